@@ -1,0 +1,63 @@
+// The contract of every actor: it decides and does nothing. Given its state and a message it answers, through the
+// turn, what to record and what to send; the runtime journals the records and only then lets the sends out.
+// No actor reads a clock, makes up an id or waits.
+
+import type { AnyMessage } from './messages/any.ts';
+
+/** Names an actor: `conductor/0`, `cell/c1`, `compute/c1/h1`. runtime/subjects.ts turns it into a subject. */
+export type Address = string;
+
+/** Every message carries its type; what else it carries is in actors/messages/. */
+export interface Message {
+  readonly type: string;
+}
+
+/** Something that happened, for people and tools: never an input of another actor. */
+export interface PublicEvent {
+  /** The tokens of its subject below the prefix. */
+  readonly topic: readonly string[];
+  /** What it tells, as plain JSON. */
+  readonly body: Readonly<Record<string, unknown>>;
+  /** What brought it about: the type of the message or machine event. */
+  readonly cause: string;
+  /** The trace context of the request, handed through. */
+  readonly traceparent?: string | undefined;
+}
+
+/** What an actor may do while it decides. Nothing of it happens before the turn's records are safe. */
+export interface Turn<Recorded> {
+  /** The time of this turn, ms since the epoch: one time for all its messages. */
+  readonly now: number;
+  /** Appends to the owner's journal. The actor has applied the record to its state already. */
+  record(record: Recorded): void;
+  send(to: Address, message: AnyMessage): void;
+  publish(event: PublicEvent): void;
+  /**
+   * Asks for a message `{ type: 'wake', id }` at the time `at`; a second call for the same id replaces the first.
+   * Not recorded: `recover` arms again what the state calls for.
+   */
+  wakeAt(id: string, at: number): void;
+  cancelWake(id: string): void;
+}
+
+/** A wake that was asked for with `wakeAt`. */
+export interface Wake extends Message {
+  readonly type: 'wake';
+  readonly id: string;
+}
+
+export interface Actor<State, Incoming extends Message, Recorded> {
+  /** The state of an actor of which nothing is recorded. */
+  init(): State;
+  /** Decides one message. */
+  receive(state: State, message: Incoming | Wake, from: Address, turn: Turn<Recorded>): void;
+  /** Applies a record on replay; it must lead to the state that `receive` left when it recorded it. */
+  apply(state: State, record: Recorded): void;
+  /** Called once after replay (and on a first start): does again what the state owes, and arms its wakes. */
+  recover(state: State, turn: Turn<Recorded>): void;
+  /** Called after the last message of a turn: for what is told once a turn, however many messages it had. */
+  endTurn?(state: State, turn: Turn<Recorded>): void;
+  /** The whole state as plain data, and back. */
+  snapshot(state: State): unknown;
+  restore(stored: unknown): State;
+}

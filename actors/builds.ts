@@ -1,0 +1,141 @@
+// Hosting build machines: what the super conductor and the cells have in common. A hosted build is stepped by events,
+// each of which is recorded; it has one deadline, set on entering a state, and its obligation is done again, at a
+// slowing pace, until something comes of it.
+
+import {
+  type InstanceBuildContext,
+  type InstanceBuildEvent,
+  type InstanceBuildState,
+  instanceBuild,
+} from '../machines/instance-build.ts';
+import { begin, type Effect, revive, step } from '../machines/step.ts';
+import type { PublicEvent, Turn } from './actor.ts';
+import type { RequestSpec } from './messages/common.ts';
+
+type BuildSnapshot = ReturnType<typeof begin<typeof instanceBuild>>['snapshot'];
+
+/** What a build carries with it, wherever it is hosted. */
+export interface BuildFacts {
+  readonly instance: string;
+  readonly request: string;
+  readonly spec: RequestSpec;
+  readonly project?: string | undefined;
+  readonly payload?: unknown;
+  readonly traceparent?: string | undefined;
+}
+
+export interface HostedBuild {
+  readonly facts: BuildFacts;
+  snapshot: BuildSnapshot;
+  /** When the state that it is in times out, ms since the epoch; null when it may last. */
+  deadlineAt: number | null;
+  /** How often the obligation of the state was done again; not recorded. */
+  repeats: number;
+}
+
+/** How long a build may stay in a state, ms. A state that is not named may last for as long as it takes. */
+export type StateDeadlines = Readonly<Partial<Record<InstanceBuildState, number>>>;
+
+export interface StoredSnapshot {
+  readonly value: InstanceBuildState;
+  readonly context: InstanceBuildContext;
+}
+
+export interface StoredBuild {
+  readonly facts: BuildFacts;
+  readonly snapshot: StoredSnapshot;
+  readonly deadlineAt: number | null;
+}
+
+export function beginBuild(facts: BuildFacts, at: number, deadlines: StateDeadlines): [HostedBuild, readonly Effect[]] {
+  const { snapshot, effects } = begin(instanceBuild, { instance: facts.instance });
+  return [{ facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0 }, effects];
+}
+
+/** Takes over a build that another actor hosted. */
+export function adoptBuild(
+  facts: BuildFacts,
+  stored: StoredSnapshot,
+  at: number,
+  deadlines: StateDeadlines,
+): HostedBuild {
+  const snapshot = revive(instanceBuild, { value: stored.value, context: stored.context });
+  return { facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0 };
+}
+
+/** Steps a build; null when the event means nothing in the state that it is in, and then nothing has changed. */
+export function stepBuild(
+  build: HostedBuild,
+  event: InstanceBuildEvent,
+  at: number,
+  deadlines: StateDeadlines,
+): readonly Effect[] | null {
+  const { snapshot, effects } = step(instanceBuild, build.snapshot, event);
+  if (snapshot === build.snapshot) return null;
+  build.snapshot = snapshot;
+  build.deadlineAt = deadlineOf(snapshot, at, deadlines);
+  build.repeats = 0;
+  return effects;
+}
+
+function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlines): number | null {
+  const limit = deadlines[snapshot.value as InstanceBuildState];
+  return limit === undefined ? null : at + limit;
+}
+
+export function stateOfBuild(build: HostedBuild): InstanceBuildState {
+  return build.snapshot.value as InstanceBuildState;
+}
+
+export function storeBuild({ facts, snapshot, deadlineAt }: HostedBuild): StoredBuild {
+  return { facts, snapshot: { value: snapshot.value as InstanceBuildState, context: snapshot.context }, deadlineAt };
+}
+
+/**
+ * A stored build, as it was.
+ * @throws Error when it was stored by a version of the machine that this one does not read.
+ */
+export function restoreBuild({ facts, snapshot, deadlineAt }: StoredBuild): HostedBuild {
+  if (snapshot.context.v !== 1) {
+    throw new Error(`build '${facts.instance}' is stored in version ${snapshot.context.v}; this version reads 1`);
+  }
+  return { facts, snapshot: revive(instanceBuild, snapshot), deadlineAt, repeats: 0 };
+}
+
+/** The pace at which a step that was not answered is done again: slower each time, up to a limit. */
+export interface Patience {
+  /** The first wait, ms. */
+  readonly firstMs: number;
+  /** The longest wait, ms. */
+  readonly mostMs: number;
+}
+
+export function waitMs({ firstMs, mostMs }: Patience, repeats: number): number {
+  return Math.min(mostMs, firstMs * 2 ** Math.min(repeats, 20));
+}
+
+/** Arms the one wake of a build: for its deadline, or to do its obligation again, whichever is first. */
+export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<never>): void {
+  const again = turn.now + waitMs(patience, build.repeats);
+  turn.wakeAt(wakeOfBuild(build.facts.instance), build.deadlineAt === null ? again : Math.min(again, build.deadlineAt));
+}
+
+export const wakeOfBuild = (instance: string): string => `build ${instance}`;
+
+/** One line of the story of builds: `<scope>.build.<instance>.<state>`. */
+export function buildEvent(scope: readonly string[], build: HostedBuild, at: number, cause: string): PublicEvent {
+  const { instance, request, project, traceparent } = build.facts;
+  const { selection, attempt, attempts, failure, alternates } = build.snapshot.context;
+  const state = stateOfBuild(build);
+  const body: Record<string, unknown> = { at, instance, request, state, cause };
+  if (project !== undefined) body.project = project;
+  if (selection !== null) body.host = selection.host;
+  if (attempt > 0) body.attempt = attempt;
+  if (state === 'rescheduling') body.next = alternates[0]?.host;
+  const last = attempts.at(-1);
+  if (last !== undefined && (state === 'rescheduling' || state === 'failed')) {
+    body.last = { host: last.host, outcome: last.outcome, reason: last.reason };
+  }
+  if (failure !== null) body.failure = failure;
+  return { topic: [...scope, 'build', instance, state], body, cause, traceparent };
+}

@@ -1,0 +1,71 @@
+// What attempts left behind in a cell, each cleared away by a removal machine: nothing may run on the host any more
+// before its resources are given back.
+
+import { type RemovalContext, type RemovalEvent, type RemovalState, removal } from '../../machines/removal.ts';
+import { begin, revive, step } from '../../machines/step.ts';
+
+type RemovalSnapshot = ReturnType<typeof begin<typeof removal>>['snapshot'];
+
+export interface Removal {
+  snapshot: RemovalSnapshot;
+  /** How often the obligation was done again; not recorded. */
+  repeats: number;
+}
+
+/** By instance and attempt; the one that ends an instance stands beside those of its earlier attempts. */
+export type Removals = Map<string, Removal>;
+
+export interface StoredRemoval {
+  readonly value: RemovalState;
+  readonly context: RemovalContext;
+}
+
+export function removalKey({
+  instance,
+  attempt,
+  final,
+}: Pick<RemovalContext, 'instance' | 'attempt' | 'final'>): string {
+  return final ? finalKey(instance) : `${instance} ${attempt}`;
+}
+
+export const finalKey = (instance: string): string => `${instance} final`;
+
+/** Begins a removal. One that has nothing to destroy begins by giving back. */
+export function beginRemoval(removals: Removals, what: Omit<RemovalContext, 'v'>): void {
+  let { snapshot } = begin(removal, what);
+  if (what.host === null) snapshot = step(removal, snapshot, { type: 'DESTROYED' }).snapshot;
+  removals.set(removalKey(what), { snapshot, repeats: 0 });
+}
+
+/** Steps a removal; false when the event means nothing to it. One that is over is forgotten. */
+export function stepRemoval(removals: Removals, key: string, event: RemovalEvent): boolean {
+  const entry = removals.get(key);
+  if (entry === undefined) return false;
+  const { snapshot } = step(removal, entry.snapshot, event);
+  if (snapshot === entry.snapshot) return false;
+  entry.snapshot = snapshot;
+  entry.repeats = 0;
+  if (snapshot.value === 'removed') removals.delete(key);
+  return true;
+}
+
+export function stateOfRemoval({ snapshot }: Removal): RemovalState {
+  return snapshot.value as RemovalState;
+}
+
+/** The earlier ones of an instance's `attempts` whose resources must stay held, because they may still run. */
+export function attemptsHeld(removals: Removals, instance: string, attempts: number): number[] {
+  const held: number[] = [];
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
+    if (removals.has(removalKey({ instance, attempt, final: false }))) held.push(attempt);
+  }
+  return held;
+}
+
+export function storeRemoval({ snapshot }: Removal): StoredRemoval {
+  return { value: snapshot.value as RemovalState, context: snapshot.context };
+}
+
+export function restoreRemoval(stored: StoredRemoval): Removal {
+  return { snapshot: revive(removal, stored), repeats: 0 };
+}

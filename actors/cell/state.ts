@@ -1,0 +1,170 @@
+// What a cell owns, and how its records change it: the one account of its state, live and on replay.
+
+import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
+import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
+import type { RemovalEvent } from '../../machines/removal.ts';
+import type { Effect } from '../../machines/step.ts';
+import {
+  adoptBuild,
+  type BuildFacts,
+  type HostedBuild,
+  restoreBuild,
+  type StateDeadlines,
+  type StoredBuild,
+  type StoredSnapshot,
+  stateOfBuild,
+  stepBuild,
+  storeBuild,
+} from '../builds.ts';
+import { type Host, type Hosts, meet, restoreHost, type StoredHost, stepService, storeHost } from './hosts.ts';
+import {
+  beginRemoval,
+  type Removals,
+  removalKey,
+  restoreRemoval,
+  type StoredRemoval,
+  stepRemoval,
+  storeRemoval,
+} from './removals.ts';
+
+export type CellRecord =
+  | { type: 'started'; facts: BuildFacts; snapshot: StoredSnapshot; at: number }
+  | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
+  | { type: 'deleting'; instance: string }
+  | { type: 'removal-event'; key: string; event: RemovalEvent }
+  /** An instance that never came here, or is gone: it must not begin any more. */
+  | { type: 'deleted'; instance: string; at: number }
+  | { type: 'forgotten'; before: number }
+  | { type: 'met'; host: string; provider: string; incarnation: string }
+  | { type: 'host-event'; host: string; event: ComputeServiceEvent };
+
+export interface Entry {
+  readonly build: HostedBuild;
+  /** The caller wants it gone. */
+  deleting: boolean;
+}
+
+export interface CellState {
+  readonly instances: Map<string, Entry>;
+  readonly removals: Removals;
+  readonly hosts: Hosts;
+  /** When each deleted instance was gone, ms since the epoch, oldest first. */
+  readonly deleted: Map<string, number>;
+  /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
+  readonly feed: { readonly untold: Set<string>; epoch: number; sequence: number };
+}
+
+export interface StoredCell {
+  readonly instances: readonly { build: StoredBuild; deleting: boolean }[];
+  readonly removals: readonly StoredRemoval[];
+  readonly hosts: readonly StoredHost[];
+  readonly deleted: readonly [string, number][];
+}
+
+export function emptyCell(): CellState {
+  return {
+    instances: new Map(),
+    removals: new Map(),
+    hosts: new Map(),
+    deleted: new Map(),
+    feed: { untold: new Set(), epoch: 0, sequence: 0 },
+  };
+}
+
+const NO_EFFECTS: readonly Effect[] = [];
+
+/** Applies a record and answers the effects of the machine that it stepped; they count only where it is made. */
+export function applyToCell(state: CellState, record: CellRecord, deadlines: StateDeadlines): readonly Effect[] {
+  switch (record.type) {
+    case 'started': {
+      const build = adoptBuild(record.facts, record.snapshot, record.at, deadlines);
+      state.instances.set(record.facts.instance, { build, deleting: false });
+      noteWhereItBuilds(state, build, undefined);
+      return NO_EFFECTS;
+    }
+    case 'build-event': {
+      const { build } = state.instances.get(record.instance) as Entry;
+      const before = build.snapshot.context;
+      const effects = stepBuild(build, record.event, record.at, deadlines) ?? NO_EFFECTS;
+      noteWhereItBuilds(state, build, before.selection?.host);
+      leaveBehind(state, build, before.attempts.length);
+      return effects;
+    }
+    case 'deleting': {
+      const entry = state.instances.get(record.instance) as Entry;
+      entry.deleting = true;
+      const { selection, attempt } = entry.build.snapshot.context;
+      if (stateOfBuild(entry.build) === 'active') {
+        const host = selection?.host ?? null;
+        beginRemoval(state.removals, { instance: record.instance, attempt, host, final: true });
+      }
+      return NO_EFFECTS;
+    }
+    case 'removal-event':
+      stepRemoval(state.removals, record.key, record.event);
+      return NO_EFFECTS;
+    case 'deleted':
+      state.instances.delete(record.instance);
+      state.deleted.set(record.instance, record.at);
+      return NO_EFFECTS;
+    case 'forgotten':
+      for (const [instance, at] of state.deleted) {
+        if (at >= record.before) break;
+        state.deleted.delete(instance);
+      }
+      return NO_EFFECTS;
+    case 'met':
+      meet(state.hosts, record.host, record.provider, record.incarnation, 0);
+      state.feed.untold.add(record.host);
+      return NO_EFFECTS;
+    case 'host-event':
+      return stepService(state.hosts.get(record.host) as Host, record.event) ?? NO_EFFECTS;
+  }
+}
+
+/** Keeps each host's list of the builds under way on it. */
+function noteWhereItBuilds({ hosts }: CellState, build: HostedBuild, before: string | undefined): void {
+  const state = stateOfBuild(build);
+  const host = build.snapshot.context.selection?.host;
+  const underWay = state === 'claimed' || state === 'building';
+  if (before !== undefined && !(underWay && before === host)) hosts.get(before)?.building.delete(build.facts.instance);
+  if (underWay && host !== undefined) hosts.get(host)?.building.add(build.facts.instance);
+}
+
+/** An attempt that ended while it may still run is to be cleared away, and so is all of a build that failed. */
+function leaveBehind({ removals }: CellState, build: HostedBuild, attemptsBefore: number): void {
+  const { attempts, attempt, instance } = build.snapshot.context;
+  const ended = attempts.length > attemptsBefore ? attempts.at(-1) : undefined;
+  const failed = stateOfBuild(build) === 'failed';
+  if (ended?.mayRun === true && !failed) {
+    beginRemoval(removals, { instance, attempt: ended.attempt, host: ended.host, final: false });
+  }
+  if (failed) {
+    const host = ended?.mayRun === true ? ended.host : null;
+    beginRemoval(removals, { instance, attempt, host, final: true });
+  }
+}
+
+export function storeCell(state: CellState): StoredCell {
+  return {
+    instances: [...state.instances.values()].map(({ build, deleting }) => ({ build: storeBuild(build), deleting })),
+    removals: [...state.removals.values()].map(storeRemoval),
+    hosts: [...state.hosts.values()].map(storeHost),
+    deleted: [...state.deleted],
+  };
+}
+
+export function restoreCell({ instances, removals, hosts, deleted }: StoredCell): CellState {
+  const state = emptyCell();
+  for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
+  for (const { build, deleting } of instances) {
+    const restored = restoreBuild(build);
+    state.instances.set(build.facts.instance, { build: restored, deleting });
+    noteWhereItBuilds(state, restored, undefined);
+  }
+  for (const stored of removals) {
+    state.removals.set(removalKey(stored.context), restoreRemoval(stored));
+  }
+  for (const [instance, at] of deleted) state.deleted.set(instance, at);
+  return state;
+}

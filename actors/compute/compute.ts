@@ -1,0 +1,257 @@
+// The compute of one host: it carries its cell's orders to its driver and says what came of them. It owns nothing but
+// what its driver reports, and keeps no journal: after a restart it asks the driver what runs, presents itself, and
+// is asked again for whatever it had not answered.
+//
+// It takes: build, destroy, welcome, who-are-you (from its cell), tree-put, tree-refused (from placement),
+// list-instances (from gateways), and its driver's answers. See actors/messages/compute.ts.
+
+import type { Actor, Address, Turn, Wake } from '../actor.ts';
+import { type Patience, waitMs } from '../builds.ts';
+import type { ComputeBuild, ComputeMessage, DriverAnswer } from '../messages/compute.ts';
+import type { ProviderSpec } from '../messages/placement.ts';
+import { cellAddress, driverAddress, placementAddress } from '../routing.ts';
+
+export interface ComputeOptions {
+  readonly cell: string;
+  readonly host: string;
+  /** Names this life of the compute: orders for another one are not carried out. */
+  readonly incarnation: string;
+  /** How often the compute says that it is alive, ms. */
+  readonly heartbeatMs?: number;
+  /** How long to wait for an answer before a step is done again. */
+  readonly patience?: Patience;
+}
+
+const DEFAULTS = { heartbeatMs: 5_000, patience: { firstMs: 500, mostMs: 10_000 } } as const;
+
+/** Attempts that are over and whose outcome is still known, should the cell ask again. */
+const MAX_REMEMBERED = 4_096;
+
+type Outcome =
+  | { state: 'built' }
+  | { state: 'failed'; reason: string }
+  | { state: 'aborted'; reason: string }
+  | { state: 'destroyed' };
+
+/** An attempt on this host. `found` was there when the compute started: the driver knows what it is. */
+interface Job {
+  readonly instance: string;
+  readonly attempt: number;
+  state: 'found' | 'building' | 'built' | 'destroying';
+  /** The order, to give it to the driver again; absent for what was found. */
+  order: ComputeBuild | null;
+  repeats: number;
+}
+
+/** What the compute does before it is up: learn its tree, tell placement, present itself to the cell. */
+type Phase = 'describing' | 'registering' | 'greeting' | 'up';
+
+export interface ComputeState {
+  phase: Phase;
+  providers: readonly ProviderSpec[];
+  readonly jobs: Map<string, Job>;
+  /** What came of attempts that are over, oldest first. */
+  readonly outcomes: Map<string, Outcome>;
+  repeats: number;
+}
+
+type ComputeTurn = Turn<never>;
+
+const keyOf = (instance: string, attempt: number): string => `${instance} ${attempt}`;
+
+export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMessage, never> {
+  const { cell, host, incarnation } = options;
+  const heartbeatMs = options.heartbeatMs ?? DEFAULTS.heartbeatMs;
+  const patience = options.patience ?? DEFAULTS.patience;
+  const toCell = cellAddress(cell);
+  const toDriver = driverAddress(cell, host);
+
+  function init(): ComputeState {
+    return { phase: 'describing', providers: [], jobs: new Map(), outcomes: new Map(), repeats: 0 };
+  }
+
+  // --- coming up
+
+  /** Does what the phase asks for, and again until it is answered. Once up, it only says that it is alive. */
+  function comeUp(state: ComputeState, turn: ComputeTurn): void {
+    switch (state.phase) {
+      case 'describing':
+        turn.send(toDriver, { type: 'describe' });
+        break;
+      case 'registering':
+        turn.send(placementAddress(0), { type: 'put-tree', ask: 0, providers: state.providers });
+        break;
+      case 'greeting':
+        present(state, turn);
+        break;
+      case 'up':
+        turn.send(toCell, { type: 'alive', host, incarnation });
+        return turn.wakeAt('come-up', turn.now + heartbeatMs);
+    }
+    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats));
+    state.repeats += 1;
+  }
+
+  function enter(state: ComputeState, phase: Phase, turn: ComputeTurn): void {
+    state.phase = phase;
+    state.repeats = 0;
+    comeUp(state, turn);
+  }
+
+  function present(state: ComputeState, turn: ComputeTurn): void {
+    const provider = (state.providers[0] as ProviderSpec).id;
+    turn.send(toCell, { type: 'compute-up', host, provider, incarnation, running: running(state) });
+  }
+
+  function running(state: ComputeState): { instance: string; attempt: number }[] {
+    return [...state.jobs.values()].map(({ instance, attempt }) => ({ instance, attempt }));
+  }
+
+  // --- orders
+
+  function build(state: ComputeState, order: ComputeBuild, from: Address, turn: ComputeTurn): void {
+    // An order for another life is not refused: the cell gives it again to this one, and a refusal could overtake it.
+    if (order.incarnation !== incarnation) return;
+    const { instance, attempt } = order;
+    const key = keyOf(instance, attempt);
+    const outcome = state.outcomes.get(key);
+    if (outcome !== undefined) return answer(instance, attempt, outcome, from, turn);
+    const job = state.jobs.get(key);
+    if (job?.state === 'destroying') return answer(instance, attempt, { state: 'destroyed' }, from, turn);
+    if (job?.state === 'built') return answer(instance, attempt, { state: 'built' }, from, turn);
+    turn.send(from, { type: 'accepted', host, instance, attempt });
+    if (job?.state === 'building') return;
+    state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0 });
+    turn.send(toDriver, order);
+  }
+
+  function answer(instance: string, attempt: number, outcome: Outcome, to: Address, turn: ComputeTurn): void {
+    const ofAttempt = { host, instance, attempt };
+    switch (outcome.state) {
+      case 'built':
+        return turn.send(to, { type: 'built', ...ofAttempt });
+      case 'failed':
+        return turn.send(to, { type: 'build-failed', ...ofAttempt, reason: outcome.reason });
+      case 'aborted':
+        return turn.send(to, { type: 'build-aborted', ...ofAttempt, reason: outcome.reason });
+      case 'destroyed':
+        return turn.send(to, { type: 'build-refused', ...ofAttempt, reason: 'the attempt was destroyed before' });
+    }
+  }
+
+  function destroy(state: ComputeState, instance: string, attempt: number, from: Address, turn: ComputeTurn): void {
+    const key = keyOf(instance, attempt);
+    const outcome = state.outcomes.get(key);
+    if (outcome !== undefined) {
+      remember(state, key, { state: 'destroyed' });
+      return turn.send(from, { type: 'destroyed', host, instance, attempt });
+    }
+    const job = state.jobs.get(key);
+    if (job?.state === 'destroying') return;
+    turn.cancelWake(`retry ${key}`);
+    state.jobs.set(key, { instance, attempt, state: 'destroying', order: null, repeats: 0 });
+    turn.send(toDriver, { type: 'destroy', instance, attempt });
+  }
+
+  // --- the driver's answers
+
+  function driverSaid(state: ComputeState, said: DriverAnswer, turn: ComputeTurn): void {
+    if (said.type === 'described') {
+      if (state.phase !== 'describing') return;
+      state.providers = said.providers;
+      for (const { instance, attempt } of said.running) {
+        state.jobs.set(keyOf(instance, attempt), { instance, attempt, state: 'found', order: null, repeats: 0 });
+      }
+      return enter(state, 'registering', turn);
+    }
+    if (said.type === 'describe-failed') return;
+    const { instance, attempt } = said;
+    const key = keyOf(instance, attempt);
+    const job = state.jobs.get(key);
+    if (job === undefined) return;
+    if (said.type === 'driver-destroyed') {
+      if (job.state !== 'destroying') return;
+      end(state, key, { state: 'destroyed' });
+      return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
+    }
+    if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
+      turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats));
+      job.repeats += 1;
+      return;
+    }
+    if (job.state !== 'building') return;
+    if (said.type === 'driver-built') {
+      job.state = 'built';
+      job.order = null;
+      return answer(instance, attempt, { state: 'built' }, toCell, turn);
+    }
+    const outcome = { state: said.aborted ? ('aborted' as const) : ('failed' as const), reason: said.reason };
+    end(state, key, outcome);
+    answer(instance, attempt, outcome, toCell, turn);
+  }
+
+  function end(state: ComputeState, key: string, outcome: Outcome): void {
+    state.jobs.delete(key);
+    remember(state, key, outcome);
+  }
+
+  function remember({ outcomes }: ComputeState, key: string, outcome: Outcome): void {
+    outcomes.delete(key);
+    outcomes.set(key, outcome);
+    if (outcomes.size <= MAX_REMEMBERED) return;
+    const [oldest] = outcomes.keys();
+    outcomes.delete(oldest as string);
+  }
+
+  /** The driver could not say what came of a step: it is asked for it again. */
+  function retry(state: ComputeState, key: string, turn: ComputeTurn): void {
+    const job = state.jobs.get(key);
+    if (job?.state === 'building' && job.order !== null) turn.send(toDriver, job.order);
+    if (job?.state === 'destroying') {
+      turn.send(toDriver, { type: 'destroy', instance: job.instance, attempt: job.attempt });
+    }
+  }
+
+  // --- the contract
+
+  function receive(state: ComputeState, message: ComputeMessage | Wake, from: Address, turn: ComputeTurn): void {
+    switch (message.type) {
+      case 'build':
+        return build(state, message, from, turn);
+      case 'destroy':
+        return destroy(state, message.instance, message.attempt, from, turn);
+      case 'tree-put':
+        if (state.phase === 'registering') enter(state, 'greeting', turn);
+        return;
+      case 'welcome':
+        if (state.phase === 'greeting' && message.incarnation === incarnation) enter(state, 'up', turn);
+        return;
+      case 'who-are-you':
+        if (state.phase === 'up') present(state, turn);
+        return;
+      case 'list-instances':
+        return turn.send(from, { type: 'instances-running', ask: message.ask, running: running(state) });
+      case 'wake':
+        if (message.id === 'come-up') return comeUp(state, turn);
+        return retry(state, message.id.slice('retry '.length), turn);
+      case 'tree-refused':
+        // It is told again, at a slowing pace, until an operator has mended it.
+        return turn.publish({
+          topic: ['cell', cell, 'host', host, 'tree-refused'],
+          body: { at: turn.now, host, reason: message.reason },
+          cause: 'put-tree',
+        });
+      default:
+        return driverSaid(state, message, turn);
+    }
+  }
+
+  return {
+    init,
+    receive,
+    apply() {},
+    recover: comeUp,
+    snapshot: () => null,
+    restore: init,
+  };
+}

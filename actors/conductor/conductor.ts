@@ -1,0 +1,510 @@
+// A shard of the super conductor: outside any cell, from an accepted request to the hand-over of each build to the
+// cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
+// after happens after the answer, and is done again until it has come to something.
+//
+// It takes: build, delete, show, list (from gateways), selected, no-valid-host (from schedulers), started, ended,
+// removed (from cells), released (from placement). See actors/messages/conductor.ts.
+
+import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
+import { type Effect, obligations } from '../../machines/step.ts';
+import type { Actor, Address, Turn, Wake } from '../actor.ts';
+import {
+  armBuild,
+  type BuildFacts,
+  beginBuild,
+  buildEvent,
+  type HostedBuild,
+  type Patience,
+  restoreBuild,
+  type StateDeadlines,
+  type StoredBuild,
+  stateOfBuild,
+  stepBuild,
+  storeBuild,
+  waitMs,
+  wakeOfBuild,
+} from '../builds.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import type { Build, ConductorMessage, Selected } from '../messages/conductor.ts';
+import type { InstanceView } from '../messages/gateway.ts';
+import { page } from '../page.ts';
+import { cellAddress, instanceNames, placementAddress, SCHEDULERS } from '../routing.ts';
+
+export interface ConductorOptions {
+  readonly shard: number;
+  /** How long a request may look for hosts before it fails, ms. Ample: the whole fleet is asked in milliseconds. */
+  readonly requestedMs?: number;
+  /** How long to wait for an answer before a step is done again. */
+  readonly patience?: Patience;
+  /** How long a deleted instance can still be shown, and its id not be taken again, ms. */
+  readonly rememberDeletedMs?: number;
+}
+
+const DEFAULTS = {
+  requestedMs: 120_000,
+  patience: { firstMs: 2_000, mostMs: 15_000 },
+  rememberDeletedMs: 3_600_000,
+} as const;
+
+export type ConductorRecord =
+  | {
+      type: 'accepted';
+      facts: Omit<BuildFacts, 'instance'>;
+      instances: readonly string[];
+      alternates: number;
+      at: number;
+    }
+  | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
+  | { type: 'started'; instance: string }
+  | { type: 'ended'; instance: string; state: 'active' | 'failed'; reason?: string | undefined }
+  | { type: 'deleting'; instance: string }
+  /** The cell has nothing of the instance; what placement holds for it is given back next. */
+  | { type: 'removed'; instance: string }
+  | { type: 'released'; instance: string }
+  | { type: 'deleted'; instance: string; at: number }
+  | { type: 'forgotten'; before: number };
+
+/**
+ * Where an instance is in the conductor's eyes: `here` while its build is hosted by this shard, `in-cell` from the
+ * hand-over on, `failed` before it reached a cell, `deleting` while its cell clears it away, `deleted` for a while.
+ */
+type Phase = 'here' | 'in-cell' | 'failed' | 'deleting' | 'deleted';
+
+interface Entry {
+  readonly request: string;
+  phase: Phase;
+  cell: string | null;
+  build: HostedBuild | null;
+  /** What the cell said last of a build that is its own; the cell knows better. */
+  told: { state: string; reason?: string | undefined } | null;
+  /** Whether placement has still to say that it gave back what was held. */
+  releaseOwed: boolean;
+  /** Whether the cell ever said that the instance is its own. */
+  handedOver: boolean;
+  deletedAt: number;
+  repeats: number;
+}
+
+/** A request of which some instance waits for a host. */
+interface OpenRequest {
+  readonly spec: RequestSpec;
+  readonly alternates: number;
+  readonly waiting: Set<string>;
+  /** Tells this round of asking from earlier ones; not recorded. */
+  round: number;
+  repeats: number;
+}
+
+export interface ConductorState {
+  readonly instances: Map<string, Entry>;
+  readonly requests: Map<string, OpenRequest>;
+  /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
+  readonly toAsk: Set<string>;
+}
+
+const RELEASED_WAKE = (instance: string): string => `release ${instance}`;
+const REQUEST_WAKE = (request: string): string => `request ${request}`;
+const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
+
+export function conductor(options: ConductorOptions): Actor<ConductorState, ConductorMessage, ConductorRecord> {
+  const patience = options.patience ?? DEFAULTS.patience;
+  const rememberDeletedMs = options.rememberDeletedMs ?? DEFAULTS.rememberDeletedMs;
+  const deadlines: StateDeadlines = { requested: options.requestedMs ?? DEFAULTS.requestedMs };
+  const scope = ['conductor', String(options.shard)];
+  type ConductorTurn = Turn<ConductorRecord>;
+
+  function init(): ConductorState {
+    return { instances: new Map(), requests: new Map(), toAsk: new Set() };
+  }
+
+  function entryOf(state: ConductorState, instance: string): Entry {
+    const entry = state.instances.get(instance);
+    if (entry === undefined) throw new Error(`a record names the instance '${instance}', which is not known`);
+    return entry;
+  }
+
+  /** Applies a record and answers the effects, which count only where the record is made. */
+  function apply(state: ConductorState, record: ConductorRecord): readonly Effect[] {
+    switch (record.type) {
+      case 'accepted': {
+        const { facts, instances, alternates, at } = record;
+        const waiting = new Set(instances);
+        state.requests.set(facts.request, { spec: facts.spec, alternates, waiting, round: 0, repeats: 0 });
+        for (const instance of instances) {
+          const [build] = beginBuild({ ...facts, instance }, at, deadlines);
+          state.instances.set(instance, {
+            request: facts.request,
+            phase: 'here',
+            cell: null,
+            build,
+            told: null,
+            releaseOwed: false,
+            handedOver: false,
+            deletedAt: 0,
+            repeats: 0,
+          });
+        }
+        return [];
+      }
+      case 'build-event': {
+        const entry = entryOf(state, record.instance);
+        const build = entry.build as HostedBuild;
+        const effects = stepBuild(build, record.event, record.at, deadlines) ?? [];
+        stopWaiting(state, entry.request, record.instance);
+        if (stateOfBuild(build) === 'failed') {
+          entry.phase = build.snapshot.context.failure?.code === 'deleted' ? 'deleting' : 'failed';
+          entry.releaseOwed = true;
+        } else {
+          entry.cell = build.snapshot.context.selection?.cell ?? null;
+        }
+        return effects;
+      }
+      case 'started': {
+        const entry = entryOf(state, record.instance);
+        entry.handedOver = true;
+        if (entry.phase === 'here') {
+          entry.phase = 'in-cell';
+          entry.build = null;
+        }
+        return [];
+      }
+      case 'ended':
+        entryOf(state, record.instance).told = { state: record.state, reason: record.reason };
+        return [];
+      case 'deleting': {
+        const entry = entryOf(state, record.instance);
+        entry.phase = 'deleting';
+        entry.build = null;
+        entry.repeats = 0;
+        return [];
+      }
+      case 'removed':
+        entryOf(state, record.instance).releaseOwed = true;
+        return [];
+      case 'released':
+        entryOf(state, record.instance).releaseOwed = false;
+        return [];
+      case 'deleted': {
+        const entry = entryOf(state, record.instance);
+        entry.phase = 'deleted';
+        entry.releaseOwed = false;
+        entry.build = null;
+        entry.deletedAt = record.at;
+        return [];
+      }
+      case 'forgotten':
+        for (const [instance, { phase, deletedAt }] of state.instances) {
+          if (phase === 'deleted' && deletedAt < record.before) state.instances.delete(instance);
+        }
+        return [];
+    }
+  }
+
+  function stopWaiting(state: ConductorState, request: string, instance: string): void {
+    const open = state.requests.get(request);
+    if (open === undefined) return;
+    open.waiting.delete(instance);
+    if (open.waiting.size === 0) state.requests.delete(request);
+  }
+
+  function commit(state: ConductorState, turn: ConductorTurn, record: ConductorRecord): readonly Effect[] {
+    turn.record(record);
+    return apply(state, record);
+  }
+
+  function build(state: ConductorState, asked: Build, from: Address, turn: ConductorTurn): void {
+    const { ask, request, count, alternates, spec, project, payload, traceparent } = asked;
+    const instances = instanceNames(request, count);
+    const standing = instances.filter((instance) => state.instances.has(instance));
+    if (standing.length > 0) {
+      const same = standing.length === count && standing.every((one) => state.instances.get(one)?.request === request);
+      if (same) turn.send(from, { type: 'build-accepted', ask, request, instances });
+      else decline(turn, from, ask, 'already-exists', `instance '${standing[0]}' exists already`, 'id');
+      return;
+    }
+    const facts = { request, spec, project, payload, traceparent };
+    commit(state, turn, { type: 'accepted', facts, instances, alternates, at: turn.now });
+    for (const instance of instances) {
+      const { build: hosted } = entryOf(state, instance);
+      turn.publish(buildEvent(scope, hosted as HostedBuild, turn.now, 'build'));
+    }
+    state.toAsk.add(request);
+    turn.send(from, { type: 'build-accepted', ask, request, instances });
+  }
+
+  function decline(turn: ConductorTurn, to: Address, ask: number, code: string, reason: string, field?: string): void {
+    turn.send(to, { type: 'declined', ask, code, reason, ...(field === undefined ? {} : { field }) });
+  }
+
+  /** Steps a build that is hosted here and does what it then asks for. */
+  function advance(state: ConductorState, instance: string, event: InstanceBuildEvent, turn: ConductorTurn): void {
+    const entry = state.instances.get(instance);
+    if (entry?.phase !== 'here' || entry.build === null) return;
+    if (!entry.build.snapshot.can(event)) return;
+    const effects = commit(state, turn, { type: 'build-event', instance, event, at: turn.now });
+    turn.cancelWake(wakeOfBuild(instance));
+    for (const effect of effects) perform(state, instance, entry, effect, turn);
+    if (stateOfBuild(entry.build) === 'failed') {
+      turn.publish(buildEvent(scope, entry.build, turn.now, event.type));
+    }
+  }
+
+  function perform(state: ConductorState, instance: string, entry: Entry, effect: Effect, turn: ConductorTurn): void {
+    switch (effect.type) {
+      case 'askScheduler':
+        state.toAsk.add(entry.request);
+        return;
+      case 'dispatch':
+        return handOver(instance, entry, turn);
+      case 'release':
+        return release(instance, entry, turn);
+    }
+  }
+
+  function handOver(instance: string, entry: Entry, turn: ConductorTurn): void {
+    const hosted = entry.build as HostedBuild;
+    const { facts, snapshot } = storeBuild(hosted);
+    turn.send(cellAddress(entry.cell as string), {
+      type: 'start',
+      instance,
+      request: facts.request,
+      spec: facts.spec,
+      snapshot: snapshot as never,
+      ...(facts.project === undefined ? {} : { project: facts.project }),
+      ...(facts.payload === undefined ? {} : { payload: facts.payload }),
+      ...(facts.traceparent === undefined ? {} : { traceparent: facts.traceparent }),
+    });
+    armBuild(hosted, patience, turn as Turn<never>);
+  }
+
+  /** Whatever any claim took for the instance goes back, and no later claim for it can succeed. */
+  function release(instance: string, entry: Entry, turn: ConductorTurn): void {
+    turn.send(placementAddress(0), { type: 'release', consumer: instance, deleted: true });
+    turn.wakeAt(RELEASED_WAKE(instance), turn.now + waitMs(patience, entry.repeats));
+  }
+
+  function selected(state: ConductorState, answer: Selected, turn: ConductorTurn): void {
+    if (state.requests.get(answer.request)?.round !== answer.round) return;
+    for (const { instance, selection, alternates } of answer.selections) {
+      advance(state, instance, { type: 'SELECTED', selection, alternates }, turn);
+    }
+    if (!state.requests.has(answer.request)) turn.cancelWake(REQUEST_WAKE(answer.request));
+  }
+
+  function failRequest(state: ConductorState, request: string, event: InstanceBuildEvent, turn: ConductorTurn): void {
+    const open = state.requests.get(request);
+    if (open === undefined) return;
+    for (const instance of [...open.waiting]) advance(state, instance, event, turn);
+    turn.cancelWake(REQUEST_WAKE(request));
+  }
+
+  function remove(state: ConductorState, ask: number, instance: string, from: Address, turn: ConductorTurn): void {
+    const entry = state.instances.get(instance);
+    if (entry === undefined) return decline(turn, from, ask, 'not-found', `there is no instance '${instance}'`, 'id');
+    if (entry.phase === 'here' && entry.cell === null) {
+      advance(state, instance, { type: 'DELETED' }, turn);
+    } else if (entry.phase === 'here' || entry.phase === 'in-cell') {
+      commit(state, turn, { type: 'deleting', instance });
+      turn.cancelWake(wakeOfBuild(instance));
+      deleteInCell(instance, entry, turn);
+    } else if (entry.phase === 'failed') {
+      if (entry.releaseOwed) commit(state, turn, { type: 'deleting', instance });
+      else commit(state, turn, { type: 'deleted', instance, at: turn.now });
+    }
+    turn.send(from, { type: 'delete-accepted', ask, instance, state: entry.phase });
+  }
+
+  function deleteInCell(instance: string, entry: Entry, turn: ConductorTurn): void {
+    turn.send(cellAddress(entry.cell as string), { type: 'delete', instance });
+    turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, entry.repeats));
+  }
+
+  /** The cell has cleared the instance away, or never had it: then nobody but this shard gives its resources back. */
+  function removed(state: ConductorState, instance: string, turn: ConductorTurn): void {
+    const entry = state.instances.get(instance);
+    if (entry?.phase !== 'deleting' || entry.cell === null || entry.releaseOwed) return;
+    turn.cancelWake(DELETE_WAKE(instance));
+    if (entry.handedOver) {
+      commit(state, turn, { type: 'deleted', instance, at: turn.now });
+    } else {
+      commit(state, turn, { type: 'removed', instance });
+      release(instance, entry, turn);
+    }
+  }
+
+  function released(state: ConductorState, instance: string, turn: ConductorTurn): void {
+    const entry = state.instances.get(instance);
+    if (entry === undefined || !entry.releaseOwed) return;
+    turn.cancelWake(RELEASED_WAKE(instance));
+    if (entry.phase === 'deleting') commit(state, turn, { type: 'deleted', instance, at: turn.now });
+    else commit(state, turn, { type: 'released', instance });
+  }
+
+  function receive(state: ConductorState, message: ConductorMessage | Wake, from: Address, turn: ConductorTurn): void {
+    switch (message.type) {
+      case 'build':
+        return build(state, message, from, turn);
+      case 'delete':
+        return remove(state, message.ask, message.instance, from, turn);
+      case 'show': {
+        const entry = state.instances.get(message.instance);
+        const view = entry === undefined ? null : viewOf(message.instance, entry);
+        turn.send(from, { type: 'shown', ask: message.ask, view });
+        return;
+      }
+      case 'list': {
+        const [instances, next] = page(state.instances, message.after, message.limit, (entry, id) => viewOf(id, entry));
+        turn.send(from, { type: 'listed', ask: message.ask, instances, next });
+        return;
+      }
+      case 'selected':
+        return selected(state, message, turn);
+      case 'no-valid-host':
+        if (state.requests.get(message.request)?.round !== message.round) return;
+        return failRequest(state, message.request, { type: 'NO_VALID_HOST', reason: message.reason }, turn);
+      case 'started': {
+        const entry = state.instances.get(message.instance);
+        if (entry === undefined || entry.handedOver) return;
+        commit(state, turn, { type: 'started', instance: message.instance });
+        turn.cancelWake(wakeOfBuild(message.instance));
+        return;
+      }
+      case 'ended': {
+        const entry = state.instances.get(message.instance);
+        if (entry?.phase !== 'in-cell' || entry.told?.state === message.state) return;
+        commit(state, turn, {
+          type: 'ended',
+          instance: message.instance,
+          state: message.state,
+          reason: message.reason,
+        });
+        return;
+      }
+      case 'removed':
+        return removed(state, message.instance, turn);
+      case 'released':
+        return released(state, message.consumer, turn);
+      case 'wake':
+        return wake(state, message.id, turn);
+    }
+  }
+
+  function wake(state: ConductorState, id: string, turn: ConductorTurn): void {
+    if (id === 'forget-deleted') {
+      const before = turn.now - rememberDeletedMs;
+      const some = [...state.instances.values()].some(
+        ({ phase, deletedAt }) => phase === 'deleted' && deletedAt < before,
+      );
+      if (some) commit(state, turn, { type: 'forgotten', before });
+      turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
+      return;
+    }
+    const [kind, name] = id.split(' ') as [string, string];
+    if (kind === 'request') return wakeRequest(state, name, turn);
+    const entry = state.instances.get(name);
+    if (entry === undefined) return;
+    entry.repeats += 1;
+    if (kind === 'release' && entry.releaseOwed) release(name, entry, turn);
+    if (kind === 'delete' && entry.phase === 'deleting') deleteInCell(name, entry, turn);
+    if (kind === 'build' && entry.phase === 'here' && entry.build !== null) {
+      entry.build.repeats += 1;
+      for (const effect of obligations(entry.build.snapshot)) perform(state, name, entry, effect, turn);
+    }
+  }
+
+  /** No scheduler has answered: ask again, unless the request has waited for too long. */
+  function wakeRequest(state: ConductorState, request: string, turn: ConductorTurn): void {
+    const open = state.requests.get(request);
+    if (open === undefined) return;
+    const deadlineAt = deadlineOfRequest(state, open);
+    if (turn.now >= deadlineAt) return failRequest(state, request, { type: 'TIMED_OUT' }, turn);
+    open.repeats += 1;
+    state.toAsk.add(request);
+  }
+
+  function deadlineOfRequest(state: ConductorState, open: OpenRequest): number {
+    const [first] = open.waiting;
+    return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** One question a request and turn, however many instances it has. */
+  function endTurn(state: ConductorState, turn: ConductorTurn): void {
+    for (const request of state.toAsk) {
+      const open = state.requests.get(request);
+      if (open === undefined) continue;
+      open.round = Math.max(open.round + 1, turn.now);
+      const deadlineAt = deadlineOfRequest(state, open);
+      turn.send(SCHEDULERS, {
+        type: 'select',
+        request,
+        round: open.round,
+        instances: [...open.waiting],
+        spec: open.spec,
+        alternates: open.alternates,
+        expiresAt: deadlineAt,
+      });
+      turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, turn.now + waitMs(patience, open.repeats)));
+    }
+    state.toAsk.clear();
+  }
+
+  function recover(state: ConductorState, turn: ConductorTurn): void {
+    for (const [instance, entry] of state.instances) {
+      entry.repeats = 0;
+      if (entry.releaseOwed) release(instance, entry, turn);
+      else if (entry.phase === 'deleting') deleteInCell(instance, entry, turn);
+      else if (entry.phase === 'here' && entry.build !== null) {
+        for (const effect of obligations(entry.build.snapshot)) perform(state, instance, entry, effect, turn);
+      }
+    }
+    turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
+  }
+
+  function snapshot(state: ConductorState): StoredConductor {
+    return {
+      instances: [...state.instances].map(([instance, entry]) => {
+        const { repeats: _, build: hosted, ...kept } = entry;
+        return [instance, { ...kept, build: hosted === null ? null : storeBuild(hosted) }];
+      }),
+      requests: [...state.requests].map(([id, { spec, alternates, waiting }]) => [
+        id,
+        { spec, alternates, waiting: [...waiting] },
+      ]),
+    };
+  }
+
+  function restore(stored: unknown): ConductorState {
+    const { instances, requests } = stored as StoredConductor;
+    const state = init();
+    for (const [instance, { build: hosted, ...entry }] of instances) {
+      state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
+    }
+    for (const [id, { waiting, ...open }] of requests) {
+      state.requests.set(id, { ...open, waiting: new Set(waiting), round: 0, repeats: 0 });
+    }
+    return state;
+  }
+
+  return { init, receive, apply, recover, endTurn, snapshot, restore };
+}
+
+interface StoredConductor {
+  instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
+  requests: [string, { spec: RequestSpec; alternates: number; waiting: string[] }][];
+}
+
+/** What the conductor can say of an instance; of one that is in a cell, only what the cell last said. */
+function viewOf(instance: string, { request, phase, cell, build, told }: Entry): InstanceView {
+  const view: InstanceView = { instance, request, state: phase };
+  if (cell !== null) view.cell = cell;
+  if (phase === 'in-cell') view.state = told?.state ?? 'building';
+  if (told?.reason !== undefined) view.failure = { code: 'failed', message: told.reason };
+  if (build === null) return view;
+  const { selection, attempt, failure } = build.snapshot.context;
+  if (phase === 'here') view.state = stateOfBuild(build);
+  if (build.facts.project !== undefined) view.project = build.facts.project;
+  if (selection !== null) view.host = selection.host;
+  if (attempt > 0) view.attempt = attempt;
+  if (failure !== null) view.failure = { ...failure };
+  return view;
+}

@@ -1,0 +1,73 @@
+// What a cell's conductor takes: builds handed over, deletes, the words of its computes, placement's answers.
+
+import Type, { type Static } from 'typebox';
+import {
+  Ask,
+  Attempt,
+  type MessageOf,
+  message,
+  Payload,
+  Reason,
+  RequestSpec,
+  SelectionSchema,
+  Token,
+  Traceparent,
+} from './common.ts';
+import { claimAnswers } from './placement.ts';
+
+const ofAttempt = { host: Token, instance: Token, attempt: Attempt };
+
+export const cellMessages = {
+  /** A build changes hands: the cell records it, says `started`, and everything after is the cell's. */
+  start: message('start', {
+    instance: Token,
+    request: Token,
+    spec: RequestSpec,
+    /** The build machine's state and context, as stored. */
+    snapshot: Type.Object({
+      value: Type.Literal('claimed'),
+      context: Type.Object({
+        v: Type.Literal(1),
+        instance: Token,
+        selection: SelectionSchema,
+        alternates: Type.Array(SelectionSchema, { maxItems: 20 }),
+        attempt: Attempt,
+        attempts: Type.Array(Type.Unknown(), { maxItems: 0 }),
+        failure: Type.Null(),
+      }),
+    }),
+    project: Type.Optional(Token),
+    payload: Payload,
+    traceparent: Traceparent,
+  }),
+  /** End an instance in whatever state it is; `removed` is said when nothing of it is left. */
+  delete: message('delete', { instance: Token }),
+  accepted: message('accepted', ofAttempt),
+  'build-refused': message('build-refused', { ...ofAttempt, reason: Reason }),
+  built: message('built', ofAttempt),
+  'build-failed': message('build-failed', { ...ofAttempt, reason: Reason }),
+  'build-aborted': message('build-aborted', { ...ofAttempt, reason: Reason }),
+  destroyed: message('destroyed', ofAttempt),
+  /** A compute presents itself: after its start, or because the cell asked who it is. */
+  'compute-up': message('compute-up', {
+    host: Token,
+    provider: Type.String({ maxLength: 64 }),
+    /** Which life of the compute this is. */
+    incarnation: Type.String({ maxLength: 64 }),
+    running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: 10_000 }),
+  }),
+  /** A compute is alive: said at a steady pace. */
+  alive: message('alive', { host: Token, incarnation: Type.String({ maxLength: 64 }) }),
+  ...claimAnswers,
+  /** An operator takes a host out of service, or puts it back. */
+  'set-host': message('set-host', { ask: Ask, host: Token, enabled: Type.Boolean(), reason: Type.Optional(Reason) }),
+  show: message('show', { ask: Ask, instance: Token }),
+  list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
+  'list-hosts': message('list-hosts', {
+    ask: Ask,
+    after: Type.Optional(Token),
+    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  }),
+};
+export type CellMessage = MessageOf<typeof cellMessages>;
+export type Start = Static<typeof cellMessages.start>;

@@ -1,0 +1,92 @@
+// The words that messages share: ids, resources, request specs, selections. Every message is a typebox schema, and
+// its TypeScript type is derived from it, so what the compiler believes and what the wire check enforces are one.
+
+import Type, { type Static, type TObject, type TProperties } from 'typebox';
+
+/** The longest id, in characters: ids become tokens of subjects, whose length servers limit. */
+export const MAX_TOKEN_LENGTH = 64;
+/** The largest amount of anything, as in the Placement API: 2^31 - 1. */
+export const MAX_AMOUNT = 2_147_483_647;
+export const MAX_ALTERNATES = 20;
+/** Instances in one request. */
+export const MAX_COUNT = 1000;
+/** Groups in one request spec. */
+export const MAX_GROUPS = 32;
+/** Allocations of one claim. */
+export const MAX_ALLOCATIONS = 64;
+
+/** An id as it may stand in a subject: a dot, a wildcard or a space in it would break routing. */
+export const TOKEN_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
+export const Token = Type.String({ pattern: TOKEN_PATTERN, maxLength: MAX_TOKEN_LENGTH });
+/** A resource class or trait name. */
+export const SYMBOL_PATTERN = '^[A-Z][A-Z0-9_]{0,254}$';
+export const Symbolic = Type.String({ pattern: SYMBOL_PATTERN });
+const Symbols = Type.Array(Symbolic, { maxItems: 64 });
+
+/** Amounts by resource class, each at least 1. */
+export const Resources = Type.Record(
+  Type.String({ pattern: SYMBOL_PATTERN }),
+  Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+  { maxProperties: 32, additionalProperties: false },
+);
+export type Resources = Readonly<Record<string, number>>;
+
+/**
+ * Part of what an instance needs. A named group is served by one provider alone; the unnamed group, '', may be spread
+ * over the providers of one tree, and its traits need only be there somewhere in what serves it.
+ */
+export const ResourceGroup = Type.Object({
+  name: Type.String({ maxLength: MAX_TOKEN_LENGTH }),
+  resources: Resources,
+  /** Traits that must all be there. */
+  required: Type.Optional(Symbols),
+  /** Of each list, one trait must be there. */
+  anyOf: Type.Optional(Type.Array(Symbols, { maxItems: 16 })),
+  /** Traits that must not be there. */
+  forbidden: Type.Optional(Symbols),
+  /** Of each list, the provider or its root must be in one aggregate. */
+  memberOf: Type.Optional(Type.Array(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 64 }), { maxItems: 16 })),
+});
+export type ResourceGroup = Static<typeof ResourceGroup>;
+
+/** What an instance needs; a claim carries it, and placement checks it again where it decides. */
+export const RequestSpec = Type.Object({
+  groups: Type.Array(ResourceGroup, { minItems: 1, maxItems: MAX_GROUPS }),
+  /** `isolate`: no two named groups on one provider. */
+  groupPolicy: Type.Union([Type.Literal('none'), Type.Literal('isolate')]),
+});
+export type RequestSpec = Static<typeof RequestSpec>;
+
+export const AllocationSchema = Type.Object({
+  provider: Type.String({ maxLength: 64 }),
+  group: Type.String({ maxLength: MAX_TOKEN_LENGTH }),
+  resources: Resources,
+});
+
+export const SelectionSchema = Type.Object({
+  cell: Token,
+  host: Token,
+  provider: Type.String({ maxLength: 64 }),
+  allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
+});
+
+/** The caller's number for a question; the answer carries it back. */
+export const Ask = Type.Integer({ minimum: 0 });
+export const Attempt = Type.Integer({ minimum: 0, maximum: 1000 });
+export const Reason = Type.String({ maxLength: 4096 });
+export const Traceparent = Type.Optional(Type.String({ maxLength: 128 }));
+/** The caller's own words about the instance, handed to the driver unread. */
+export const Payload = Type.Optional(Type.Unknown());
+
+/** Declares a message: its type tag and its fields. */
+export function message<const Tag extends string, Fields extends TProperties>(
+  tag: Tag,
+  fields: Fields,
+): TObject<Fields & { type: ReturnType<typeof Type.Literal<Tag>> }> {
+  return Type.Object({ type: Type.Literal(tag), ...fields }) as never;
+}
+
+/** The schemas of all messages that an actor takes, by type. */
+export type Protocol = Readonly<Record<string, TObject>>;
+/** The union of the messages of a protocol. */
+export type MessageOf<P extends Protocol> = { [T in keyof P]: Static<P[T]> & { type: T } }[keyof P];

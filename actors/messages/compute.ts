@@ -1,0 +1,52 @@
+// What a compute takes: its cell's orders, and the words of its driver and of placement.
+
+import Type, { type Static } from 'typebox';
+import { AllocationSchema, Ask, Attempt, type MessageOf, message, Payload, Reason, Token } from './common.ts';
+import { ProviderSpec, placementAnswers } from './placement.ts';
+
+const ofAttempt = { instance: Token, attempt: Attempt };
+const Running = Type.Array(Type.Object(ofAttempt));
+
+export const computeMessages = {
+  /** Build an attempt; asked twice, it is built once, and the answer is given again. */
+  build: message('build', {
+    ...ofAttempt,
+    /** Which life of the compute the order is for; another one refuses it. */
+    incarnation: Type.String({ maxLength: 64 }),
+    allocations: Type.Array(AllocationSchema, { maxItems: 64 }),
+    payload: Payload,
+  }),
+  /** Let nothing of an attempt be left, now or later. */
+  destroy: message('destroy', ofAttempt),
+  /** The cell knows this compute. */
+  welcome: message('welcome', { incarnation: Type.String() }),
+  /** The cell does not know this life of the compute. */
+  'who-are-you': message('who-are-you', {}),
+  'list-instances': message('list-instances', { ask: Ask }),
+  'tree-put': placementAnswers['tree-put'],
+  'tree-refused': placementAnswers['tree-refused'],
+};
+
+/** The words of the driver, which runs beside the compute and is not reached over the wire. */
+export const driverAnswers = {
+  described: message('described', { providers: Type.Array(ProviderSpec, { minItems: 1 }), running: Running }),
+  'describe-failed': message('describe-failed', { reason: Reason }),
+  'driver-built': message('driver-built', ofAttempt),
+  'driver-failed': message('driver-failed', { ...ofAttempt, reason: Reason, aborted: Type.Boolean() }),
+  /** The driver cannot say what came of the attempt. */
+  'driver-unknown': message('driver-unknown', { ...ofAttempt, reason: Reason }),
+  'driver-destroyed': message('driver-destroyed', ofAttempt),
+  'destroy-failed': message('destroy-failed', { ...ofAttempt, reason: Reason }),
+};
+
+/** What a compute asks of its driver. */
+export const driverMessages = {
+  describe: message('describe', {}),
+  build: computeMessages.build,
+  destroy: message('destroy', ofAttempt),
+};
+
+export type ComputeMessage = MessageOf<typeof computeMessages> | MessageOf<typeof driverAnswers>;
+export type DriverMessage = MessageOf<typeof driverMessages>;
+export type DriverAnswer = MessageOf<typeof driverAnswers>;
+export type ComputeBuild = Static<typeof computeMessages.build>;

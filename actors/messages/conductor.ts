@@ -1,0 +1,67 @@
+// What a conductor shard takes: the API's requests, the scheduler's selections, the words of cells and placement.
+
+import Type, { type Static } from 'typebox';
+import {
+  Ask,
+  MAX_ALTERNATES,
+  MAX_COUNT,
+  type MessageOf,
+  message,
+  Payload,
+  Reason,
+  RequestSpec,
+  SelectionSchema,
+  Token,
+  Traceparent,
+} from './common.ts';
+import { claimAnswers } from './placement.ts';
+
+export const conductorMessages = {
+  /**
+   * Build `count` instances, all or none. Repeated for the same request it is answered as the first time. With a
+   * count of 1 the instance is named as the request, otherwise `<request>-0`, `<request>-1` ...
+   */
+  build: message('build', {
+    ask: Ask,
+    request: Token,
+    count: Type.Integer({ minimum: 1, maximum: MAX_COUNT }),
+    alternates: Type.Integer({ minimum: 0, maximum: MAX_ALTERNATES }),
+    spec: RequestSpec,
+    project: Type.Optional(Token),
+    payload: Payload,
+    traceparent: Traceparent,
+  }),
+  /** Delete an instance in whatever state it is. */
+  delete: message('delete', { ask: Ask, instance: Token }),
+  /** What the conductor knows of an instance; if a cell has it, the cell knows more. */
+  show: message('show', { ask: Ask, instance: Token }),
+  list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
+  /** The scheduler's answer: for each instance the host that is claimed, and its alternates. */
+  selected: message('selected', {
+    request: Token,
+    round: Type.Integer({ minimum: 1 }),
+    selections: Type.Array(
+      Type.Object({
+        instance: Token,
+        selection: SelectionSchema,
+        alternates: Type.Array(SelectionSchema, { maxItems: MAX_ALTERNATES }),
+      }),
+      { maxItems: MAX_COUNT },
+    ),
+  }),
+  'no-valid-host': message('no-valid-host', { request: Token, round: Type.Integer({ minimum: 1 }), reason: Reason }),
+  /** The cell has recorded the instance: it is the cell's from now on. */
+  started: message('started', { instance: Token }),
+  /** How a build in the cell ended; told for listings, the cell knows best. */
+  ended: message('ended', {
+    instance: Token,
+    state: Type.Union([Type.Literal('active'), Type.Literal('failed')]),
+    reason: Type.Optional(Reason),
+  }),
+  /** Nothing of the instance is left in the cell, and nothing ever will be. */
+  removed: message('removed', { instance: Token }),
+  released: claimAnswers.released,
+};
+export type ConductorMessage = MessageOf<typeof conductorMessages>;
+export type Build = Static<typeof conductorMessages.build>;
+export type Selected = Static<typeof conductorMessages.selected>;

@@ -1,0 +1,58 @@
+// The answers that the actors give to the API's questions; each carries the number of the question.
+
+import Type, { type Static } from 'typebox';
+import { Ask, type MessageOf, message, Reason, SelectionSchema, Token } from './common.ts';
+import { placementAnswers } from './placement.ts';
+import { schedulerMessages } from './scheduler.ts';
+
+/** An instance as people see it. Absent fields are not known to whoever answers. */
+export const InstanceView = Type.Object({
+  instance: Token,
+  request: Token,
+  /** A state of the build machine, or `deleting`, `deleted`. */
+  state: Type.String(),
+  project: Type.Optional(Token),
+  cell: Type.Optional(Token),
+  host: Type.Optional(Token),
+  attempt: Type.Optional(Type.Integer()),
+  /** Every attempt that came to nothing. */
+  attempts: Type.Optional(
+    Type.Array(
+      Type.Object({
+        attempt: Type.Integer(),
+        host: Type.String(),
+        outcome: Type.String(),
+        reason: Type.String(),
+        mayRun: Type.Boolean(),
+      }),
+    ),
+  ),
+  /** Hosts still to be tried should this one fail. */
+  alternates: Type.Optional(Type.Array(Token)),
+  allocations: Type.Optional(SelectionSchema.properties.allocations),
+  failure: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+});
+export type InstanceView = Static<typeof InstanceView>;
+
+export const gatewayMessages = {
+  'build-accepted': message('build-accepted', { ask: Ask, request: Token, instances: Type.Array(Token) }),
+  'delete-accepted': message('delete-accepted', { ask: Ask, instance: Token, state: Type.String() }),
+  /** `view` is null when the instance is not known. */
+  shown: message('shown', { ask: Ask, view: Type.Union([InstanceView, Type.Null()]) }),
+  listed: message('listed', {
+    ask: Ask,
+    instances: Type.Array(InstanceView),
+    next: Type.Union([Token, Type.Null()]),
+  }),
+  'host-set': message('host-set', { ask: Ask, host: Token, state: Type.String() }),
+  /** The question was understood and the answer is no. */
+  declined: message('declined', { ask: Ask, code: Type.String(), reason: Reason, field: Type.Optional(Type.String()) }),
+  'instances-running': message('instances-running', {
+    ask: Ask,
+    running: Type.Array(Type.Object({ instance: Token, attempt: Type.Integer() })),
+  }),
+  hosts: schedulerMessages.hosts,
+  consumers: placementAnswers.consumers,
+  providers: schedulerMessages.providers,
+};
+export type GatewayMessage = MessageOf<typeof gatewayMessages>;

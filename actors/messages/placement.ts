@@ -1,0 +1,197 @@
+// What a placement shard takes and what it answers. Nothing here says where a provider stands in the deployment:
+// placement knows providers and consumers only.
+
+import Type, { type Static } from 'typebox';
+import {
+  AllocationSchema,
+  Ask,
+  Attempt,
+  MAX_ALLOCATIONS,
+  MAX_AMOUNT,
+  type MessageOf,
+  message,
+  Reason,
+  RequestSpec,
+  SYMBOL_PATTERN,
+} from './common.ts';
+
+const Id = Type.String({ minLength: 1, maxLength: 64 });
+const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
+
+/** The fields of an inventory, as in the Placement API. Capacity is `(total - reserved) * allocation_ratio`. */
+export const Inventory = Type.Object({
+  total: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+  reserved: Amount,
+  min_unit: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+  max_unit: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+  step_size: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+  allocation_ratio: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }),
+});
+export type Inventory = Static<typeof Inventory>;
+
+/** A provider as it is told to placement: the parent stands before its children. */
+export const ProviderSpec = Type.Object({
+  id: Id,
+  name: Type.String({ minLength: 1, maxLength: 200 }),
+  parent: Type.Union([Id, Type.Null()]),
+  inventories: Type.Record(Type.String({ pattern: SYMBOL_PATTERN }), Inventory),
+  traits: Type.Array(Type.String({ pattern: SYMBOL_PATTERN }), { maxItems: 1000 }),
+  aggregates: Type.Array(Id, { maxItems: 1000 }),
+});
+export type ProviderSpec = Static<typeof ProviderSpec>;
+
+/** A provider as placement tells it: `used` by class, and the generation that every change of it counts up. */
+export const ProviderState = Type.Object({
+  ...ProviderSpec.properties,
+  root: Id,
+  generation: Type.Integer({ minimum: 0 }),
+  used: Type.Record(Type.String(), Amount),
+});
+export type ProviderState = Static<typeof ProviderState>;
+
+/** How much of a provider is used, without the rest of it: what a claim changes. */
+export const ProviderUsage = Type.Object({
+  id: Id,
+  generation: Type.Integer({ minimum: 0 }),
+  used: Type.Record(Type.String(), Amount),
+});
+export type ProviderUsage = Static<typeof ProviderUsage>;
+
+/** Why a claim was refused: stable codes, the first thing that did not fit. */
+export const RefusalCode = Type.Union([
+  Type.Literal('consumer-deleted'),
+  Type.Literal('superseded'),
+  Type.Literal('expired'),
+  Type.Literal('unknown-provider'),
+  Type.Literal('not-one-tree'),
+  Type.Literal('does-not-serve-request'),
+  Type.Literal('no-inventory'),
+  Type.Literal('unit-constraint'),
+  Type.Literal('exceeds-capacity'),
+  Type.Literal('trait-missing'),
+  Type.Literal('trait-forbidden'),
+  Type.Literal('not-in-aggregate'),
+  Type.Literal('not-isolated'),
+]);
+export type RefusalCode = Static<typeof RefusalCode>;
+
+export const Refusal = Type.Object({
+  code: RefusalCode,
+  message: Reason,
+  provider: Type.Optional(Id),
+  resourceClass: Type.Optional(Type.String()),
+  /** How much was asked beyond what was free. */
+  short: Type.Optional(Type.Number()),
+});
+export type Refusal = Static<typeof Refusal>;
+
+export const placementMessages = {
+  /**
+   * Takes resources for a consumer, with all the conditions that they must meet, or refuses. It is one decision:
+   * whatever the consumer holds under attempts other than `keep` is given back, then the new allocations are taken.
+   * Attempts only count up: an older one is refused as superseded, the same one is answered as it was answered
+   * before, with what is held for it.
+   */
+  claim: message('claim', {
+    consumer: Id,
+    attempt: Attempt,
+    spec: RequestSpec,
+    allocations: Type.Array(AllocationSchema, { minItems: 1, maxItems: MAX_ALLOCATIONS }),
+    /** Attempts whose resources stay held beside the new ones: something may still run there. */
+    keep: Type.Array(Attempt, { maxItems: 64 }),
+    /** After this time (ms since the epoch) the claim is void: whoever sent it has given up. */
+    expiresAt: Type.Number(),
+  }),
+  /**
+   * Gives back what a consumer holds: one attempt, or all but `keep`. `deleted` ends the consumer for good: later
+   * claims for it are refused.
+   */
+  release: message('release', {
+    consumer: Id,
+    attempt: Type.Optional(Attempt),
+    keep: Type.Optional(Type.Array(Attempt, { maxItems: 64 })),
+    deleted: Type.Boolean(),
+  }),
+  /** Makes a tree of providers be as told; the root comes first. Providers that are gone go, once nothing is held. */
+  'put-tree': message('put-tree', { ask: Ask, providers: Type.Array(ProviderSpec, { minItems: 1, maxItems: 512 }) }),
+  /** Asks for all providers, a page at a time, for a picture of them that the feed then keeps. */
+  'list-providers': message('list-providers', {
+    ask: Ask,
+    after: Type.Optional(Id),
+    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  }),
+  /** Asks for all consumers and what they hold, a page at a time. */
+  'list-consumers': message('list-consumers', {
+    ask: Ask,
+    after: Type.Optional(Id),
+    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  }),
+};
+export type PlacementMessage = MessageOf<typeof placementMessages>;
+export type Claim = Static<typeof placementMessages.claim>;
+export type Release = Static<typeof placementMessages.release>;
+export type PutTree = Static<(typeof placementMessages)['put-tree']>;
+
+/** The answers to a claim and a release, for whoever sends them. */
+export const claimAnswers = {
+  'claim-granted': message('claim-granted', {
+    consumer: Id,
+    attempt: Attempt,
+    /** What is held for the attempt: not what was asked if an earlier claim of the same attempt was granted. */
+    allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
+    usages: Type.Array(ProviderUsage, { maxItems: MAX_ALLOCATIONS }),
+  }),
+  'claim-refused': message('claim-refused', {
+    consumer: Id,
+    attempt: Attempt,
+    refusal: Refusal,
+    /** How the providers named in the claim stand, so that the claimant's picture is mended by the refusal. */
+    usages: Type.Array(ProviderUsage, { maxItems: MAX_ALLOCATIONS }),
+  }),
+  released: message('released', { consumer: Id, attempt: Type.Optional(Attempt), deleted: Type.Boolean() }),
+};
+export type ClaimGranted = Static<(typeof claimAnswers)['claim-granted']>;
+export type ClaimRefused = Static<(typeof claimAnswers)['claim-refused']>;
+export type Released = Static<typeof claimAnswers.released>;
+
+/** The numbered feed of a shard, and the pages that a listener asks for when it starts or has missed a number. */
+export const feedMessages = {
+  'providers-changed': message('providers-changed', {
+    shard: Type.Integer({ minimum: 0 }),
+    /** Which life of the shard is speaking; numbers of different lives do not compare. */
+    epoch: Type.Number(),
+    /** The number of this change; a beat that tells nothing new repeats the last one. */
+    sequence: Type.Integer({ minimum: 0 }),
+    changed: Type.Array(ProviderState),
+    used: Type.Array(ProviderUsage),
+    removed: Type.Array(Id),
+  }),
+  providers: message('providers', {
+    ask: Ask,
+    shard: Type.Integer({ minimum: 0 }),
+    epoch: Type.Number(),
+    /** The number of the last change that the page contains. */
+    sequence: Type.Integer({ minimum: 0 }),
+    providers: Type.Array(ProviderState),
+    next: Type.Union([Id, Type.Null()]),
+  }),
+};
+export type ProvidersChanged = Static<(typeof feedMessages)['providers-changed']>;
+export type ProvidersPage = Static<typeof feedMessages.providers>;
+
+/** What one consumer holds, by attempt. */
+export const ConsumerState = Type.Object({
+  consumer: Id,
+  held: Type.Array(Type.Object({ attempt: Attempt, allocations: Type.Array(AllocationSchema) })),
+});
+export type ConsumerState = Static<typeof ConsumerState>;
+
+export const placementAnswers = {
+  'tree-put': message('tree-put', { ask: Ask, root: Id }),
+  'tree-refused': message('tree-refused', { ask: Ask, root: Id, reason: Reason }),
+  consumers: message('consumers', {
+    ask: Ask,
+    consumers: Type.Array(ConsumerState),
+    next: Type.Union([Id, Type.Null()]),
+  }),
+};

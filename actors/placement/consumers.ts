@@ -1,0 +1,71 @@
+// Who holds what. A consumer holds allocations by attempt: one home, and during a move the home it is leaving, for as
+// long as something may run there. A deleted consumer is remembered, so that a claim that arrives late is refused.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { Refusal } from '../messages/placement.ts';
+import { changeUse, type Providers } from './providers.ts';
+
+export interface Held {
+  readonly attempt: number;
+  readonly allocations: readonly Allocation[];
+}
+
+export interface Consumer {
+  /** The attempt that was decided last; older ones are refused. */
+  latest: number;
+  held: readonly Held[];
+  /** Why `latest` was refused, if it was, so that asked again it gets the same answer. */
+  refusal: Refusal | null;
+}
+
+export interface Consumers {
+  readonly holding: Map<string, Consumer>;
+  /** When each deleted consumer was deleted, ms since the epoch, oldest first. */
+  readonly deleted: Map<string, number>;
+}
+
+const NOTHING: readonly Held[] = [];
+
+/** Gives back the attempts of a consumer for which `drop` says so. Answers the providers that changed. */
+export function giveBack(
+  consumer: Consumer,
+  drop: (attempt: number) => boolean,
+  providers: Providers,
+  changed: Set<string>,
+): void {
+  const dropped = consumer.held.filter(({ attempt }) => drop(attempt));
+  if (dropped.length === 0) return;
+  for (const { allocations } of dropped) use(allocations, -1, providers, changed);
+  consumer.held =
+    dropped.length === consumer.held.length ? NOTHING : consumer.held.filter((one) => !dropped.includes(one));
+}
+
+/** Takes allocations for an attempt of a consumer; that they fit was decided before. */
+export function take(
+  consumer: Consumer,
+  attempt: number,
+  allocations: readonly Allocation[],
+  providers: Providers,
+  changed: Set<string>,
+): void {
+  use(allocations, 1, providers, changed);
+  const mine = { attempt, allocations };
+  consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
+}
+
+function use(allocations: readonly Allocation[], sign: 1 | -1, providers: Providers, changed: Set<string>): void {
+  for (const { provider: id, resources } of allocations) {
+    const provider = providers.get(id);
+    if (provider === undefined) continue;
+    changeUse(provider, resources, sign);
+    changed.add(id);
+  }
+}
+
+/** Forgets the consumers that were deleted before `before`. */
+export function forgetDeleted(consumers: Consumers, before: number): void {
+  for (const [consumer, at] of consumers.deleted) {
+    if (at >= before) return;
+    consumers.deleted.delete(consumer);
+  }
+}

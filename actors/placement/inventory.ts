@@ -1,0 +1,53 @@
+// The arithmetic of inventories. The rules are those of the OpenStack Placement API: capacity is
+// (total - reserved) * allocation_ratio, not rounded, and an amount must obey min_unit, max_unit and step_size.
+
+import type { Inventory, Refusal } from '../messages/placement.ts';
+
+/** One resource class of one provider: how much there is, and how much of it is taken. */
+export interface Stock {
+  readonly inventory: Inventory;
+  readonly capacity: number;
+  readonly used: number;
+}
+
+export function capacityOf(inventory: Inventory): number {
+  return (inventory.total - inventory.reserved) * inventory.allocation_ratio;
+}
+
+/** Whether the inventory allows one allocation to be of this amount, however much is free. */
+export function unitAllowed(inventory: Inventory, amount: number): boolean {
+  return amount >= inventory.min_unit && amount <= inventory.max_unit && amount % inventory.step_size === 0;
+}
+
+/** Whether `amount` more can be taken. */
+export function fits(stock: Stock, amount: number): boolean {
+  return stock.used + amount <= stock.capacity;
+}
+
+/** Why `amount` cannot be taken as one allocation beside `sameClaim` taken by the same claim, or null if it can. */
+export function refusalOf(
+  provider: string,
+  resourceClass: string,
+  stock: Stock | undefined,
+  amount: number,
+  sameClaim: number,
+): Refusal | null {
+  if (stock === undefined) {
+    const message = `provider '${provider}' has no inventory of ${resourceClass}`;
+    return { code: 'no-inventory', message, provider, resourceClass };
+  }
+  const { inventory } = stock;
+  if (!unitAllowed(inventory, amount)) {
+    const { min_unit, max_unit, step_size } = inventory;
+    const rule = `min_unit ${min_unit}, max_unit ${max_unit}, step_size ${step_size}`;
+    const message = `${amount} ${resourceClass} on provider '${provider}' violates its inventory's ${rule}`;
+    return { code: 'unit-constraint', message, provider, resourceClass };
+  }
+  if (!fits(stock, sameClaim + amount)) {
+    const short = stock.used + sameClaim + amount - stock.capacity;
+    const free = Math.max(0, stock.capacity - stock.used - sameClaim);
+    const message = `${amount} ${resourceClass} exceed what is free on provider '${provider}': ${free} (short by ${short})`;
+    return { code: 'exceeds-capacity', message, provider, resourceClass, short };
+  }
+  return null;
+}

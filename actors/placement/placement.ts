@@ -1,0 +1,393 @@
+// A placement shard: the one authority over its providers and over who holds what of them. Its mailbox is the mailbox
+// of each of its providers: claims on a provider are decided one at a time, in order of arrival, in memory, against
+// the state that all earlier decisions left. So nothing can be over-committed, no claim is refused that fitted, and
+// no caller is ever asked to try again.
+//
+// It takes: claim, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts).
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { Actor, Address, Turn, Wake } from '../actor.ts';
+import type {
+  Claim,
+  ConsumerState,
+  PlacementMessage,
+  ProviderSpec,
+  ProviderState,
+  ProviderUsage,
+  PutTree,
+  Refusal,
+  Release,
+} from '../messages/placement.ts';
+import { page } from '../page.ts';
+import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
+import { refusalOfClaim } from './conditions.ts';
+import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
+import {
+  inUse,
+  makeProvider,
+  type Provider,
+  type Providers,
+  sameAsTold,
+  stateOf,
+  treeFault,
+  usageOf,
+} from './providers.ts';
+
+export interface PlacementOptions {
+  readonly shard: number;
+  /**
+   * How long a deleted consumer is remembered, ms. It must be longer than any claim may be under way: claims carry
+   * the time at which they expire, so an hour leaves room for clocks that differ by most of it.
+   */
+  readonly rememberDeletedMs?: number;
+}
+
+const HOUR_MS = 3_600_000;
+
+export type PlacementRecord =
+  | { type: 'tree'; providers: readonly ProviderSpec[] }
+  | { type: 'claimed'; consumer: string; attempt: number; keep: readonly number[]; allocations: readonly Allocation[] }
+  | { type: 'refused'; consumer: string; attempt: number; keep: readonly number[]; refusal: Refusal }
+  | {
+      type: 'released';
+      consumer: string;
+      attempt?: number | undefined;
+      keep?: readonly number[] | undefined;
+      deleted: boolean;
+      at: number;
+    }
+  | { type: 'forgotten'; before: number };
+
+export interface PlacementState {
+  readonly providers: Providers;
+  /** The ids of each tree, by root, the root first. */
+  readonly trees: Map<string, readonly string[]>;
+  readonly consumers: Consumers;
+  /** What the feed has still to tell of this turn; not recorded. */
+  readonly untold: { readonly changed: Set<string>; readonly used: Set<string>; readonly removed: Set<string> };
+  /** The numbering of the feed in this life of the shard; not recorded. */
+  readonly feed: { epoch: number; sequence: number };
+}
+
+/** Consumer and provider events, for people: `placement.claim.<provider>.<outcome>`. */
+function tell(turn: Turn<PlacementRecord>, provider: string, outcome: string, body: Record<string, unknown>): void {
+  turn.publish({ topic: ['placement', 'claim', provider, outcome], body: { at: turn.now, ...body }, cause: outcome });
+}
+
+export function placement(options: PlacementOptions): Actor<PlacementState, PlacementMessage, PlacementRecord> {
+  const rememberDeletedMs = options.rememberDeletedMs ?? HOUR_MS;
+  const sweepEveryMs = rememberDeletedMs / 4;
+
+  function init(): PlacementState {
+    return {
+      providers: new Map(),
+      trees: new Map(),
+      consumers: { holding: new Map(), deleted: new Map() },
+      untold: { changed: new Set(), used: new Set(), removed: new Set() },
+      feed: { epoch: 0, sequence: 0 },
+    };
+  }
+
+  function commit(state: PlacementState, turn: Turn<PlacementRecord>, record: PlacementRecord): void {
+    apply(state, record);
+    turn.record(record);
+  }
+
+  function apply(state: PlacementState, record: PlacementRecord): void {
+    const { providers, consumers, untold } = state;
+    switch (record.type) {
+      case 'tree':
+        return applyTree(state, record.providers);
+      case 'claimed': {
+        const consumer = decided(state, record);
+        take(consumer, record.attempt, record.allocations, providers, untold.used);
+        return;
+      }
+      case 'refused':
+        decided(state, record).refusal = record.refusal;
+        return;
+      case 'released': {
+        const consumer = consumers.holding.get(record.consumer);
+        if (consumer !== undefined) {
+          const { attempt, keep } = record;
+          const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
+          giveBack(consumer, drop, providers, untold.used);
+          if (record.deleted && consumer.held.length === 0) consumers.holding.delete(record.consumer);
+          if (consumers.deleted.has(record.consumer) && consumer.held.length === 0) {
+            consumers.holding.delete(record.consumer);
+          }
+        }
+        if (record.deleted && !consumers.deleted.has(record.consumer))
+          consumers.deleted.set(record.consumer, record.at);
+        return;
+      }
+      case 'forgotten':
+        return forgetDeleted(consumers, record.before);
+    }
+  }
+
+  /** The consumer of a claim that was decided just now, with what the claim gave back gone. */
+  function decided(
+    { consumers, providers, untold }: PlacementState,
+    claim: { consumer: string; attempt: number; keep: readonly number[] },
+  ): Consumer {
+    let consumer = consumers.holding.get(claim.consumer);
+    if (consumer === undefined) {
+      consumer = { latest: claim.attempt, held: [], refusal: null };
+      consumers.holding.set(claim.consumer, consumer);
+      return consumer;
+    }
+    giveBack(consumer, (attempt) => !claim.keep.includes(attempt), providers, untold.used);
+    consumer.latest = claim.attempt;
+    consumer.refusal = null;
+    return consumer;
+  }
+
+  function applyTree({ providers, trees, untold }: PlacementState, tree: readonly ProviderSpec[]): void {
+    const root = (tree[0] as ProviderSpec).id;
+    const told = new Set<string>();
+    for (const spec of tree) {
+      told.add(spec.id);
+      const before = providers.get(spec.id);
+      if (sameAsTold(before, spec)) continue;
+      providers.set(spec.id, makeProvider(spec, root, before));
+      untold.changed.add(spec.id);
+    }
+    const staying: string[] = [...told];
+    for (const id of trees.get(root) ?? []) {
+      if (told.has(id)) continue;
+      const gone = providers.get(id) as Provider;
+      if (inUse(gone)) {
+        // It is no longer told, but something is held on it: it stays, empty, until its last allocation goes.
+        providers.set(id, makeProvider({ ...gone.spec, inventories: {} }, root, gone));
+        untold.changed.add(id);
+        staying.push(id);
+      } else {
+        providers.delete(id);
+        untold.removed.add(id);
+      }
+    }
+    trees.set(root, staying);
+  }
+
+  function claim(state: PlacementState, asked: Claim, from: Address, turn: Turn<PlacementRecord>): void {
+    const { consumer: id, attempt, keep } = asked;
+    const consumer = state.consumers.holding.get(id);
+    const refuse = (refusal: Refusal) => {
+      turn.send(from, {
+        type: 'claim-refused',
+        consumer: id,
+        attempt,
+        refusal,
+        usages: usagesOf(state, asked.allocations),
+      });
+      tell(turn, asked.allocations[0]?.provider ?? '', 'refused', { consumer: id, attempt, ...refusal });
+    };
+    if (state.consumers.deleted.has(id)) {
+      return refuse({ code: 'consumer-deleted', message: `consumer '${id}' is deleted` });
+    }
+    if (consumer !== undefined && attempt <= consumer.latest) {
+      const held = consumer.held.find((one) => one.attempt === attempt);
+      if (attempt === consumer.latest && held !== undefined) {
+        return grant(state, id, attempt, held.allocations, from, turn);
+      }
+      const superseded = `attempt ${attempt} of '${id}' comes after attempt ${consumer.latest} was decided`;
+      return refuse(
+        (attempt === consumer.latest ? consumer.refusal : null) ?? { code: 'superseded', message: superseded },
+      );
+    }
+    if (turn.now > asked.expiresAt) {
+      return refuse({ code: 'expired', message: `the claim of '${id}' came after whoever sent it gave up` });
+    }
+    // What the claim gives back is free for what it takes: this is a move, decided as one.
+    const movesOut = consumer !== undefined && consumer.held.length > 0;
+    if (movesOut) giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
+    const refusal = refusalOfClaim(asked, state.providers);
+    if (refusal === null) {
+      commit(state, turn, { type: 'claimed', consumer: id, attempt, keep, allocations: asked.allocations });
+      grant(state, id, attempt, asked.allocations, from, turn);
+      tell(turn, asked.allocations[0]?.provider ?? '', 'granted', {
+        consumer: id,
+        attempt,
+        allocations: asked.allocations,
+      });
+      return;
+    }
+    // A first claim that is refused changed nothing and needs no memory: the next one is for another host.
+    if (consumer !== undefined) commit(state, turn, { type: 'refused', consumer: id, attempt, keep, refusal });
+    refuse(refusal);
+  }
+
+  function grant(
+    state: PlacementState,
+    consumer: string,
+    attempt: number,
+    allocations: readonly Allocation[],
+    to: Address,
+    turn: Turn<PlacementRecord>,
+  ): void {
+    turn.send(to, { type: 'claim-granted', consumer, attempt, allocations, usages: usagesOf(state, allocations) });
+  }
+
+  function usagesOf({ providers }: PlacementState, allocations: readonly Allocation[]): ProviderUsage[] {
+    const usages: ProviderUsage[] = [];
+    for (const { provider: id } of allocations) {
+      const provider = providers.get(id);
+      if (provider !== undefined && !usages.some((usage) => usage.id === id)) usages.push(usageOf(provider));
+    }
+    return usages;
+  }
+
+  function release(state: PlacementState, asked: Release, from: Address, turn: Turn<PlacementRecord>): void {
+    const { consumer: id, attempt, keep, deleted } = asked;
+    const consumer = state.consumers.holding.get(id);
+    const freed = (consumer?.held ?? []).filter((one) =>
+      attempt === undefined ? !keep?.includes(one.attempt) : one.attempt === attempt,
+    );
+    if (freed.length > 0 || (deleted && !state.consumers.deleted.has(id))) {
+      commit(state, turn, { type: 'released', consumer: id, attempt, keep, deleted, at: turn.now });
+    }
+    for (const { attempt: freedAttempt, allocations } of freed) {
+      const provider = allocations[0]?.provider ?? '';
+      tell(turn, provider, 'released', { consumer: id, attempt: freedAttempt, deleted });
+    }
+    turn.send(from, { type: 'released', consumer: id, deleted, ...(attempt === undefined ? {} : { attempt }) });
+  }
+
+  function putTree(state: PlacementState, asked: PutTree, from: Address, turn: Turn<PlacementRecord>): void {
+    const root = (asked.providers[0] as ProviderSpec).id;
+    const fault = treeFault(asked.providers, state.providers);
+    if (fault !== null) {
+      turn.send(from, { type: 'tree-refused', ask: asked.ask, root, reason: fault });
+      return;
+    }
+    const standing = state.trees.get(root);
+    const unchanged =
+      standing?.length === asked.providers.length &&
+      asked.providers.every((spec) => sameAsTold(state.providers.get(spec.id), spec));
+    if (!unchanged) commit(state, turn, { type: 'tree', providers: asked.providers });
+    turn.send(from, { type: 'tree-put', ask: asked.ask, root });
+  }
+
+  function receive(
+    state: PlacementState,
+    message: PlacementMessage | Wake,
+    from: Address,
+    turn: Turn<PlacementRecord>,
+  ): void {
+    switch (message.type) {
+      case 'claim':
+        return claim(state, message, from, turn);
+      case 'release':
+        return release(state, message, from, turn);
+      case 'put-tree':
+        return putTree(state, message, from, turn);
+      case 'list-providers': {
+        const [providers, next] = page(state.providers, message.after, message.limit, stateOf);
+        turn.send(from, {
+          type: 'providers',
+          ask: message.ask,
+          shard: options.shard,
+          epoch: state.feed.epoch,
+          sequence: state.feed.sequence,
+          providers,
+          next,
+        });
+        return;
+      }
+      case 'list-consumers': {
+        const [consumers, next] = page(state.consumers.holding, message.after, message.limit, consumerState);
+        turn.send(from, { type: 'consumers', ask: message.ask, consumers, next });
+        return;
+      }
+      case 'wake': {
+        if (message.id === 'beat') {
+          tellFeed(state, [], [], [], turn);
+          turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
+          return;
+        }
+        const before = turn.now - rememberDeletedMs;
+        const oldest = state.consumers.deleted.values().next().value;
+        if (oldest !== undefined && oldest < before) commit(state, turn, { type: 'forgotten', before });
+        turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
+      }
+    }
+  }
+
+  /** One message a turn tells all that it changed; a listener that misses a number asks for the whole again. */
+  function endTurn({ providers, untold, feed }: PlacementState, turn: Turn<PlacementRecord>): void {
+    const { changed, used, removed } = untold;
+    if (changed.size === 0 && used.size === 0 && removed.size === 0) return;
+    feed.sequence += 1;
+    const live = (ids: Iterable<string>) => [...ids].map((id) => providers.get(id)).filter((one) => one !== undefined);
+    const usedOnly = live(used).filter(({ spec }) => !changed.has(spec.id));
+    tellFeed({ feed }, live(changed).map(stateOf), usedOnly.map(usageOf), [...removed], turn);
+    for (const set of [changed, used, removed]) set.clear();
+  }
+
+  function tellFeed(
+    { feed: { epoch, sequence } }: Pick<PlacementState, 'feed'>,
+    changed: ProviderState[],
+    used: ProviderUsage[],
+    removed: string[],
+    turn: Turn<PlacementRecord>,
+  ): void {
+    const { shard } = options;
+    turn.send(placementFeedAddress(shard), {
+      type: 'providers-changed',
+      shard,
+      epoch,
+      sequence,
+      changed,
+      used,
+      removed,
+    });
+  }
+
+  function recover(state: PlacementState, turn: Turn<PlacementRecord>): void {
+    state.feed.epoch = turn.now;
+    state.feed.sequence = 0;
+    for (const set of [state.untold.changed, state.untold.used, state.untold.removed]) set.clear();
+    turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
+    turn.wakeAt('beat', turn.now);
+  }
+
+  function snapshot({ providers, trees, consumers }: PlacementState): StoredPlacement {
+    return {
+      providers: [...providers.values()].map(({ spec, root, generation }) => ({ spec, root, generation })),
+      trees: [...trees],
+      holding: [...consumers.holding],
+      deleted: [...consumers.deleted],
+    };
+  }
+
+  function restore(stored: unknown): PlacementState {
+    const { providers, trees, holding, deleted } = stored as StoredPlacement;
+    const state = init();
+    for (const { spec, root } of providers) state.providers.set(spec.id, makeProvider(spec, root));
+    for (const [root, ids] of trees) state.trees.set(root, ids);
+    for (const [id, consumer] of holding) {
+      state.consumers.holding.set(id, { ...consumer, held: [] });
+      const restored = state.consumers.holding.get(id) as Consumer;
+      for (const { attempt, allocations } of consumer.held) {
+        take(restored, attempt, allocations, state.providers, state.untold.used);
+      }
+    }
+    for (const [id, at] of deleted) state.consumers.deleted.set(id, at);
+    for (const { spec, generation } of providers) (state.providers.get(spec.id) as Provider).generation = generation;
+    return state;
+  }
+
+  return { init, receive, apply, recover, endTurn, snapshot, restore };
+}
+
+interface StoredPlacement {
+  providers: { spec: ProviderSpec; root: string; generation: number }[];
+  trees: [string, readonly string[]][];
+  holding: [string, Consumer][];
+  deleted: [string, number][];
+}
+
+function consumerState({ held }: Consumer, consumer: string): ConsumerState {
+  return { consumer, held: held.map(({ attempt, allocations }) => ({ attempt, allocations: [...allocations] })) };
+}

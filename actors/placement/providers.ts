@@ -1,0 +1,94 @@
+// Resource providers in trees: a host, and in it its GPUs or NUMA nodes. Each counts its changes in a generation.
+
+import type { ProviderSpec, ProviderState, ProviderUsage } from '../messages/placement.ts';
+import { capacityOf, type Stock } from './inventory.ts';
+
+interface MutableStock extends Stock {
+  used: number;
+}
+
+export interface Provider {
+  readonly spec: ProviderSpec;
+  readonly root: string;
+  readonly stocks: Map<string, MutableStock>;
+  readonly traits: ReadonlySet<string>;
+  readonly aggregates: ReadonlySet<string>;
+  generation: number;
+}
+
+export type Providers = Map<string, Provider>;
+
+/** Builds a provider as told, keeping what the one before it had in use and its count of changes. */
+export function makeProvider(spec: ProviderSpec, root: string, before?: Provider): Provider {
+  const stocks = new Map<string, MutableStock>();
+  for (const [resourceClass, inventory] of Object.entries(spec.inventories)) {
+    const used = before?.stocks.get(resourceClass)?.used ?? 0;
+    stocks.set(resourceClass, { inventory, capacity: capacityOf(inventory), used });
+  }
+  // What is in use stays counted even when its inventory is no longer told: with no capacity, nothing new fits.
+  for (const [resourceClass, stock] of before?.stocks ?? []) {
+    if (stock.used > 0 && !stocks.has(resourceClass)) stocks.set(resourceClass, { ...stock, capacity: 0 });
+  }
+  return {
+    spec,
+    root,
+    stocks,
+    traits: new Set(spec.traits),
+    aggregates: new Set(spec.aggregates),
+    generation: (before?.generation ?? -1) + 1,
+  };
+}
+
+/** Takes (or, with a negative sign, gives back) resources of one provider. */
+export function changeUse(provider: Provider, resources: Readonly<Record<string, number>>, sign: 1 | -1): void {
+  for (const resourceClass in resources) {
+    const stock = provider.stocks.get(resourceClass);
+    if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
+  }
+  provider.generation += 1;
+}
+
+export function inUse(provider: Provider): boolean {
+  for (const stock of provider.stocks.values()) if (stock.used > 0) return true;
+  return false;
+}
+
+/**
+ * What is wrong with a tree that is told, or null: the root first, parents before children, no name twice, and no
+ * provider that belongs to another tree.
+ */
+export function treeFault(tree: readonly ProviderSpec[], providers: Providers): string | null {
+  const root = tree[0];
+  if (root === undefined || root.parent !== null) return 'the first provider of a tree must be its root';
+  const seen = new Set<string>();
+  for (const spec of tree) {
+    if (seen.has(spec.id)) return `provider '${spec.id}' is told twice`;
+    if (spec !== root && (spec.parent === null || !seen.has(spec.parent))) {
+      return `provider '${spec.id}' has a parent, '${spec.parent}', that does not stand before it`;
+    }
+    const known = providers.get(spec.id);
+    if (known !== undefined && known.root !== root.id) {
+      return `provider '${spec.id}' belongs to the tree of '${known.root}'`;
+    }
+    seen.add(spec.id);
+    for (const [resourceClass, { total, reserved }] of Object.entries(spec.inventories)) {
+      if (reserved > total) return `${resourceClass} of provider '${spec.id}' has more reserved than there is`;
+    }
+  }
+  return null;
+}
+
+/** Whether a provider is as told already, so that telling it again changes nothing. */
+export function sameAsTold(provider: Provider | undefined, spec: ProviderSpec): boolean {
+  return provider !== undefined && JSON.stringify(provider.spec) === JSON.stringify(spec);
+}
+
+export function usageOf(provider: Provider): ProviderUsage {
+  const used: Record<string, number> = {};
+  for (const [resourceClass, stock] of provider.stocks) used[resourceClass] = stock.used;
+  return { id: provider.spec.id, generation: provider.generation, used };
+}
+
+export function stateOf(provider: Provider): ProviderState {
+  return { ...provider.spec, root: provider.root, ...usageOf(provider) };
+}

@@ -1,0 +1,43 @@
+// Which actor is responsible for what: the addresses, and the hash by which ids are dealt to shards.
+
+import type { Address } from './actor.ts';
+
+/** The one queue group that any scheduler serves. */
+export const SCHEDULERS: Address = 'scheduler';
+
+export const conductorAddress = (shard: number): Address => `conductor/${shard}`;
+export const placementAddress = (shard: number): Address => `placement/${shard}`;
+export const cellAddress = (cell: string): Address => `cell/${cell}`;
+export const cellFeedAddress = (cell: string): Address => `cell/${cell}/feed`;
+export const placementFeedAddress = (shard: number): Address => `placement/${shard}/feed`;
+export const computeAddress = (cell: string, host: string): Address => `compute/${cell}/${host}`;
+/** The driver of a compute: not on the wire, it runs in the process of its compute. */
+export const driverAddress = (cell: string, host: string): Address => `driver/${cell}/${host}`;
+
+/** FNV-1a, 32 bits: the hash of the NATS server's `partition()`, so that a subject mapping can deal ids as we do. */
+export function fnv1a(text: string): number {
+  let hash = 0x811c9dc5;
+  for (let position = 0; position < text.length; position += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(position), 0x01000193);
+  }
+  return hash >>> 0;
+}
+
+/** The instances of a request: itself, or numbered ones. */
+export function instanceNames(request: string, count: number): string[] {
+  return count === 1 ? [request] : Array.from({ length: count }, (_, position) => `${request}-${position}`);
+}
+
+/**
+ * The conductor shard of an instance. A trailing number does not count, so that the instances of one request are with
+ * one shard and any of them leads to it.
+ */
+export function conductorShardOf(instance: string, shards: number): number {
+  return shards === 1 ? 0 : fnv1a(instance.replace(/-\d+$/, '')) % shards;
+}
+
+/**
+ * How often a feed says its last number though nothing changed, ms: so that a listener notices that it missed the
+ * last change, and one that is new learns who there is.
+ */
+export const FEED_BEAT_MS = 1_000;

@@ -1,0 +1,29 @@
+// Following numbered feeds: noticing that a number was missed, and asking for the whole again, page by page, without
+// ceasing to serve. One follower stands for one feed: a placement shard's or a cell's.
+
+export interface Follower {
+  /** Which life of the teller is being followed. */
+  epoch: number;
+  /** The last number heard. */
+  sequence: number;
+  /** The question that is under way for the whole, or null; answers to other questions are old. */
+  ask: number | null;
+  /** When the question was last asked, ms since the epoch. */
+  askedAt: number;
+  /** Ids named on the pages so far. */
+  readonly listed: Set<string>;
+  /** Whether the whole was ever had. */
+  complete: boolean;
+}
+
+export function newFollower(): Follower {
+  return { epoch: -1, sequence: 0, ask: null, askedAt: 0, listed: new Set(), complete: false };
+}
+
+/** Takes the number of a feed message. True when something was missed, so that the whole must be asked for. */
+export function follow(follower: Follower, epoch: number, sequence: number): boolean {
+  const inStep = epoch === follower.epoch && (sequence === follower.sequence + 1 || sequence === follower.sequence);
+  follower.epoch = epoch;
+  follower.sequence = sequence;
+  return !inStep || (!follower.complete && follower.ask === null);
+}

@@ -1,0 +1,154 @@
+// Whether a request fits a host as the view has it, and with which allocations. The unnamed group is served wherever
+// in the tree there is room, the host itself first; named groups are dealt to single providers by a search that takes
+// the tightest fit first and gives up after a bounded number of steps.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { Refusal } from '../messages/placement.ts';
+import { unmet } from '../placement/conditions.ts';
+import { refusalOf, unitAllowed } from '../placement/inventory.ts';
+import type { Provider } from '../placement/providers.ts';
+
+/** How many placements of a group on a provider one search may try. */
+const MAX_SEARCH_STEPS = 2_000;
+
+/** What the claim being put together takes already, by provider and class. */
+type Taken = Map<string, number>;
+
+/** The allocations with which the request fits the tree (the root first), or null. */
+export function fit(spec: RequestSpec, tree: readonly Provider[]): readonly Allocation[] | null {
+  const taken: Taken = new Map();
+  const allocations: Allocation[] = [];
+  const named: ResourceGroup[] = [];
+  for (const group of spec.groups) {
+    if (group.name !== '') named.push(group);
+    else if (!serveUnnamed(group, tree, taken, allocations)) return null;
+  }
+  const search = { named, isolate: spec.groupPolicy === 'isolate', tree, taken, steps: 0 };
+  return deal(search, 0, allocations) ? allocations : null;
+}
+
+function serveUnnamed(
+  group: ResourceGroup,
+  tree: readonly Provider[],
+  taken: Taken,
+  allocations: Allocation[],
+): boolean {
+  const given = new Map<Provider, Record<string, number>>();
+  for (const resourceClass in group.resources) {
+    const amount = group.resources[resourceClass] as number;
+    const server = tree.find((provider) => hasRoom(provider, resourceClass, amount, taken));
+    if (server === undefined) return false;
+    change(taken, server, resourceClass, amount);
+    const resources = given.get(server) ?? {};
+    resources[resourceClass] = amount;
+    given.set(server, resources);
+  }
+  for (const [{ spec }, resources] of given) allocations.push({ provider: spec.id, group: group.name, resources });
+  const root = tree[0] as Provider;
+  return unmet(group, given.size > 0 ? [...given.keys()] : [root], root) === null;
+}
+
+function hasRoom(provider: Provider, resourceClass: string, amount: number, taken: Taken): boolean {
+  const stock = provider.stocks.get(resourceClass);
+  if (stock === undefined || !unitAllowed(stock.inventory, amount)) return false;
+  return stock.used + takenOf(taken, provider, resourceClass) + amount <= stock.capacity;
+}
+
+function takenOf(taken: Taken, provider: Provider, resourceClass: string): number {
+  return taken.size === 0 ? 0 : (taken.get(`${provider.spec.id} ${resourceClass}`) ?? 0);
+}
+
+function change(taken: Taken, provider: Provider, resourceClass: string, by: number): void {
+  const key = `${provider.spec.id} ${resourceClass}`;
+  taken.set(key, (taken.get(key) ?? 0) + by);
+}
+
+interface Search {
+  readonly named: readonly ResourceGroup[];
+  readonly isolate: boolean;
+  readonly tree: readonly Provider[];
+  readonly taken: Taken;
+  steps: number;
+}
+
+/** Serves the groups from `position` on; allocations made on the way to a dead end are taken back. */
+function deal(search: Search, position: number, allocations: Allocation[]): boolean {
+  const group = search.named[position];
+  if (group === undefined) return true;
+  for (const provider of serversOf(group, search, allocations)) {
+    search.steps += 1;
+    if (search.steps > MAX_SEARCH_STEPS) return false;
+    const { resources } = group;
+    for (const resourceClass in resources)
+      change(search.taken, provider, resourceClass, resources[resourceClass] as number);
+    allocations.push({ provider: provider.spec.id, group: group.name, resources });
+    if (deal(search, position + 1, allocations)) return true;
+    allocations.pop();
+    for (const resourceClass in resources)
+      change(search.taken, provider, resourceClass, -(resources[resourceClass] as number));
+  }
+  return false;
+}
+
+/** The providers that can serve a group, the one that is left with least first, so that whole devices stay whole. */
+function serversOf(group: ResourceGroup, search: Search, allocations: readonly Allocation[]): Provider[] {
+  const { isolate, tree, taken } = search;
+  const root = tree[0] as Provider;
+  const servers: { provider: Provider; left: number }[] = [];
+  for (const provider of tree) {
+    if (isolate && allocations.some((one) => one.group !== '' && one.provider === provider.spec.id)) continue;
+    let left = 0;
+    let room = true;
+    for (const resourceClass in group.resources) {
+      const amount = group.resources[resourceClass] as number;
+      room = hasRoom(provider, resourceClass, amount, taken);
+      if (!room) break;
+      const { capacity, used } = provider.stocks.get(resourceClass) as { capacity: number; used: number };
+      left += (capacity - used - takenOf(taken, provider, resourceClass) - amount) / capacity;
+    }
+    if (room && unmet(group, [provider], root) === null) servers.push({ provider, left });
+  }
+  return servers.sort((one, other) => one.left - other.left).map(({ provider }) => provider);
+}
+
+/** Why a request does not fit a tree: what stood in the way first, said of the provider that came nearest. */
+export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const root = tree[0] as Provider;
+  for (const group of spec.groups) {
+    const refusals = tree.map((provider) => misfitOfProvider(group, provider, root));
+    if (group.name !== '' || Object.keys(group.resources).length === 0) {
+      if (refusals.every((refusal) => refusal !== null)) return nearest(refusals);
+      continue;
+    }
+    for (const resourceClass in group.resources) {
+      const amount = group.resources[resourceClass] as number;
+      const ofClass = tree.map(({ spec: { id }, stocks }) =>
+        refusalOf(id, resourceClass, stocks.get(resourceClass), amount, 0),
+      );
+      if (ofClass.every((refusal) => refusal !== null)) return nearest(ofClass);
+    }
+    const refusal = unmet(group, tree, root);
+    if (refusal !== null) return refusal;
+  }
+  return {
+    code: 'not-isolated',
+    message: `the groups cannot all be served by the providers of '${root.spec.name}' at once`,
+  };
+}
+
+function misfitOfProvider(group: ResourceGroup, provider: Provider, root: Provider): Refusal | null {
+  for (const resourceClass in group.resources) {
+    const stock = provider.stocks.get(resourceClass);
+    const refusal = refusalOf(provider.spec.id, resourceClass, stock, group.resources[resourceClass] as number, 0);
+    if (refusal !== null) return refusal;
+  }
+  return unmet(group, [provider], root);
+}
+
+/** That a provider lacks a class says least; being short of it says most, the less the nearer. */
+function nearest(refusals: readonly (Refusal | null)[]): Refusal {
+  const distance = ({ code, short }: Refusal) => (code === 'no-inventory' ? Number.POSITIVE_INFINITY : (short ?? 0));
+  const said = refusals.filter((refusal) => refusal !== null);
+  return said.reduce((best, one) => (distance(one) < distance(best) ? one : best));
+}

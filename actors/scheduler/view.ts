@@ -1,0 +1,147 @@
+// A scheduler's picture of all providers and hosts, kept by the numbered feeds of placement and the cells. It may be
+// stale and is never wrong in what follows from it, because placement decides. What this scheduler has claimed and
+// has no answer for yet is counted as used.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { ProviderState, ProvidersChanged, ProvidersPage, ProviderUsage } from '../messages/placement.ts';
+import type { HostState, HostsChanged, HostsPage } from '../messages/scheduler.ts';
+import { makeProvider, type Provider } from '../placement/providers.ts';
+
+/** A host with its tree, the root first. */
+export interface ViewHost {
+  readonly cell: string;
+  readonly host: string;
+  readonly root: string;
+  state: HostState['state'];
+}
+
+export interface View {
+  readonly providers: Map<string, Provider>;
+  readonly trees: Map<string, string[]>;
+  readonly hosts: Map<string, ViewHost>;
+  /** Claimed by this scheduler and not yet answered, by provider and class. */
+  readonly promised: Map<string, Map<string, number>>;
+  /** The roots that changed, in order; the rankings follow it. */
+  readonly changes: string[];
+  /** How many changes were dropped from the front of `changes`. */
+  changesDropped: number;
+}
+
+/** How many changes are kept for rankings to follow; one that is further behind starts anew. */
+const MAX_CHANGES = 65_536;
+
+export function emptyView(): View {
+  return {
+    providers: new Map(),
+    trees: new Map(),
+    hosts: new Map(),
+    promised: new Map(),
+    changes: [],
+    changesDropped: 0,
+  };
+}
+
+/** The position in the changes up to which a reader that starts now has seen everything. */
+export function changesEnd(view: View): number {
+  return view.changesDropped + view.changes.length;
+}
+
+function noteChange(view: View, root: string): void {
+  view.changes.push(root);
+  if (view.changes.length <= MAX_CHANGES) return;
+  view.changes.splice(0, MAX_CHANGES / 2);
+  view.changesDropped += MAX_CHANGES / 2;
+}
+
+/** Takes a provider as placement tells it, unless something newer is known. */
+export function learnProvider(view: View, told: ProviderState): void {
+  const known = view.providers.get(told.id);
+  if (known !== undefined && known.generation >= told.generation) return;
+  const { root, generation, used, ...spec } = told;
+  const provider = makeProvider(spec, root);
+  provider.generation = generation;
+  view.providers.set(told.id, provider);
+  setUsed(view, provider, used);
+  const tree = view.trees.get(root) ?? [];
+  if (!tree.includes(told.id)) {
+    if (told.id === root) tree.unshift(told.id);
+    else tree.push(told.id);
+    view.trees.set(root, tree);
+  }
+  noteChange(view, root);
+}
+
+/** Takes the use of a provider, unless something newer is known. */
+export function learnUsage(view: View, told: ProviderUsage): void {
+  const provider = view.providers.get(told.id);
+  if (provider === undefined || provider.generation >= told.generation) return;
+  provider.generation = told.generation;
+  setUsed(view, provider, told.used);
+  noteChange(view, provider.root);
+}
+
+function setUsed(view: View, provider: Provider, used: Readonly<Record<string, number>>): void {
+  const promised = view.promised.get(provider.spec.id);
+  for (const [resourceClass, stock] of provider.stocks) {
+    stock.used = (used[resourceClass] ?? 0) + (promised?.get(resourceClass) ?? 0);
+  }
+}
+
+function forgetProvider(view: View, id: string): void {
+  const provider = view.providers.get(id);
+  if (provider === undefined) return;
+  view.providers.delete(id);
+  const tree = (view.trees.get(provider.root) ?? []).filter((one) => one !== id);
+  if (tree.length === 0) view.trees.delete(provider.root);
+  else view.trees.set(provider.root, tree);
+  noteChange(view, provider.root);
+}
+
+/** Counts allocations as used while their claim is under way (sign 1), and no longer when it is answered (-1). */
+export function promise(view: View, allocations: readonly Allocation[], sign: 1 | -1): void {
+  for (const { provider: id, resources } of allocations) {
+    const promised = view.promised.get(id) ?? new Map<string, number>();
+    const provider = view.providers.get(id);
+    for (const resourceClass in resources) {
+      const change = sign * (resources[resourceClass] as number);
+      const left = (promised.get(resourceClass) ?? 0) + change;
+      if (left === 0) promised.delete(resourceClass);
+      else promised.set(resourceClass, left);
+      const stock = provider?.stocks.get(resourceClass);
+      if (stock !== undefined) stock.used += change;
+    }
+    if (promised.size === 0) view.promised.delete(id);
+    else view.promised.set(id, promised);
+    if (provider !== undefined) noteChange(view, provider.root);
+  }
+}
+
+export function learnHost(view: View, cell: string, told: HostState): void {
+  const known = view.hosts.get(told.provider);
+  if (known?.state === told.state && known.cell === cell && known.host === told.host) return;
+  view.hosts.set(told.provider, { cell, host: told.host, root: told.provider, state: told.state });
+  noteChange(view, told.provider);
+}
+
+export function learnChanges(view: View, { changed, used, removed }: ProvidersChanged): void {
+  for (const provider of changed) learnProvider(view, provider);
+  for (const usage of used) learnUsage(view, usage);
+  for (const id of removed) forgetProvider(view, id);
+}
+
+/** One page of all providers; `listed` gathers the ids of all pages. */
+export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<string>): void {
+  for (const provider of page.providers) {
+    listed.add(provider.id);
+    learnProvider(view, provider);
+  }
+}
+
+/** After the last page: what no page had is gone. */
+export function forgetUnlisted(view: View, listed: ReadonlySet<string>): void {
+  for (const id of [...view.providers.keys()]) if (!listed.has(id)) forgetProvider(view, id);
+}
+
+export function learnHosts(view: View, { cell, hosts }: Pick<HostsChanged | HostsPage, 'cell' | 'hosts'>): void {
+  for (const host of hosts) learnHost(view, cell, host);
+}

@@ -1,0 +1,84 @@
+// The choice of a host for one instance: rank, claim the best, and if that is refused rank again without it, until a
+// claim is granted or nothing is left to try. Resources are held when it ends in `selected`: choosing is claiming.
+//
+// | state     | effect on entry | what it asks of the scheduler                                            |
+// |-----------|-----------------|--------------------------------------------------------------------------|
+// | ranking   | rank            | name the best host that fits and is not in `tried`                       |
+// | claiming  | claim           | claim `candidate` in placement; done again, it sends the same claim      |
+// | selected  | pickAlternates  | the next in rank, of the same cell, each with its own allocations        |
+// | exhausted | explain         | say why no host was left                                                  |
+
+import { assign, setup } from 'xstate';
+import type { Selection } from './instance-build.ts';
+
+/** How many hosts one selection tries before it gives up; each refusal also corrects the scheduler's view. */
+export const MAX_CLAIMS_PER_SELECTION = 64;
+
+export interface SelectionContext {
+  readonly v: 1;
+  readonly instance: string;
+  readonly candidate: Selection | null;
+  /** The root providers that refused. */
+  readonly tried: readonly string[];
+  readonly reason: string | null;
+}
+
+export type SelectionEvent =
+  | { type: 'RANKED'; candidate: Selection }
+  | { type: 'NONE_FITS'; reason: string }
+  /** `held` is what placement holds for the instance: what was asked for, or what an earlier ask was granted. */
+  | { type: 'GRANTED'; held: Selection }
+  | { type: 'REFUSED'; reason: string }
+  /** No host can help: the instance is deleted, or somebody else has the claim in hand. */
+  | { type: 'GAVE_UP'; reason: string };
+
+export const selection = setup({
+  types: {
+    context: {} as SelectionContext,
+    events: {} as SelectionEvent,
+    input: {} as { instance: string },
+  },
+  actions: { rank() {}, claim() {}, pickAlternates() {}, explain() {} },
+  guards: {
+    mayTryMore: ({ context }) => context.tried.length + 1 < MAX_CLAIMS_PER_SELECTION,
+  },
+}).createMachine({
+  id: 'selection',
+  initial: 'ranking',
+  context: ({ input }) => ({ v: 1, instance: input.instance, candidate: null, tried: [], reason: null }),
+  states: {
+    ranking: {
+      entry: 'rank',
+      on: {
+        RANKED: { target: 'claiming', actions: assign({ candidate: ({ event }) => event.candidate }) },
+        NONE_FITS: { target: 'exhausted', actions: assign({ reason: ({ event }) => event.reason }) },
+      },
+    },
+    claiming: {
+      entry: 'claim',
+      on: {
+        GRANTED: { target: 'selected', actions: assign({ candidate: ({ event }) => event.held }) },
+        REFUSED: [
+          {
+            guard: 'mayTryMore',
+            target: 'ranking',
+            actions: assign({
+              tried: ({ context }) => [...context.tried, context.candidate?.provider ?? ''],
+              candidate: null,
+              reason: ({ event }) => event.reason,
+            }),
+          },
+          {
+            target: 'exhausted',
+            actions: assign({
+              reason: ({ event }) => `the last of ${MAX_CLAIMS_PER_SELECTION} hosts tried refused: ${event.reason}`,
+            }),
+          },
+        ],
+        GAVE_UP: { target: 'exhausted', actions: assign({ reason: ({ event }) => event.reason }) },
+      },
+    },
+    selected: { type: 'final', entry: 'pickAlternates' },
+    exhausted: { type: 'final', entry: 'explain' },
+  },
+});

@@ -1,0 +1,76 @@
+// The bus port: subjects with wildcards, queue groups, request and reply, no responders, headers.
+// bus/nats.ts carries it over a NATS server, bus/memory.ts inside one process; both behave alike.
+
+export interface BusMessage {
+  subject: string;
+  /** Where an answer is expected; absent when none is. */
+  reply?: string;
+  headers: Readonly<Record<string, string>>;
+  data: Uint8Array;
+}
+
+export interface PublishOptions {
+  reply?: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+export interface Subscription {
+  unsubscribe(): void;
+}
+
+/** One subject served under a service. Those who serve the same subject share its messages. */
+export interface Endpoint {
+  /** A token that names the endpoint in `nats micro`. */
+  name: string;
+  subject: string;
+  handler: (message: BusMessage) => void;
+}
+
+/** A role as it stands in `nats micro ls`. */
+export interface ServiceConfig {
+  /** The role: `cell`, `placement` ... `[A-Za-z0-9_-]+`. */
+  name: string;
+  description: string;
+  /** Semantic version. */
+  version: string;
+  metadata: Readonly<Record<string, string>>;
+  endpoints: readonly Endpoint[];
+  /** Shown for each endpoint in `nats micro info` and `stats`. */
+  stats?: (endpoint: string) => Readonly<Record<string, unknown>>;
+}
+
+export interface Service {
+  stop(): Promise<void>;
+}
+
+export interface Bus {
+  /**
+   * Hands the message to the bus. While the connection is down it is kept, in order, up to a limit, and sent
+   * when it is up again. `data` is not copied: leave it alone from then on.
+   * @throws CellwrightError `payload-too-large` when body and headers are over `maxPayloadBytes`, `bad-subject`,
+   * `bad-header`, `closed` after `close`.
+   */
+  publish(subject: string, data: Uint8Array, options?: PublishOptions): void;
+  /** `handler` may throw: the error is reported and the subscription lives on. */
+  subscribe(subject: string, handler: (message: BusMessage) => void, options?: { queue?: string }): Subscription;
+  /**
+   * Publishes with a fresh inbox and waits for the first answer.
+   * @throws NoRespondersError when nobody listens, TimeoutError, CellwrightError `closed`.
+   */
+  request(
+    subject: string,
+    data: Uint8Array,
+    options: { timeoutMs: number; headers?: Readonly<Record<string, string>> },
+  ): Promise<BusMessage>;
+  /**
+   * Subscribes every endpoint, in the queue group `q` as NATS services do; over NATS it answers discovery as well.
+   * A handler that throws is answered with the headers `Nats-Service-Error` and `Nats-Service-Error-Code`.
+   */
+  serve(config: ServiceConfig): Promise<Service>;
+  /** The largest message that may be published, in bytes: its body and its headers together. */
+  readonly maxPayloadBytes: number;
+  /** Resolves when everything published so far has reached the server (or the subscribers' queues). */
+  flush(): Promise<void>;
+  /** Delivers what has arrived, flushes what was published, and closes. Idempotent. */
+  close(): Promise<void>;
+}

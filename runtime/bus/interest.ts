@@ -1,0 +1,118 @@
+// Who listens on which subject: exact subjects, `*` and `>` patterns, and queue groups, as a NATS server routes.
+// A trie of tokens answers what is asked first; a map answers it from then on. It delivers nothing.
+
+/** One subscription, as far as routing goes. */
+export interface Listener {
+  readonly subject: string;
+  readonly queue: string | undefined;
+  /** Order of subscribing: plain listeners are served in it, and queue members take turns in it. */
+  readonly order: number;
+}
+
+/** The members of one queue group that listen on a subject: one of them gets each message. */
+export interface QueueGroup<L> {
+  members: L[];
+  /** Who is next when members take turns. */
+  next: number;
+}
+
+/** Who gets a message on one subject. Never changed once made, but for the turns of its groups. */
+export interface Route<L> {
+  plain: L[];
+  groups: QueueGroup<L>[];
+}
+
+export interface Interest<L extends Listener> {
+  add(listener: L): void;
+  remove(listener: L): void;
+  /** Undefined when nobody listens. */
+  route(subject: string): Route<L> | undefined;
+}
+
+/** Routes kept ready. Subjects that occur once, such as those of single builds, would fill the memory. */
+const MAX_ROUTES = 16_384;
+
+interface Node<L> {
+  /** By token, `*` and `>` being tokens too. */
+  children: Map<string, Node<L>>;
+  listeners: L[];
+}
+
+export function interest<L extends Listener>(): Interest<L> {
+  const root: Node<L> = { children: new Map(), listeners: [] };
+  const routes = new Map<string, Route<L>>();
+
+  return {
+    add(listener) {
+      let node = root;
+      for (const token of listener.subject.split('.')) {
+        let child = node.children.get(token);
+        if (child === undefined) {
+          child = { children: new Map(), listeners: [] };
+          node.children.set(token, child);
+        }
+        node = child;
+      }
+      node.listeners.push(listener);
+      routes.clear();
+    },
+    remove(listener) {
+      if (prune(root, listener, listener.subject.split('.'), 0)) routes.clear();
+    },
+    route(subject) {
+      const known = routes.get(subject);
+      if (known !== undefined) return known;
+      const found: L[] = [];
+      collect(root, subject.split('.'), 0, found);
+      if (found.length === 0) return undefined;
+      const route = routeTo(found.sort((one, other) => one.order - other.order));
+      if (routes.size >= MAX_ROUTES) routes.clear();
+      routes.set(subject, route);
+      return route;
+    },
+  };
+}
+
+/** Takes the listener out, and the nodes on its way that this leaves empty. */
+function prune<L>(node: Node<L>, listener: L, tokens: string[], depth: number): boolean {
+  if (depth === tokens.length) {
+    const index = node.listeners.indexOf(listener);
+    if (index === -1) return false;
+    node.listeners.splice(index, 1);
+    return true;
+  }
+  const token = tokens[depth] as string;
+  const child = node.children.get(token);
+  if (child === undefined || !prune(child, listener, tokens, depth + 1)) return false;
+  if (child.children.size === 0 && child.listeners.length === 0) node.children.delete(token);
+  return true;
+}
+
+function collect<L>(node: Node<L>, tokens: string[], depth: number, found: L[]): void {
+  if (depth === tokens.length) {
+    for (const listener of node.listeners) found.push(listener);
+    return;
+  }
+  const rest = node.children.get('>');
+  if (rest !== undefined) for (const listener of rest.listeners) found.push(listener);
+  const any = node.children.get('*');
+  if (any !== undefined) collect(any, tokens, depth + 1, found);
+  const exact = node.children.get(tokens[depth] as string);
+  if (exact !== undefined) collect(exact, tokens, depth + 1, found);
+}
+
+/** A queue group is one over all patterns: its name alone decides, as in a NATS server. */
+function routeTo<L extends Listener>(listeners: L[]): Route<L> {
+  const plain: L[] = [];
+  const groups = new Map<string, QueueGroup<L>>();
+  for (const listener of listeners) {
+    if (listener.queue === undefined) {
+      plain.push(listener);
+      continue;
+    }
+    const group = groups.get(listener.queue);
+    if (group === undefined) groups.set(listener.queue, { members: [listener], next: 0 });
+    else group.members.push(listener);
+  }
+  return { plain, groups: [...groups.values()] };
+}

@@ -1,0 +1,242 @@
+// The bus inside one process, with the semantics of a NATS server: for simulations, tests and replays.
+// Nothing is delivered inside the call that published it, and nothing here is random or reads the time: the
+// same calls give the same deliveries in the same order. Bodies are not copied: nobody may write to one after
+// it was published. There is no `$SRV` discovery, since no tool can look inside a process.
+
+import type { Clock } from '../clock.ts';
+import { NoRespondersError, TimeoutError } from '../errors.ts';
+import type { Bus, BusMessage, Endpoint, PublishOptions } from './bus.ts';
+import { interest, type Listener, type QueueGroup } from './interest.ts';
+import {
+  checkMessage,
+  checkService,
+  checkSubscription,
+  closedError,
+  type ErrorListener,
+  guarded,
+  NO_HEADERS,
+  reportToConsole,
+  SERVICE_QUEUE,
+  serviceErrorHeaders,
+} from './wire.ts';
+
+export interface MemoryServerOptions {
+  /** Deliveries run in its `soon`, timeouts in its `at`. */
+  clock: Clock;
+  /** The largest message, body and headers, in bytes; default 1 MiB, as a NATS server has it. */
+  maxPayloadBytes?: number;
+  /** From 0 up to 1, picks the member of a queue group. Default: the members take turns. */
+  random?: () => number;
+  /** Told when a handler threw; the others are served all the same. Default: the console. */
+  onError?: ErrorListener;
+}
+
+export interface MemoryBus extends Bus {
+  /** Ends as a process that dies: what was on its way to it is lost, its requests never settle. */
+  kill(): void;
+}
+
+export interface MemoryServer {
+  /** One more client. Closing it ends its own subscriptions and requests only. */
+  connect(): MemoryBus;
+}
+
+/** Where a routed message goes: a subscription, a waiting request, the end of a connection. */
+interface Receiver {
+  receive(message: BusMessage): void;
+}
+
+interface Subscriber extends Receiver, Listener {}
+
+/** Stands for the server's word that nobody listens. */
+const NO_RESPONDERS: BusMessage = { subject: '', headers: NO_HEADERS, data: new Uint8Array(0) };
+
+/** One bus on a server of its own. */
+export function memoryBus(options: MemoryServerOptions): MemoryBus {
+  return memoryServer(options).connect();
+}
+
+export function memoryServer(options: MemoryServerOptions): MemoryServer {
+  const { clock, maxPayloadBytes = 1024 * 1024, random } = options;
+  const report = guarded(options.onError ?? reportToConsole);
+  const listeners = interest<Subscriber>();
+  const requests = new Map<string, Receiver>();
+  let connections = 0;
+  let subscriptions = 0;
+
+  // What is routed and not delivered: receivers[i] is to get messages[i].
+  let receivers: Receiver[] = [];
+  let messages: BusMessage[] = [];
+  let draining = false;
+
+  const enqueue = (receiver: Receiver, message: BusMessage): void => {
+    if (receivers.push(receiver) === 1) clock.soon(drain);
+    messages.push(message);
+  };
+
+  // Takes what is there now: what handlers publish meanwhile waits for the next tick, after other work.
+  const drain = (): void => {
+    const to = receivers;
+    const what = messages;
+    receivers = [];
+    messages = [];
+    draining = true;
+    to.forEach((receiver, index) => void receiver.receive(what[index] as BusMessage));
+    draining = false;
+  };
+
+  const pick = ({ members, next }: QueueGroup<Subscriber>): Subscriber => {
+    const index = random === undefined ? next % members.length : Math.floor(random() * members.length);
+    return members[index] as Subscriber;
+  };
+
+  /** Routed at once, as by a server: a later subscriber gets none of it. False when nobody listens. */
+  const dispatch = (message: BusMessage): boolean => {
+    const request = requests.get(message.subject);
+    if (request !== undefined) enqueue(request, message);
+    const route = listeners.route(message.subject);
+    if (route === undefined) return request !== undefined;
+    for (const subscriber of route.plain) enqueue(subscriber, message);
+    for (const group of route.groups) {
+      enqueue(pick(group), message);
+      group.next++;
+    }
+    return true;
+  };
+
+  const connect = (): MemoryBus => {
+    const prefix = `_INBOX.${connections++}`;
+    const subscribers = new Set<Subscriber>();
+    /** Own requests in flight, and how to end each. */
+    const waiting = new Map<string, { end(settle?: () => void): void; fail(error: Error): void }>();
+    let inboxes = 0;
+    let closed = false;
+    let closing: Promise<void> | undefined;
+
+    const send = (subject: string, data: Uint8Array, options: PublishOptions): boolean => {
+      if (closed) throw closedError();
+      checkMessage(subject, data, options, maxPayloadBytes);
+      const { reply, headers = NO_HEADERS } = options;
+      const message: BusMessage = { subject, headers, data };
+      if (reply !== undefined) message.reply = reply;
+      return dispatch(message);
+    };
+
+    const add = (subject: string, handler: (message: BusMessage) => void, queue: string | undefined) => {
+      if (closed || closing !== undefined) throw closedError();
+      checkSubscription(subject, queue);
+      let active = true;
+      const subscriber: Subscriber = {
+        subject,
+        queue,
+        order: subscriptions++,
+        receive(message) {
+          if (!active || closed) return;
+          try {
+            handler(message);
+          } catch (error) {
+            report(error, message.subject);
+          }
+        },
+      };
+      listeners.add(subscriber);
+      subscribers.add(subscriber);
+      /** Gets nothing new; what is routed to it already still comes. */
+      const leave = (): void => {
+        if (subscribers.delete(subscriber)) listeners.remove(subscriber);
+      };
+      const unsubscribe = (): void => {
+        active = false;
+        leave();
+      };
+      return { leave, unsubscribe };
+    };
+
+    const serveEndpoint = ({ subject, handler }: Endpoint) =>
+      add(
+        subject,
+        (message) => {
+          try {
+            handler(message);
+          } catch (error) {
+            report(error, message.subject);
+            if (message.reply !== undefined)
+              send(message.reply, new Uint8Array(0), { headers: serviceErrorHeaders(error) });
+          }
+        },
+        SERVICE_QUEUE,
+      );
+
+    const leaveAll = (): void => {
+      for (const subscriber of subscribers) listeners.remove(subscriber);
+      subscribers.clear();
+    };
+
+    return {
+      maxPayloadBytes,
+      publish(subject, data, options = {}) {
+        send(subject, data, options);
+      },
+      subscribe(subject, handler, { queue } = {}) {
+        const { unsubscribe } = add(subject, handler, queue);
+        return { unsubscribe };
+      },
+      request: (subject, data, { timeoutMs, headers }) =>
+        new Promise((resolve, reject) => {
+          if (closing !== undefined) throw closedError();
+          const inbox = `${prefix}.${inboxes++}`;
+          const answered = send(subject, data, headers === undefined ? { reply: inbox } : { reply: inbox, headers });
+          const end = (settle?: () => void): void => {
+            if (!waiting.delete(inbox)) return;
+            requests.delete(inbox);
+            timer.cancel();
+            settle?.();
+          };
+          const timer = clock.at(clock.now() + timeoutMs, () =>
+            end(() => reject(new TimeoutError(`'${subject}'`, timeoutMs))),
+          );
+          const receiver: Receiver = {
+            receive: (message) =>
+              end(() => (message === NO_RESPONDERS ? reject(new NoRespondersError(subject)) : resolve(message))),
+          };
+          waiting.set(inbox, { end, fail: (error) => end(() => reject(error)) });
+          requests.set(inbox, receiver);
+          if (!answered) enqueue(receiver, NO_RESPONDERS);
+        }),
+      async serve(config) {
+        checkService(config);
+        const served = config.endpoints.map(serveEndpoint);
+        return {
+          async stop() {
+            for (const { leave } of served) leave();
+          },
+        };
+      },
+      async flush() {
+        if (closed) throw closedError();
+      },
+      close() {
+        closing ??= new Promise((resolve) => {
+          leaveAll();
+          const finish = (): void => {
+            closed = true;
+            for (const { fail } of [...waiting.values()]) fail(closedError());
+            resolve();
+          };
+          // Behind all that has arrived.
+          if (receivers.length === 0 && !draining) finish();
+          else enqueue({ receive: finish }, NO_RESPONDERS);
+        });
+        return closing;
+      },
+      kill() {
+        closed = true;
+        closing ??= Promise.resolve();
+        leaveAll();
+        for (const { end } of [...waiting.values()]) end();
+      },
+    };
+  };
+
+  return { connect };
+}

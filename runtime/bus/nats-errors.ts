@@ -1,0 +1,71 @@
+// What the client's error codes mean to us: the one place that reads them.
+// It goes by the shape of the errors, so that nats.ts stays the only file that imports the client.
+
+import { CellwrightError, messageOf, NoRespondersError, TimeoutError } from '../errors.ts';
+import { closedError } from './wire.ts';
+
+interface ClientError extends Error {
+  code: string;
+  permissionContext?: { operation: string; subject: string };
+}
+
+/** Errors that no waiting mends: the caller has to change something. */
+const HOPELESS = new Set(['unauthorized', 'bad-options']);
+
+/** The error for a call on `subject`, or for `what` when no subject is concerned. */
+export function busError(error: unknown, what: string, timeoutMs = 0): CellwrightError {
+  if (error instanceof CellwrightError) return error;
+  if (!isClientError(error)) return new CellwrightError('bus-failed', `${what}: ${messageOf(error)}`, { cause: error });
+  switch (error.code) {
+    case '503':
+      return new NoRespondersError(what);
+    case 'TIMEOUT':
+      return new TimeoutError(`'${what}'`, timeoutMs);
+    case 'CONNECTION_CLOSED':
+    case 'CONNECTION_DRAINING':
+      return closedError();
+    case 'MAX_PAYLOAD_EXCEEDED':
+      return new CellwrightError('payload-too-large', `a message to '${what}' is over the server's limit`);
+    case 'PERMISSIONS_VIOLATION':
+      return permissionDenied(error, what);
+    case 'AUTHORIZATION_VIOLATION':
+    case 'AUTHENTICATION_EXPIRED':
+    case 'AUTHENTICATION_TIMEOUT':
+    case 'ACCOUNT_EXPIRED':
+      return new CellwrightError('unauthorized', `the server refused the credentials: ${error.message}`, {
+        cause: error,
+      });
+    case 'BAD_AUTHENTICATION':
+    case 'BAD_CREDS':
+    case 'INVALID_OPTION':
+    case 'SERVER_OPT_NA':
+    case 'TLS':
+      return new CellwrightError('bad-options', `${what}: ${error.message}`, { cause: error });
+    default:
+      return new CellwrightError('bus-failed', `${what}: ${error.message}`, { retryable: true, cause: error });
+  }
+}
+
+/** Whether a connection that failed so is worth another attempt. */
+export function worthRetrying(error: CellwrightError): boolean {
+  return !HOPELESS.has(error.code);
+}
+
+export function isPermissionViolation(error: unknown): boolean {
+  return isClientError(error) && error.code === 'PERMISSIONS_VIOLATION';
+}
+
+/** `operation` is `publish` or `subscription`. */
+export function permissionError(operation: string, subject: string): CellwrightError {
+  const verb = operation === 'publish' ? 'publish to' : 'subscribe to';
+  return new CellwrightError('permission-denied', `the server does not allow this user to ${verb} '${subject}'`);
+}
+
+function permissionDenied(error: ClientError, subject: string): CellwrightError {
+  const { permissionContext } = error;
+  return permissionError(permissionContext?.operation ?? 'publish', permissionContext?.subject ?? subject);
+}
+
+function isClientError(error: unknown): error is ClientError {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string';
+}

@@ -1,0 +1,85 @@
+// How a connection to NATS is set up, what is told of it while it lasts, and how that is put to the client.
+// Every option says its unit, its default and why it is that. It connects nothing.
+
+import type { Clock } from '../clock.ts';
+import type { CellwrightError } from '../errors.ts';
+import type { ErrorListener } from './wire.ts';
+
+export interface NatsOptions {
+  /** One address or several of one cluster, such as `nats://10.0.0.7:4222`. */
+  servers: string | readonly string[];
+  /** Who this is, such as `cell/c03@host-7`: shown by `nats server report connections`. */
+  name: string;
+  user?: string;
+  pass?: string;
+  token?: string;
+  /** The content of a `.creds` file: JWT and NKEY seed. */
+  credentials?: string;
+  /** Files in PEM form, for a server with certificates of its own or one that asks for the client's. */
+  tls?: { caFile?: string; certFile?: string; keyFile?: string };
+  /** First token of the inboxes, for servers that allow each user only its own. Default `_INBOX`. */
+  inboxPrefix?: string;
+  /**
+   * How long the first connection may take in all, in milliseconds; attempts follow each other until then.
+   * Default 10,000: long enough for a server that starts beside us, short enough to show a wrong address.
+   */
+  connectTimeoutMs?: number;
+  /** Pause between attempts to reconnect, in milliseconds; default 500. Attempts go on for ever. */
+  reconnectWaitMs?: number;
+  /** Random addition to that pause, in milliseconds; default 500: clients of a restarted server spread out. */
+  reconnectJitterMs?: number;
+  /**
+   * How often the server is pinged, in milliseconds; default 15,000. Two pings without an answer end the
+   * connection, so a dead peer is noticed after 30 to 45 s; the client's own default would take 4 to 6 minutes.
+   */
+  pingIntervalMs?: number;
+  /**
+   * How many messages are kept while disconnected; default 10,000. One more drops the oldest, which is reported
+   * once for each outage as `publish-buffer-full`.
+   */
+  maxUnsentMessages?: number;
+  /** How many bytes of messages are kept while disconnected; default 8 MiB: a bounded share of the memory. */
+  maxUnsentBytes?: number;
+  /** How long `close` waits for the server, in milliseconds; default 5,000. */
+  closeTimeoutMs?: number;
+  /** Default: the system's. The client's own timers do not follow it. */
+  clock?: Clock;
+  onStatus?: (status: NatsStatus) => void;
+  /**
+   * Told of what no call can be told: handlers that threw, operations that the server forbids
+   * (`permission-denied`), refused credentials (`unauthorized`), dropped messages. Default: the console.
+   */
+  onError?: ErrorListener;
+}
+
+export type NatsStatus =
+  | { type: 'disconnected'; server: string }
+  /** `resent` of the messages published meanwhile were sent, `dropped` had to be given up. */
+  | { type: 'reconnected'; server: string; resent: number; dropped: number }
+  /** The server is about to stop; the client moves to another by itself when it does. */
+  | { type: 'lame-duck'; server: string }
+  | { type: 'closed'; error?: CellwrightError };
+
+/** The client's options, but for the credentials and the time of one attempt. Its own defaults do not suit us. */
+export function clientOptions(options: NatsOptions) {
+  const { user, pass, token, tls, inboxPrefix, reconnectJitterMs = 500 } = options;
+  return {
+    servers: [options.servers].flat(),
+    name: options.name,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: options.reconnectWaitMs ?? 500,
+    reconnectJitter: reconnectJitterMs,
+    reconnectJitterTLS: reconnectJitterMs,
+    pingInterval: options.pingIntervalMs ?? 15_000,
+    maxPingOut: 2,
+    // An operator who mends the server's users finds the clients still trying.
+    ignoreAuthErrorAbort: true,
+    // Otherwise every request makes an Error in advance, for its stack.
+    noAsyncTraces: true,
+    ...(user === undefined ? {} : { user }),
+    ...(pass === undefined ? {} : { pass }),
+    ...(token === undefined ? {} : { token }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
+  };
+}

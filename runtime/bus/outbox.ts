@@ -1,0 +1,60 @@
+// What was published while the connection is down: kept in order, within limits, the oldest given up first.
+// It holds messages and counts; sending and reporting is its owner's.
+
+import type { PublishOptions } from './bus.ts';
+
+export interface OutboxMessage {
+  subject: string;
+  data: Uint8Array;
+  options: PublishOptions;
+  /** Body and headers. */
+  bytes: number;
+}
+
+export interface OutboxLimits {
+  maxMessages: number;
+  maxBytes: number;
+}
+
+export interface Outbox {
+  /** Messages kept. */
+  readonly size: number;
+  /** Keeps the message and returns how many others, or itself, had to go for it. */
+  add(message: OutboxMessage): number;
+  /** Empties the outbox, oldest first. */
+  takeAll(): OutboxMessage[];
+}
+
+export function outbox({ maxMessages, maxBytes }: OutboxLimits): Outbox {
+  let messages: OutboxMessage[] = [];
+  let oldest = 0;
+  let bytes = 0;
+
+  return {
+    get size() {
+      return messages.length - oldest;
+    },
+    add(message) {
+      messages.push(message);
+      bytes += message.bytes;
+      let dropped = 0;
+      while (messages.length - oldest > maxMessages || bytes > maxBytes) {
+        bytes -= (messages[oldest++] as OutboxMessage).bytes;
+        dropped++;
+      }
+      // The dropped ones are let go in one piece: shifting one at a time would move all the others each time.
+      if (oldest > maxMessages) {
+        messages = messages.slice(oldest);
+        oldest = 0;
+      }
+      return dropped;
+    },
+    takeAll() {
+      const all = messages.slice(oldest);
+      messages = [];
+      oldest = 0;
+      bytes = 0;
+      return all;
+    },
+  };
+}

@@ -1,0 +1,98 @@
+// Uses the API from code: the same requests as `nats req cw.api.<verb>`, with types, and waiting for a build to end.
+
+import type { InstanceView } from '../actors/messages/gateway.ts';
+import type { HostState } from '../actors/messages/scheduler.ts';
+import type { Bus } from './bus/bus.ts';
+import type { Clock } from './clock.ts';
+import { decode, encode } from './codec.ts';
+import { CellwrightError, type ErrorBody, TimeoutError } from './errors.ts';
+import type { BuildAnswer, ListAnswer } from './gateway/gateway.ts';
+import type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
+import type { Subjects } from './subjects.ts';
+
+export interface Client {
+  /**
+   * Asks for instances. The answer comes as soon as the request is recorded; the builds go on after it.
+   * @throws MalformedError code `malformed` with the field; `already-exists`, `overloaded`, `no-responders`, `timeout`.
+   */
+  build(request: BuildRequest): Promise<BuildAnswer>;
+  /** Deletes an instance in whatever state it is. The answer comes when that is recorded. @throws `not-found`. */
+  delete(id: string): Promise<{ id: string; state: string }>;
+  /** How an instance stands. @throws `not-found`. */
+  show(id: string): Promise<InstanceView>;
+  list(request?: ListRequest): Promise<ListAnswer>;
+  hosts(request: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }>;
+  /** Takes a host out of service, or puts it back. @throws `not-found`. */
+  host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
+  /**
+   * Waits until a build is over, and says how: `active`, `failed` or `deleted`.
+   * @param options.timeoutMs How long to wait; default 10 minutes.
+   * @throws TimeoutError, `not-found`.
+   */
+  ended(id: string, options?: { timeoutMs?: number }): Promise<InstanceView>;
+}
+
+export interface ClientOptions {
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly subjects: Subjects;
+  /** How long to wait for an answer of the API, ms; default 10,000. */
+  readonly timeoutMs?: number;
+}
+
+const ENDED = new Set(['active', 'failed', 'deleted']);
+/** Events may be lost or switched off, so the instance is looked at too, ms. */
+const LOOK_EVERY_MS = 1_000;
+
+export function clientOf({ bus, clock, subjects, timeoutMs = 10_000 }: ClientOptions): Client {
+  async function call<Answer>(verb: string, request: object): Promise<Answer> {
+    const { data } = await bus.request(subjects.api(verb), encode(request), { timeoutMs });
+    const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
+    if (body.error === undefined) return body as Answer;
+    const { code, message, retryable, field } = body.error;
+    throw new CellwrightError(code, message, { retryable, ...(field === undefined ? {} : { field }) });
+  }
+
+  async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {
+    const limitMs = options.timeoutMs ?? 600_000;
+    const deadline = clock.now() + limitMs;
+    let nudge = () => {};
+    const watch = [
+      subjects.event(['cell', '*', 'build', id, '*']),
+      subjects.event(['conductor', '*', 'build', id, '*']),
+    ];
+    const subscriptions = watch.map((subject) => bus.subscribe(subject, () => nudge()));
+    try {
+      for (;;) {
+        const nudged = new Promise<void>((resolve) => {
+          const timer = clock.at(clock.now() + LOOK_EVERY_MS, resolve);
+          nudge = () => {
+            timer.cancel();
+            resolve();
+          };
+        });
+        const view = await client.show(id);
+        if (ENDED.has(view.state)) {
+          nudge();
+          return view;
+        }
+        if (clock.now() >= deadline) throw new TimeoutError(`the build of '${id}'`, limitMs);
+        await nudged;
+      }
+    } finally {
+      nudge();
+      for (const subscription of subscriptions) subscription.unsubscribe();
+    }
+  }
+
+  const client: Client = {
+    build: (request) => call('build', request),
+    delete: (id) => call('delete', { id }),
+    show: (id) => call('show', { id }),
+    list: (request = {}) => call('list', request),
+    hosts: (request) => call('hosts', request),
+    host: (request) => call('host', request),
+    ended,
+  };
+  return client;
+}

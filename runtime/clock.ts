@@ -1,0 +1,15 @@
+// The clock port: the only place from which the runtime learns the time or asks to be woken.
+// Simulation and in-memory replays put a VirtualClock here; nothing else may read Date or set a timer.
+
+export interface Timer {
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Milliseconds since the epoch. */
+  now(): number;
+  /** Calls `wake` once, at or after the time `at` (milliseconds since the epoch). */
+  at(at: number, wake: () => void): Timer;
+  /** Runs `task` soon, after what is running now: the tick in which all ready actors take their turns. */
+  soon(task: () => void): void;
+}

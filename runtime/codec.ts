@@ -1,0 +1,126 @@
+// Bodies on the wire and in journals: MessagePack that any reader understands, or JSON as people type it.
+// It knows bytes and plain values only; whether a value has the right shape is for the message schemas.
+
+import { isUtf8 } from 'node:buffer';
+import { Packr } from 'msgpackr';
+import { CellwrightError, MalformedError } from './errors.ts';
+import { faultIn, MAX_DEPTH } from './messagepack.ts';
+
+/** The largest body read when the caller names no limit, in bytes: what a NATS server carries by default. */
+export const DEFAULT_MAX_BYTES = 1024 * 1024;
+
+// No records: they are msgpackr's own and no one else reads them. Absent and undefined are one, as in JSON.
+// Binary is copied out, so that a decoded value keeps neither the network buffer alive nor changes with it.
+const options = {
+  useRecords: false,
+  variableMapSize: true,
+  skipValues: [undefined],
+  encodeUndefinedAsNil: true,
+  int64AsType: 'number',
+  copyBuffers: true,
+} as const;
+const packr = new Packr({ ...options });
+
+/**
+ * MessagePack of a plain value: maps, arrays, strings, finite numbers, booleans, null and Uint8Array. A property
+ * that is undefined is left out. Whatever is encoded, `decode` reads back, so a journal never holds what its
+ * owner cannot replay.
+ * @returns A view on a larger shared buffer, which no later call overwrites; copy it to keep it for long.
+ * @throws CellwrightError `unencodable` when the value, or something in it, cannot travel.
+ */
+export function encode(value: unknown): Uint8Array {
+  let data: Buffer;
+  try {
+    data = packr.pack(value);
+  } catch (cause) {
+    throw new CellwrightError('unencodable', 'the value cannot be encoded', { cause });
+  }
+  const fault = faultIn(data);
+  if (fault !== undefined) throw new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
+  return data;
+}
+
+/**
+ * The same value as JSON text, for people and for callers that asked in JSON.
+ * @throws CellwrightError `unencodable` when the value has a cycle or a bigint, or is not an object or array.
+ */
+export function encodeJson(value: unknown): Uint8Array {
+  if (typeof value !== 'object' || value === null) {
+    throw new CellwrightError('unencodable', 'the value cannot be encoded: it is neither an object nor an array');
+  }
+  try {
+    return Buffer.from(JSON.stringify(value));
+  } catch (cause) {
+    throw new CellwrightError('unencodable', 'the value cannot be encoded', { cause });
+  }
+}
+
+/**
+ * Reads MessagePack, or JSON when the first byte says so. The result is made of fresh plain objects and arrays.
+ * @param maxBytes The largest body accepted, in bytes; default 1 MiB.
+ * @throws MalformedError, and nothing else, whatever `data` holds.
+ */
+export function decode(data: Uint8Array, maxBytes: number = DEFAULT_MAX_BYTES): unknown {
+  if (data.length > maxBytes) {
+    throw new MalformedError(`the body has ${data.length} bytes; at most ${maxBytes} are read`);
+  }
+  // A view of our own: msgpackr leaves a property on what it reads.
+  const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  return isJson(bytes) ? readJson(bytes) : readMessagePack(bytes);
+}
+
+/** Whether the body is JSON: no MessagePack map or array begins with white space, `{` or `[`. */
+export function isJson(data: Uint8Array): boolean {
+  for (const byte of data) {
+    if (byte === 0x7b || byte === 0x5b) return true;
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) return false;
+  }
+  return false;
+}
+
+function readMessagePack(bytes: Buffer): unknown {
+  const fault = faultIn(bytes);
+  if (fault !== undefined) throw new MalformedError(`the body is not readable MessagePack: ${fault}`);
+  try {
+    return packr.unpack(bytes);
+  } catch {
+    // The message of msgpackr quotes the data, so it goes no further.
+    throw new MalformedError('the body is not readable MessagePack');
+  }
+}
+
+function readJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new MalformedError('the body is not readable JSON: it is not UTF-8');
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString());
+  } catch (error) {
+    // The message of JSON.parse quotes the data, but where it stopped is worth knowing.
+    const at = /position (\d+)/.exec(String(error))?.[1];
+    throw new MalformedError(`the body is not readable JSON${at === undefined ? '' : ` (at character ${at})`}`);
+  }
+  const fault = faultInJson(value, 1);
+  if (fault !== undefined) throw new MalformedError(`the body is not readable JSON: ${fault}`);
+  return value;
+}
+
+/** The bounds of MessagePack, which JSON.parse does not keep: depth, keys, well-formed text, finite numbers. */
+function faultInJson(value: unknown, depth: number): string | undefined {
+  if (typeof value === 'string') return /\p{Surrogate}/u.test(value) ? 'a string has half a character' : undefined;
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : 'a number is too large';
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (depth > MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH}`;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      const fault = faultInJson(item, depth + 1);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  }
+  for (const [key, item] of Object.entries(value)) {
+    if (key === '__proto__') return "the key '__proto__' is not allowed";
+    const fault = faultInJson(key, depth) ?? faultInJson(item, depth + 1);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}

@@ -1,0 +1,25 @@
+// A client of a deployment that runs elsewhere.
+
+import { connectNats, type NatsOptions } from './bus/nats.ts';
+import { type Client, clientOf } from './client.ts';
+import { subjectsOf } from './subjects.ts';
+import { systemClock } from './system-clock.ts';
+
+export interface Connection extends Client {
+  close(): Promise<void>;
+}
+
+export interface ConnectOptions extends Partial<NatsOptions> {
+  readonly servers: NatsOptions['servers'];
+  /** The first token of every subject; default `cw`. */
+  readonly prefix?: string;
+}
+
+/**
+ * Connects to a deployment by its NATS server.
+ * @throws CellwrightError when the server cannot be reached.
+ */
+export async function connect({ prefix, ...nats }: ConnectOptions): Promise<Connection> {
+  const bus = await connectNats({ name: 'client', ...nats });
+  return { ...clientOf({ bus, clock: systemClock(), subjects: subjectsOf(prefix) }), close: () => bus.close() };
+}

@@ -1,0 +1,94 @@
+// Runs the driver of a compute: what the compute asks for is called on the driver, and the outcome goes back as a
+// message. Allocations are told to the driver by the names that it gave its providers.
+
+import type { Address, Message } from '../../actors/actor.ts';
+import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
+import { messageOf } from '../errors.ts';
+import type { BuildOutcome, Driver } from './driver.ts';
+import { providersOf } from './naming.ts';
+
+export interface DriverHost {
+  take(message: DriverMessage): void;
+  stop(): Promise<void>;
+}
+
+export interface DriverHostOptions {
+  readonly cell: string;
+  readonly host: string;
+  readonly driver: Driver;
+  answer(message: Message & DriverAnswer, from: Address): void;
+}
+
+/** Reasons come from drivers and go into messages: they are kept short. */
+const MAX_REASON = 1_000;
+
+export function driverHost({ cell, host, driver, answer }: DriverHostOptions): DriverHost {
+  const from = `driver/${cell}/${host}`;
+  const names = new Map<string, string>();
+  let stopped = false;
+
+  function say(message: DriverAnswer): void {
+    if (!stopped) answer(message, from);
+  }
+
+  async function describe(): Promise<void> {
+    try {
+      const [tree, traits, running] = await Promise.all([driver.inventory(), driver.capabilities(), driver.list()]);
+      const providers = providersOf(cell, host, tree, traits);
+      for (const { id, name } of providers) names.set(id, name);
+      say({ type: 'described', providers, running: running.map(({ instance, attempt }) => ({ instance, attempt })) });
+    } catch (error) {
+      say({ type: 'describe-failed', reason: reasonOf(error) });
+    }
+  }
+
+  async function build({
+    instance,
+    attempt,
+    allocations,
+    payload,
+  }: Extract<DriverMessage, { type: 'build' }>): Promise<void> {
+    const ofAttempt = { instance, attempt };
+    const named = allocations.map(({ provider, resources }) => ({
+      provider: names.get(provider) ?? provider,
+      resources,
+    }));
+    try {
+      const order = { ...ofAttempt, allocations: named, ...(payload === undefined ? {} : { payload }) };
+      say(answerOf(ofAttempt, await driver.build(order)));
+    } catch (error) {
+      say({ type: 'driver-unknown', ...ofAttempt, reason: reasonOf(error) });
+    }
+  }
+
+  async function destroy(ofAttempt: { instance: string; attempt: number }): Promise<void> {
+    try {
+      await driver.destroy(ofAttempt.instance, ofAttempt.attempt);
+      say({ type: 'driver-destroyed', ...ofAttempt });
+    } catch (error) {
+      say({ type: 'destroy-failed', ...ofAttempt, reason: reasonOf(error) });
+    }
+  }
+
+  return {
+    take(message) {
+      if (message.type === 'describe') void describe();
+      else if (message.type === 'build') void build(message);
+      else void destroy({ instance: message.instance, attempt: message.attempt });
+    },
+    async stop() {
+      stopped = true;
+      await driver.close();
+    },
+  };
+}
+
+function answerOf(ofAttempt: { instance: string; attempt: number }, outcome: BuildOutcome): DriverAnswer {
+  if (outcome.outcome === 'built') return { type: 'driver-built', ...ofAttempt };
+  const aborted = outcome.outcome === 'aborted';
+  return { type: 'driver-failed', ...ofAttempt, reason: outcome.reason.slice(0, MAX_REASON), aborted };
+}
+
+function reasonOf(error: unknown): string {
+  return messageOf(error).slice(0, MAX_REASON);
+}

@@ -1,0 +1,58 @@
+// The driver port: what a compute asks of the thing that really runs instances (processes, containers, virtual
+// machines). A driver keeps no promises about order; everything is idempotent by (instance, attempt).
+
+/** How much of what a provider has: the fields of the Placement API, in the class's own units. */
+export interface InventoryReport {
+  total: number;
+  reserved?: number;
+  min_unit?: number;
+  max_unit?: number;
+  step_size?: number;
+  allocation_ratio?: number;
+}
+
+/** One provider of the host's tree: the host itself, or a device or NUMA node in it. */
+export interface ProviderReport {
+  /** Unique in the host's tree, `[a-z0-9-]`, stable over restarts. The root is named as the host. */
+  name: string;
+  inventories: Readonly<Record<string, InventoryReport>>;
+  traits?: readonly string[];
+  aggregates?: readonly string[];
+  children?: readonly ProviderReport[];
+}
+
+/** What is to run: `allocations` names the providers of the host's tree that were claimed for it. */
+export interface BuildOrder {
+  instance: string;
+  /** Counts the hosts tried for this instance, from 1. */
+  attempt: number;
+  allocations: readonly { provider: string; resources: Readonly<Record<string, number>> }[];
+  /** The caller's own words about the instance (image, command ...), passed through unread. */
+  payload?: unknown;
+}
+
+export type BuildOutcome =
+  | { outcome: 'built' }
+  /** Nothing of the attempt is left on the host. Another host may succeed. */
+  | { outcome: 'failed'; reason: string }
+  /** Nothing of the attempt is left on the host, and no host would succeed: the request itself is at fault. */
+  | { outcome: 'aborted'; reason: string };
+
+export interface Driver {
+  /**
+   * Builds an attempt. Called again for the same attempt (after a restart, or because an answer was lost) it joins
+   * the build under way or answers what came of it; it never builds twice.
+   * A rejection means that the outcome is unknown.
+   */
+  build(order: BuildOrder): Promise<BuildOutcome>;
+  /** Ends an attempt in whatever state it is; resolves when nothing of it is left, also when it never was. */
+  destroy(instance: string, attempt: number): Promise<void>;
+  /** What runs or is being built on the host now. */
+  list(): Promise<readonly { instance: string; attempt: number }[]>;
+  /** The host's tree of providers. */
+  inventory(): Promise<ProviderReport>;
+  /** Traits of the host beyond those in its inventory, for example what images it can boot. */
+  capabilities(): Promise<readonly string[]>;
+  /** Ends builds under way and frees what the driver holds open. */
+  close(): Promise<void>;
+}

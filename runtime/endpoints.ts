@@ -1,0 +1,78 @@
+// Brings messages from the bus to the actors of a process: decodes, checks each message against its actor's protocol,
+// and answers whoever can be answered when a message cannot be taken.
+
+import type { Address, Message } from '../actors/actor.ts';
+import type { Protocol } from '../actors/messages/common.ts';
+import type { BusMessage } from './bus/bus.ts';
+import { CellwrightError, messageOf, OverloadedError } from './errors.ts';
+import { decodeFrame, HEADERS } from './frames.ts';
+import type { Outbox } from './outbox.ts';
+import { checkOfProtocol } from './schemas.ts';
+import type { ActorHost } from './turn.ts';
+
+/** The type of the question by which a process learns who serves an address, before it serves it itself. */
+export const WHO = 'who';
+
+/** A question waits for an answer, which carries its number. */
+interface Question extends Message {
+  readonly ask?: unknown;
+}
+
+export interface EndpointOptions {
+  readonly node: string;
+  readonly protocol: Protocol;
+  readonly outbox: Outbox;
+  readonly maxBytes: number;
+  answer(subject: string, text: string): void;
+  onError(error: unknown, what: string): void;
+}
+
+/** The handler that delivers what arrives for one actor. */
+export function endpointOf(host: ActorHost, options: EndpointOptions): (message: BusMessage) => void {
+  const { node, protocol, outbox, maxBytes, answer, onError } = options;
+  const check = compiled(protocol);
+  const decline = (to: Address, message: Question, error: CellwrightError) => {
+    if (to === '' || typeof message.ask !== 'number') return onError(error, `a message for '${host.address}'`);
+    const field = error.field === undefined ? {} : { field: error.field };
+    outbox.send(host.address, to, {
+      type: 'declined',
+      ask: message.ask,
+      code: error.code,
+      reason: error.message,
+      ...field,
+    });
+  };
+  return ({ data, headers, reply, subject }) => {
+    if (headers[HEADERS.type] === WHO && reply !== undefined) return answer(reply, node);
+    let parts: ReturnType<typeof decodeFrame>;
+    try {
+      parts = decodeFrame(data, maxBytes);
+    } catch (error) {
+      return onError(error, `a body on '${subject}'`);
+    }
+    for (const { from, messages } of parts) {
+      for (const message of messages) {
+        try {
+          check(message);
+        } catch (error) {
+          const fault = error instanceof CellwrightError ? error : new CellwrightError('malformed', messageOf(error));
+          decline(from, message as Question, fault);
+          continue;
+        }
+        if (!host.deliver(message, from)) decline(from, message as Question, new OverloadedError(host.address));
+      }
+    }
+  };
+}
+
+const checks = new WeakMap<Protocol, (value: unknown) => Message>();
+
+/** One compiled check a protocol, however many actors speak it. */
+function compiled(protocol: Protocol): (value: unknown) => Message {
+  let check = checks.get(protocol);
+  if (check === undefined) {
+    check = checkOfProtocol(protocol);
+    checks.set(protocol, check);
+  }
+  return check;
+}

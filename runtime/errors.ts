@@ -1,0 +1,80 @@
+// The errors of the runtime: one base whose `code` and `retryable` tell a caller what to do next.
+// A subclass exists only where a caller branches on it.
+
+export interface CellwrightErrorOptions {
+  /** The field of the input that is wrong, as a path such as `resources.VCPU`. */
+  field?: string;
+  /** True when the same call may succeed later without being changed. */
+  retryable?: boolean;
+  cause?: unknown;
+}
+
+/** The base of every error that the runtime throws or answers with. */
+export class CellwrightError extends Error {
+  override readonly name: string = 'CellwrightError';
+  /** Stable, kebab-case: meant for programs. The message is meant for people. */
+  readonly code: string;
+  readonly retryable: boolean;
+  readonly field: string | undefined;
+
+  constructor(code: string, message: string, options: CellwrightErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.retryable = options.retryable ?? false;
+    this.field = options.field;
+  }
+
+  /** The shape in which an error crosses the wire. */
+  toJSON(): ErrorBody {
+    return {
+      code: this.code,
+      message: this.message,
+      retryable: this.retryable,
+      ...(this.field === undefined ? {} : { field: this.field }),
+    };
+  }
+}
+
+/** An error as it stands in the body of an answer: `{ error: ErrorBody }`. */
+export interface ErrorBody {
+  code: string;
+  message: string;
+  retryable: boolean;
+  field?: string;
+}
+
+/** The input cannot be read or does not fit its schema; sending it again cannot help. */
+export class MalformedError extends CellwrightError {
+  override readonly name = 'MalformedError';
+  constructor(message: string, options: { field?: string; cause?: unknown } = {}) {
+    super('malformed', message, options);
+  }
+}
+
+/** Nobody listens on the subject: the actor has no owner now. Look again later. */
+export class NoRespondersError extends CellwrightError {
+  override readonly name = 'NoRespondersError';
+  constructor(subject: string) {
+    super('no-responders', `nobody answers on '${subject}'`, { retryable: true });
+  }
+}
+
+/** No answer came in time; the outcome is unknown. */
+export class TimeoutError extends CellwrightError {
+  override readonly name = 'TimeoutError';
+  constructor(what: string, afterMs: number) {
+    super('timeout', `${what} did not answer within ${afterMs} ms; the outcome is unknown`, { retryable: true });
+  }
+}
+
+/** The mailbox is full. */
+export class OverloadedError extends CellwrightError {
+  override readonly name = 'OverloadedError';
+  constructor(who: string) {
+    super('overloaded', `the mailbox of '${who}' is full; try again later`, { retryable: true });
+  }
+}
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,177 @@
+// The API: `<prefix>.api.<verb>`, for people and programs, in MessagePack or JSON and answered in kind. Every request
+// gets exactly one answer: what was asked for, or `{ error: { code, message, field? } }`.
+
+import { randomUUID } from 'node:crypto';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { HostState } from '../../actors/messages/scheduler.ts';
+import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
+import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
+import { decode, encode, encodeJson, isJson } from '../codec.ts';
+import { CellwrightError, MalformedError, messageOf, TimeoutError } from '../errors.ts';
+import { HEADERS } from '../frames.ts';
+import type { Subjects } from '../subjects.ts';
+import type { Asking } from './asking.ts';
+import {
+  type BuildRequest,
+  checks,
+  type HostRequest,
+  type HostsRequest,
+  type InstanceRequest,
+  type ListRequest,
+  specOf,
+  type Verb,
+} from './requests.ts';
+
+/** The largest body that the API takes, bytes. */
+export const MAX_REQUEST_BYTES = 256 * 1024;
+const DEFAULT_ALTERNATES = 2;
+const DEFAULT_LIMIT = 100;
+
+/** The answer to `build`. The builds go on after it. */
+export interface BuildAnswer {
+  readonly request: string;
+  readonly instances: readonly string[];
+}
+
+/** The answer to `list`. */
+export interface ListAnswer {
+  readonly instances: readonly InstanceView[];
+  /** Give it as `after` for the next page; null at the end. */
+  readonly next: string | null;
+}
+
+export interface GatewayOptions {
+  readonly asking: Asking;
+  readonly conductorShards: number;
+  readonly bus: Bus;
+  readonly subjects: Subjects;
+}
+
+/** The endpoints of the API, one a verb. */
+export function gatewayEndpoints({ asking, conductorShards, bus, subjects }: GatewayOptions): Endpoint[] {
+  const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
+
+  async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
+    const id = request.id ?? `i-${randomUUID()}`;
+    const count = request.count ?? 1;
+    const names = instanceNames(id, count);
+    const longest = names.at(-1) as string;
+    if (longest.length > 64)
+      throw new MalformedError(`'id' is too long: the instance '${longest}' has over 64 characters`, { field: 'id' });
+    const answer = await asking.ask(
+      conductorOf(names[0] as string),
+      {
+        type: 'build',
+        request: id,
+        count,
+        alternates: request.alternates ?? DEFAULT_ALTERNATES,
+        spec: specOf(request),
+        ...(request.project === undefined ? {} : { project: request.project }),
+        ...(request.payload === undefined ? {} : { payload: request.payload }),
+        ...(traceparent === undefined ? {} : { traceparent }),
+      },
+      'build-accepted',
+    );
+    return { request: answer.request, instances: answer.instances };
+  }
+
+  async function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
+    const answer = await asking.ask(conductorOf(id), { type: 'delete', instance: id }, 'delete-accepted');
+    return { id, state: answer.state };
+  }
+
+  /** The conductor says where the instance is; its cell, if it has one, says how it is. */
+  async function show({ id }: InstanceRequest): Promise<InstanceView> {
+    const { view } = await asking.ask(conductorOf(id), { type: 'show', instance: id }, 'shown');
+    if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
+    if (view.cell === undefined || view.state === 'deleted') return view;
+    try {
+      const inCell = await asking.ask(cellAddress(view.cell), { type: 'show', instance: id }, 'shown');
+      return inCell.view ?? view;
+    } catch (error) {
+      // The cell does not answer: what it said last is said, and that it is no more than that.
+      if (!(error instanceof TimeoutError)) throw error;
+      return {
+        ...view,
+        state: 'unknown',
+        failure: { code: 'cell-silent', message: `cell '${view.cell}' does not answer; last known: ${view.state}` },
+      };
+    }
+  }
+
+  async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
+    const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
+    if (cell !== undefined) {
+      const { instances, next } = await asking.ask(cellAddress(cell), question, 'listed');
+      return { instances, next };
+    }
+    const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
+    const pages = await Promise.all(shards.map((shard) => asking.ask(shard, question, 'listed')));
+    const all = pages
+      .flatMap(({ instances }) => instances)
+      .sort((one, other) => (one.instance < other.instance ? -1 : 1));
+    const instances = all.slice(0, limit);
+    const more = all.length > limit || pages.some(({ next }) => next !== null);
+    return { instances, next: more ? (instances.at(-1)?.instance ?? null) : null };
+  }
+
+  async function hosts({
+    cell,
+    after,
+    limit = DEFAULT_LIMIT,
+  }: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }> {
+    const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
+    const answer = await asking.ask(cellAddress(cell), question, 'hosts');
+    return { hosts: answer.hosts, next: answer.next };
+  }
+
+  async function host({ cell, ...what }: HostRequest): Promise<{ cell: string; host: string; state: string }> {
+    const answer = await asking.ask(cellAddress(cell), { type: 'set-host', ...what }, 'host-set');
+    return { cell, host: answer.host, state: answer.state };
+  }
+
+  const verbs: Record<Verb, (request: never, traceparent: string | undefined) => Promise<object>> = {
+    build,
+    delete: remove,
+    show,
+    list,
+    hosts,
+    host,
+  };
+
+  async function answer(verb: Verb, { data, headers, reply }: BusMessage): Promise<void> {
+    if (reply === undefined) return;
+    // What cannot be read is answered in JSON, which people can read.
+    let json = true;
+    try {
+      const request = data.length === 0 ? {} : decode(data, MAX_REQUEST_BYTES);
+      json = data.length === 0 || isJson(data);
+      const fault = checks[verb](request);
+      if (fault !== null) throw fault;
+      const body = await verbs[verb](request as never, headers[HEADERS.traceparent]);
+      bus.publish(reply, json ? encodeJson(body) : encode(body));
+    } catch (error) {
+      const fault = error instanceof CellwrightError ? error : new CellwrightError('internal', messageOf(error));
+      const errorHeaders = { 'Nats-Service-Error': oneLine(fault.message), 'Nats-Service-Error-Code': statusOf(fault) };
+      const body = { error: fault.toJSON() };
+      bus.publish(reply, json ? encodeJson(body) : encode(body), { headers: errorHeaders });
+    }
+  }
+
+  return (Object.keys(verbs) as Verb[]).map((verb) => ({
+    name: verb,
+    subject: subjects.api(verb),
+    handler: (message) => void answer(verb, message),
+  }));
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').slice(0, 512);
+}
+
+function statusOf({ code, retryable }: CellwrightError): string {
+  if (code === 'not-found') return '404';
+  if (code === 'already-exists') return '409';
+  if (code === 'malformed' || code === 'bad-id') return '400';
+  return retryable ? '503' : '500';
+}

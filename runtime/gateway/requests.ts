@@ -1,0 +1,126 @@
+// What people and programs may ask of the API, checked strictly: an unknown field is an error, not ignored.
+
+import Type, { type Static } from 'typebox';
+import {
+  MAX_ALTERNATES,
+  MAX_COUNT,
+  MAX_GROUPS,
+  Payload,
+  type RequestSpec,
+  ResourceGroup,
+  Resources,
+  Token,
+} from '../../actors/messages/common.ts';
+import { isResourceClass } from '../../actors/messages/resource-classes.ts';
+import { MalformedError } from '../errors.ts';
+import { checkOf } from '../schemas.ts';
+
+const strict = { additionalProperties: false };
+const { required, anyOf, forbidden, memberOf } = ResourceGroup.properties;
+
+/** A named group of a request: one provider of the host's tree must serve all of it. */
+export const GroupRequest = Type.Object(
+  { name: Token, resources: Type.Optional(Resources), required, anyOf, forbidden, memberOf },
+  strict,
+);
+
+/** The body of `build`. */
+export const BuildRequest = Type.Object(
+  {
+    /**
+     * Names the request, and with a count of 1 the instance; made up when absent. Sent again with the same id it is
+     * not built again.
+     */
+    id: Type.Optional(Token),
+    /** How many instances, all or none; default 1. With more they are named `<id>-0`, `<id>-1` ... */
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_COUNT })),
+    /** How many more hosts are named up front, to be tried in turn should a build fail; default 2. */
+    alternates: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_ALTERNATES })),
+    /** Amounts by resource class that the host's tree must have, wherever in it. */
+    resources: Type.Optional(Resources),
+    required,
+    anyOf,
+    forbidden,
+    memberOf,
+    groups: Type.Optional(Type.Array(GroupRequest, { maxItems: MAX_GROUPS - 1 })),
+    /** `isolate`: no two groups on one provider; default `none`. */
+    groupPolicy: Type.Optional(Type.Union([Type.Literal('none'), Type.Literal('isolate')])),
+    project: Type.Optional(Token),
+    /** Handed to the driver unread. */
+    payload: Payload,
+  },
+  strict,
+);
+export type BuildRequest = Static<typeof BuildRequest>;
+
+/** The body of `delete` and `show`. */
+export const InstanceRequest = Type.Object({ id: Token }, strict);
+export type InstanceRequest = Static<typeof InstanceRequest>;
+
+/** The body of `list`: all instances as the conductors know them, or those of one cell as the cell does. */
+export const ListRequest = Type.Object(
+  {
+    cell: Type.Optional(Token),
+    /** The `next` of the page before. */
+    after: Type.Optional(Token),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+  },
+  strict,
+);
+export type ListRequest = Static<typeof ListRequest>;
+
+/** The body of `hosts`. */
+export const HostsRequest = Type.Object({ ...ListRequest.properties, cell: Token }, strict);
+export type HostsRequest = Static<typeof HostsRequest>;
+
+/** The body of `host`: takes a host out of service, or puts it back. */
+export const HostRequest = Type.Object(
+  { cell: Token, host: Token, enabled: Type.Boolean(), reason: Type.Optional(Type.String({ maxLength: 1024 })) },
+  strict,
+);
+export type HostRequest = Static<typeof HostRequest>;
+
+export const checks = {
+  build: checkOf(BuildRequest, 'the build request'),
+  delete: checkOf(InstanceRequest, 'the delete request'),
+  show: checkOf(InstanceRequest, 'the show request'),
+  list: checkOf(ListRequest, 'the list request'),
+  hosts: checkOf(HostsRequest, 'the hosts request'),
+  host: checkOf(HostRequest, 'the host request'),
+} as const;
+export type Verb = keyof typeof checks;
+
+/**
+ * The spec of a request as the actors take it.
+ * @throws MalformedError for what the schema cannot see: unknown classes, groups named alike, nothing asked for.
+ */
+export function specOf(request: BuildRequest): RequestSpec {
+  const groups: ResourceGroup[] = [];
+  const unnamed = { resources: {}, ...only(request, ['resources', 'required', 'anyOf', 'forbidden', 'memberOf']) };
+  if (Object.keys(unnamed).length > 1 || Object.keys(unnamed.resources).length > 0)
+    groups.push({ name: '', ...unnamed });
+  for (const group of request.groups ?? []) {
+    if (groups.some(({ name }) => name === group.name)) {
+      throw new MalformedError(`two groups of the build request are named '${group.name}'`, { field: 'groups' });
+    }
+    groups.push({ resources: {}, ...group });
+  }
+  let asked = false;
+  for (const { name, resources } of groups) {
+    for (const resourceClass of Object.keys(resources)) {
+      asked = true;
+      if (isResourceClass(resourceClass)) continue;
+      const field = name === '' ? `resources.${resourceClass}` : `groups.${name}.resources.${resourceClass}`;
+      const rule = 'it is neither a standard class nor named CUSTOM_...';
+      throw new MalformedError(`'${field}' of the build request is an unknown resource class: ${rule}`, { field });
+    }
+  }
+  if (!asked) throw new MalformedError('the build request asks for no resources', { field: 'resources' });
+  return { groups, groupPolicy: request.groupPolicy ?? 'none' };
+}
+
+function only<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {
+  const picked: Partial<Pick<T, K>> = {};
+  for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
+  return picked;
+}

@@ -1,0 +1,20 @@
+// What users of the package import.
+
+export type { InstanceView } from '../actors/messages/gateway.ts';
+export type { HostState } from '../actors/messages/scheduler.ts';
+export type { Weigher } from '../actors/scheduler/weighers.ts';
+export type { Bus } from './bus/bus.ts';
+export { memoryBus } from './bus/memory.ts';
+export type { Client } from './client.ts';
+export type { Clock } from './clock.ts';
+export { connect } from './connect.ts';
+export type { BuildOrder, BuildOutcome, Driver, InventoryReport, ProviderReport } from './drivers/driver.ts';
+export { type FakeDriverOptions, fakeDriver } from './drivers/fake.ts';
+export { CellwrightError, MalformedError, NoRespondersError, OverloadedError, TimeoutError } from './errors.ts';
+export type { BuildAnswer, ListAnswer } from './gateway/gateway.ts';
+export type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
+export { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server/server.ts';
+export { type Node, type NodeOptions, startNode } from './node.ts';
+export { systemClock } from './system-clock.ts';
+export { VERSION } from './version.ts';
+export { type VirtualClock, virtualClock } from './virtual-clock.ts';

@@ -1,0 +1,71 @@
+// Finds a nats-server on this machine: named by the environment, on PATH, in the usual places, in Cellwright's cache.
+// Looks only; install.ts is what changes the machine.
+
+import { execFile } from 'node:child_process';
+import { homedir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { CellwrightError } from '../errors.ts';
+
+/** A nats-server that answered when asked for its version. */
+export interface NatsServerBinary {
+  /** As found: absolute, unless the environment or PATH names a relative folder. */
+  path: string;
+  /** Without a leading `v`, such as `2.9.10`. */
+  version: string;
+}
+
+/** The environment variable that names the nats-server to use, before all other places. */
+export const NATS_SERVER_VARIABLE = 'CELLWRIGHT_NATS_SERVER';
+
+const VERSION_TIMEOUT_MS = 10_000;
+
+/**
+ * The first nats-server that runs, in this order: `CELLWRIGHT_NATS_SERVER`, PATH, the usual folders, the cache.
+ * `null` when there is none.
+ * @throws CellwrightError `nats-server-invalid` when `CELLWRIGHT_NATS_SERVER` names something else.
+ */
+export async function findNatsServer(): Promise<NatsServerBinary | null> {
+  const named = process.env[NATS_SERVER_VARIABLE];
+  if (named !== undefined && named !== '') {
+    const version = await versionOf(named);
+    if (version !== null) return { path: named, version };
+    throw new CellwrightError('nats-server-invalid', `${NATS_SERVER_VARIABLE} is '${named}', which is no nats-server`);
+  }
+  for (const folder of folders()) {
+    const path = join(folder, 'nats-server');
+    const version = await versionOf(path);
+    if (version !== null) return { path, version };
+  }
+  return null;
+}
+
+/** Where Cellwright keeps what it installed: `$XDG_CACHE_HOME/cellwright`, or `~/.cache/cellwright`. */
+export function cacheFolder(): string {
+  return join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'cellwright');
+}
+
+/** The version that the program at `path` reports; `null` when it is missing or no nats-server. */
+export async function versionOf(path: string): Promise<string | null> {
+  try {
+    const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: VERSION_TIMEOUT_MS });
+    return /^nats-server: v(\S+)/m.exec(stdout)?.[1] ?? null;
+  } catch {
+    // Absent, not executable, or built for another machine: for the search all the same.
+    return null;
+  }
+}
+
+function folders(): string[] {
+  const onPath = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '');
+  const gopath = process.env.GOPATH || join(homedir(), 'go');
+  const usual = [
+    '/usr/sbin',
+    '/usr/local/sbin',
+    '/usr/bin',
+    '/usr/local/bin',
+    '/opt/homebrew/bin',
+    join(gopath, 'bin'),
+  ];
+  return [...new Set([...onPath, ...usual, cacheFolder()])];
+}

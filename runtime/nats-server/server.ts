@@ -1,0 +1,203 @@
+// Runs a nats-server of our own on loopback, for tests, demos and single-machine use: found or installed, started on
+// a free port, ready when `startNatsServer` returns, and gone when `stop` returns or when this process ends, however.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { CellwrightError, messageOf } from '../errors.ts';
+import { findNatsServer } from './find.ts';
+import { installNatsServer } from './install.ts';
+
+export interface NatsServerOptions {
+  /** Where JetStream keeps its streams; made when absent, kept at `stop`. Default: a temporary folder, removed at `stop`. */
+  dataDir?: string;
+  /** TCP port on 127.0.0.1. Default: a free one. */
+  port?: number;
+  /** Whether JetStream is on. Default: true. */
+  jetstream?: boolean;
+  /** The largest message body, in bytes. Default: the server's own, 1 MiB. */
+  maxPayloadBytes?: number;
+  /** Lines added to the server's configuration file. Default: none. */
+  config?: string;
+  /** The program to run. Default: the one that is found, or else installed. */
+  binary?: string;
+  /** How long the server may take to be ready, in milliseconds; it reads its streams first. Default: 30,000. */
+  readyTimeoutMs?: number;
+  /** Told each line the server logs, and how finding and installing goes. Default: nobody. */
+  log?: (line: string) => void;
+}
+
+/** A server that accepts connections. */
+export interface NatsServer {
+  /** Such as `nats://127.0.0.1:4222`. */
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Such as `2.9.10`. */
+  readonly version: string;
+  readonly dataDir: string;
+  /** Ends the server in order, or after 10 seconds by force. Idempotent. */
+  stop(): Promise<void>;
+}
+
+const STOP_TIMEOUT_MS = 10_000;
+const GREETING_TIMEOUT_MS = 2_000;
+const POLL_MS = 10;
+const LOG_LINES_KEPT = 30;
+
+/**
+ * Starts a nats-server and waits until it accepts connections, and JetStream with them.
+ * @throws CellwrightError `nats-server-start-failed` with the server's last log lines, and what `findNatsServer` and
+ * `installNatsServer` throw.
+ */
+export async function startNatsServer(options: NatsServerOptions = {}): Promise<NatsServer> {
+  const log = options.log ?? (() => {});
+  const binary = options.binary ?? ((await findNatsServer()) ?? (await installNatsServer({ log }))).path;
+  const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
+  const dataDir = resolve(options.dataDir ?? join(runDir, 'data'));
+  await mkdir(dataDir, { recursive: true });
+  const server = launch(binary, await argumentsFor(options, runDir, dataDir), { runDir, log });
+  try {
+    const { port, version } = await ready(server, runDir, options);
+    return { url: `nats://127.0.0.1:${port}`, port, pid: server.pid, version, dataDir, stop: server.stop };
+  } catch (error) {
+    await server.stop();
+    const lines = server.lastLines.map((line) => `\n  ${line}`).join('');
+    const message = `'${binary}' did not start: ${messageOf(error)}${lines}`;
+    throw new CellwrightError('nats-server-start-failed', message, { cause: error });
+  }
+}
+
+async function argumentsFor(options: NatsServerOptions, runDir: string, dataDir: string): Promise<string[]> {
+  const { port = -1, jetstream = true, maxPayloadBytes, config = '' } = options;
+  const configFile = join(runDir, 'nats-server.conf');
+  const limits = maxPayloadBytes === undefined ? '' : `max_payload: ${maxPayloadBytes}\n`;
+  await writeFile(configFile, `${limits}${config}\n`);
+  const args = ['--config', configFile, '--addr', '127.0.0.1', `--port=${port}`, '--ports_file_dir', runDir];
+  return jetstream ? [...args, '--jetstream', '--store_dir', dataDir] : args;
+}
+
+/** The process, before and while it serves. */
+interface Launched {
+  /** -1 when the program could not be run at all. */
+  readonly pid: number;
+  readonly lastLines: readonly string[];
+  /** Why the process ended; `null` while it runs. */
+  ended(): string | null;
+  stop(): Promise<void>;
+}
+
+function launch(
+  binary: string,
+  args: readonly string[],
+  { runDir, log }: { runDir: string; log: (line: string) => void },
+): Launched {
+  // A process group of its own: Ctrl-C in a terminal is for this process, which then stops the server in order.
+  const child = spawn(binary, args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+  const guard = child.pid === undefined ? undefined : guardOf(child.pid, runDir);
+  const lastLines: string[] = [];
+  let end: string | null = null;
+  let stopping: Promise<void> | undefined;
+
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    lastLines.push(line);
+    if (lastLines.length > LOG_LINES_KEPT) lastLines.shift();
+    log(line);
+  });
+  const closed = new Promise<void>((resolveClosed) => {
+    const onEnd = (why: string) => {
+      if (end !== null) return;
+      end = why;
+      guard?.kill('SIGKILL');
+      if (stopping === undefined) log(`nats-server: ${why}`);
+      resolveClosed();
+    };
+    child.once('error', (error) => onEnd(error.message));
+    child.once('close', (code, signal) => onEnd(signal === null ? `exit code ${code}` : `ended by ${signal}`));
+  });
+
+  const stop = async () => {
+    child.kill('SIGINT');
+    const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await closed;
+    clearTimeout(force);
+    await rm(runDir, { recursive: true, force: true });
+  };
+  return {
+    pid: child.pid ?? -1,
+    lastLines,
+    ended: () => end,
+    stop: () => {
+      stopping ??= stop();
+      return stopping;
+    },
+  };
+}
+
+/**
+ * A shell that waits for this process to end, in whatever way, even by SIGKILL: its input closes then, and it ends
+ * the server and clears the temporary folder. An exit hook could do neither after a signal.
+ */
+function guardOf(pid: number, runDir: string): ChildProcess {
+  const script = 'read -r _; kill -9 "$1"; rm -rf -- "$2"';
+  const args = ['-c', script, 'nats-server-guard', String(pid), runDir];
+  const guard = spawn('sh', args, { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
+  // Without a shell the server still runs; it is only not cleared away after a crash.
+  guard.on('error', () => {});
+  guard.unref();
+  return guard;
+}
+
+/** Waits until the server has told its port and greets a connection there. */
+async function ready(
+  server: Launched,
+  runDir: string,
+  { readyTimeoutMs = 30_000, jetstream = true }: NatsServerOptions,
+): Promise<{ port: number; version: string }> {
+  const limit = AbortSignal.timeout(readyTimeoutMs);
+  for (;;) {
+    const end = server.ended();
+    if (end !== null) throw new Error(end);
+    const port = await portToldIn(runDir);
+    const info = port === null ? null : await greetingOf(port);
+    if (port !== null && info !== null && (info.jetstream || !jetstream)) return { port, version: info.version };
+    if (limit.aborted) throw new Error(`it was not ready within ${readyTimeoutMs} ms`);
+    await delay(POLL_MS);
+  }
+}
+
+/** The client port from the file that the server writes once it listens; `null` until then. */
+async function portToldIn(runDir: string): Promise<number | null> {
+  const file = (await readdir(runDir)).find((name) => name.endsWith('.ports'));
+  if (file === undefined) return null;
+  // The file may be read while it is being written, so it is searched, not parsed.
+  const told = await readFile(join(runDir, file), 'utf8');
+  const port = /"(?:nats|tls):\/\/127\.0\.0\.1:(\d+)"/.exec(told)?.[1];
+  return port === undefined ? null : Number(port);
+}
+
+interface Greeting {
+  version: string;
+  jetstream?: boolean;
+}
+
+/** The INFO line with which the server opens every connection; `null` when it does not come. */
+async function greetingOf(port: number): Promise<Greeting | null> {
+  const socket = connect({ host: '127.0.0.1', port, timeout: GREETING_TIMEOUT_MS });
+  socket.on('timeout', () => socket.destroy(new Error('no greeting')));
+  try {
+    for await (const line of createInterface({ input: socket })) {
+      return line.startsWith('INFO ') ? (JSON.parse(line.slice('INFO '.length)) as Greeting) : null;
+    }
+    return null;
+  } catch {
+    // Refused or cut off: not ready yet.
+    return null;
+  } finally {
+    socket.destroy();
+  }
+}

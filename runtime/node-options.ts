@@ -1,0 +1,54 @@
+// What can be said when a node is started; every option tells its unit, its default and why it is that.
+
+import type { Logger } from 'pino';
+import type { CellOptions } from '../actors/cell/cell.ts';
+import type { ComputeOptions } from '../actors/compute/compute.ts';
+import type { ConductorOptions } from '../actors/conductor/conductor.ts';
+import type { PlacementOptions } from '../actors/placement/placement.ts';
+import type { SchedulerOptions } from '../actors/scheduler/scheduler.ts';
+import type { Bus } from './bus/bus.ts';
+import type { NatsOptions } from './bus/nats-options.ts';
+import type { Clock } from './clock.ts';
+import type { Driver } from './drivers/driver.ts';
+import type { Journals } from './journal/journal.ts';
+import type { NatsServerOptions } from './nats-server/server.ts';
+
+export interface NodeOptions {
+  /**
+   * What this process does: any of `placement`, `scheduler`, `conductor`, `cell:<name>`, `compute:<cell>/<host>`.
+   * A deployment needs one process with each of `placement` and `conductor`, one with each cell, any number with
+   * `scheduler`. The API comes with `conductor`.
+   */
+  readonly roles: readonly string[];
+  /**
+   * The NATS server: `{ servers }` connects to one that runs; `{ managed: {} }`, the default, starts one for this
+   * node and stops it with it.
+   */
+  readonly nats?: Partial<Omit<NatsOptions, 'name' | 'clock' | 'onError'>> & { managed?: NatsServerOptions };
+  /** A bus to use instead of NATS; the node does not close it. For tests and in-memory runs. */
+  readonly bus?: Bus;
+  /** Names the node among all of the deployment, `[a-z0-9-]`. Default: made of the host name and process id. */
+  readonly name?: string;
+  /** The first token of every subject; default `cw`. Deployments that share a server need different ones. */
+  readonly prefix?: string;
+  /** How many conductor shards the deployment has; the same on every node. Default 1, which a process can fill. */
+  readonly conductorShards?: number;
+  /** Makes the driver of each host whose compute runs here; needed with a `compute` role. */
+  readonly driver?: (place: { cell: string; host: string }) => Driver;
+  /** Whether events for people are published; default true. They cost about a fifth of the throughput. */
+  readonly events?: boolean;
+  /** Where owners keep their records; default in memory. */
+  readonly journals?: Journals;
+  /** Default: the system's clock. */
+  readonly clock?: Clock;
+  /** Default: warnings and errors, as JSON lines on stderr. */
+  readonly logger?: Logger;
+  /** Messages that may wait for one actor; default 100,000: some seconds of the most that one can decide. */
+  readonly maxMailbox?: number;
+  /** Deadlines and paces of the actors; each option says its default where the actor is. */
+  readonly conductor?: Omit<ConductorOptions, 'shard'>;
+  readonly placement?: Omit<PlacementOptions, 'shard'>;
+  readonly scheduler?: Omit<SchedulerOptions, 'name'>;
+  readonly cell?: Omit<CellOptions, 'cell' | 'conductorShards'>;
+  readonly compute?: Omit<ComputeOptions, 'cell' | 'host' | 'incarnation'>;
+}

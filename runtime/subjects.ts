@@ -1,0 +1,66 @@
+// The only place that builds or parses a subject. Actors are named by addresses; below a prefix they become subjects
+// on which everything of one cell stands under one wildcard: `<prefix>.cell.<cell>.>`.
+
+import type { Address } from '../actors/actor.ts';
+import { MAX_TOKEN_LENGTH, TOKEN_PATTERN } from '../actors/messages/common.ts';
+import { CellwrightError } from './errors.ts';
+
+export const DEFAULT_PREFIX = 'cw';
+
+const TOKEN = new RegExp(TOKEN_PATTERN);
+
+/**
+ * Checks an id that is to be a token of a subject.
+ * @throws CellwrightError `bad-id` that names the field.
+ */
+export function checkToken(id: string, field: string): string {
+  if (typeof id === 'string' && id.length <= MAX_TOKEN_LENGTH && TOKEN.test(id)) return id;
+  const shown = JSON.stringify(typeof id === 'string' ? id.slice(0, 80) : id);
+  const rule = `lower-case letters, digits and inner hyphens, at most ${MAX_TOKEN_LENGTH} characters`;
+  throw new CellwrightError('bad-id', `${field} must be ${rule}; got ${shown}`, { field });
+}
+
+export interface Subjects {
+  readonly prefix: string;
+  /** The subject on which an actor takes its messages. */
+  of(address: Address): string;
+  /** The subject of a verb of the API. */
+  api(verb: string): string;
+  /** The subject of a public event. */
+  event(topic: readonly string[]): string;
+  /** Wildcards over the feeds that schedulers follow. */
+  readonly feeds: readonly string[];
+  /** Wildcards over the story of builds: in the cells, and before they reach one. */
+  readonly stories: readonly string[];
+}
+
+/**
+ * @param prefix The first tokens of every subject, for example `cw` or `prod.cw`.
+ * @throws CellwrightError `bad-id` when the prefix is not made of tokens.
+ */
+export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
+  for (const token of prefix.split('.')) checkToken(token, 'prefix');
+  const known = new Map<Address, string>();
+  return {
+    prefix,
+    of(address) {
+      let subject = known.get(address);
+      if (subject === undefined) {
+        subject = `${prefix}.${tokensOf(address).join('.')}`;
+        known.set(address, subject);
+      }
+      return subject;
+    },
+    api: (verb) => `${prefix}.api.${verb}`,
+    event: (topic) => `${prefix}.${topic.join('.')}`,
+    feeds: [`${prefix}.placement.*.feed`, `${prefix}.cell.*.feed`],
+    stories: [`${prefix}.cell.*.build.>`, `${prefix}.conductor.*.build.>`],
+  };
+}
+
+function tokensOf(address: Address): string[] {
+  const [kind, ...rest] = address.split('/') as [string, ...string[]];
+  if (kind === 'cell') return [kind, ...rest, ...(rest.length === 1 ? ['conductor'] : [])];
+  if (kind === 'compute') return ['cell', rest[0] ?? '', 'compute', rest[1] ?? ''];
+  return [kind, ...rest];
+}

@@ -1,0 +1,199 @@
+// Hosts one actor: a bounded mailbox, turns, and the output gate. A turn takes what is in the mailbox, lets the actor
+// decide each message, appends what was decided to the journal as one entry, and lets replies, sends and events out
+// only when that entry is safe. The next turn may be decided meanwhile, on the state that the last one left: if its
+// entry then fails, nothing of either was ever seen, and the whole state is dropped.
+
+import type { Actor, Address, Message, PublicEvent, Turn, Wake } from '../actors/actor.ts';
+import type { AnyMessage } from '../actors/messages/any.ts';
+import type { Clock, Timer } from './clock.ts';
+import { messageOf } from './errors.ts';
+import type { Journal } from './journal/journal.ts';
+import type { Outbox } from './outbox.ts';
+
+export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
+  readonly address: Address;
+  readonly actor: Actor<State, Incoming, Recorded>;
+  readonly journal: Journal<Recorded>;
+  readonly clock: Clock;
+  readonly outbox: Outbox;
+  /** The most messages that wait; more are turned away as overloaded. */
+  readonly maxMailbox: number;
+  /** Told when the actor was stopped because its journal or itself failed. */
+  onFailure(error: Error, address: Address): void;
+}
+
+/** The most messages that one turn decides, so that no answer waits for very many others. */
+const MAX_TURN = 512;
+
+export interface ActorHostStats {
+  turns: number;
+  messages: number;
+  records: number;
+  /** Messages turned away because the mailbox was full. */
+  overloaded: number;
+}
+
+export interface ActorHost {
+  readonly address: Address;
+  readonly stats: Readonly<ActorHostStats>;
+  /** Messages that wait. */
+  readonly waiting: number;
+  /** Reads the journal and does what the state owes. */
+  start(): Promise<void>;
+  /** Puts a message into the mailbox; false when it is full. */
+  deliver(message: Message, from: Address): boolean;
+  /** Ends after the turn under way: what was decided and not yet safe is not let out. */
+  stop(): Promise<void>;
+}
+
+interface Letter {
+  readonly message: Message;
+  readonly from: Address;
+}
+
+/** What a turn wants let out, in order. */
+type Output = { to: Address; message: AnyMessage } | { event: PublicEvent };
+
+/** A turn that waits for its entry, or for that of an earlier turn, on whose state it stands. */
+interface Gated {
+  readonly outputs: readonly Output[];
+  safe: boolean;
+}
+
+export function actorHost<State, Incoming extends Message, Recorded>(
+  options: ActorHostOptions<State, Incoming, Recorded>,
+): ActorHost {
+  const { address, actor, journal, clock, outbox, maxMailbox } = options;
+  const stats: ActorHostStats = { turns: 0, messages: 0, records: 0, overloaded: 0 };
+  const gate: Gated[] = [];
+  const wakes = new Map<string, Timer>();
+  let mailbox: Letter[] = [];
+  let state: State;
+  let phase: 'new' | 'running' | 'stopped' = 'new';
+  let scheduled = false;
+
+  function schedule(): void {
+    if (scheduled || phase !== 'running' || mailbox.length === 0) return;
+    scheduled = true;
+    clock.soon(() => {
+      scheduled = false;
+      if (phase === 'running') runTurn();
+    });
+  }
+
+  function runTurn(): void {
+    const letters = mailbox.length <= MAX_TURN ? mailbox : mailbox.slice(0, MAX_TURN);
+    mailbox = mailbox.length <= MAX_TURN ? [] : mailbox.slice(MAX_TURN);
+    decide((turn) => {
+      for (const { message, from } of letters) actor.receive(state, message as Incoming | Wake, from, turn);
+    });
+    stats.turns += 1;
+    stats.messages += letters.length;
+    schedule();
+  }
+
+  /** Runs one turn and sends its records to the journal, its outputs to the gate. */
+  function decide(body: (turn: Turn<Recorded>) => void): void {
+    const records: Recorded[] = [];
+    const outputs: Output[] = [];
+    const turn = turnOf(records, outputs);
+    try {
+      body(turn);
+      actor.endTurn?.(state, turn);
+    } catch (error) {
+      // The state may be half changed: it is dropped, and so is everything that this turn wanted.
+      return fail(new Error(`actor '${address}' failed: ${messageOf(error)}`, { cause: error }));
+    }
+    if (records.length === 0) {
+      if (outputs.length === 0) return;
+      if (gate.length === 0) return release(outputs);
+      gate.push({ outputs, safe: true });
+      return;
+    }
+    stats.records += records.length;
+    const gated: Gated = { outputs, safe: false };
+    gate.push(gated);
+    journal.append(records, (error) => {
+      if (phase !== 'running') return;
+      if (error !== null) return fail(error);
+      gated.safe = true;
+      while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
+    });
+  }
+
+  function turnOf(records: Recorded[], outputs: Output[]): Turn<Recorded> {
+    return {
+      now: clock.now(),
+      record: (record) => records.push(record),
+      send: (to, message) => outputs.push({ to, message }),
+      publish: (event) => outputs.push({ event }),
+      wakeAt(id, at) {
+        wakes.get(id)?.cancel();
+        wakes.set(
+          id,
+          clock.at(at, () => wake(id)),
+        );
+      },
+      cancelWake(id) {
+        wakes.get(id)?.cancel();
+        wakes.delete(id);
+      },
+    };
+  }
+
+  function wake(id: string): void {
+    wakes.delete(id);
+    mailbox.push({ message: { type: 'wake', id } as Wake, from: address });
+    schedule();
+  }
+
+  function release(outputs: readonly Output[]): void {
+    for (const output of outputs) {
+      if ('event' in output) outbox.publish(address, output.event);
+      else outbox.send(address, output.to, output.message);
+    }
+  }
+
+  function drop(): void {
+    phase = 'stopped';
+    for (const timer of wakes.values()) timer.cancel();
+    wakes.clear();
+    mailbox = [];
+    gate.length = 0;
+  }
+
+  function fail(error: Error): void {
+    drop();
+    options.onFailure(error, address);
+  }
+
+  return {
+    address,
+    stats,
+    get waiting() {
+      return mailbox.length;
+    },
+    async start() {
+      const { snapshot, records } = await journal.open();
+      state = snapshot === null ? actor.init() : actor.restore(snapshot);
+      for (const record of records) actor.apply(state, record);
+      phase = 'running';
+      decide((turn) => actor.recover(state, turn));
+      schedule();
+    },
+    deliver(message, from) {
+      if (phase === 'stopped') return false;
+      if (mailbox.length >= maxMailbox) {
+        stats.overloaded += 1;
+        return false;
+      }
+      mailbox.push({ message, from });
+      schedule();
+      return true;
+    },
+    async stop() {
+      drop();
+      await journal.close();
+    },
+  };
+}

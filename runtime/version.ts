@@ -1,0 +1,3 @@
+// The version of the package, told by services and by `cellwright --version`; a test holds it against package.json.
+
+export const VERSION = '0.1.0';

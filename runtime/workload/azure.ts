@@ -1,0 +1,241 @@
+// The Azure V1 trace as a workload: 259,159 virtual machines that tenants asked for in 53,109 batches over 3.5 days.
+// The trace counts in periods of 300 s; where in its period a batch arrives, and how long within its bin a machine
+// lives, is drawn from the seed. Periods are decoded as they are walked: only the text of the files stays in memory.
+
+import { join } from 'node:path';
+import { MalformedError } from '../errors.ts';
+import { type Random, seededRandom } from '../random.ts';
+import {
+  type Arrival,
+  type BuildSpec,
+  cellNames,
+  checkUntil,
+  checkWhole,
+  type FleetHost,
+  readTrace,
+  type Workload,
+} from './workload.ts';
+
+export interface AzureOptions {
+  /** Where v1.dev.txt, v1.dev.c2100000.txt, flav_map.txt and v1.interval_map.txt are. */
+  dir: string;
+  /** How many cells the hosts are dealt to, 1 to 1000. */
+  cells: number;
+  /**
+   * How many hosts of 64 VCPU and 512 GB there are, 1 to 100,000.
+   * Default: what the peak needs and an eighth more, so that nearly all fits but hosts have to be chosen well.
+   */
+  hosts?: number;
+  /** Leaves out what arrives at this time or later, in milliseconds. Default: the whole trace, 300,000,000. */
+  untilMs?: number;
+  /** Decides the times inside periods and lifetime bins. */
+  seed: number | string;
+}
+
+const PERIOD_S = 300;
+const PERIOD_MS = PERIOD_S * 1000;
+const HOST_VCPU = 64;
+const HOST_MEMORY_MB = 512 * 1024;
+const HEADROOM = 1.125;
+
+/**
+ * Reads the trace. It has no machines from before its first period: the fleet starts empty.
+ * @throws MalformedError for a line or an option that is wrong
+ * @throws CellwrightError `trace-unreadable` when a file cannot be read
+ */
+export function azureWorkload(options: AzureOptions): Workload {
+  const cells = cellNames(options.cells);
+  checkUntil(options.untilMs);
+  if (options.hosts !== undefined) checkWhole('hosts', options.hosts, 1, 100_000);
+
+  const flavors = readFlavors(join(options.dir, 'flav_map.txt'));
+  const bins = readBins(join(options.dir, 'v1.interval_map.txt'));
+  const periods = readPeriods(join(options.dir, 'v1.dev.txt'), join(options.dir, 'v1.dev.c2100000.txt'));
+  const traceEndMs = periods.length * PERIOD_MS;
+  const endMs = Math.min(options.untilMs ?? traceEndMs, traceEndMs);
+  const random = seededRandom(options.seed);
+
+  function* walk(): Generator<Arrival> {
+    let batchNumber = 0;
+    for (const [index, period] of periods.entries()) {
+      const startMs = index * PERIOD_MS;
+      if (startMs >= endMs) return;
+      // A stream for each period: leaving some out does not shift the others.
+      const draws = random.fork(`period ${index}`);
+      const batches = batchesOf(period);
+      const slotMs = PERIOD_MS / batches.length;
+      for (const [place, batch] of batches.entries()) {
+        batchNumber++;
+        const atMs = Math.floor(startMs + (place + draws.next()) * slotMs);
+        if (atMs >= endMs) return;
+        for (const [letter, machines] of batch) {
+          const flavor = lookUp(flavors, letter, period, 'flavor');
+          const endAtMs = machines.map((fate) => {
+            const ends = endOf(fate, atMs, traceEndMs, bins, draws, period);
+            return ends !== undefined && ends < endMs ? ends : undefined;
+          });
+          const id = `batch-${batchNumber}-${letter}`;
+          yield { atMs, id, count: machines.length, endAtMs, ...flavor };
+        }
+      }
+    }
+  }
+
+  const { requested, hosts } = measure(walk(), endMs);
+  return {
+    name: 'azure-v1',
+    hosts: fleet(options.hosts ?? hosts, cells),
+    arrivals: { [Symbol.iterator]: walk },
+    requested,
+    endMs,
+  };
+}
+
+interface Period {
+  file: string;
+  line: number;
+  flavors: string;
+  fates: string;
+}
+
+/** A tenant's batch: for each flavor the lifetimes of its machines, as the trace writes them. */
+type Batch = Map<string, string[]>;
+
+function batchesOf(period: Period): Batch[] {
+  const letters = period.flavors.split(',');
+  const fates = period.fates.split(',');
+  if (letters.length !== fates.length) throw wrong(period, 'has another number of items than the file of lifetimes');
+  const batches: Batch[] = [];
+  let batch: Batch = new Map();
+  for (const [index, letter] of letters.entries()) {
+    const fate = fates[index] as string;
+    if ((letter === '|') !== (fate === '|')) throw wrong(period, `item ${index + 1} ends a batch in one file only`);
+    if (letter !== '|') {
+      const machines = batch.get(letter);
+      if (machines === undefined) batch.set(letter, [fate]);
+      else machines.push(fate);
+    }
+    const isLast = index === letters.length - 1;
+    if ((letter === '|' || isLast) && batch.size > 0) {
+      batches.push(batch);
+      batch = new Map();
+    }
+  }
+  return batches;
+}
+
+/** When a machine ends: `C<bin>` outlives the trace, `U<bin>` ends within it. */
+function endOf(fate: string, atMs: number, traceEndMs: number, bins: Bins, draws: Random, period: Period) {
+  const range = lookUp(bins, fate.slice(1), period, 'lifetime bin');
+  if (fate.startsWith('C')) return undefined;
+  if (!fate.startsWith('U')) throw wrong(period, `'${fate}' is no lifetime`);
+  // A machine near the end of the trace cannot use all of its bin: the trace says that it ended before.
+  const roomMs = traceEndMs - atMs - 1;
+  const leastMs = Math.min(range.leastMs, roomMs);
+  return atMs + draws.integer(leastMs, Math.min(range.mostMs, roomMs));
+}
+
+type Flavors = Map<string, { spec: BuildSpec; kind: string }>;
+
+/** Lines such as `2,3.5 g`: virtual processors, gigabytes, the letter that stands for them. */
+function readFlavors(file: string): Flavors {
+  const flavors: Flavors = new Map();
+  for (const [index, text] of linesOf(file).entries()) {
+    const [, vcpu, gigabytes, letter] = /^(\d+),(\d+(?:\.\d+)?) ([a-z])$/.exec(text) ?? [];
+    if (letter === undefined || flavors.has(letter)) {
+      throw wrong({ file, line: index + 1 }, `'${text}' is no new flavor`);
+    }
+    const resources = { VCPU: Number(vcpu), MEMORY_MB: Math.round(Number(gigabytes) * 1024) };
+    flavors.set(letter, { spec: { resources }, kind: `vcpu-${vcpu}` });
+  }
+  return flavors;
+}
+
+type Bins = Map<string, { leastMs: number; mostMs: number }>;
+
+/** Lines such as `3900 13`: a lifetime in seconds, rounded down to periods, and the bin it is in. */
+function readBins(file: string): Bins {
+  const bins: Bins = new Map();
+  for (const [index, text] of linesOf(file).entries()) {
+    const [, seconds, bin] = /^(\d+) (\d+)$/.exec(text) ?? [];
+    if (bin === undefined) throw wrong({ file, line: index + 1 }, `'${text}' is no lifetime and bin`);
+    const leastMs = Number(seconds) * 1000;
+    const mostMs = leastMs + PERIOD_MS - 1;
+    const known = bins.get(bin) ?? { leastMs, mostMs };
+    bins.set(bin, { leastMs: Math.min(known.leastMs, leastMs), mostMs: Math.max(known.mostMs, mostMs) });
+  }
+  return bins;
+}
+
+/** Lines such as `1800000 m,|,a,|` in one file and `1800000 U1,|,U4,|` in the other. */
+function readPeriods(flavorFile: string, fateFile: string): Period[] {
+  const flavorLines = linesOf(flavorFile);
+  const fateLines = linesOf(fateFile);
+  if (flavorLines.length !== fateLines.length) {
+    throw new MalformedError(`'${flavorFile}' and '${fateFile}' do not have the same number of lines`);
+  }
+  const firstS = Number.parseInt(flavorLines[0] ?? '', 10);
+  return flavorLines.map((text, index) => {
+    const place = { file: flavorFile, line: index + 1 };
+    const stamp = `${firstS + index * PERIOD_S} `;
+    const fates = fateLines[index] as string;
+    if (!text.startsWith(stamp) || !fates.startsWith(stamp)) {
+      throw wrong(place, `the two files do not both start with the time '${stamp.trim()}'`);
+    }
+    return { ...place, flavors: text.slice(stamp.length), fates: fates.slice(stamp.length) };
+  });
+}
+
+function linesOf(file: string): string[] {
+  const lines = readTrace(file).trimEnd().split(/\r?\n/);
+  if (lines[0] === '') throw new MalformedError(`'${file}' is empty`);
+  return lines;
+}
+
+/** Counts the instances and the hosts that their peak needs; amounts are added up second by second. */
+function measure(arrivals: Iterable<Arrival>, endMs: number): { requested: number; hosts: number } {
+  const seconds = Math.ceil(endMs / 1000) + 1;
+  const vcpu = new Float64Array(seconds);
+  const memory = new Float64Array(seconds);
+  const change = (second: number, resources: Record<string, number>, count: number) => {
+    vcpu[second] = (vcpu[second] ?? 0) + count * (resources.VCPU ?? 0);
+    memory[second] = (memory[second] ?? 0) + count * (resources.MEMORY_MB ?? 0);
+  };
+  let requested = 0;
+  for (const { atMs, spec, count, endAtMs } of arrivals) {
+    requested += count;
+    const resources = spec.resources ?? {};
+    change(Math.floor(atMs / 1000), resources, count);
+    for (const end of endAtMs) if (end !== undefined) change(Math.ceil(end / 1000), resources, -1);
+  }
+  const share = Math.max(peakOf(vcpu) / HOST_VCPU, peakOf(memory) / HOST_MEMORY_MB);
+  return { requested, hosts: Math.max(1, Math.ceil(share * HEADROOM)) };
+}
+
+function peakOf(changes: Float64Array): number {
+  let now = 0;
+  let peak = 0;
+  for (const change of changes) {
+    now += change;
+    peak = Math.max(peak, now);
+  }
+  return peak;
+}
+
+function fleet(hosts: number, cells: readonly string[]): FleetHost[] {
+  const inventories = { VCPU: { total: HOST_VCPU }, MEMORY_MB: { total: HOST_MEMORY_MB } };
+  return Array.from({ length: hosts }, (_, index) => {
+    const host = `azure-${String(index + 1).padStart(5, '0')}`;
+    return { cell: cells[index % cells.length] as string, host, tree: { name: host, inventories } };
+  });
+}
+
+function lookUp<Value>(map: ReadonlyMap<string, Value>, key: string, period: Period, what: string): Value {
+  const value = map.get(key);
+  if (value === undefined) throw wrong(period, `'${key}' is no known ${what}`);
+  return value;
+}
+
+function wrong({ file, line }: { file: string; line: number }, what: string): MalformedError {
+  return new MalformedError(`'${file}' line ${line}: ${what}`);
+}

@@ -1,0 +1,184 @@
+// The openb trace as a workload: a production GPU cluster of 1,523 hosts and 8,152 requests over 149 days.
+// Every row is checked; an error names the file, the line and the column.
+
+import { basename } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { MalformedError, messageOf } from '../errors.ts';
+import { seededRandom } from '../random.ts';
+import {
+  type Arrival,
+  cellNames,
+  checkUntil,
+  type FleetHost,
+  gpuGroups,
+  gpuKind,
+  gpuProviders,
+  MAX_GPUS,
+  readTrace,
+  WHOLE_GPU_MILLI,
+  type Workload,
+} from './workload.ts';
+
+export interface OpenbOptions {
+  /** The list of hosts, with or without those that have no GPU (`openb_node_list_*.csv`). */
+  nodesFile: string;
+  /** The list of requests (`openb_pod_list_*.csv`). */
+  podsFile: string;
+  /** How many cells the hosts are dealt to, 1 to 1000: each gets its part of every shape of host. */
+  cells: number;
+  /** Leaves out what arrives at this time or later, in milliseconds. Default: the whole trace, 12,902,960,000. */
+  untilMs?: number;
+  /** Orders requests of the same second, whose order the trace does not record. */
+  seed: number | string;
+}
+
+const NODE_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
+const POD_COLUMNS = [
+  'name',
+  'cpu_milli',
+  'memory_mib',
+  'num_gpu',
+  'gpu_milli',
+  'gpu_spec',
+  'creation_time',
+  'deletion_time',
+] as const;
+
+/** No record of the trace comes near; a quote left open would else swallow the file. */
+const MAX_RECORD_CHARACTERS = 10_000;
+
+/**
+ * Reads the trace.
+ * @throws MalformedError for a row or an option that is wrong; `field` is the column or the option
+ * @throws CellwrightError `trace-unreadable` when a file cannot be read
+ */
+export function openbWorkload(options: OpenbOptions): Workload {
+  const cells = cellNames(options.cells);
+  checkUntil(options.untilMs);
+  const requests = readRequests(options.podsFile);
+  const lastMs = requests.reduce((last, { atMs, deletedMs }) => Math.max(last, atMs, deletedMs ?? 0), 0);
+  const endMs = options.untilMs ?? lastMs;
+
+  const kept = requests.filter(({ atMs }) => options.untilMs === undefined || atMs < options.untilMs);
+  // The sort keeps equals in the order they come in, so shuffling first orders each second by the seed.
+  const sorted = seededRandom(options.seed)
+    .shuffle(kept)
+    .sort((a, b) => a.atMs - b.atMs);
+  const arrivals = sorted.map(({ atMs, deletedMs, id, spec, kind }): Arrival => {
+    // A deletion stamped with the last second of the trace is its end, not the instance's.
+    const endAtMs = deletedMs !== undefined && deletedMs < endMs ? deletedMs : undefined;
+    return { atMs, id, spec, kind, count: 1, endAtMs: [endAtMs] };
+  });
+  return {
+    name: basename(options.podsFile, '.csv'),
+    hosts: readHosts(options.nodesFile, cells),
+    arrivals,
+    requested: arrivals.length,
+    endMs,
+  };
+}
+
+function readHosts(file: string, cells: readonly string[]): FleetHost[] {
+  const seen = new Set<string>();
+  const hosts = readRows(file, NODE_COLUMNS).map((row) => {
+    const host = row.name('sn', seen);
+    const cpu = row.whole('cpu_milli', 1);
+    const memory = row.whole('memory_mib', 1);
+    const gpus = row.whole('gpu', 0, MAX_GPUS);
+    const [model = '', ...others] = row.models('model');
+    if (others.length > 0 || (gpus > 0 && model === '')) throw row.wrong('model', 'the one model of the GPUs');
+    const tree = {
+      name: host,
+      inventories: { CUSTOM_CPU_MILLI: { total: cpu }, MEMORY_MB: { total: memory } },
+      ...(gpus === 0 ? {} : { children: gpuProviders(host, gpus, model) }),
+    };
+    const shape = [model, gpus, cpu, memory].map((part) => String(part).padStart(12, '0')).join(' ');
+    return { shape, host, tree };
+  });
+  // Dealt shape by shape, so that whatever the order of the file no cell ends up with all hosts of one model.
+  const dealt = new Map<string, string>();
+  const byShape = hosts.toSorted((a, b) => (a.shape === b.shape ? 0 : a.shape < b.shape ? -1 : 1));
+  for (const [index, { host }] of byShape.entries()) dealt.set(host, cells[index % cells.length] as string);
+  return hosts.map(({ host, tree }) => ({ cell: dealt.get(host) as string, host, tree }));
+}
+
+type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> & { deletedMs: number | undefined };
+
+function readRequests(file: string): Request[] {
+  const seen = new Set<string>();
+  return readRows(file, POD_COLUMNS).map((row) => {
+    const id = row.name('name', seen);
+    const cpu = row.whole('cpu_milli', 0);
+    const memory = row.whole('memory_mib', 0);
+    const gpus = row.whole('num_gpu', 0, MAX_GPUS);
+    const milli = gpus === 0 ? 0 : row.whole('gpu_milli', 1, WHOLE_GPU_MILLI);
+    if (cpu + memory + gpus === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
+    const atMs = row.whole('creation_time', 0) * 1000;
+    const deletedMs = row.text('deletion_time') === '' ? undefined : row.whole('deletion_time', atMs / 1000) * 1000;
+    // Placement takes no amount of zero: a class that is not asked for is left out.
+    const resources = { ...(cpu > 0 && { CUSTOM_CPU_MILLI: cpu }), ...(memory > 0 && { MEMORY_MB: memory }) };
+    const spec = {
+      ...(cpu + memory > 0 && { resources }),
+      ...gpuGroups(gpus, milli, row.models('gpu_spec')),
+    };
+    return { atMs, deletedMs, id, spec, kind: gpuKind(gpus, milli) };
+  });
+}
+
+/** A row whose columns are read with checks; each error says where it is. */
+interface Row<Column extends string> {
+  text(column: Column): string;
+  /** A whole number within bounds; `max` by default is the largest that a number holds exactly. */
+  whole(column: Column, min: number, max?: number): number;
+  /** An id in lower case, not in `seen` yet; added to it. */
+  name(column: Column, seen: Set<string>): string;
+  /** Models with `|` between them; empty for none. */
+  models(column: Column): string[];
+  wrong(column: Column, expected: string): MalformedError;
+}
+
+function readRows<Column extends string>(file: string, columns: readonly Column[]): Row<Column>[] {
+  const checkHeader = (header: string[]) => {
+    const missing = columns.find((column) => !header.includes(column));
+    if (missing === undefined) return header;
+    throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
+  };
+  const text = readTrace(file);
+  let parsed: { record: Record<Column, string>; info: { lines: number } }[];
+  try {
+    parsed = parse(text, { bom: true, columns: checkHeader, info: true, max_record_size: MAX_RECORD_CHARACTERS });
+  } catch (error) {
+    if (error instanceof MalformedError) throw error;
+    throw new MalformedError(`'${file}' is not the CSV it should be: ${messageOf(error)}`, { cause: error });
+  }
+  if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`);
+  return parsed.map(({ record, info }) => rowOf(file, info.lines, record));
+}
+
+function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {
+  const wrong = (column: Column, expected: string) => {
+    const message = `'${file}' line ${line}, column '${column}': '${record[column]}' is not ${expected}`;
+    return new MalformedError(message, { field: column });
+  };
+  return {
+    text: (column) => record[column],
+    wrong,
+    whole(column, min, max = Number.MAX_SAFE_INTEGER) {
+      const value = /^\d{1,16}$/.test(record[column]) ? Number(record[column]) : Number.NaN;
+      if (value >= min && value <= max) return value;
+      throw wrong(column, `a whole number from ${min} to ${max}`);
+    },
+    name(column, seen) {
+      const name = record[column].toLowerCase();
+      if (!/^[a-z0-9-]{1,63}$/.test(name)) throw wrong(column, 'a name of letters, digits and hyphens');
+      if (seen.has(name)) throw wrong(column, 'a name of its own: an earlier row bears it');
+      seen.add(name);
+      return name;
+    },
+    models(column) {
+      const models = record[column] === '' ? [] : record[column].split('|');
+      if (!models.every((model) => /^\w{1,64}$/.test(model))) throw wrong(column, "a list of models with '|' between");
+      return models;
+    },
+  };
+}

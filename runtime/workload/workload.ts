@@ -1,0 +1,163 @@
+// What a workload is: hosts in cells, and requests over time, from a recorded trace or generated from a seed.
+// Here too stands what its sources share: names, limits and the way GPUs are written. Nothing here talks to actors.
+
+import { readFileSync } from 'node:fs';
+import type { ProviderReport } from '../drivers/driver.ts';
+import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
+
+/** A host and the cell it stands in. */
+export interface FleetHost {
+  cell: string;
+  /** `[a-z0-9-]`, unique over all cells; the root of `tree` bears the same name. */
+  host: string;
+  tree: ProviderReport;
+  /** Traits beyond those in the tree, as a driver's `capabilities` reports them. Default: none. */
+  traits?: readonly string[];
+  /** The share of builds that fail on this host, 0 to 1. Default: none; only a generated fleet has flaky hosts. */
+  failureRate?: number;
+}
+
+/**
+ * What `cw.api.build` takes, without id and count. The fields at the top are the unnamed request group; each of
+ * `groups` is granular: one provider of the tree satisfies all of it.
+ */
+export interface BuildSpec {
+  resources?: Record<string, number>;
+  required?: string[];
+  anyOf?: string[][];
+  forbidden?: string[];
+  groups?: RequestGroup[];
+  /** `isolate`: no two groups on the same provider. Default: `none`. */
+  groupPolicy?: 'none' | 'isolate';
+}
+
+/** One granular group of a request. */
+export interface RequestGroup {
+  name: string;
+  resources: Record<string, number>;
+  required?: string[];
+  anyOf?: string[][];
+  forbidden?: string[];
+}
+
+/**
+ * One request. All its instances have the same spec: a tenant's batch with several flavors is as many arrivals at
+ * the same time, one for each flavor, and each instance keeps the lifetime that the batch gave it.
+ */
+export interface Arrival {
+  /** Milliseconds from the start of the workload. */
+  atMs: number;
+  /** `[a-z0-9-]`, unique in the workload. See `instanceIds` for what its instances are called. */
+  id: string;
+  project?: string;
+  /** May be the same object in many arrivals: to be read, not changed. */
+  spec: BuildSpec;
+  /** Instances asked for: 1, or more for a multi-create. */
+  count: number;
+  /** For each instance, when it ends, on the axis of `atMs`; undefined: still there at the end. */
+  endAtMs: readonly (number | undefined)[];
+  /** A label for summaries, such as `cpu`, `gpu-share`, `gpu`, `gpu-2`, `vcpu-4`. */
+  kind: string;
+}
+
+/** Hosts and what is asked of them. The same options give the same workload, to the byte. */
+export interface Workload {
+  name: string;
+  hosts: FleetHost[];
+  /** By `atMs`, earliest first. Can be walked more than once; a long trace is read as it is walked. */
+  arrivals: Iterable<Arrival>;
+  /** Instances in total: the sum of all counts. */
+  requested: number;
+  /** No arrival and no end is later, in milliseconds from the start. */
+  endMs: number;
+}
+
+/** The share of one GPU is counted in thousandths, as the traces do. */
+export const GPU_CLASS = 'CUSTOM_GPU_MILLI';
+export const WHOLE_GPU_MILLI = 1000;
+
+/** No host of any trace has more GPUs, and no request asks for more. */
+export const MAX_GPUS = 16;
+
+const MAX_CELLS = 1000;
+
+/** The names of an arrival's instances: the id itself when it is one, else `<id>-0`, `<id>-1` and so on. */
+export function instanceIds(arrival: Pick<Arrival, 'id' | 'count'>): string[] {
+  if (arrival.count === 1) return [arrival.id];
+  return Array.from({ length: arrival.count }, (_, index) => `${arrival.id}-${index}`);
+}
+
+/**
+ * `c1` to `cN`.
+ * @throws MalformedError when `cells` is not a whole number from 1 to 1000.
+ */
+export function cellNames(cells: number): string[] {
+  checkWhole('cells', cells, 1, MAX_CELLS);
+  return Array.from({ length: cells }, (_, index) => `c${index + 1}`);
+}
+
+/** @throws MalformedError when the option is not a whole number from `min` to `max`. */
+export function checkWhole(option: string, value: number, min: number, max: number): void {
+  if (!Number.isSafeInteger(value) || value < min || value > max) {
+    const message = `'${option}' must be a whole number from ${min} to ${max}, not '${value}'`;
+    throw new MalformedError(message, { field: option });
+  }
+}
+
+/** @throws MalformedError when the end is given and is not above zero. */
+export function checkUntil(untilMs: number | undefined): void {
+  if (untilMs !== undefined && !(untilMs > 0)) {
+    throw new MalformedError(`'untilMs' must be above zero, not '${untilMs}'`, { field: 'untilMs' });
+  }
+}
+
+/** @throws CellwrightError `trace-unreadable` when the file cannot be read. */
+export function readTrace(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const message = `cannot read the trace '${file}': ${messageOf(error)}`;
+    throw new CellwrightError('trace-unreadable', message, { cause: error });
+  }
+}
+
+/** The trait that a GPU of this model has: `CUSTOM_GPU_T4`. */
+export function modelTrait(model: string): string {
+  return `CUSTOM_GPU_${model.toUpperCase()}`;
+}
+
+/** The GPUs of a host as child providers, `<host>-gpu-0` and so on. */
+export function gpuProviders(host: string, count: number, model: string): ProviderReport[] {
+  return Array.from({ length: count }, (_, index) => ({
+    name: `${host}-gpu-${index}`,
+    inventories: { [GPU_CLASS]: { total: WHOLE_GPU_MILLI } },
+    traits: [modelTrait(model)],
+  }));
+}
+
+/**
+ * The part of a spec that asks for GPUs: a group for each, on distinct GPUs.
+ * @param milli thousandths of each of them
+ * @param models any of which will do; empty: any model
+ */
+export function gpuGroups(
+  count: number,
+  milli: number,
+  models: readonly string[],
+): Pick<BuildSpec, 'groups' | 'groupPolicy'> {
+  if (count === 0) return {};
+  const traits = [...new Set(models.map(modelTrait))];
+  const groups = Array.from({ length: count }, (_, index) => ({
+    name: `gpu${index}`,
+    resources: { [GPU_CLASS]: milli },
+    ...(traits.length === 0 ? {} : { anyOf: [[...traits]] }),
+  }));
+  return count === 1 ? { groups } : { groups, groupPolicy: 'isolate' };
+}
+
+/** The `kind` of a request for GPUs: `cpu`, `gpu-share`, `gpu`, `gpu-2` and so on. */
+export function gpuKind(count: number, milli: number): string {
+  if (count === 0) return 'cpu';
+  if (count > 1) return `gpu-${count}`;
+  return milli < WHOLE_GPU_MILLI ? 'gpu-share' : 'gpu';
+}

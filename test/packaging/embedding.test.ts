@@ -1,0 +1,110 @@
+// Area: packaging. The package as a user gets it: packed, installed into an empty project, compiled against with its
+// own types, imported and run. A copy of the repository is packed, so that nothing is built into the working tree.
+
+import { execFile } from 'node:child_process';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+
+const test = suite('packaging');
+const repository = fileURLToPath(new URL('../..', import.meta.url));
+const PACKED = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'LICENSE', 'machines', 'actors', 'runtime'];
+
+interface Project {
+  /** The user's project, with the package installed. */
+  folder: string;
+  /** The files in the tarball. */
+  packed: readonly string[];
+}
+
+/** Runs a program to its end; a failure carries all that it printed. */
+async function run(program: string, args: readonly string[], cwd: string): Promise<string> {
+  // What an npm above this test says about its own project must not reach the npm in here.
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_|^INIT_CWD$/i.test(name)));
+  try {
+    return (await promisify(execFile)(program, args, { cwd, env, timeout: 100_000 })).stdout;
+  } catch (error) {
+    const { stdout, stderr } = error as { stdout?: string; stderr?: string };
+    throw new Error(`${program} ${args.join(' ')} failed\n${stdout ?? ''}${stderr ?? ''}`, { cause: error });
+  }
+}
+
+/** A temporary folder for the copy and the project. */
+const root = await mkdtemp(join(tmpdir(), 'cellwright-package-'));
+
+async function install(): Promise<Project> {
+  const copy = join(root, 'copy');
+  for (const entry of PACKED) await cp(join(repository, entry), join(copy, entry), { recursive: true });
+  await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'));
+  await run('npm', ['pack', '--pack-destination', root], copy);
+  const { name, version } = JSON.parse(await readFile(join(copy, 'package.json'), 'utf8')) as Record<string, string>;
+  const tarball = join(root, `${name}-${version}.tgz`);
+  const packed = (await run('tar', ['-tzf', tarball], root)).trim().split('\n');
+
+  const folder = join(root, 'project');
+  await mkdir(folder);
+  await writeFile(join(folder, 'package.json'), '{ "private": true, "type": "module" }\n');
+  const quick = ['--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+  await run('npm', ['install', ...quick, tarball], folder);
+  return { folder, packed: packed.map((path) => path.replace(/^package\//, '')) };
+}
+
+let installing: Promise<Project> | undefined;
+
+/** Packs and installs once for all tests here; each fails with the cause when that fails. */
+function installed(): Promise<Project> {
+  installing ??= install();
+  return installing;
+}
+
+test('the tarball holds compiled modules with their types, and no sources', async () => {
+  const { packed } = await installed();
+  for (const file of ['LICENSE', 'package.json', '.build/machines/testing.js', '.build/machines/testing.d.ts']) {
+    assert.ok(packed.includes(file), `${file} is missing from ${packed.join(', ')}`);
+  }
+  const surplus = packed.filter(
+    (file) => !/^(?:\.build\/.*\.(?:js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(file),
+  );
+  assert.equal(surplus, []);
+});
+
+test('every entry can be imported', async () => {
+  const { folder } = await installed();
+  for (const entry of ['cellwright', 'cellwright/machines', 'cellwright/testing']) {
+    const script = `console.log(Object.keys(await import('${entry}')).length)`;
+    const names = Number(await run(process.execPath, ['--input-type=module', '-e', script], folder));
+    assert.ok(names > 0, `${entry} exports nothing`);
+  }
+});
+
+test('a program that embeds it compiles with its types, and runs', async () => {
+  const { folder } = await installed();
+  await cp(join(repository, 'test/fixtures/embedding/embed.ts'), join(folder, 'embed.ts'));
+  const compilerOptions = {
+    target: 'es2023',
+    module: 'nodenext',
+    strict: true,
+    skipLibCheck: true,
+    types: ['node'],
+    typeRoots: [join(repository, 'node_modules/@types')],
+    outDir: 'out',
+    rootDir: '.',
+  };
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['embed.ts'] }));
+  await run(process.execPath, [join(repository, 'node_modules/typescript/bin/tsc'), '-p', '.'], folder);
+  assert.match(await run(process.execPath, ['out/embed.js'], folder), /^embedded/m);
+});
+
+test('its program tells its version', async () => {
+  const { folder } = await installed();
+  const { version } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')) as { version: string };
+  assert.is((await run(join(folder, 'node_modules/.bin/cellwright'), ['--version'], folder)).trim(), version);
+});
+
+test.after(() => rm(root, { recursive: true, force: true }));
+
+test.run();

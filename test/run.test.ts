@@ -1,0 +1,81 @@
+// Area: test runner. Every way in which uvu ends green without having tested must end in failure here.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+
+const test = suite('test runner');
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+async function runner(...args: string[]): Promise<{ code: number; lines: string[]; output: string }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'test/run.ts', ...args], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk;
+  });
+  const [code] = (await once(child, 'close')) as [number];
+  return { code, lines: output.trimEnd().split('\n'), output };
+}
+
+const fixture = (name: string) => `test/fixtures/runner/${name}.ts`;
+
+test('passing files pass, and the totals close the output', async () => {
+  const { code, lines } = await runner(fixture('passing'));
+  assert.is(lines.at(-1), '2 passed, 0 failed, 1 skipped');
+  assert.is(code, 0);
+});
+
+test('passes are summed over files', async () => {
+  const { code, lines, output } = await runner(fixture('passing'), fixture('failing'));
+  assert.is(lines.at(-1), '3 passed, 1 failed, 1 skipped');
+  assert.is(code, 1);
+  assert.match(output, /\| .*FAIL.*"fails"/, 'the output of what failed is shown');
+});
+
+const failures: readonly { name: string; what: string; totals: string; reason: RegExp }[] = [
+  { name: 'failing', what: 'a failing test', totals: '1 passed, 1 failed', reason: /1 of 2 did not pass/ },
+  {
+    name: 'failing-before',
+    what: 'a failing before hook',
+    totals: '0 passed, 1 failed',
+    reason: /1 of 1 did not pass/,
+  },
+  { name: 'throws-string', what: 'a throw of no Error', totals: '1 passed, 1 failed', reason: /1 of 2 did not pass/ },
+  {
+    name: 'forgotten-run',
+    what: 'a forgotten .run()',
+    totals: '0 passed, 1 failed',
+    reason: /\.run\(\) is not called/,
+  },
+  { name: 'hanging-handle', what: 'a hanging handle', totals: '1 passed, 1 failed', reason: /open handles: .*Timeout/ },
+];
+
+for (const { name, what, totals, reason } of failures) {
+  test(`${what} is a failure`, async () => {
+    const { code, lines, output } = await runner(fixture(name));
+    assert.match(output, reason);
+    assert.is(lines.at(-1), totals);
+    assert.is(code, 1);
+  });
+}
+
+test('a test that never ends is ended at the deadline', async () => {
+  const { code, lines, output } = await runner('--deadline-ms', '1500', fixture('never-ends'));
+  assert.match(output, /no end within 1500 ms/);
+  assert.is(lines.at(-1), '0 passed, 1 failed');
+  assert.is(code, 1);
+});
+
+test('no file at all is a failure', async () => {
+  const { code, lines, output } = await runner('no-such-test-file');
+  assert.match(output, /no test file matches 'no-such-test-file'/);
+  assert.is(lines.at(-1), '0 passed, 0 failed');
+  assert.is(code, 1);
+});
+
+test.run();

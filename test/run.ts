@@ -1,0 +1,180 @@
+// Runs the test files, each in a process of its own, and judges them by what they printed: uvu exits 0 when a hook
+// throws, when `.run()` is forgotten and when nothing ran. Closes with the line 'N passed, N failed'.
+// Use: npm test -- [file or regular expression ...] [--deadline-ms 120000]
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const PARALLEL = 2;
+const EXIT_GRACE_MS = 3_000;
+const OUTPUT_KEPT = 1 << 20;
+const TOTALS = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {2}Duration: /gm;
+
+/** Loaded into each test process: on SIGUSR2 it names what keeps it alive, and ends. */
+const TELL_HANDLES = `data:text/javascript,
+import { writeSync } from 'node:fs';
+process.on('SIGUSR2', () => {
+  writeSync(2, 'open handles: ' + (process.getActiveResourcesInfo().join(', ') || 'none listed') + '\\n');
+  process.kill(process.pid, 'SIGKILL');
+});`;
+
+interface Outcome {
+  file: string;
+  passed: number;
+  failed: number;
+  skipped: number;
+  durationMs: number;
+  /** Why the file counts as failed; `null` when all is well. */
+  failure: string | null;
+  output: string;
+}
+
+const running = new Set<ChildProcess>();
+
+/** The files that match any of the filters; all tests when there is none. A filter that is a file is taken as it is. */
+function filesFor(filters: readonly string[]): string[] {
+  const tests = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' })
+    .map((path) => join('test', path).split(sep).join('/'))
+    .filter((path) => path.endsWith('.test.ts'));
+  if (filters.length === 0) return tests.toSorted();
+  const matches = filters.flatMap((filter) => {
+    const path = resolve(filter);
+    if (existsSync(path) && statSync(path).isFile()) return [relative(ROOT, path).split(sep).join('/')];
+    const pattern = new RegExp(filter, 'i');
+    return tests.filter((file) => pattern.test(file));
+  });
+  return [...new Set(matches)].toSorted();
+}
+
+async function runFile(file: string, deadlineMs: number): Promise<Outcome> {
+  const startedAt = performance.now();
+  const { FORCE_COLOR: _, ...env } = process.env;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--import', TELL_HANDLES, file], {
+    cwd: ROOT,
+    env: { ...env, NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    // A group of its own, so that what the test started can be ended with it.
+    detached: true,
+  });
+  running.add(child);
+
+  let output = '';
+  let stop: string | null = null;
+  let grace: NodeJS.Timeout | undefined;
+  const take = (chunk: string) => {
+    output = (output + chunk).slice(-OUTPUT_KEPT);
+    if (grace !== undefined || totalsIn(output) === null) return;
+    grace = setTimeout(() => {
+      stop = `still running ${EXIT_GRACE_MS} ms after its totals: something is left open`;
+      child.kill('SIGUSR2');
+    }, EXIT_GRACE_MS);
+  };
+  child.stdout.setEncoding('utf8').on('data', take);
+  child.stderr.setEncoding('utf8').on('data', take);
+  const deadline = setTimeout(() => {
+    stop = `no end within ${deadlineMs} ms`;
+    killGroup(child);
+  }, deadlineMs);
+
+  const closed = once(child, 'close');
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  clearTimeout(deadline);
+  clearTimeout(grace);
+  // Whatever it left behind would hold its output open.
+  killGroup(child);
+  await closed;
+  running.delete(child);
+
+  const totals = totalsIn(output);
+  const failure = stop ?? judge(totals, code === null ? `ended by ${signal}` : `exit code ${code}`);
+  const { total, passed, skipped } = totals ?? { total: 0, passed: 0, skipped: 0 };
+  const failed = Math.max(total - passed, failure === null ? 0 : 1);
+  return { file, passed, failed, skipped, durationMs: performance.now() - startedAt, failure, output };
+}
+
+interface Totals {
+  total: number;
+  passed: number;
+  skipped: number;
+}
+
+/** The last totals in the output: a test may print some of its own before. */
+function totalsIn(output: string): Totals | null {
+  const last = [...output.matchAll(TOTALS)].at(-1);
+  return last ? { total: Number(last[1]), passed: Number(last[2]), skipped: Number(last[3]) } : null;
+}
+
+function judge(totals: Totals | null, end: string): string | null {
+  if (totals === null) return `no totals (${end}): it crashed, or .run() is not called`;
+  if (totals.total === 0) return 'it ran no test';
+  if (totals.passed !== totals.total) return `${totals.total - totals.passed} of ${totals.total} did not pass`;
+  return end === 'exit code 0' ? null : end;
+}
+
+function killGroup(child: ChildProcess): void {
+  try {
+    if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // Nobody is left in the group.
+  }
+}
+
+function report({ file, passed, durationMs, failure, output }: Outcome): void {
+  console.log(`${failure === null ? 'ok  ' : 'FAIL'}  ${file}  ${passed} passed, ${Math.round(durationMs)} ms`);
+  if (failure === null) return;
+  console.log(`      ${failure}`);
+  console.log(output.trimEnd().replace(/^/gm, '      | '));
+}
+
+async function runAll(files: readonly string[], deadlineMs: number, parallel: number): Promise<Outcome[]> {
+  const queue = [...files];
+  const outcomes: Outcome[] = [];
+  const lane = async () => {
+    for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
+      const outcome = await runFile(file, deadlineMs);
+      report(outcome);
+      outcomes.push(outcome);
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, lane));
+  return outcomes;
+}
+
+async function main(): Promise<void> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { 'deadline-ms': { type: 'string', default: '120000' } },
+  });
+  const deadlineMs = Number(values['deadline-ms']);
+  if (!(deadlineMs > 0)) throw new Error(`--deadline-ms must be a positive number, not '${values['deadline-ms']}'`);
+
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+  process.on('exit', () => running.forEach(killGroup));
+
+  const files = filesFor(positionals);
+  if (files.length === 0) console.log(`no test file matches ${positionals.map((filter) => `'${filter}'`).join(', ')}`);
+  const isEndToEnd = (file: string) => file.startsWith('test/e2e/');
+  const outcomes = [
+    ...(await runAll(
+      files.filter((file) => !isEndToEnd(file)),
+      deadlineMs,
+      PARALLEL,
+    )),
+    // These start whole systems of processes and measure time-outs: one at a time.
+    ...(await runAll(files.filter(isEndToEnd), deadlineMs, 1)),
+  ];
+
+  const sum = (key: 'passed' | 'failed' | 'skipped') => outcomes.reduce((all, outcome) => all + outcome[key], 0);
+  const failures = outcomes.filter(({ failure }) => failure !== null);
+  if (failures.length > 0) console.log(`\nfailed: ${failures.map(({ file }) => file).join(', ')}`);
+  const skipped = sum('skipped') > 0 ? `, ${sum('skipped')} skipped` : '';
+  console.log(`\n${sum('passed')} passed, ${sum('failed')} failed${skipped}`);
+  if (sum('failed') > 0 || sum('passed') === 0) process.exitCode = 1;
+}
+
+await main();

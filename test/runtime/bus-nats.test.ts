@@ -1,0 +1,260 @@
+// Area: bus NATS. What only a real server can show: lost connections, refused users, forbidden subjects, services
+// that other tools find.
+
+import * as fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Bus } from '../../runtime/bus/bus.ts';
+import { memoryBus } from '../../runtime/bus/memory.ts';
+import { connectNats, type NatsStatus } from '../../runtime/bus/nats.ts';
+import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { bytes, EMPTY, greeter, settled, textOf, withServer } from '../support/bus.ts';
+import { startTestServer } from '../support/nats-server.ts';
+import { failureOf, until } from '../support/until.ts';
+
+const test = suite('bus NATS');
+
+test('bus NATS - patterns and groups reach the same subscribers in memory', async () => {
+  await withServer({}, async (_, connect) => {
+    const token = fc.constantFrom('a', 'b', 'c');
+    const subject = fc.array(token, { minLength: 1, maxLength: 4 }).map((tokens) => tokens.join('.'));
+    const pattern = fc
+      .tuple(fc.array(fc.oneof(token, fc.constant('*')), { minLength: 1, maxLength: 4 }), fc.boolean())
+      .map(([tokens, rest]) => (rest ? [...tokens.slice(1), '>'] : tokens).join('.'));
+    const patterns = fc.sample(
+      fc.record({ pattern, queue: fc.option(fc.constantFrom('x', 'y'), { nil: undefined }) }),
+      { numRuns: 60, seed: 11 },
+    );
+    const subjects = fc.sample(subject, { numRuns: 200, seed: 12 });
+    const countsOn = async (bus: Bus): Promise<string[]> => {
+      const got: string[] = [];
+      for (const { pattern: on, queue } of patterns) {
+        // Which member of a group is the server's choice; that it is one is not.
+        const by = queue === undefined ? `'${on}'` : `group ${queue}`;
+        bus.subscribe(
+          `cw.${on}`,
+          (message) => got.push(`${textOf(message)} ${by}`),
+          queue === undefined ? {} : { queue },
+        );
+      }
+      for (const [n, on] of subjects.entries()) bus.publish(`cw.${on}`, bytes(String(n)));
+      await settled(bus);
+      return got.sort();
+    };
+    const inMemoryGot = await countsOn(memoryBus({ clock: systemClock() }));
+    assert.ok(inMemoryGot.length > subjects.length);
+    assert.equal(inMemoryGot, await countsOn(await connect()));
+  });
+});
+
+test('bus NATS - what is published while disconnected arrives after the server restarts, in order', async () => {
+  await withServer({}, async (server, connect) => {
+    const statuses: NatsStatus['type'][] = [];
+    const bus = await connect({ onStatus: ({ type }) => statuses.push(type) });
+    const got: string[] = [];
+    bus.subscribe('a', (message) => {
+      got.push(textOf(message));
+      // Published between the kept messages and later ones: it may not overtake.
+      if (textOf(message) === '0') bus.publish('a', bytes('from a handler'));
+    });
+    await bus.flush();
+    await server.kill();
+    await until('the loss is noticed', () => !bus.connected);
+    const sent = Array.from({ length: 1000 }, (_, n) => String(n));
+    for (const n of sent) bus.publish('a', bytes(n));
+    const flushed = bus.flush();
+    const answer = bus.request('echo', bytes('x'), { timeoutMs: 20_000 });
+    bus.subscribe('echo', ({ reply, data }) => bus.publish(reply ?? '', data));
+    await server.restart();
+    await flushed;
+    assert.is(textOf(await answer), 'x');
+    await until('all are there', () => got.length === sent.length + 1);
+    assert.equal(
+      got.filter((each) => each !== 'from a handler'),
+      sent,
+    );
+    assert.equal(statuses, ['disconnected', 'reconnected']);
+  });
+});
+
+test('bus NATS - too much published while disconnected drops the oldest, and says so once', async () => {
+  await withServer({}, async (server, connect) => {
+    const errors: CellwrightError[] = [];
+    const statuses: NatsStatus[] = [];
+    const bus = await connect({
+      maxUnsentMessages: 10,
+      maxUnsentBytes: 100,
+      onError: (error) => errors.push(error as CellwrightError),
+      onStatus: (status) => statuses.push(status),
+    });
+    const got: string[] = [];
+    bus.subscribe('a', (message) => got.push(`${textOf(message).slice(0, 2)}${message.data.length}`));
+    await bus.flush();
+    await server.kill();
+    await until('the loss is noticed', () => !bus.connected);
+    for (let n = 10; n < 35; n++) bus.publish('a', bytes(String(n)));
+    bus.publish('a', bytes('35'.padEnd(90)));
+    await server.restart();
+    await until('all are there', () => got.length === 6);
+    await settled(bus);
+    assert.equal(got, ['302', '312', '322', '332', '342', '3590']);
+    assert.equal(
+      errors.map(({ code }) => code),
+      ['publish-buffer-full'],
+    );
+    const { type, resent, dropped } = statuses.at(-1) as NatsStatus & { type: 'reconnected' };
+    assert.equal({ type, resent, dropped }, { type: 'reconnected', resent: 6, dropped: 20 });
+  });
+});
+
+test('bus NATS - closing while disconnected ends, and tells what was never sent', async () => {
+  await withServer({}, async (server, connect) => {
+    const errors: string[] = [];
+    const bus = await connect({ onError: (error) => errors.push((error as CellwrightError).code) });
+    bus.subscribe('a', () => {});
+    await server.kill();
+    await until('the loss is noticed', () => !bus.connected);
+    bus.publish('a', EMPTY);
+    const asked = failureOf(() => bus.request('a', EMPTY, { timeoutMs: 50 }));
+    assert.instance(await asked, TimeoutError);
+    const flush = failureOf(() => bus.flush());
+    await bus.close();
+    assert.is(await bus.closed(), undefined);
+    assert.is((await flush).code, 'closed');
+    assert.equal(errors, ['unsent']);
+  });
+});
+
+test('bus NATS - a wrong address is an error in time', async () => {
+  const server = await startTestServer({ jetstream: false });
+  await server.stop();
+  const error = await failureOf(() => connectNats({ servers: server.url, name: 'test', connectTimeoutMs: 400 }));
+  assert.is(error.code, 'unreachable');
+  assert.match(error.message, server.url);
+});
+
+test('bus NATS - a server that comes late is waited for', async () => {
+  const server = await startTestServer({ jetstream: false });
+  try {
+    await server.kill();
+    const connecting = connectNats({ servers: server.url, name: 'test', connectTimeoutMs: 20_000 });
+    await server.restart();
+    const bus = await connecting;
+    assert.is(bus.connected, true);
+    await bus.close();
+  } finally {
+    await server.stop();
+  }
+});
+
+const USERS = `authorization {
+  users: [
+    { user: cell, password: secret, permissions: { publish: ["cw.>", "_INBOX.>"], subscribe: ["cw.>", "_INBOX.>"] } }
+  ]
+}`;
+
+test('bus NATS - wrong credentials are refused at once', async () => {
+  await withServer({ config: USERS }, async (_, connect) => {
+    assert.is((await failureOf(() => connect({ user: 'cell', pass: 'wrong' }))).code, 'unauthorized');
+    assert.is((await failureOf(() => connect())).code, 'unauthorized');
+    await settledWithin(await connect({ user: 'cell', pass: 'secret' }));
+  });
+});
+
+test('bus NATS - what the server forbids is reported by operation and subject, and the rest goes on', async () => {
+  await withServer({ config: USERS }, async (_, connect) => {
+    const errors: CellwrightError[] = [];
+    const bus = await connect({
+      user: 'cell',
+      pass: 'secret',
+      onError: (error) => errors.push(error as CellwrightError),
+    });
+    bus.publish('other.a', EMPTY);
+    bus.subscribe('other.b', () => {});
+    bus.subscribe('other.c', () => {}, { queue: 'q' });
+    await bus.flush();
+    await until('all are reported', () => errors.length === 3);
+    const asked = await failureOf(() => bus.request('other.d', EMPTY, { timeoutMs: 10_000 }));
+    assert.equal([asked.code, /publish to 'other.d'/.test(asked.message)], ['permission-denied', true]);
+    assert.ok(errors.every(({ code }) => code === 'permission-denied'));
+    assert.equal(
+      errors.slice(0, 3).map(({ message }) => message.replace(/^.* this user to /, '')),
+      ["publish to 'other.a'", "subscribe to 'other.b'", "subscribe to 'other.c'"],
+    );
+    await settledWithin(bus);
+  });
+});
+
+/** As `settled`, for a user who may use `cw.>` only. */
+async function settledWithin(bus: Bus): Promise<void> {
+  let seen = false;
+  bus.subscribe('cw.settled', () => (seen = true));
+  bus.publish('cw.settled', EMPTY);
+  await until('a message makes its round', () => seen);
+}
+
+test('bus NATS - a service is found by name, with figures that other tools can read', async () => {
+  await withServer({}, async (_, connect) => {
+    const [asker, bus] = [await connect(), await connect({ onError: () => {} })];
+    await bus.serve(
+      greeter('cw.greet', (message) => {
+        if (message.data.length === 0) throw new Error('greet whom?');
+        bus.publish(message.reply ?? '', bytes('hello'));
+      }),
+    );
+    const ask = async (subject: string) => JSON.parse(textOf(await asker.request(subject, EMPTY, { timeoutMs: 5000 })));
+    for (const body of ['x', 'y', '']) await asker.request('cw.greet', bytes(body), { timeoutMs: 5000 });
+    const ping = await ask('$SRV.PING');
+    assert.equal([ping.name, ping.version, ping.metadata], ['greeter', '1.2.3', { cell: 'c1' }]);
+    const info = await ask(`$SRV.INFO.greeter.${ping.id}`);
+    assert.equal(info.endpoints[0].subject, 'cw.greet');
+    assert.equal([info.description, info.endpoints[0].name, info.endpoints[0].queue_group], ['greets', 'greet', 'q']);
+    const [stats] = (await ask('$SRV.STATS.greeter')).endpoints;
+    assert.equal([stats.num_requests, stats.num_errors, stats.last_error], [3, 1, 'greet whom?']);
+    assert.equal(stats.data, { greeted: 7 });
+    for (const figure of [stats.processing_time, stats.average_processing_time]) assert.ok(Number.isInteger(figure));
+  });
+});
+
+test('bus NATS - figures that cannot be written as JSON do not end the process', async () => {
+  await withServer({}, async (_, connect) => {
+    const bus = await connect();
+    await bus.serve({ ...greeter('cw.greet', () => {}), stats: () => ({ n: 5n }) });
+    const stats = JSON.parse(textOf(await bus.request('$SRV.STATS.greeter', EMPTY, { timeoutMs: 5000 })));
+    assert.match(stats.endpoints[0].data.error, 'BigInt');
+  });
+});
+
+test('bus NATS - a listener of errors or of the status that throws does not make the connection deaf', async () => {
+  const { error: print } = console;
+  const printed: unknown[] = [];
+  console.error = (...line: unknown[]) => void printed.push(line);
+  try {
+    await withServer({}, async (server, connect) => {
+      const fail = () => {
+        throw new Error('the listener is broken');
+      };
+      const bus = await connect({ onError: fail, onStatus: fail });
+      let got = 0;
+      bus.subscribe('a', () => {
+        got++;
+        throw new Error('the handler is broken');
+      });
+      bus.publish('a', EMPTY);
+      bus.publish('a', EMPTY);
+      await until('both are there', () => got === 2);
+      await server.kill();
+      await until('the loss is noticed', () => !bus.connected);
+      await server.restart();
+      await until('the connection is back', () => bus.connected);
+      bus.publish('a', EMPTY);
+      await until('it works again', () => got === 3);
+    });
+  } finally {
+    console.error = print;
+  }
+  assert.ok(printed.length > 0);
+});
+
+test.run();

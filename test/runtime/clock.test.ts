@@ -1,0 +1,205 @@
+// Area: clock. The virtual clock keeps order and never goes back; the system clock is never early.
+
+import * as fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { failureOf, until } from '../support/until.ts';
+
+const test = suite('clock');
+const withCode = (code: string) => (error: CellwrightError) => error.code === code;
+
+test('virtual clock - time stands still until something is run', () => {
+  const clock = virtualClock({ startMs: 1000 });
+  let ran = 0;
+  clock.at(1500, () => ran++);
+  clock.soon(() => ran++);
+  assert.equal([clock.now(), ran, clock.pending, clock.nextAt], [1000, 0, 2, 1500]);
+  assert.is(clock.runUntilIdle(), 2);
+  assert.equal([clock.now(), ran, clock.pending, clock.nextAt], [1500, 2, 0, undefined]);
+});
+
+test('virtual clock - tasks run before any timer, in order, and so do those that they add', () => {
+  const clock = virtualClock();
+  const ran: string[] = [];
+  clock.at(0, () => ran.push('timer'));
+  clock.soon(() => {
+    ran.push('first');
+    clock.soon(() => ran.push('third'));
+  });
+  clock.soon(() => ran.push('second'));
+  clock.runUntilIdle();
+  assert.equal(ran, ['first', 'second', 'third', 'timer']);
+});
+
+test('virtual clock - timers run by time, then by creation; cancelled ones do not', () => {
+  const timers = fc.array(fc.record({ at: fc.nat(50), cancel: fc.boolean() }), { maxLength: 300 });
+  void fc.assert(
+    fc.property(timers, (plan) => {
+      const clock = virtualClock();
+      const ran: { at: number; index: number }[] = [];
+      const handles = plan.map(({ at }, index) =>
+        clock.at(at, () => {
+          assert.is(clock.now(), at);
+          ran.push({ at, index });
+        }),
+      );
+      for (const [index, { cancel }] of plan.entries()) if (cancel) handles[index]?.cancel();
+      const expected = plan
+        .map(({ at, cancel }, index) => ({ at, index, cancel }))
+        .filter(({ cancel }) => !cancel)
+        .map(({ at, index }) => ({ at, index }))
+        .sort((one, other) => one.at - other.at || one.index - other.index);
+      assert.is(clock.pending, expected.length);
+      clock.runUntilIdle();
+      assert.equal(ran, expected);
+      assert.is(clock.pending, 0);
+    }),
+  );
+});
+
+test('virtual clock - deadlines that are met leave nothing behind', () => {
+  const clock = virtualClock();
+  let ran = 0;
+  const keep = clock.at(2_000_000, () => ran++);
+  for (let n = 0; n < 200_000; n++) clock.at(1_000_000 + n, () => ran++).cancel();
+  keep.cancel();
+  keep.cancel();
+  assert.is(clock.pending, 0);
+  clock.at(5, () => ran++);
+  assert.is(clock.runUntilIdle(), 1);
+  assert.equal([ran, clock.now()], [1, 5]);
+});
+
+test('virtual clock - the order stays when many are cancelled', () => {
+  const clock = virtualClock();
+  const ran: number[] = [];
+  const timers = Array.from({ length: 10_007 }, (_, n) => {
+    const at = (n * 7919) % 10_007;
+    return { at, handle: clock.at(at, () => ran.push(at)) };
+  });
+  for (const { at, handle } of timers) if (at % 10 !== 0) handle.cancel();
+  assert.is(clock.pending, 1001);
+  clock.runUntilIdle();
+  assert.equal(
+    ran,
+    Array.from({ length: 1001 }, (_, n) => n * 10),
+  );
+});
+
+test('virtual clock - a timer in the past runs now, and time does not go back', () => {
+  const clock = virtualClock({ startMs: 100 });
+  let at = 0;
+  clock.at(5, () => (at = clock.now()));
+  clock.runUntilIdle();
+  assert.equal([at, clock.now()], [100, 100]);
+  assert.throws(() => clock.advanceTo(99), withCode('bad-time'));
+  assert.throws(() => clock.at(NaN, () => {}), withCode('bad-time'));
+  assert.throws(() => clock.at(Infinity, () => {}), withCode('bad-time'));
+});
+
+test('virtual clock - advanceTo runs what is due up to then and no more', () => {
+  const clock = virtualClock();
+  const ran: number[] = [];
+  for (const at of [10, 20, 21]) clock.at(at, () => ran.push(at));
+  clock.advanceTo(20);
+  assert.equal([clock.now(), ran], [20, [10, 20]]);
+  clock.runUntilIdle({ untilMs: 20 });
+  assert.equal([clock.now(), ran], [20, [10, 20]]);
+  assert.is(clock.step(), true);
+  assert.is(clock.step(), false);
+  assert.equal([clock.now(), ran], [21, [10, 20, 21]]);
+});
+
+test('virtual clock - an endless loop is an error', () => {
+  const clock = virtualClock();
+  const again = (): void => clock.soon(again);
+  again();
+  assert.throws(() => clock.runUntilIdle({ maxSteps: 1000 }), withCode('clock-runaway'));
+});
+
+test('virtual clock - what a task throws comes out, and the clock goes on', () => {
+  const clock = virtualClock();
+  let ran = 0;
+  clock.soon(() => {
+    throw new Error('broken');
+  });
+  clock.soon(() => ran++);
+  clock.at(1, () => {
+    throw new Error('late');
+  });
+  clock.at(2, () => ran++);
+  assert.throws(() => clock.runUntilIdle(), /broken/);
+  assert.throws(() => clock.runUntilIdle(), /late/);
+  clock.runUntilIdle();
+  assert.equal([ran, clock.now()], [2, 2]);
+});
+
+test('virtual clock - runAsync lets promises go on before time moves', async () => {
+  const clock = virtualClock();
+  const seen: number[] = [];
+  const sleep = (ms: number) => new Promise<void>((resolve) => clock.at(clock.now() + ms, resolve));
+  const work = async (): Promise<void> => {
+    await sleep(10);
+    for (let hop = 0; hop < 100; hop++) await Promise.resolve();
+    seen.push(clock.now());
+    await sleep(5);
+    seen.push(clock.now());
+  };
+  let done = false;
+  void work().then(() => (done = true));
+  clock.at(12, () => seen.push(clock.now()));
+  await clock.runAsync(() => done);
+  assert.equal(seen, [10, 12, 15]);
+});
+
+test('virtual clock - runAsync says so when nothing can make its condition true, or nothing ends', async () => {
+  const clock = virtualClock();
+  assert.is((await failureOf(() => clock.runAsync(() => false))).code, 'clock-idle');
+  const again = (): void => clock.soon(again);
+  again();
+  assert.is((await failureOf(() => clock.runAsync(() => false, { maxSteps: 100 }))).code, 'clock-runaway');
+});
+
+test('system clock - timers are never early, cancelled ones never come', async () => {
+  const clock = systemClock();
+  const early: number[] = [];
+  let woken = 0;
+  for (let n = 0; n < 50; n++) {
+    const at = clock.now() + n;
+    clock.at(at, () => {
+      woken++;
+      if (clock.now() < at) early.push(at);
+    });
+  }
+  const cancelled = clock.at(clock.now() + 5, () => (woken += 1000));
+  cancelled.cancel();
+  await until('all timers have come', () => woken >= 50);
+  assert.equal([woken, early], [50, []]);
+});
+
+test('system clock - a timer beyond 2^31 ms does not fire at once, and can be cancelled', async () => {
+  const clock = systemClock();
+  let woken = false;
+  const far = clock.at(clock.now() + 2 ** 33, () => (woken = true));
+  let later = false;
+  clock.at(clock.now() + 20, () => (later = true));
+  await until('a short timer has come', () => later);
+  assert.is(woken, false);
+  far.cancel();
+  assert.throws(() => clock.at(NaN, () => {}), withCode('bad-time'));
+});
+
+test('system clock - soon is after what runs now, in order', async () => {
+  const clock = systemClock();
+  const ran: string[] = [];
+  clock.soon(() => ran.push('first'));
+  clock.soon(() => ran.push('second'));
+  ran.push('now');
+  await until('both have run', () => ran.length === 3);
+  assert.equal(ran, ['now', 'first', 'second']);
+});
+
+test.run();

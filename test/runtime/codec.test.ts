@@ -1,0 +1,226 @@
+// Area: codec. What is encoded comes back, and nothing that is not well formed gets past decode, or breaks it.
+
+import * as fc from 'fast-check';
+import { Packr } from 'msgpackr';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { decode, encode, encodeJson, isJson } from '../../runtime/codec.ts';
+import { type CellwrightError, MalformedError } from '../../runtime/errors.ts';
+
+const test = suite('codec');
+
+const text = (json: string): Uint8Array => new TextEncoder().encode(json);
+const bytes = (...values: number[]): Uint8Array => Uint8Array.from(values);
+const repeated = (count: number, ...unit: number[]): Uint8Array =>
+  Uint8Array.from({ length: count * unit.length }, (_, at) => unit[at % unit.length] ?? 0);
+
+function malformed(data: Uint8Array, maxBytes?: number): MalformedError {
+  try {
+    decode(data, maxBytes);
+  } catch (error) {
+    if (error instanceof MalformedError) return error;
+    throw new Error(`decode threw ${String(error)}`, { cause: error });
+  }
+  throw new Error(`decode took ${Buffer.from(data.subarray(0, 40)).toString('hex')}`);
+}
+
+const leaf = fc.oneof(
+  fc.integer({ min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER }),
+  fc.double({ noNaN: true, noDefaultInfinity: true }).map((number) => number + 0),
+  fc.string({ unit: 'grapheme', maxLength: 80 }),
+  fc.boolean(),
+  fc.constant(null),
+);
+const key = fc.string({ maxLength: 12 }).filter((each) => each !== '__proto__');
+const { document } = fc.letrec((tie) => ({
+  value: fc.oneof({ depthSize: 'small' }, leaf, tie('document')),
+  document: fc.oneof(fc.array(tie('value')), fc.dictionary(key, tie('value'), { noNullPrototype: true })),
+}));
+
+test('codec - every plain value comes back', () => {
+  void fc.assert(
+    fc.property(document, (value) => {
+      assert.equal(decode(encode(value)), value);
+      assert.equal(decode(encodeJson(value)), JSON.parse(JSON.stringify(value)));
+    }),
+  );
+});
+
+test('codec - binary comes back, and changes with neither the input nor other results', () => {
+  const data = encode({ body: bytes(1, 2, 3) });
+  const { body } = decode(data) as { body: Uint8Array };
+  data.fill(0);
+  assert.equal([...body], [1, 2, 3]);
+});
+
+test('codec - any MessagePack reader reads what is written: maps in their shortest form', () => {
+  assert.equal(Buffer.from(encode({ a: 1, b: [true, null] })).toString('hex'), '82a16101a16292c3c0');
+  assert.equal(Buffer.from(encode({ ratio: 0.5 })).toString('hex'), '81a5726174696fcb3fe0000000000000');
+});
+
+test('codec - an undefined property is left out, as in JSON', () => {
+  assert.equal(decode(encode({ a: undefined, b: 1, c: [undefined] })), { b: 1, c: [null] });
+});
+
+test('codec - what was encoded stays when more is encoded', () => {
+  const first = encode({ n: 1 });
+  for (let n = 0; n < 10_000; n++) encode({ n, filler: 'x'.repeat(n % 100) });
+  assert.equal(decode(first), { n: 1 });
+});
+
+test('codec - 64-bit integers of other writers are numbers when a number holds them, and refused when not', () => {
+  const foreign = new Packr({ useRecords: false });
+  const limit = BigInt(Number.MAX_SAFE_INTEGER);
+  for (const n of [0n, 5n, -5n, limit, -limit]) assert.equal(decode(foreign.pack({ n })), { n: Number(n) });
+  for (const n of [limit + 1n, -limit - 1n, limit + 2n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 64n - 1n]) {
+    assert.match(malformed(foreign.pack({ n })).message, 'integer');
+  }
+  // An unsigned integer that a signed one could hold.
+  assert.equal(decode(bytes(0x91, 0xcf, 0, 0, 0, 0, 0, 0, 0, 7)), [7]);
+});
+
+test('codec - what could not be read back is not written', () => {
+  const cycle: unknown[] = [];
+  cycle.push(cycle);
+  const deep = Array.from({ length: 65 }).reduce<unknown[]>((inner) => [inner], []);
+  for (const value of [
+    1,
+    'x',
+    null,
+    undefined,
+    [NaN],
+    [Infinity],
+    [2n ** 60n],
+    [2n ** 80n],
+    [new Date()],
+    ['\ud800'],
+  ]) {
+    assert.throws(
+      () => encode(value),
+      (error: CellwrightError) => error.code === 'unencodable',
+    );
+  }
+  for (const value of [cycle, deep, { ['__proto__']: 1 }]) {
+    assert.throws(
+      () => encode(value),
+      (error: CellwrightError) => error.code === 'unencodable',
+    );
+  }
+  for (const value of [cycle, [2n], 1, undefined]) {
+    assert.throws(
+      () => encodeJson(value),
+      (error: CellwrightError) => error.code === 'unencodable',
+    );
+  }
+});
+
+test('codec - JSON is told by its first byte, after white space', () => {
+  for (const json of ['{"a":1}', '[1]', ' \r\n\t{"a":1}']) assert.ok(isJson(text(json)), json);
+  for (const data of [encode({ a: 1 }), encode([1]), text('"x"'), text('1'), text('  '), bytes()])
+    assert.not(isJson(data));
+  assert.equal(decode(text(' {"type":"build","n":1}\n')), { type: 'build', n: 1 });
+});
+
+test('codec - malformed MessagePack is refused', () => {
+  const corpus: Record<string, Uint8Array> = {
+    empty: bytes(),
+    'a lone integer': bytes(5),
+    'a lone string': bytes(0xa1, 0x61),
+    nil: bytes(0xc0),
+    'never used': bytes(0xc1),
+    'never used, inside': bytes(0x91, 0xc1),
+    'trailing bytes': bytes(0x90, 0x90),
+    'huge array32': bytes(0xdd, 0xff, 0xff, 0xff, 0xff),
+    'huge map32': bytes(0xdf, 0xff, 0xff, 0xff, 0xff),
+    'huge str32': bytes(0x91, 0xdb, 0xff, 0xff, 0xff, 0xff),
+    'huge bin32': bytes(0x91, 0xc6, 0xff, 0xff, 0xff, 0xff),
+    'many huge arrays': repeated(1000, 0xdd, 0x00, 0x00, 0x0f, 0xff),
+    'arrays 100,000 deep': repeated(100_000, 0x91),
+    'maps 100,000 deep': repeated(100_000, 0x81, 0xa1, 0x61),
+    'not UTF-8': bytes(0x91, 0xa2, 0xc3, 0x28),
+    'half a surrogate pair': bytes(0x91, 0xa3, 0xed, 0xa0, 0x80),
+    'not UTF-8, as key': bytes(0x81, 0xa1, 0xff, 0x01),
+    'an integer key': bytes(0x81, 0x01, 0x01),
+    'an array as key': bytes(0x81, 0x90, 0x01),
+    'NaN in 32 bits': bytes(0x91, 0xca, 0x7f, 0xc0, 0, 0),
+    'infinite in 64 bits': bytes(0x91, 0xcb, 0xff, 0xf0, 0, 0, 0, 0, 0, 0),
+    timestamp: bytes(0x91, 0xd6, 0xff, 0, 0, 0, 0),
+    'unknown extension': bytes(0x91, 0xd4, 0x55, 0x00),
+    'msgpackr record': new Packr().pack({ a: 1, b: 2 }),
+    'msgpackr regular expression': new Packr({ moreTypes: true, useRecords: false }).pack([/(a+)+$/]),
+    __proto__: Buffer.concat([bytes(0x81, 0xa9), text('__proto__'), bytes(0x80)]),
+    '__proto__ in a str8': Buffer.concat([bytes(0x81, 0xd9, 9), text('__proto__'), bytes(0x80)]),
+  };
+  for (const [name, data] of Object.entries(corpus)) assert.ok(malformed(data), name);
+});
+
+test('codec - malformed JSON is refused, its content not quoted', () => {
+  const corpus: Record<string, string> = {
+    truncated: '{"secret":"hunter2"',
+    'trailing text': '{"secret":"hunter2"} x',
+    'no JSON': '{secret}',
+    'lone brace': '{',
+    '100,000 deep': `${'['.repeat(100_000)}${']'.repeat(100_000)}`,
+    '65 deep': `${'['.repeat(65)}${']'.repeat(65)}`,
+    __proto__: '{"a":{"__proto__":{"admin":true}}}',
+    'escaped __proto__': '{"\\u005f_proto__":1}',
+    'half a surrogate pair': '["\\ud800"]',
+    'half a surrogate pair, as key': '{"\\udc00":1}',
+    'number without bounds': '[1e999]',
+  };
+  for (const [name, json] of Object.entries(corpus)) {
+    const { message } = malformed(text(json));
+    assert.not.match(message, /secret|hunter2/, name);
+    assert.ok(message.length < 120, name);
+  }
+  assert.match(malformed(Buffer.concat([text('["'), bytes(0xff), text('"]')])).message, 'UTF-8');
+  assert.equal(decode(text(`${'['.repeat(64)}${']'.repeat(64)}`)), JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`));
+});
+
+test('codec - a body over the limit is refused unread', () => {
+  assert.ok(decode(encode(['x'.repeat(90)]), 100));
+  assert.match(malformed(encode(['x'.repeat(100)]), 100).message, 'at most 100');
+  assert.match(malformed(new Uint8Array(1024 * 1024 + 1)).message, '1048576');
+});
+
+test('codec - every beginning of a valid message is refused', () => {
+  const data = encode({ type: 'claim', n: 70_000, big: 2 ** 40, list: ['ä', -1, 1.5, true, null], bin: bytes(1, 2) });
+  for (let length = 0; length < data.length; length++) malformed(data.subarray(0, length));
+});
+
+test('codec - whatever the bytes, decode returns an object or array, or throws MalformedError; nothing is polluted', () => {
+  const fuzz = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    // Near misses: one byte of a valid message changed.
+    fc.tuple(document, fc.nat(), fc.nat(255)).map(([value, at, byte]) => {
+      const data = Uint8Array.from(encode(value));
+      data[at % data.length] = byte;
+      return data;
+    }),
+    fc.json().map((json) => text(`[${json}`)),
+  );
+  void fc.assert(
+    fc.property(fuzz, (data) => {
+      try {
+        const value = decode(data);
+        assert.type(value, 'object');
+        // What is taken is what the reader saw: it can be written and read again.
+        assert.equal(decode(encode(value)), value);
+      } catch (error) {
+        assert.instance(error, MalformedError);
+      }
+      assert.is(({} as Record<string, unknown>).admin, undefined);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+test('codec - the input is left as it was', () => {
+  const data = Uint8Array.from(encode({ a: ['x'] }));
+  const before = [...data];
+  decode(data);
+  assert.equal([...data], before);
+  assert.equal(Object.keys(data).length, data.length);
+});
+
+test.run();

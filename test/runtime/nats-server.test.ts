@@ -1,0 +1,287 @@
+// Area: managed server. Finding and installing with stand-ins for apt and Go in a folder of the test's own, so that
+// nothing is fetched; starting and stopping with the real server that this machine has.
+
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connect } from 'nats';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { messageOf } from '../../runtime/errors.ts';
+import { findNatsServer } from '../../runtime/nats-server/find.ts';
+import { installNatsServer, PINNED_NATS_SERVER } from '../../runtime/nats-server/install.ts';
+import { startNatsServer } from '../../runtime/nats-server/server.ts';
+
+const test = suite('managed server');
+
+const VERSION_SCRIPT = (version: string) => `#!/bin/sh\necho "nats-server: v${version}"\n`;
+const FAILS = '#!/bin/sh\nexit 1\n';
+
+/** A folder with programs, first on PATH, and a cache folder; the environment is put back afterwards. */
+async function withPrograms(programs: Record<string, string>, run: (root: string) => Promise<void>): Promise<void> {
+  const root = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  const before = { ...process.env };
+  try {
+    for (const [name, script] of Object.entries(programs)) {
+      const path = join(root, name);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, script);
+      await chmod(path, 0o755);
+    }
+    process.env.PATH = `${join(root, 'bin')}:/usr/bin:/bin`;
+    process.env.XDG_CACHE_HOME = join(root, 'cache');
+    delete process.env.CELLWRIGHT_NATS_SERVER;
+    await run(root);
+  } finally {
+    process.env = before;
+    await rm(root, { recursive: true, force: true });
+  }
+}
+
+async function failureOf(run: () => Promise<unknown>): Promise<string> {
+  try {
+    await run();
+  } catch (error) {
+    return messageOf(error);
+  }
+  return 'it did not fail';
+}
+
+async function until(what: string, holds: () => boolean): Promise<void> {
+  const limit = AbortSignal.timeout(10_000);
+  while (!holds()) {
+    if (limit.aborted) throw new Error(`${what}: not within 10 s`);
+    await delay(10);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+// Finding
+
+test('find - the environment comes first', () =>
+  withPrograms({ 'mine/server': VERSION_SCRIPT('9.1.0'), 'bin/nats-server': VERSION_SCRIPT('9.2.0') }, async (root) => {
+    process.env.CELLWRIGHT_NATS_SERVER = join(root, 'mine/server');
+    assert.equal(await findNatsServer(), { path: join(root, 'mine/server'), version: '9.1.0' });
+  }));
+
+test('find - a wrong path in the environment is an error, not a fall-back', () =>
+  withPrograms({ 'bin/nats-server': VERSION_SCRIPT('9.2.0') }, async (root) => {
+    process.env.CELLWRIGHT_NATS_SERVER = join(root, 'absent');
+    assert.match(await failureOf(findNatsServer), /CELLWRIGHT_NATS_SERVER is '.*absent', which is no nats-server/);
+  }));
+
+test('find - PATH, passing over what does not run', () =>
+  withPrograms({ 'bin/nats-server': FAILS, 'more/nats-server': VERSION_SCRIPT('9.3.0') }, async (root) => {
+    process.env.PATH = `${process.env.PATH}:${join(root, 'more')}`;
+    const found = await findNatsServer();
+    assert.ok(found && found.version !== '');
+    assert.is.not(found.path, join(root, 'bin/nats-server'));
+  }));
+
+// Installing
+
+/** Stands in for apt: `download` works only after `update` when `stale`. */
+const aptScript = (stale: boolean) => `#!/bin/sh
+for verb; do :; done
+case "$*" in
+  --version) exit 0 ;;
+  *update) touch "$APT_UPDATED"; exit 0 ;;
+esac
+if ${stale} && [ ! -e "$APT_UPDATED" ]; then echo 'E: Unable to locate package nats-server' >&2; exit 100; fi
+touch nats-server_9.4.0_all.deb
+`;
+const dpkgScript = `#!/bin/sh
+[ "$1" = --version ] && exit 0
+mkdir -p "$3/usr/sbin"
+printf '#!/bin/sh\\necho "nats-server: v9.4.0"\\n' > "$3/usr/sbin/nats-server"
+chmod +x "$3/usr/sbin/nats-server"
+`;
+const debian = (stale: boolean) => ({
+  'bin/apt-get': aptScript(stale),
+  'bin/dpkg-deb': dpkgScript,
+  'bin/go': FAILS,
+  'bin/brew': FAILS,
+});
+
+test('install - from a Debian package into the cache, where it is found', () =>
+  withPrograms(debian(false), async (root) => {
+    const installed = await installNatsServer();
+    assert.equal(installed, { path: join(root, 'cache/cellwright/nats-server'), version: '9.4.0' });
+    assert.equal(await readdir(join(root, 'cache/cellwright')), ['nats-server'], 'nothing else is left there');
+  }));
+
+test('install - refreshes package lists that do not know the package', () =>
+  withPrograms(debian(true), async (root) => {
+    process.env.APT_UPDATED = join(root, 'updated');
+    assert.is((await installNatsServer()).version, '9.4.0');
+    assert.ok(existsSync(join(root, 'updated')));
+  }));
+
+test('install - several at once leave one whole program', () =>
+  withPrograms(debian(false), async (root) => {
+    const all = await Promise.all(Array.from({ length: 8 }, () => installNatsServer()));
+    assert.equal(new Set(all.map(({ path }) => path)).size, 1);
+    assert.equal(await readdir(join(root, 'cache/cellwright')), ['nats-server']);
+  }));
+
+async function withFetch(answer: (file: string) => Response, run: () => Promise<void>): Promise<void> {
+  const real = globalThis.fetch;
+  globalThis.fetch = (url) => Promise.resolve(answer(String(url).split('/').at(-1) ?? ''));
+  try {
+    await run();
+  } finally {
+    globalThis.fetch = real;
+  }
+}
+
+test('install - when every way fails, the error tells how each went', () =>
+  withPrograms(
+    {
+      'bin/apt-get': '#!/bin/sh\n[ "$1" = --version ] || { echo "E: no network" >&2; exit 100; }\n',
+      'bin/dpkg-deb': dpkgScript,
+      'bin/go': '#!/bin/sh\n[ "$1" = version ] || { echo "go: no network" >&2; exit 1; }\n',
+      'bin/brew': FAILS,
+    },
+    () =>
+      withFetch(
+        () => new Response('', { status: 404 }),
+        async () => {
+          const failure = await failureOf(() => installNatsServer());
+          assert.match(failure, /Debian's package: .*E: no network/s);
+          assert.match(failure, /official release .* answered 404/);
+          assert.match(failure, /go install .*go: no network/s);
+          assert.match(failure, /Homebrew: no brew on PATH/);
+          assert.match(failure, /name it in CELLWRIGHT_NATS_SERVER/);
+        },
+      ),
+  ));
+
+test('install - a release archive whose sum is wrong is refused', () =>
+  withPrograms({ 'bin/apt-get': FAILS, 'bin/go': FAILS, 'bin/brew': FAILS }, () =>
+    withFetch(
+      (file) => {
+        const target = `${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`;
+        const archive = `nats-server-v${PINNED_NATS_SERVER}-${target}.tar.gz`;
+        const sum = createHash('sha256').update('the real archive').digest('hex');
+        return new Response(file === 'SHA256SUMS' ? `${sum}  ${archive}\n` : 'another archive');
+      },
+      async () => assert.match(await failureOf(() => installNatsServer()), /has SHA-256 \w{64}, the release says/),
+    ),
+  ));
+
+// Running
+
+test('start - serves JetStream on a free port, and stop leaves nothing', async () => {
+  const [one, other] = await Promise.all([startNatsServer(), startNatsServer()]);
+  try {
+    assert.is.not(one.port, other.port);
+    assert.match(one.version, /^\d+\.\d+\.\d+/);
+    const connection = await connect({ servers: one.url });
+    const manager = await connection.jetstreamManager();
+    await manager.streams.add({ name: 'kept', subjects: ['kept'] });
+    await connection.close();
+  } finally {
+    await Promise.all([one.stop(), other.stop()]);
+  }
+  await one.stop();
+  assert.not(isAlive(one.pid));
+  assert.not(existsSync(one.dataDir));
+});
+
+test('start - a data folder that was given outlives the server, at the same port', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  try {
+    const first = await startNatsServer({ dataDir });
+    const connection = await connect({ servers: first.url });
+    await (await connection.jetstreamManager()).streams.add({ name: 'kept', subjects: ['kept'] });
+    await connection.close();
+    process.kill(first.pid, 'SIGKILL');
+    await first.stop();
+
+    const second = await startNatsServer({ dataDir, port: first.port });
+    try {
+      assert.is(second.url, first.url);
+      const again = await connect({ servers: second.url });
+      assert.is((await (await again.jetstreamManager()).streams.info('kept')).config.name, 'kept');
+      await again.close();
+    } finally {
+      await second.stop();
+    }
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('start - JetStream off, payload limit and configuration lines reach the server', async () => {
+  const options = { jetstream: false, maxPayloadBytes: 4096, config: 'server_name: toy\n' };
+  const server = await startNatsServer(options);
+  try {
+    const connection = await connect({ servers: server.url });
+    assert.is(connection.info?.max_payload, 4096);
+    assert.is(connection.info?.jetstream ?? false, false);
+    assert.is(connection.info?.server_name, 'toy');
+    await connection.close();
+  } finally {
+    await server.stop();
+  }
+});
+
+test('start - a port that is taken is told in the words of the server', async () => {
+  const squatter = createServer().listen(0, '127.0.0.1');
+  await once(squatter, 'listening');
+  try {
+    const { port } = squatter.address() as { port: number };
+    assert.match(
+      await failureOf(() => startNatsServer({ port })),
+      /did not start: exit code 1\n.*address already in use/s,
+    );
+  } finally {
+    squatter.close();
+  }
+});
+
+test('start - a configuration that cannot be read is told in the words of the server', async () => {
+  assert.match(await failureOf(() => startNatsServer({ config: 'listen: [' })), /did not start: .*Parse error/s);
+});
+
+test('start - a program that is not there is a clear error', async () => {
+  assert.match(await failureOf(() => startNatsServer({ binary: '/absent/nats-server' })), /did not start: .*ENOENT/);
+});
+
+test('start - a program that never serves is given up and ended', () =>
+  withPrograms({ 'bin/mute': '#!/bin/sh\necho $$ > "$MUTE_PID"; exec tail -f /dev/null\n' }, async (root) => {
+    process.env.MUTE_PID = join(root, 'pid');
+    const options = { binary: join(root, 'bin/mute'), readyTimeoutMs: 1_000 };
+    assert.match(await failureOf(() => startNatsServer(options)), /not ready within 1000 ms/);
+    assert.not(isAlive(Number(await readFile(join(root, 'pid'), 'utf8'))));
+  }));
+
+test('start - the server and its temporary folder are gone after a parent that was killed', async () => {
+  const entry = new URL('../../runtime/nats-server/server.ts', import.meta.url).href;
+  const script = `const { startNatsServer } = await import('${entry}'); console.log(JSON.stringify(await startNatsServer()));`;
+  const parent = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = (await once(createInterface({ input: parent.stdout }), 'line')) as [string];
+  const server = JSON.parse(line) as { pid: number; dataDir: string };
+  assert.ok(isAlive(server.pid));
+  parent.kill('SIGKILL');
+  await until('the server ends', () => !isAlive(server.pid));
+  await until('the folder is removed', () => !existsSync(dirname(server.dataDir)));
+});
+
+test.run();
