@@ -31,8 +31,10 @@ export interface EndpointOptions {
 export function endpointOf(host: ActorHost, options: EndpointOptions): (message: BusMessage) => void {
   const { node, protocol, outbox, maxBytes, answer, onError } = options;
   const check = compiled(protocol);
-  const decline = (to: Address, message: Question, error: CellwrightError) => {
-    if (to === '' || typeof message.ask !== 'number') return onError(error, `a message for '${host.address}'`);
+  const decline = (to: Address, message: Question | null, error: CellwrightError) => {
+    // An answer that declines is not declined in turn: two actors would go on for ever.
+    if (to === '' || typeof message?.ask !== 'number' || message.type === 'declined')
+      return onError(error, `a message for '${host.address}'`);
     const field = error.field === undefined ? {} : { field: error.field };
     outbox.send(host.address, to, {
       type: 'declined',
@@ -56,7 +58,7 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
           check(message);
         } catch (error) {
           const fault = error instanceof CellwrightError ? error : new CellwrightError('malformed', messageOf(error));
-          decline(from, message as Question, fault);
+          decline(from, message as Question | null, fault);
           continue;
         }
         if (!host.deliver(message, from)) decline(from, message as Question, new OverloadedError(host.address));

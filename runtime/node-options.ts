@@ -37,8 +37,13 @@ export interface NodeOptions {
   readonly driver?: (place: { cell: string; host: string }) => Driver;
   /** Whether events for people are published; default true. They cost about a fifth of the throughput. */
   readonly events?: boolean;
-  /** Where owners keep their records; default in memory. */
-  readonly journals?: Journals;
+  /**
+   * Where owners keep their records: `jetstream`, the default on NATS, survives the death of any process; `memory`,
+   * the default on a bus of the caller's, survives the death of an actor only. Or journals of the caller's own.
+   */
+  readonly journals?: 'jetstream' | 'memory' | Journals;
+  /** Copies of each journal in a cluster of NATS servers: 1, 3 or 5; default 1. */
+  readonly replicas?: number;
   /** Default: the system's clock. */
   readonly clock?: Clock;
   /** Default: warnings and errors, as JSON lines on stderr. */

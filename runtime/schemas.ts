@@ -25,24 +25,36 @@ interface Fault {
   params: object;
 }
 
+/** The longest name of a field that is said back, in characters: whoever sent it chose it. */
+const MAX_FIELD_LENGTH = 128;
+
 /** The fault that says most: an unknown field by its name, otherwise the first one that is not a mere consequence. */
 function faultOf(faults: readonly Fault[], what: string): MalformedError {
   const fault = faults.find(({ keyword }) => keyword !== 'boolean' && keyword !== 'anyOf') ?? faults[0];
   if (fault === undefined) return new MalformedError(`${what} is malformed`);
   const at = fault.instancePath.split('/').slice(1).map(unescapePointer);
+  const fieldOf = (path: readonly string[]) => clipped(path.join('.'), MAX_FIELD_LENGTH);
   if (fault.keyword === 'additionalProperties') {
     const unknown = (fault.params as { additionalProperties?: string[] }).additionalProperties?.[0] ?? '';
-    const field = [...at, unknown].join('.');
+    const field = fieldOf([...at, unknown]);
     return new MalformedError(`${what} has an unknown field '${field}'`, { field });
   }
   if (fault.keyword === 'required') {
     const missing = (fault.params as { requiredProperties?: string[] }).requiredProperties?.[0] ?? '';
-    const field = [...at, missing].join('.');
+    const field = fieldOf([...at, missing]);
     return new MalformedError(`${what} lacks the field '${field}'`, { field });
   }
-  const field = at.join('.');
-  if (field === '') return new MalformedError(`${what} ${fault.message}`);
-  return new MalformedError(`'${field}' of ${what} ${fault.message}`, { field });
+  const field = fieldOf(at);
+  const allowed = faults.filter((one) => one.keyword === 'const' && one.instancePath === fault.instancePath);
+  const values = allowed.map(({ params }) => JSON.stringify((params as { allowedValue?: unknown }).allowedValue));
+  const rule = fault.keyword === 'const' ? `must be ${values.join(' or ')}` : fault.message;
+  if (field === '') return new MalformedError(`${what} ${rule}`);
+  return new MalformedError(`'${field}' of ${what} ${rule}`, { field });
+}
+
+/** The beginning of a text, without half a character at its end, which could not be sent. */
+function clipped(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')}...`;
 }
 
 function unescapePointer(token: string): string {
@@ -56,7 +68,7 @@ export function checkOfProtocol(protocol: Protocol): (value: unknown) => Message
     const type = (value as { type?: unknown } | null)?.type;
     const check = typeof type === 'string' ? checks.get(type) : undefined;
     if (check === undefined)
-      throw new MalformedError(`there is no message of type ${JSON.stringify(type)?.slice(0, 80)} here`, {
+      throw new MalformedError(`there is no message of type ${clipped(String(JSON.stringify(type)), 80)} here`, {
         field: 'type',
       });
     const fault = check(value);

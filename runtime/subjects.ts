@@ -8,6 +8,8 @@ import { CellwrightError } from './errors.ts';
 export const DEFAULT_PREFIX = 'cw';
 
 const TOKEN = new RegExp(TOKEN_PATTERN);
+/** Subjects kept ready: more than a deployment has actors. An address may come from anybody, so there is a limit. */
+const MAX_KNOWN = 65_536;
 
 /**
  * Checks an id that is to be a token of a subject.
@@ -24,6 +26,8 @@ export interface Subjects {
   readonly prefix: string;
   /** The subject on which an actor takes its messages. */
   of(address: Address): string;
+  /** The subject on which the journal of an owner is written: of a cell's, below the cell's own. */
+  journal(owner: Address): string;
   /** The subject of a verb of the API. */
   api(verb: string): string;
   /** The subject of a public event. */
@@ -47,10 +51,12 @@ export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
       let subject = known.get(address);
       if (subject === undefined) {
         subject = `${prefix}.${tokensOf(address).join('.')}`;
+        if (known.size >= MAX_KNOWN) known.clear();
         known.set(address, subject);
       }
       return subject;
     },
+    journal: (owner) => `${prefix}.${owner.split('/').join('.')}.journal`,
     api: (verb) => `${prefix}.api.${verb}`,
     event: (topic) => `${prefix}.${topic.join('.')}`,
     feeds: [`${prefix}.placement.*.feed`, `${prefix}.cell.*.feed`],

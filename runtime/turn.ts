@@ -71,6 +71,8 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   let state: State;
   let phase: 'new' | 'running' | 'stopped' = 'new';
   let scheduled = false;
+  /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
+  let life = 0;
 
   function schedule(): void {
     if (scheduled || phase !== 'running' || mailbox.length === 0) return;
@@ -113,12 +115,18 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     stats.records += records.length;
     const gated: Gated = { outputs, safe: false };
     gate.push(gated);
-    journal.append(records, (error) => {
-      if (phase !== 'running') return;
-      if (error !== null) return fail(error);
-      gated.safe = true;
-      while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
-    });
+    const mine = life;
+    try {
+      journal.append(records, (error) => {
+        if (mine !== life) return;
+        if (error !== null) return fail(error);
+        gated.safe = true;
+        while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
+      });
+      if (journal.wantsSnapshot) journal.saveSnapshot(actor.snapshot(state));
+    } catch (error) {
+      fail(new Error(`the journal of '${address}' failed: ${messageOf(error)}`, { cause: error }));
+    }
   }
 
   function turnOf(records: Recorded[], outputs: Output[]): Turn<Recorded> {
@@ -156,6 +164,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   function drop(): void {
     phase = 'stopped';
+    life += 1;
     for (const timer of wakes.values()) timer.cancel();
     wakes.clear();
     mailbox = [];
@@ -174,7 +183,10 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       return mailbox.length;
     },
     async start() {
+      const mine = life;
       const { snapshot, records } = await journal.open();
+      // Stopped while it was reading.
+      if (mine !== life) return;
       state = snapshot === null ? actor.init() : actor.restore(snapshot);
       for (const record of records) actor.apply(state, record);
       phase = 'running';

@@ -28,7 +28,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import type { Build, ConductorMessage, Selected } from '../messages/conductor.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { page } from '../page.ts';
-import { cellAddress, instanceNames, placementAddress, SCHEDULERS } from '../routing.ts';
+import { cellAddress, fnv1a, instanceNames, placementAddress, SCHEDULERS } from '../routing.ts';
 
 export interface ConductorOptions {
   readonly shard: number;
@@ -72,6 +72,8 @@ type Phase = 'here' | 'in-cell' | 'failed' | 'deleting' | 'deleted';
 
 interface Entry {
   readonly request: string;
+  /** What was asked for, in short: the same request sent again is told from another one of the same name. */
+  readonly asked: string;
   phase: Phase;
   cell: string | null;
   build: HostedBuild | null;
@@ -129,11 +131,13 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'accepted': {
         const { facts, instances, alternates, at } = record;
         const waiting = new Set(instances);
+        const asked = fingerprintOf(facts, instances.length, alternates);
         state.requests.set(facts.request, { spec: facts.spec, alternates, waiting, round: 0, repeats: 0 });
         for (const instance of instances) {
           const [build] = beginBuild({ ...facts, instance }, at, deadlines);
           state.instances.set(instance, {
             request: facts.request,
+            asked,
             phase: 'here',
             cell: null,
             build,
@@ -215,14 +219,18 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   function build(state: ConductorState, asked: Build, from: Address, turn: ConductorTurn): void {
     const { ask, request, count, alternates, spec, project, payload, traceparent } = asked;
     const instances = instanceNames(request, count);
-    const standing = instances.filter((instance) => state.instances.has(instance));
-    if (standing.length > 0) {
-      const same = standing.length === count && standing.every((one) => state.instances.get(one)?.request === request);
-      if (same) turn.send(from, { type: 'build-accepted', ask, request, instances });
-      else decline(turn, from, ask, 'already-exists', `instance '${standing[0]}' exists already`, 'id');
+    const facts = { request, spec, project, payload, traceparent };
+    const standing = instances.find((instance) => state.instances.has(instance));
+    if (standing !== undefined) {
+      const fingerprint = fingerprintOf(facts, count, alternates);
+      const isRepeated = instances.every((instance) => {
+        const entry = state.instances.get(instance);
+        return entry?.request === request && entry.asked === fingerprint;
+      });
+      if (isRepeated) turn.send(from, { type: 'build-accepted', ask, request, instances });
+      else decline(turn, from, ask, 'already-exists', `instance '${standing}' exists already, of another request`, 'id');
       return;
     }
-    const facts = { request, spec, project, payload, traceparent };
     commit(state, turn, { type: 'accepted', facts, instances, alternates, at: turn.now });
     for (const instance of instances) {
       const { build: hosted } = entryOf(state, instance);
@@ -364,7 +372,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return failRequest(state, message.request, { type: 'NO_VALID_HOST', reason: message.reason }, turn);
       case 'started': {
         const entry = state.instances.get(message.instance);
-        if (entry === undefined || entry.handedOver) return;
+        // Only what was handed to a cell can have been started there.
+        if (entry === undefined || entry.handedOver || entry.cell === null) return;
         commit(state, turn, { type: 'started', instance: message.instance });
         turn.cancelWake(wakeOfBuild(message.instance));
         return;
@@ -491,6 +500,19 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
 interface StoredConductor {
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
   requests: [string, { spec: RequestSpec; alternates: number; waiting: string[] }][];
+}
+
+/** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
+function fingerprintOf(facts: Omit<BuildFacts, 'instance'>, count: number, alternates: number): string {
+  const text = JSON.stringify(ordered([count, alternates, facts.spec, facts.project, facts.payload]));
+  return `${text.length}-${fnv1a(text)}`;
+}
+
+function ordered(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(ordered);
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, ordered(item)]));
 }
 
 /** What the conductor can say of an instance; of one that is in a cell, only what the cell last said. */

@@ -34,7 +34,7 @@ export const ProviderSpec = Type.Object({
   id: Id,
   name: Type.String({ minLength: 1, maxLength: 200 }),
   parent: Type.Union([Id, Type.Null()]),
-  inventories: Type.Record(Type.String({ pattern: SYMBOL_PATTERN }), Inventory),
+  inventories: Type.Record(Type.String({ pattern: SYMBOL_PATTERN }), Inventory, { additionalProperties: false }),
   traits: Type.Array(Type.String({ pattern: SYMBOL_PATTERN }), { maxItems: 1000 }),
   aggregates: Type.Array(Id, { maxItems: 1000 }),
 });

@@ -20,7 +20,7 @@ import { systemClock } from '../system-clock.ts';
 import type { Bus, BusMessage, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
-import { outbox } from './outbox.ts';
+import { unsentQueue } from './unsent.ts';
 import {
   checkMessage,
   checkService,
@@ -32,7 +32,7 @@ import {
   serviceErrorText,
 } from './wire.ts';
 
-export type { NatsConnection } from 'nats';
+export { createInbox, type NatsConnection } from 'nats';
 export type { NatsOptions, NatsStatus } from './nats-options.ts';
 
 export interface NatsBus extends Bus {
@@ -89,7 +89,7 @@ async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection>
 function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock): NatsBus {
   const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = 5_000 } = options;
   const report = guarded(options.onError ?? reportToConsole);
-  const unsent = outbox({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
+  const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
   let connected = true;
   let dropped = 0;
   let maxPayloadBytes = connection.info?.max_payload ?? USUAL_MAX_PAYLOAD;

@@ -74,7 +74,7 @@ export function driverHost({ cell, host, driver, answer }: DriverHostOptions): D
     take(message) {
       if (message.type === 'describe') void describe();
       else if (message.type === 'build') void build(message);
-      else void destroy({ instance: message.instance, attempt: message.attempt });
+      else if (message.type === 'destroy') void destroy({ instance: message.instance, attempt: message.attempt });
     },
     async stop() {
       stopped = true;

@@ -7,7 +7,8 @@ import type { HostState } from '../../actors/messages/scheduler.ts';
 import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import { decode, encode, encodeJson, isJson } from '../codec.ts';
-import { CellwrightError, MalformedError, messageOf, TimeoutError } from '../errors.ts';
+import { WHO } from '../endpoints.ts';
+import { CellwrightError, MalformedError, messageOf, NoRespondersError, TimeoutError } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
@@ -26,6 +27,8 @@ import {
 export const MAX_REQUEST_BYTES = 256 * 1024;
 const DEFAULT_ALTERNATES = 2;
 const DEFAULT_LIMIT = 100;
+/** How long to wait for word whether anybody serves a cell, ms. */
+const WHO_TIMEOUT_MS = 1_000;
 
 /** The answer to `build`. The builds go on after it. */
 export interface BuildAnswer {
@@ -45,10 +48,12 @@ export interface GatewayOptions {
   readonly conductorShards: number;
   readonly bus: Bus;
   readonly subjects: Subjects;
+  /** Told of an answer that could not be sent. */
+  onError(error: unknown, what: string): void;
 }
 
 /** The endpoints of the API, one a verb. */
-export function gatewayEndpoints({ asking, conductorShards, bus, subjects }: GatewayOptions): Endpoint[] {
+export function gatewayEndpoints({ asking, conductorShards, bus, subjects, onError }: GatewayOptions): Endpoint[] {
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -102,7 +107,7 @@ export function gatewayEndpoints({ asking, conductorShards, bus, subjects }: Gat
   async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
     const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
     if (cell !== undefined) {
-      const { instances, next } = await asking.ask(cellAddress(cell), question, 'listed');
+      const { instances, next } = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'listed'));
       return { instances, next };
     }
     const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
@@ -121,13 +126,28 @@ export function gatewayEndpoints({ asking, conductorShards, bus, subjects }: Gat
     limit = DEFAULT_LIMIT,
   }: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }> {
     const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
-    const answer = await asking.ask(cellAddress(cell), question, 'hosts');
+    const answer = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'hosts'));
     return { hosts: answer.hosts, next: answer.next };
   }
 
   async function host({ cell, ...what }: HostRequest): Promise<{ cell: string; host: string; state: string }> {
-    const answer = await asking.ask(cellAddress(cell), { type: 'set-host', ...what }, 'host-set');
+    const asked = asking.ask(cellAddress(cell), { type: 'set-host', ...what }, 'host-set');
+    const answer = await unlessUnserved(cell, asked);
     return { cell, host: answer.host, state: answer.state };
+  }
+
+  /** A cell that nobody serves, or that there never was, is told at once, not when the time for an answer is over. */
+  function unlessUnserved<Answer>(cell: string, answer: Promise<Answer>): Promise<Answer> {
+    const subject = subjects.of(cellAddress(cell));
+    return new Promise((resolve, reject) => {
+      answer.then(resolve, reject);
+      const options = { timeoutMs: WHO_TIMEOUT_MS, headers: { [HEADERS.type]: WHO } };
+      bus.request(subject, new Uint8Array(0), options).catch((error) => {
+        if (!(error instanceof NoRespondersError)) return;
+        const message = `no node serves the cell '${cell}' now`;
+        reject(new CellwrightError('no-owner', message, { field: 'cell', retryable: true }));
+      });
+    });
   }
 
   const verbs: Record<Verb, (request: never, traceparent: string | undefined) => Promise<object>> = {
@@ -139,8 +159,7 @@ export function gatewayEndpoints({ asking, conductorShards, bus, subjects }: Gat
     host,
   };
 
-  async function answer(verb: Verb, { data, headers, reply }: BusMessage): Promise<void> {
-    if (reply === undefined) return;
+  async function answer(verb: Verb, { data, headers }: BusMessage, reply: string): Promise<void> {
     // What cannot be read is answered in JSON, which people can read.
     let json = true;
     try {
@@ -161,17 +180,23 @@ export function gatewayEndpoints({ asking, conductorShards, bus, subjects }: Gat
   return (Object.keys(verbs) as Verb[]).map((verb) => ({
     name: verb,
     subject: subjects.api(verb),
-    handler: (message) => void answer(verb, message),
+    handler: (message) => {
+      const { reply } = message;
+      if (reply === undefined) return;
+      // A reply subject on which nothing can be published, or a bus that is closed by now.
+      answer(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
+    },
   }));
 }
 
+/** What a header can carry. */
 function oneLine(text: string): string {
-  return text.replaceAll(/\s+/g, ' ').slice(0, 512);
+  return text.replaceAll(/\s+/g, ' ').slice(0, 512).trim();
 }
 
 function statusOf({ code, retryable }: CellwrightError): string {
   if (code === 'not-found') return '404';
   if (code === 'already-exists') return '409';
-  if (code === 'malformed' || code === 'bad-id') return '400';
+  if (code === 'malformed') return '400';
   return retryable ? '503' : '500';
 }

@@ -99,7 +99,8 @@ export function specOf(request: BuildRequest): RequestSpec {
   const unnamed = { resources: {}, ...only(request, ['resources', 'required', 'anyOf', 'forbidden', 'memberOf']) };
   if (Object.keys(unnamed).length > 1 || Object.keys(unnamed.resources).length > 0)
     groups.push({ name: '', ...unnamed });
-  for (const group of request.groups ?? []) {
+  const named = request.groups ?? [];
+  for (const group of named) {
     if (groups.some(({ name }) => name === group.name)) {
       throw new MalformedError(`two groups of the build request are named '${group.name}'`, { field: 'groups' });
     }
@@ -110,7 +111,8 @@ export function specOf(request: BuildRequest): RequestSpec {
     for (const resourceClass of Object.keys(resources)) {
       asked = true;
       if (isResourceClass(resourceClass)) continue;
-      const field = name === '' ? `resources.${resourceClass}` : `groups.${name}.resources.${resourceClass}`;
+      const at = name === '' ? '' : `groups.${named.findIndex((group) => group.name === name)}.`;
+      const field = `${at}resources.${resourceClass}`;
       const rule = 'it is neither a standard class nor named CUSTOM_...';
       throw new MalformedError(`'${field}' of the build request is an unknown resource class: ${rule}`, { field });
     }

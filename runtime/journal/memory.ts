@@ -23,6 +23,8 @@ export function memoryJournals({ clock, keep = true }: MemoryJournalsOptions): J
         if (keep) for (const record of appended) records.push(record);
         clock.soon(() => done(null));
       },
+      wantsSnapshot: false,
+      saveSnapshot() {},
       close: async () => {},
     };
   };

@@ -3,7 +3,7 @@
 
 import type { PublishOptions } from './bus.ts';
 
-export interface OutboxMessage {
+export interface UnsentQueueMessage {
   subject: string;
   data: Uint8Array;
   options: PublishOptions;
@@ -11,22 +11,22 @@ export interface OutboxMessage {
   bytes: number;
 }
 
-export interface OutboxLimits {
+export interface UnsentQueueLimits {
   maxMessages: number;
   maxBytes: number;
 }
 
-export interface Outbox {
+export interface UnsentQueue {
   /** Messages kept. */
   readonly size: number;
   /** Keeps the message and returns how many others, or itself, had to go for it. */
-  add(message: OutboxMessage): number;
+  add(message: UnsentQueueMessage): number;
   /** Empties the outbox, oldest first. */
-  takeAll(): OutboxMessage[];
+  takeAll(): UnsentQueueMessage[];
 }
 
-export function outbox({ maxMessages, maxBytes }: OutboxLimits): Outbox {
-  let messages: OutboxMessage[] = [];
+export function unsentQueue({ maxMessages, maxBytes }: UnsentQueueLimits): UnsentQueue {
+  let messages: UnsentQueueMessage[] = [];
   let oldest = 0;
   let bytes = 0;
 
@@ -39,7 +39,7 @@ export function outbox({ maxMessages, maxBytes }: OutboxLimits): Outbox {
       bytes += message.bytes;
       let dropped = 0;
       while (messages.length - oldest > maxMessages || bytes > maxBytes) {
-        bytes -= (messages[oldest++] as OutboxMessage).bytes;
+        bytes -= (messages[oldest++] as UnsentQueueMessage).bytes;
         dropped++;
       }
       // The dropped ones are let go in one piece: shifting one at a time would move all the others each time.

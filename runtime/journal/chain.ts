@@ -1,0 +1,163 @@
+// Appends to a journal's stream, many in flight, by one writer only. Every entry carries an id, `<epoch>-<n>`, and is
+// stored only if the last entry of the stream has the id before it: so once another owner has written, nothing of this
+// one is stored any more, however much of it is under way. (Expecting sequence numbers instead would not do: after a
+// rival's one entry the later numbers fit again.)
+
+import type { BusMessage } from '../bus/bus.ts';
+import { createInbox, type NatsBus } from '../bus/nats.ts';
+import type { Clock, Timer } from '../clock.ts';
+import { CellwrightError } from '../errors.ts';
+
+const WRONG_LAST_ID = 10070;
+
+/** How long an acknowledgement may take before what is not acknowledged is sent again, ms. */
+const RESEND_AFTER_MS = 3_000;
+
+export interface StoredTail {
+  /** The id of the last entry, empty when it has none. */
+  readonly id: string;
+  readonly sequence: number;
+}
+
+export interface ChainOptions {
+  readonly bus: NatsBus;
+  readonly clock: Clock;
+  readonly stream: string;
+  readonly subject: string;
+  readonly epoch: number;
+  /** The entry that stands last in the stream as it is read now. */
+  readTail(): Promise<StoredTail>;
+  /** Told when a write is refused for good: another owner has written, or the stream has lost what it acknowledged. */
+  onBroken(error: CellwrightError): void;
+}
+
+export interface Chain {
+  /** `stored` is called in the order of the appends, with the entry's sequence in the stream. */
+  append(body: Uint8Array, stored: (sequence: number) => void): void;
+  close(): void;
+}
+
+interface Pending {
+  readonly n: number;
+  readonly body: Uint8Array;
+  readonly stored: (sequence: number) => void;
+  sequence: number | null;
+  sentAt: number;
+}
+
+interface Ack {
+  seq?: number;
+  error?: { err_code?: number; description?: string };
+}
+
+export function chain({ bus, clock, stream, subject, epoch, readTail, onBroken }: ChainOptions): Chain {
+  const inbox = createInbox();
+  const pending: Pending[] = [];
+  let n = 0;
+  let closed = false;
+  let broken: CellwrightError | undefined;
+  let looking = false;
+  let timer: Timer | undefined;
+  const subscription = bus.subscribe(`${inbox}.*`, acknowledged);
+
+  function send(entry: Pending, expect: Readonly<Record<string, string>>): void {
+    entry.sentAt = clock.now();
+    const headers = { 'Nats-Msg-Id': `${epoch}-${entry.n}`, ...expect };
+    bus.publish(subject, entry.body, { reply: `${inbox}.${entry.n}`, headers });
+  }
+
+  function sendChained(entry: Pending): void {
+    send(entry, { 'Nats-Expected-Last-Msg-Id': `${epoch}-${entry.n - 1}` });
+  }
+
+  function acknowledged({ subject: to, data }: BusMessage): void {
+    const which = Number(to.slice(to.lastIndexOf('.') + 1));
+    const entry = pending.find((one) => one.n === which);
+    if (entry === undefined || data.length === 0) return;
+    const ack = JSON.parse(Buffer.from(data).toString()) as Ack;
+    if (ack.error === undefined && ack.seq !== undefined) {
+      entry.sequence = ack.seq;
+      settle();
+    } else if (ack.error?.err_code === WRONG_LAST_ID && entry === pending[0]) {
+      void lookAtTail();
+    }
+    // Any other refusal (no room, no leader) passes or is mended by an operator: the timer sends again.
+  }
+
+  function settle(): void {
+    while (pending[0] !== undefined && pending[0].sequence !== null) {
+      const { stored, sequence } = pending.shift() as Pending & { sequence: number };
+      stored(sequence);
+    }
+  }
+
+  function breakOff(code: 'fenced' | 'journal-lost', message: string): void {
+    close();
+    broken = new CellwrightError(code, message);
+    onBroken(broken);
+  }
+
+  /** The oldest entry does not follow the last one stored: find out why. */
+  async function lookAtTail(): Promise<void> {
+    if (looking || closed) return;
+    looking = true;
+    try {
+      const tail = await readTail();
+      if (!closed) followTail(tail);
+    } catch {
+      // The server does not answer now: the timer will bring us here again.
+    } finally {
+      looking = false;
+    }
+  }
+
+  function followTail({ id, sequence }: StoredTail): void {
+    const [tailEpoch, tailN] = id.split('-').map(Number) as [number, number];
+    const oldest = pending[0];
+    if (oldest === undefined) return;
+    if (tailEpoch !== epoch) {
+      return breakOff('fenced', `another owner writes to journal '${stream}' (epoch ${tailEpoch}, ours ${epoch})`);
+    }
+    if (tailN < oldest.n - 1) {
+      return breakOff('journal-lost', `journal '${stream}' ends at '${id}', which is before what it acknowledged`);
+    }
+    // What the tail shows was stored, though its acknowledgement was lost.
+    for (const entry of pending) if (entry.n <= tailN) entry.sequence ??= sequence - (tailN - entry.n);
+    settle();
+    const [next, ...rest] = pending;
+    if (next === undefined) return;
+    // A server that was restarted may have forgotten the last id, though the entry stands: one entry goes by number.
+    send(next, { 'Nats-Expected-Last-Sequence': String(sequence) });
+    for (const entry of rest) sendChained(entry);
+  }
+
+  function close(): void {
+    closed = true;
+    timer?.cancel();
+    subscription.unsubscribe();
+    pending.length = 0;
+  }
+
+  function watch(): void {
+    timer = clock.at(clock.now() + RESEND_AFTER_MS / 3, () => {
+      if (closed) return;
+      const oldest = pending[0];
+      if (oldest !== undefined && oldest.sentAt + RESEND_AFTER_MS <= clock.now() && bus.connected) {
+        for (const entry of pending) if (entry.sequence === null) sendChained(entry);
+      }
+      watch();
+    });
+  }
+  watch();
+
+  return {
+    append(body, stored) {
+      if (broken !== undefined) return onBroken(broken);
+      n += 1;
+      const entry: Pending = { n, body, stored, sequence: null, sentAt: 0 };
+      pending.push(entry);
+      sendChained(entry);
+    },
+    close,
+  };
+}

@@ -1,0 +1,156 @@
+// Journals on JetStream: one stream for each owner. An owner that opens its journal reads it, begins a new epoch there
+// on the condition that nobody wrote meanwhile, and from then on is the only one whose entries are stored. Snapshots
+// stand in the same stream; what is before the last one is purged.
+
+import type { Address } from '../../actors/actor.ts';
+import type { NatsBus } from '../bus/nats.ts';
+import type { Clock } from '../clock.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
+import type { Subjects } from '../subjects.ts';
+import { type Chain, chain, type StoredTail } from './chain.ts';
+import { assemble, type Entry, entriesOf, epochEntry, readEntry } from './entries.ts';
+import type { Journal, Journals } from './journal.ts';
+
+export interface JetStreamJournalsOptions {
+  readonly bus: NatsBus;
+  readonly clock: Clock;
+  readonly subjects: Subjects;
+  /** Copies of each stream in a cluster of servers: 1, 3 or 5; default 1. With 3, one server may be lost. */
+  readonly replicas?: number;
+  /**
+   * Records after which a snapshot is written; default 50,000. Opening an owner reads one snapshot and about as many
+   * records as this, which takes a second or two.
+   */
+  readonly snapshotEvery?: number;
+}
+
+/** The largest piece of a turn or a snapshot in one entry, bytes. */
+const MAX_PIECE_BYTES = 512 * 1024;
+/** How often a rival may get in between reading the stream and beginning an epoch. */
+const MAX_OPENINGS = 10;
+const WRONG_LAST_SEQUENCE = 10071;
+/** For how long a server knows an entry that is sent again, ns: longer than any outage that is resent over. */
+const DUPLICATE_WINDOW_NS = 120_000_000_000;
+
+/** The journals of a deployment. Opening one throws CellwrightError `no-jetstream` when the account has no JetStream. */
+export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
+  return <R>(owner: Address) => jetStreamJournal<R>(owner, options);
+}
+
+function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions): Journal<R> {
+  const { bus, clock, subjects, replicas = 1, snapshotEvery = 50_000 } = options;
+  const subject = subjects.journal(owner);
+  const stream = subject.replaceAll('.', '-');
+  let entries: Chain | undefined;
+  let recordsSince = 0;
+  let epoch = 0;
+  let breakOff: (error: CellwrightError) => void = () => {};
+
+  /** Half of what the server carries leaves ample room for the rest of the entry and its headers. */
+  const pieceBytes = () => Math.min(MAX_PIECE_BYTES, bus.maxPayloadBytes / 2);
+
+  async function open() {
+    entries?.close();
+    const manager = await managerOf(bus, stream);
+    const info = await manager.streams.add({
+      name: stream,
+      subjects: [subject],
+      storage: 'file' as never,
+      num_replicas: replicas,
+      duplicate_window: DUPLICATE_WINDOW_NS,
+    });
+    for (let opening = 0; opening < MAX_OPENINGS; opening += 1) {
+      const { state } = opening === 0 ? info : await manager.streams.info(stream);
+      const stored = await read(state.messages === 0 ? 0 : state.last_seq);
+      const recorded = assemble<R>(stored);
+      epoch = recorded.epoch + 1;
+      if (!(await begin(state.last_seq))) continue;
+      recordsSince = recorded.recordsSince;
+      entries = chain({ bus, clock, stream, subject, epoch, readTail, onBroken: (error) => breakOff(error) });
+      return recorded;
+    }
+    throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
+  }
+
+  /** All entries up to the number `last`. */
+  async function read(last: number): Promise<Entry[]> {
+    const stored: Entry[] = [];
+    if (last === 0) return stored;
+    const consumer = await bus.connection.jetstream().consumers.get(stream);
+    const messages = await consumer.consume({ max_messages: 1_000 });
+    try {
+      for await (const message of messages) {
+        stored.push(readEntry(message.data, stream, message.seq));
+        if (message.seq >= last) break;
+      }
+    } finally {
+      await messages.close();
+    }
+    return stored;
+  }
+
+  /** Begins an epoch after the entry `last`; false when somebody wrote meanwhile. */
+  async function begin(last: number): Promise<boolean> {
+    const headers = { 'Nats-Msg-Id': `${epoch}-0`, 'Nats-Expected-Last-Sequence': String(last) };
+    const { data } = await bus.request(subject, epochEntry(epoch), { timeoutMs: 10_000, headers });
+    const ack = JSON.parse(Buffer.from(data).toString()) as {
+      duplicate?: boolean;
+      error?: { err_code: number; description: string };
+    };
+    if (ack.error === undefined) return ack.duplicate !== true;
+    if (ack.error.err_code === WRONG_LAST_SEQUENCE) return false;
+    throw new CellwrightError('journal-refused', `journal '${stream}' refuses to be opened: ${ack.error.description}`);
+  }
+
+  async function readTail(): Promise<StoredTail> {
+    const manager = await managerOf(bus, stream);
+    const tail = await manager.streams.getMessage(stream, { last_by_subj: subject });
+    return { id: tail.header.get('Nats-Msg-Id'), sequence: tail.seq };
+  }
+
+  async function purgeBefore(sequence: number): Promise<void> {
+    const manager = await managerOf(bus, stream);
+    await manager.streams.purge(stream, { seq: sequence });
+  }
+
+  return {
+    open,
+    append(records, done) {
+      breakOff = done;
+      recordsSince += records.length;
+      const bodies = entriesOf('records', records, { epoch, pieceBytes: pieceBytes() });
+      bodies.forEach((body, position) => {
+        entries?.append(body, () => {
+          if (position === bodies.length - 1) done(null);
+        });
+      });
+    },
+    get wantsSnapshot() {
+      return recordsSince >= snapshotEvery;
+    },
+    saveSnapshot(state) {
+      recordsSince = 0;
+      const bodies = entriesOf('snapshot', { state }, { epoch, pieceBytes: pieceBytes() });
+      let first = 0;
+      bodies.forEach((body, position) => {
+        entries?.append(body, (sequence) => {
+          if (position === 0) first = sequence;
+          // What is purged too late is only read once more: a failure here needs no more than the next snapshot.
+          if (position === bodies.length - 1) purgeBefore(first).catch(() => {});
+        });
+      });
+    },
+    async close() {
+      entries?.close();
+    },
+  };
+}
+
+async function managerOf(bus: NatsBus, stream: string) {
+  try {
+    return await bus.connection.jetstreamManager();
+  } catch (cause) {
+    const message = `journal '${stream}' needs JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
+    throw new CellwrightError('no-jetstream', message, { cause });
+  }
+}

@@ -1,0 +1,104 @@
+// The census: everything that the owners of the system say they have, asked for page by page through their messages.
+// It is the truth on which a replay is judged; it draws no conclusions.
+
+import type { Address } from '../../actors/actor.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
+import { cellAddress, computeAddress, conductorAddress, placementAddress } from '../../actors/routing.ts';
+import type { Asking } from '../gateway/asking.ts';
+import type { FleetHost } from '../workload/workload.ts';
+import type { Fleet, OnHost } from './fleet.ts';
+import { throwIfInterrupted } from './waiting.ts';
+
+export interface Census {
+  /** All instances as the super conductor knows them, by name; of those in a cell it knows what the cell said last. */
+  readonly conducted: ReadonlyMap<string, InstanceView>;
+  /** All instances of all cells. */
+  readonly inCells: readonly InstanceView[];
+  readonly providers: readonly ProviderState[];
+  readonly consumers: readonly ConsumerState[];
+  /** What is on the hosts, as their computes say. */
+  readonly computing: readonly OnHost[];
+  /** What is on the hosts, as their drivers say. */
+  readonly driven: readonly OnHost[];
+}
+
+export interface CensusOptions {
+  readonly asking: Asking;
+  readonly fleet: Fleet;
+  readonly hosts: readonly FleetHost[];
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Views of instances tell every attempt and its reason: so many fit into one body, whatever they say. */
+const INSTANCES_PER_PAGE = 200;
+const PROVIDERS_PER_PAGE = 500;
+/** Computes that are asked at the same time. */
+const COMPUTES_AT_ONCE = 256;
+
+/** @throws TimeoutError when an actor does not answer; CellwrightError `interrupted`. */
+export async function takeCensus({ asking, fleet, hosts, signal }: CensusOptions): Promise<Census> {
+  const placement = placementAddress(0);
+  const inCells: InstanceView[] = [];
+  for (const cell of fleet.cells) inCells.push(...(await instancesOf(asking, cellAddress(cell), signal)));
+  return {
+    conducted: await conductedOf(asking, signal),
+    inCells,
+    providers: await allPages(PROVIDERS_PER_PAGE, signal, async (page) => {
+      const { providers, next } = await asking.ask(placement, { type: 'list-providers', ...page }, 'providers');
+      return [providers, next];
+    }),
+    consumers: await allPages(PROVIDERS_PER_PAGE, signal, async (page) => {
+      const { consumers, next } = await asking.ask(placement, { type: 'list-consumers', ...page }, 'consumers');
+      return [consumers, next];
+    }),
+    computing: await computingOf(asking, hosts, signal),
+    driven: await fleet.onHosts(),
+  };
+}
+
+async function conductedOf(asking: Asking, signal: AbortSignal | undefined): Promise<Map<string, InstanceView>> {
+  const views = await instancesOf(asking, conductorAddress(0), signal);
+  return new Map(views.map((view) => [view.instance, view]));
+}
+
+function instancesOf(asking: Asking, address: Address, signal: AbortSignal | undefined): Promise<InstanceView[]> {
+  return allPages(INSTANCES_PER_PAGE, signal, async (page) => {
+    const { instances, next } = await asking.ask(address, { type: 'list', ...page }, 'listed');
+    return [instances, next];
+  });
+}
+
+async function allPages<Item>(
+  limit: number,
+  signal: AbortSignal | undefined,
+  ask: (page: { limit: number; after?: string }) => Promise<[readonly Item[], string | null]>,
+): Promise<Item[]> {
+  const all: Item[] = [];
+  let after: string | null = null;
+  do {
+    throwIfInterrupted(signal);
+    const [items, next]: [readonly Item[], string | null] = await ask({ limit, ...(after === null ? {} : { after }) });
+    for (const item of items) all.push(item);
+    after = next;
+  } while (after !== null);
+  return all;
+}
+
+async function computingOf(
+  asking: Asking,
+  hosts: readonly FleetHost[],
+  signal: AbortSignal | undefined,
+): Promise<OnHost[]> {
+  const all: OnHost[] = [];
+  for (let first = 0; first < hosts.length; first += COMPUTES_AT_ONCE) {
+    throwIfInterrupted(signal);
+    const some = hosts.slice(first, first + COMPUTES_AT_ONCE).map(async ({ cell, host }) => {
+      const question = { type: 'list-instances' } as const;
+      const { running } = await asking.ask(computeAddress(cell, host), question, 'instances-running');
+      return running.map(({ instance, attempt }) => ({ cell, host, instance, attempt }));
+    });
+    for (const onHost of await Promise.all(some)) all.push(...onHost);
+  }
+  return all;
+}

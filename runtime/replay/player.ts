@@ -1,0 +1,137 @@
+// Plays a workload against the API at its own pace, compressed: builds at the times of the arrivals, deletes at the
+// ends of lifetimes, a bounded number of calls at once. It judges nothing: what came of it is read elsewhere.
+
+import type { Client } from '../client.ts';
+import type { Clock } from '../clock.ts';
+import { CellwrightError } from '../errors.ts';
+import type { BuildRequest } from '../gateway/requests.ts';
+import type { Arrival } from '../workload/workload.ts';
+import { type Entry, timetable } from './timetable.ts';
+import { pause, throwIfInterrupted } from './waiting.ts';
+
+export interface PlayerOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** Milliseconds of the workload that pass in one millisecond of the run. */
+  readonly speed: number;
+  /** Hosts named up front for each instance, to be tried in turn should a build fail. */
+  readonly alternates: number;
+  /** Calls of the API that wait for an answer at the same time; default 128. More would only wait in a mailbox. */
+  readonly maxInFlight?: number;
+  /** Whether an instance is known to have failed, so that nothing is left to delete. */
+  hasFailed(instance: string): boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface Played {
+  /** The requests that the API did not take, with the code of its last answer. */
+  readonly refused: ReadonlyMap<string, string>;
+  /** The instances whose delete the API did not take, with the code of its last answer. */
+  readonly undeleted: ReadonlyMap<string, string>;
+}
+
+const DEFAULT_MAX_IN_FLIGHT = 128;
+/** Waits before a call is tried again, ms: ten tries over about half a minute. */
+const RETRY_WAITS_MS = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800];
+
+/**
+ * Plays the whole workload; ends when every call has its last answer, not when every build has ended.
+ * @throws CellwrightError `interrupted`.
+ */
+export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions): Promise<Played> {
+  const { client, clock, speed, alternates, maxInFlight = DEFAULT_MAX_IN_FLIGHT, hasFailed, signal } = options;
+  const refused = new Map<string, string>();
+  const undeleted = new Map<string, string>();
+  /** Builds that have no answer yet: a delete must not overtake its build. */
+  const asking = new Map<string, Promise<void>>();
+  const slots = slotsOf(maxInFlight);
+
+  async function build(arrival: Arrival): Promise<void> {
+    const fault = await patiently(() => client.build(requestOf(arrival, alternates)), clock, signal);
+    if (fault !== null) refused.set(arrival.id, fault.code);
+  }
+
+  async function end(instance: string, request: string): Promise<void> {
+    await asking.get(request);
+    if (refused.has(request) || hasFailed(instance)) return;
+    const fault = await patiently(() => client.delete(instance), clock, signal);
+    if (fault !== null) undeleted.set(instance, fault.code);
+  }
+
+  function perform(entry: Entry): Promise<void> {
+    if (entry.type === 'end') return end(entry.instance, entry.request);
+    const { arrival } = entry;
+    const answered = build(arrival).finally(() => asking.delete(arrival.id));
+    asking.set(arrival.id, answered);
+    return answered;
+  }
+
+  const startedAt = clock.now();
+  for (const entry of timetable(arrivals)) {
+    throwIfInterrupted(signal);
+    // Whole milliseconds, as the system's clock gives them.
+    const dueAt = startedAt + Math.ceil(entry.atMs / speed);
+    if (dueAt > clock.now()) await pause(clock, dueAt - clock.now(), signal);
+    await slots.take();
+    slots.giveBackAfter(perform(entry));
+  }
+  await slots.allFree();
+  return { refused, undeleted };
+}
+
+function requestOf({ id, count, spec, project }: Arrival, alternates: number): BuildRequest {
+  return { ...spec, id, count, alternates, ...(project === undefined ? {} : { project }) };
+}
+
+/** Calls until the answer is final: null for success, else the error. Both calls may be made twice without harm. */
+async function patiently(
+  call: () => Promise<unknown>,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+): Promise<CellwrightError | null> {
+  for (let tries = 0; ; tries += 1) {
+    try {
+      await call();
+      return null;
+    } catch (error) {
+      if (!(error instanceof CellwrightError)) throw error;
+      const waitMs = RETRY_WAITS_MS[tries];
+      if (!error.retryable || waitMs === undefined) return error;
+      await pause(clock, waitMs, signal);
+    }
+  }
+}
+
+/** A number of slots; what fails while it holds one is thrown at the next who asks for any. */
+function slotsOf(count: number) {
+  let free = count;
+  let failure: unknown;
+  let wake = () => {};
+
+  async function untilFree(wanted: number): Promise<void> {
+    while (free < wanted && failure === undefined) {
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+    if (failure !== undefined) throw failure;
+  }
+
+  return {
+    async take(): Promise<void> {
+      if (free === 0 || failure !== undefined) await untilFree(1);
+      free -= 1;
+    },
+    giveBackAfter(work: Promise<void>): void {
+      work
+        .catch((error: unknown) => {
+          failure ??= error;
+        })
+        .finally(() => {
+          free += 1;
+          wake();
+        });
+    },
+    allFree: () => untilFree(count),
+  };
+}

@@ -1,0 +1,121 @@
+// A replay from end to end: a stage, a fleet on it, the workload played, everything settled, the final state judged.
+// What it shows while it runs is for its caller to draw.
+
+import { systemClock } from '../system-clock.ts';
+import type { Workload } from '../workload/workload.ts';
+import { type Fleet, type FleetOptions, startFleet } from './fleet.ts';
+import { play } from './player.ts';
+import type { ReplayResult } from './result.ts';
+import { memoryStage, type NatsStageOptions, natsStage, type Stage } from './stage.ts';
+import { type Figures, followStories } from './tally.ts';
+import { verdictOn } from './verdict.ts';
+
+export interface ReplayOptions {
+  /** Decides build times and which builds fail; the workload has a seed of its own. */
+  readonly seed: number | string;
+  /** In this process, in virtual time, or over NATS, in real time. */
+  readonly on: 'memory' | ({ readonly kind: 'nats' } & NatsStageOptions);
+  /**
+   * Milliseconds of the workload that pass in one millisecond of the run. Default: what makes the arrivals last a
+   * minute over NATS, and ten minutes of virtual time in memory, where waiting costs nothing.
+   */
+  readonly speed?: number;
+  /** Hosts named up front for each instance, to be tried in turn should a build fail; default 2. */
+  readonly alternates?: number;
+  /** The share of builds that fail, 0 to 1; default 0. */
+  readonly failRate?: number;
+  /** How long a build takes. Default: that of the fake driver, 20 to 200 ms. */
+  readonly buildMs?: FleetOptions['buildMs'];
+  /** Told once, when the stage stands and before anything plays. */
+  readonly onStart?: (live: Live) => void;
+  /** Called with the result while the fleet is still there; it goes when the promise settles. */
+  readonly whileUp?: (result: ReplayResult) => Promise<void>;
+  /** Ends the replay at once, with everything stopped in order. */
+  readonly signal?: AbortSignal;
+}
+
+/** A replay as it runs. */
+export interface Live {
+  readonly phase: 'starting' | 'playing' | 'settling' | 'done';
+  /** The address of the NATS server; null in memory. */
+  readonly url: string | null;
+  /** How long the replay has been playing, ms of its own clock. */
+  elapsedMs(): number;
+  figures(): Figures;
+}
+
+const DEFAULT_ALTERNATES = 2;
+const DEFAULT_RUN_MS = { nats: 60_000, memory: 600_000 } as const;
+/** Beyond the arrivals: more than everything may take to settle. */
+const REMEMBER_MARGIN_MS = 3_600_000;
+
+/**
+ * Replays a workload. What went wrong with requests or the final state is in the result, not thrown.
+ * @throws CellwrightError `interrupted`, `fleet-not-up`; what connecting to NATS or starting a server throws.
+ */
+export async function replay(workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
+  const stage = options.on === 'memory' ? memoryStage() : await natsStage(options.on);
+  try {
+    return await stage.run(() => replayOn(stage, workload, options));
+  } finally {
+    await stage.close();
+  }
+}
+
+async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
+  const { seed, alternates = DEFAULT_ALTERNATES, failRate = 0, buildMs, signal } = options;
+  const { clock, client, asking, bus, subjects } = stage;
+  // Slower than it was recorded is of no use, so a short workload takes less.
+  const speed = options.speed ?? Math.max(1, workload.endMs / DEFAULT_RUN_MS[stage.kind]);
+  const rememberDeletedMs = Math.ceil(workload.endMs / speed) + REMEMBER_MARGIN_MS;
+  const wall = systemClock();
+  const wallStartedAt = wall.now();
+  let phase: Live['phase'] = 'starting';
+  let playingSince: number | null = null;
+
+  const { tally, stop } = followStories(bus, subjects);
+  options.onStart?.({
+    get phase() {
+      return phase;
+    },
+    url: stage.url,
+    elapsedMs: () => (playingSince === null ? 0 : clock.now() - playingSince),
+    figures: tally.figures,
+  });
+  let fleet: Fleet | undefined;
+  try {
+    await bus.flush();
+    const { hosts } = workload;
+    fleet = await startFleet({ stage, hosts, seed, failRate, rememberDeletedMs, signal, ...(buildMs && { buildMs }) });
+    const startedAt = clock.now();
+    playingSince = startedAt;
+    phase = 'playing';
+    const { hasFailed } = tally;
+    const played = await play(workload.arrivals, { client, clock, speed, alternates, hasFailed, signal });
+    phase = 'settling';
+    const verdict = await verdictOn({ asking, clock, fleet, workload, played, tally, signal });
+    phase = 'done';
+    const result: ReplayResult = {
+      settings: {
+        workload: workload.name,
+        on: stage.kind,
+        seed: String(seed),
+        hosts: hosts.length,
+        cells: fleet.cells.length,
+        speed,
+        alternates,
+        failRate,
+      },
+      figures: tally.figures(),
+      ...verdict,
+      undeleted: played.undeleted,
+      runMs: clock.now() - startedAt,
+      wallMs: wall.now() - wallStartedAt,
+    };
+    await options.whileUp?.(result);
+    return result;
+  } finally {
+    stop();
+    await fleet?.node.stop();
+  }
+}

@@ -1,0 +1,48 @@
+// One line of the story of builds, as it is read off the bus: the public events whose subjects `stories` names.
+// An event that is none is answered with null: the story is told for people, and nothing may depend on it.
+
+import type { BusMessage } from '../bus/bus.ts';
+import { decode } from '../codec.ts';
+import { HEADERS } from '../frames.ts';
+
+export interface Story {
+  /** When it happened, ms since the epoch. */
+  readonly at: number;
+  readonly instance: string;
+  /** A state of the build machine, or `deleted`. */
+  readonly state: string;
+  /** The cell that tells it; null before the build has reached one. */
+  readonly cell: string | null;
+  /** Why the last attempt came to nothing; told with `rescheduling` and `failed`. */
+  readonly lastReason?: string;
+  /** The code of a failure for good. */
+  readonly failure?: string;
+}
+
+export function storyOf({ data, headers }: BusMessage, maxBytes: number): Story | null {
+  let body: Partial<Record<string, unknown>>;
+  try {
+    body = decode(data, maxBytes) as Partial<Record<string, unknown>>;
+  } catch {
+    return null;
+  }
+  const { at, instance, state } = body;
+  if (typeof at !== 'number' || typeof instance !== 'string' || typeof state !== 'string') return null;
+  const [kind, name] = (headers[HEADERS.from] ?? '').split('/');
+  const lastReason = textIn(body.last, 'reason');
+  const failure = textIn(body.failure, 'code');
+  return {
+    at,
+    instance,
+    state,
+    cell: kind === 'cell' && name !== undefined ? name : null,
+    ...(lastReason === undefined ? {} : { lastReason }),
+    ...(failure === undefined ? {} : { failure }),
+  };
+}
+
+function textIn(holder: unknown, field: string): string | undefined {
+  if (typeof holder !== 'object' || holder === null) return undefined;
+  const text = (holder as Record<string, unknown>)[field];
+  return typeof text === 'string' ? text : undefined;
+}

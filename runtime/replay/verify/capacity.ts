@@ -1,0 +1,47 @@
+// Capacity: on every provider and class, what is used fits (total - reserved) * allocation_ratio, and is exactly what
+// the consumers hold. Pure.
+
+import type { Census } from '../census.ts';
+import type { Fault } from './faults.ts';
+
+export function capacityFaults({ providers, consumers }: Pick<Census, 'providers' | 'consumers'>): Fault[] {
+  const held = heldByProvider(consumers);
+  const faults: Fault[] = [];
+  for (const { id, inventories, used } of providers) {
+    const allocated = held.get(id) ?? new Map<string, number>();
+    held.delete(id);
+    for (const resourceClass of new Set([...Object.keys(used), ...allocated.keys()])) {
+      const inventory = inventories[resourceClass];
+      const capacity =
+        inventory === undefined ? 0 : (inventory.total - inventory.reserved) * inventory.allocation_ratio;
+      const counted = used[resourceClass] ?? 0;
+      const sum = allocated.get(resourceClass) ?? 0;
+      const where = `${resourceClass} of provider '${id}'`;
+      if (Math.max(counted, sum) > capacity) {
+        const what = `${where}: ${counted} counted, ${sum} allocated, ${capacity} is all`;
+        faults.push({ kind: 'overcommitted', what });
+      } else if (counted !== sum) {
+        faults.push({ kind: 'overcommitted', what: `${where}: ${counted} counted, but ${sum} allocated` });
+      }
+    }
+  }
+  for (const id of held.keys()) {
+    faults.push({ kind: 'overcommitted', what: `provider '${id}' is not known, but allocated from` });
+  }
+  return faults;
+}
+
+/** The sum of all allocations, by provider and class. */
+function heldByProvider(consumers: Census['consumers']): Map<string, Map<string, number>> {
+  const sums = new Map<string, Map<string, number>>();
+  for (const { held } of consumers) {
+    for (const { provider, resources } of held.flatMap(({ allocations }) => allocations)) {
+      const ofProvider = sums.get(provider) ?? new Map<string, number>();
+      sums.set(provider, ofProvider);
+      for (const [resourceClass, amount] of Object.entries(resources)) {
+        ofProvider.set(resourceClass, (ofProvider.get(resourceClass) ?? 0) + amount);
+      }
+    }
+  }
+  return sums;
+}

@@ -1,0 +1,160 @@
+// What the end-to-end tests share: a whole deployment in this process, on a real NATS server or on the bus in memory,
+// a client beside it, and a look at everything its owners hold.
+
+import { Writable } from 'node:stream';
+import pino from 'pino';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { placementAddress } from '../../actors/routing.ts';
+import type { Bus } from '../../runtime/bus/bus.ts';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { connectNats } from '../../runtime/bus/nats.ts';
+import { type Client, clientOf } from '../../runtime/client.ts';
+import { type FakeFailure, fakeDriver } from '../../runtime/drivers/fake.ts';
+import { asking } from '../../runtime/gateway/asking.ts';
+import type { NatsServerOptions } from '../../runtime/nats-server/server.ts';
+import { type Node, type NodeOptions, startNode } from '../../runtime/node.ts';
+import { outboxOf } from '../../runtime/outbox.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { type Subjects, subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { startTestServer } from '../support/nats-server.ts';
+
+export interface System {
+  readonly node: Node;
+  /** A connection of the test's own. */
+  readonly bus: Bus;
+  readonly subjects: Subjects;
+  readonly client: Client;
+  /** Everything that placement, the conductor and the cells hold. */
+  dump(): Promise<object>;
+  /** What the node logged as an error or worse: an actor that failed. */
+  readonly failures: readonly string[];
+}
+
+export interface SystemOptions extends Partial<Omit<NodeOptions, 'roles' | 'bus' | 'nats' | 'driver'>> {
+  /** Hosts by cell; each has 8 VCPU and 8,192 MB. Default: `{ c1: ['h1', 'h2'] }`. */
+  readonly hosts?: Readonly<Record<string, readonly string[]>>;
+  /** How builds go wrong, by host. Default: none do. */
+  readonly failures?: Readonly<Record<string, readonly FakeFailure[]>>;
+  /** For a real server. */
+  readonly server?: Omit<NatsServerOptions, 'dataDir'>;
+}
+
+export type WithSystem = (options: SystemOptions, run: (system: System) => Promise<void>) => Promise<void>;
+
+const LOOK_EVERY_MS = 10;
+
+/** Waits for a condition that has to be asked for. @throws Error naming `what` when it does not hold in time. */
+export async function eventually(what: string, holds: () => Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+  const deadline = Date.now() + timeoutMs;
+  while (!(await holds())) {
+    if (Date.now() > deadline) throw new Error(`still not so after ${timeoutMs} ms: ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+  }
+}
+
+export const hostTree = (name: string) => ({
+  name,
+  inventories: { VCPU: { total: 8 }, MEMORY_MB: { total: 8_192 } },
+});
+
+/** A driver that builds in a few milliseconds. */
+export function quickDriver(cell: string, host: string, failures: readonly FakeFailure[] = []) {
+  const random = seededRandom(`${cell}/${host}`);
+  const range = { min: 1, max: 5 };
+  return fakeDriver({
+    host: hostTree(host),
+    clock: systemClock(),
+    random,
+    buildMs: range,
+    destroyMs: range,
+    failures,
+  });
+}
+
+export const inMemory: WithSystem = async (options, run) => {
+  const server = memoryServer({ clock: systemClock(), onError() {} });
+  const connections = [server.connect(), server.connect()] as const;
+  await withNode({ bus: connections[0] }, connections[1], options, run);
+};
+
+export const overNats: WithSystem = async (options, run) => {
+  const server = await startTestServer(options.server);
+  try {
+    const bus = await connectNats({ servers: server.url, name: 'test', onError() {} });
+    await withNode({ nats: { servers: server.url } }, bus, options, run);
+  } finally {
+    await server.stop();
+  }
+};
+
+async function withNode(
+  transport: Pick<NodeOptions, 'bus' | 'nats'>,
+  bus: Bus,
+  options: SystemOptions,
+  run: (system: System) => Promise<void>,
+): Promise<void> {
+  const { hosts = { c1: ['h1', 'h2'] }, failures: goWrong = {}, server: _, ...rest } = options;
+  const cells = Object.keys(hosts);
+  const roles = ['placement', 'scheduler', 'conductor', ...cells.map((cell) => `cell:${cell}`)];
+  for (const cell of cells) for (const host of hosts[cell] ?? []) roles.push(`compute:${cell}/${host}`);
+  const failures: string[] = [];
+  const node = await startNode({
+    roles,
+    logger: loggerTo(failures),
+    driver: ({ cell, host }) => quickDriver(cell, host, goWrong[host]),
+    ...transport,
+    ...rest,
+  });
+  try {
+    const subjects = subjectsOf(options.prefix);
+    const client = clientOf({ bus, clock: systemClock(), subjects });
+    await Promise.all(cells.map((cell) => hostsUp(client, cell, (hosts[cell] ?? []).length)));
+    const dump = () => dumpOf(bus, subjects, client, cells);
+    await run({ node, bus, subjects, client, dump, failures });
+  } finally {
+    await node.stop();
+    await bus.close();
+  }
+}
+
+/** Resolves when a cell has that many hosts in service. */
+export function hostsUp(client: Client, cell: string, count: number): Promise<void> {
+  return eventually(`${count} hosts of cell '${cell}' are up`, async () => {
+    const { hosts } = await client.hosts({ cell, limit: 1_000 });
+    return hosts.filter(({ state }) => state === 'up').length === count;
+  });
+}
+
+function loggerTo(errors: string[]) {
+  const sink = new Writable({
+    write(line, _encoding, done) {
+      errors.push(String(line));
+      done();
+    },
+  });
+  return pino({ level: 'error' }, sink);
+}
+
+async function dumpOf(bus: Bus, subjects: Subjects, client: Client, cells: readonly string[]): Promise<object> {
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const clock = systemClock();
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
+  try {
+    const everything = { limit: 1_000 };
+    const { providers } = await asker.ask(placementAddress(0), { type: 'list-providers', ...everything }, 'providers');
+    const { consumers } = await asker.ask(placementAddress(0), { type: 'list-consumers', ...everything }, 'consumers');
+    const { instances } = await client.list(everything);
+    const inCells: Record<string, { instances: readonly InstanceView[]; hosts: unknown }> = {};
+    for (const cell of cells) {
+      const held = await client.list({ cell, ...everything });
+      inCells[cell] = { instances: held.instances, hosts: (await client.hosts({ cell, ...everything })).hosts };
+    }
+    return { providers, consumers, instances, inCells };
+  } finally {
+    asker.stop();
+  }
+}

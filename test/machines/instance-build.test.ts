@@ -1,0 +1,200 @@
+// Area: the build machine. Its specification, the table at the top of machines/instance-build.ts, on every path that
+// its own events make: who is tried in which order, what an attempt leaves behind, and why a build failed.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { SnapshotFrom } from 'xstate';
+import {
+  type AttemptOutcome,
+  type InstanceBuildContext,
+  type InstanceBuildEvent,
+  type InstanceBuildState,
+  instanceBuild,
+} from '../../machines/instance-build.ts';
+import { buildEvents, buildPaths, nameOf, selectionAt } from '../support/machine-paths.ts';
+import { type ModelHandlers, modelRun } from '../support/model.ts';
+import { type Stepped, stepped } from '../support/stepped.ts';
+
+const test = suite('instance build');
+
+type Build = SnapshotFrom<typeof instanceBuild>;
+
+const EFFECTS: Readonly<Record<InstanceBuildState, readonly string[]>> = {
+  requested: ['askScheduler'],
+  claimed: ['dispatch'],
+  building: ['awaitCompute'],
+  rescheduling: ['claimAlternate'],
+  failed: ['release', 'report'],
+  active: ['report'],
+};
+
+/** What an event makes of the attempt that it ends, and whether something may be left on the host. */
+const ENDS: Readonly<Partial<Record<InstanceBuildEvent['type'], [AttemptOutcome, boolean]>>> = {
+  REFUSED: ['refused', false],
+  BUILD_FAILED: ['build-failed', false],
+  BUILD_ABORTED: ['build-aborted', false],
+  HOST_LOST: ['host-lost', true],
+  TIMED_OUT: ['timed-out', true],
+  DELETED: ['deleted', true],
+  CLAIM_REFUSED: ['claim-refused', false],
+};
+
+const begun = () => stepped(instanceBuild, { instance: 'i1' });
+
+/** Every host of the selection, in the order in which they stand: tried, under way, still to be tried. */
+function hostsInOrder({ attempts, selection, alternates }: InstanceBuildContext): string[] {
+  const underWay = selection === null ? [] : [selection.host];
+  return [...attempts.map(({ host }) => host), ...underWay, ...alternates.map(({ host }) => host)];
+}
+
+/** What holds in every state, and over every step into it. */
+function checkAlways({ snapshot, before, effects }: Stepped<typeof instanceBuild>, chosen: readonly string[]): void {
+  const { context } = snapshot;
+  const value = snapshot.value as InstanceBuildState;
+  assert.equal(effects, snapshot === before ? [] : EFFECTS[value]);
+  assert.equal(context.failure !== null, value === 'failed', 'a build has a failure if and only if it failed');
+  if (context.failure !== null) assert.ok(context.failure.message.length > 0, 'a failure says why');
+  assert.is(context.selection !== null, ['claimed', 'building', 'active'].includes(value), 'who holds a host');
+  assert.equal(hostsInOrder(context), chosen, 'hosts are tried in the order of the selection, and none is forgotten');
+  assert.equal(
+    context.attempts.map(({ attempt }) => attempt),
+    context.attempts.map((_, position) => position + 1),
+    'every attempt that came to nothing is told, once',
+  );
+  const underWay = context.selection === null ? 0 : 1;
+  assert.is(context.attempt, context.attempts.length + underWay, 'attempts count the claims');
+  if (before === null) return;
+  const { length } = before.context.attempts;
+  assert.equal(context.attempts.slice(0, length), before.context.attempts, 'attempts only grow');
+  assert.ok(context.attempts.length <= length + 1);
+}
+
+/** What an event says of the attempt that it ends. */
+function checkEnded({ snapshot, before }: Stepped<typeof instanceBuild>, event: InstanceBuildEvent): void {
+  const ended = snapshot.context.attempts.slice(before?.context.attempts.length);
+  const held = before?.context.selection ?? null;
+  const [outcome, mayRun] = ENDS[event.type] ?? [];
+  if (outcome === undefined || (held === null && event.type !== 'CLAIM_REFUSED')) return assert.equal(ended, []);
+  const host = event.type === 'CLAIM_REFUSED' ? before?.context.alternates[0]?.host : held?.host;
+  const reason = 'reason' in event ? event.reason : outcome;
+  assert.equal(ended, [{ attempt: ended[0]?.attempt, host, outcome, reason, mayRun }]);
+}
+
+/** Why a build failed, by the event that ended it. */
+function checkFailure({ snapshot, before }: Stepped<typeof instanceBuild>, event: InstanceBuildEvent): void {
+  const { failure, attempts } = snapshot.context;
+  assert.ok(failure);
+  switch (event.type) {
+    case 'NO_VALID_HOST':
+      return assert.equal(failure, { code: 'no-valid-host', message: event.reason });
+    case 'BUILD_ABORTED':
+      return assert.equal(failure, { code: 'build-aborted', message: event.reason });
+    case 'DELETED':
+      return assert.is(failure.code, 'deleted');
+    case 'TIMED_OUT':
+      if (before?.value === 'requested') return assert.is(failure.code, 'scheduling-timed-out');
+  }
+  assert.is(failure.code, 'alternates-exhausted');
+  assert.equal(snapshot.context.alternates, [], 'a build that had an alternate left did not fail for want of one');
+  for (const { host, outcome, reason } of attempts) {
+    assert.ok(failure.message.includes(`${host}: ${outcome} (${reason})`), `'${failure.message}' leaves out ${host}`);
+  }
+}
+
+/** Handlers for one path: the machine takes each event, and is held against the table in each state. */
+function handlers(sut: Stepped<typeof instanceBuild>): ModelHandlers<Build> {
+  let chosen: string[] = [];
+  const state = (expected: Build) => {
+    assert.is(sut.snapshot.value, expected.value);
+    assert.equal(sut.snapshot.context, expected.context);
+    checkAlways(sut, chosen);
+  };
+  const event = ({ event: told }: { event: { type: string } }) => {
+    const taken = told as InstanceBuildEvent;
+    sut.take(taken);
+    if (sut.snapshot === sut.before) return;
+    if (taken.type === 'SELECTED') chosen = [taken.selection, ...taken.alternates].map(({ host }) => host);
+    checkEnded(sut, taken);
+    if (sut.snapshot.value === 'failed') checkFailure(sut, taken);
+  };
+  return {
+    states: Object.fromEntries(Object.keys(EFFECTS).map((value) => [value, state])),
+    events: Object.fromEntries(instanceBuild.events.map((type) => [type, event])),
+  };
+}
+
+const run = modelRun<Build>(instanceBuild);
+
+test('instance build - every path keeps to the table of states, effects, attempts and failures', async () => {
+  for (const path of buildPaths()) {
+    try {
+      await run.test(path, handlers(begun()));
+    } catch (error) {
+      throw new Error(`on the path '${nameOf(path)}': ${String(error)}`, { cause: error });
+    }
+  }
+});
+
+test('instance build - the paths went through every state and event', () => run.assertCoverage());
+
+test('instance build - every guard was taken both ways', () => {
+  const taken = new Set<string>();
+  for (const path of buildPaths()) {
+    path.steps.forEach(({ event }, position) => {
+      if (position === 0) return;
+      const { value: from } = (path.steps[position - 1] as { state: Build }).state;
+      const { value: to } = (path.steps[position] as { state: Build }).state;
+      taken.add(`${String(from)} ${event.type} ${String(to)}`);
+    });
+  }
+  for (const state of ['claimed', 'building']) {
+    for (const event of ['REFUSED', 'BUILD_FAILED', 'HOST_LOST', 'TIMED_OUT']) {
+      assert.ok(taken.has(`${state} ${event} rescheduling`), `${state} ${event} with an alternate`);
+      assert.ok(taken.has(`${state} ${event} failed`), `${state} ${event} without one`);
+    }
+  }
+  assert.ok(taken.has('rescheduling CLAIM_REFUSED rescheduling'));
+  assert.ok(taken.has('rescheduling CLAIM_REFUSED failed'));
+});
+
+test('instance build - words of another attempt change nothing, in any state', () => {
+  let heard = 0;
+  for (const path of buildPaths()) {
+    const { context, value } = path.state as Build;
+    for (const event of buildEvents(path.state as Build)) {
+      if (!('attempt' in event)) continue;
+      const meant = value === 'rescheduling' ? context.attempt + 1 : context.attempt;
+      if (event.attempt === meant) continue;
+      const sut = begun();
+      for (const { event: earlier } of path.steps.slice(1)) sut.take(earlier as InstanceBuildEvent);
+      const { snapshot } = sut;
+      sut.take(event);
+      assert.is(sut.snapshot, snapshot, `${String(value)} took ${event.type} of attempt ${event.attempt}`);
+      heard += 1;
+    }
+  }
+  assert.ok(heard > 1_000);
+});
+
+test('instance build - a refused claim of an alternate enters rescheduling anew, for the next one', () => {
+  const sut = begun();
+  sut.take({ type: 'SELECTED', selection: selectionAt('h1'), alternates: [selectionAt('h2'), selectionAt('h3')] });
+  sut.take({ type: 'BUILD_FAILED', attempt: 1, reason: 'no image' });
+  sut.take({ type: 'CLAIM_REFUSED', attempt: 2, reason: 'full' });
+  assert.is(sut.snapshot.value, 'rescheduling');
+  assert.equal(sut.effects, ['claimAlternate']);
+  assert.equal(
+    sut.snapshot.context.alternates.map(({ host }) => host),
+    ['h3'],
+  );
+});
+
+test('instance build - active and failed are ends: nothing moves them', () => {
+  for (const path of buildPaths()) {
+    const end = path.state as Build;
+    assert.is(end.status, end.value === 'active' || end.value === 'failed' ? 'done' : 'active');
+    if (end.status === 'done') assert.ok(buildEvents(end).every((event) => !end.can(event)));
+  }
+});
+
+test.run();

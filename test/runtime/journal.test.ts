@@ -1,0 +1,228 @@
+// Journals: what they keep, and that only one owner writes. The same contract in memory and on a real server; fencing,
+// restarts and snapshots on the real server.
+
+import { test } from 'uvu';
+import * as assert from 'uvu/assert';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import { encode } from '../../runtime/codec.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
+import { assemble, type Entry, entriesOf, readEntry } from '../../runtime/journal/entries.ts';
+import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
+import type { Journal, Journals } from '../../runtime/journal/journal.ts';
+import { memoryJournals } from '../../runtime/journal/memory.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { startTestServer, type TestServer } from '../support/nats-server.ts';
+
+interface Noted {
+  n: number;
+  text?: string;
+}
+
+const OWNER = 'placement/0';
+const clock = systemClock();
+
+async function onServer(body: (server: TestServer, bus: NatsBus) => Promise<void>): Promise<void> {
+  const server = await startTestServer();
+  const bus = await connectNats({ servers: server.url, name: 'journal-test', reconnectWaitMs: 50, onError() {} });
+  try {
+    await body(server, bus);
+  } finally {
+    await bus.close();
+    await server.stop();
+  }
+}
+
+function onJetStream(bus: NatsBus, snapshotEvery?: number): Journals {
+  const limit = snapshotEvery === undefined ? {} : { snapshotEvery };
+  return jetStreamJournals({ bus, clock, subjects: subjectsOf('cw'), ...limit });
+}
+
+/** Appends one turn and waits for its acknowledgement. */
+function append(journal: Journal<Noted>, ...records: Noted[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    journal.append(records, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+async function keepsWhatIsAppended(journals: Journals): Promise<void> {
+  const first = journals<Noted>(OWNER);
+  assert.equal([...(await first.open()).records], []);
+  await append(first, { n: 1 }, { n: 2 });
+  await append(first, { n: 3 });
+  await first.close();
+  const second = journals<Noted>(OWNER);
+  const { snapshot, records } = await second.open();
+  assert.is(snapshot, null);
+  assert.equal([...records], [{ n: 1 }, { n: 2 }, { n: 3 }]);
+  const other = journals<Noted>('placement/1');
+  assert.equal([...(await other.open()).records], []);
+  await Promise.all([second.close(), other.close()]);
+}
+
+test('journal - in memory it keeps what is appended, for each owner', () =>
+  keepsWhatIsAppended(memoryJournals({ clock })));
+
+test('journal - on JetStream it keeps what is appended, for each owner', () =>
+  onServer((_, bus) => keepsWhatIsAppended(onJetStream(bus))));
+
+test('journal - many appends in flight are acknowledged in order', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus)<Noted>(OWNER);
+    await journal.open();
+    const order: number[] = [];
+    await Promise.all(
+      Array.from({ length: 2_000 }, (_each, n) => append(journal, { n }).then(() => void order.push(n))),
+    );
+    assert.equal(
+      order,
+      [...order].sort((one, other) => one - other),
+    );
+    await journal.close();
+    const { records } = await onJetStream(bus)<Noted>(OWNER).open();
+    assert.is([...records].length, 2_000);
+  }));
+
+test('journal - once another owner has opened it, nothing of the old owner is stored', () =>
+  onServer(async (_, bus) => {
+    const stale = onJetStream(bus)<Noted>(OWNER);
+    await stale.open();
+    await append(stale, { n: 1 });
+    const fresh = onJetStream(bus)<Noted>(OWNER);
+    await fresh.open();
+    let refusal: unknown;
+    await append(stale, { n: 666 }).catch((error) => {
+      refusal = error;
+    });
+    assert.ok(refusal instanceof CellwrightError);
+    assert.is(refusal.code, 'fenced');
+    await append(fresh, { n: 2 });
+    await fresh.close();
+    const { records } = await onJetStream(bus)<Noted>(OWNER).open();
+    assert.equal([...records], [{ n: 1 }, { n: 2 }]);
+  }));
+
+test('journal - of two owners that both write all they can, one goes on and the other is fenced', () =>
+  onServer(async (_, bus) => {
+    const rival = onJetStream(bus)<Noted>(OWNER);
+    const winner = onJetStream(bus)<Noted>(OWNER);
+    await rival.open();
+    let stored = 0;
+    let fenced = 0;
+    const early = Array.from({ length: 500 }, (_each, n) =>
+      append(rival, { n }).then(
+        () => void (stored += 1),
+        () => void (fenced += 1),
+      ),
+    );
+    await winner.open();
+    await Promise.all(Array.from({ length: 500 }, (_each, n) => append(winner, { n: 1_000 + n })));
+    // The first refusal breaks the old owner off, so the rest of its appends never settle.
+    await Promise.race([Promise.all(early), append(rival, { n: 501 }).catch(() => {})]);
+    await winner.close();
+    const records = [...(await onJetStream(bus)<Noted>(OWNER).open()).records].map(({ n }) => n);
+    assert.equal(
+      records.slice(-500),
+      Array.from({ length: 500 }, (_each, n) => 1_000 + n),
+    );
+    assert.equal(
+      records.slice(0, -500),
+      Array.from({ length: records.length - 500 }, (_each, n) => n),
+    );
+    assert.ok(stored <= records.length - 500, 'what was acknowledged to the old owner is stored');
+  }));
+
+test('journal - an append made while the server is down is stored when it is back, once', () =>
+  onServer(async (server, bus) => {
+    const journal = onJetStream(bus)<Noted>(OWNER);
+    await journal.open();
+    await append(journal, { n: 1 });
+    await server.kill();
+    const during = append(journal, { n: 2 });
+    await server.restart();
+    await during;
+    await append(journal, { n: 3 });
+    await journal.close();
+    const { records } = await onJetStream(bus)<Noted>(OWNER).open();
+    assert.equal([...records], [{ n: 1 }, { n: 2 }, { n: 3 }]);
+  }));
+
+test('journal - a snapshot stands for what is before it, and that is purged', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus, 10)<Noted>(OWNER);
+    await journal.open();
+    for (let n = 1; n <= 10; n += 1) await append(journal, { n });
+    assert.ok(journal.wantsSnapshot);
+    journal.saveSnapshot({ sum: 55 });
+    assert.not.ok(journal.wantsSnapshot);
+    await append(journal, { n: 11 });
+    await journal.close();
+    const again = onJetStream(bus)<Noted>(OWNER);
+    const { snapshot, records } = await again.open();
+    assert.equal(snapshot, { sum: 55 });
+    assert.equal([...records], [{ n: 11 }]);
+    const manager = await bus.connection.jetstreamManager();
+    const { state } = await manager.streams.info('cw-placement-0-journal');
+    assert.ok(state.first_seq > 10, `the stream begins at ${state.first_seq}`);
+    // The epoch goes on counting though the entry that began the first one is purged.
+    await append(again, { n: 12 });
+    await again.close();
+  }));
+
+test('journal - a turn larger than a message travels in pieces and is read as one', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus)<Noted>(OWNER);
+    await journal.open();
+    const large = Array.from({ length: 30 }, (_each, n) => ({ n, text: 'x'.repeat(100_000) }));
+    await append(journal, ...large);
+    await journal.close();
+    const { records } = await onJetStream(bus)<Noted>(OWNER).open();
+    assert.equal([...records], large);
+  }));
+
+test('journal - pieces whose last one is missing did not happen', () => {
+  const limits = { epoch: 1, pieceBytes: 8 };
+  const bodies = entriesOf('records', [{ n: 1, text: 'long enough for several pieces' }], limits);
+  assert.ok(bodies.length > 2);
+  const whole = bodies.map((body, position) => readEntry(body, 's', position));
+  const next: Entry = { v: 1, kind: 'epoch', epoch: 2 };
+  assert.is([...assemble(whole).records].length, 1);
+  assert.is([...assemble([...whole.slice(0, -1), next]).records].length, 0);
+  assert.is([...assemble([...whole.slice(1), next]).records].length, 0);
+});
+
+test('journal - an entry of an unknown version is refused by name', () => {
+  const body = encode({ v: 99, kind: 'records', epoch: 1, piece: 0, of: 1, data: new Uint8Array() });
+  assert.throws(
+    () => readEntry(body, 'cw-placement-0-journal', 7),
+    /entry 7 of journal 'cw-placement-0-journal' is of version 99/,
+  );
+});
+
+test('journal - an entry of an earlier epoch after a later one is refused', () => {
+  const entries: Entry[] = [
+    { v: 1, kind: 'epoch', epoch: 2 },
+    { v: 1, kind: 'epoch', epoch: 1 },
+  ];
+  assert.throws(() => assemble(entries), /epoch 1 follows one of epoch 2/);
+});
+
+test('journal - an account without JetStream is told so by name', async () => {
+  const server = await startTestServer({ jetstream: false });
+  const bus = await connectNats({ servers: server.url, name: 'journal-test', onError() {} });
+  try {
+    let refusal: unknown;
+    await onJetStream(bus)<Noted>(OWNER)
+      .open()
+      .catch((error) => {
+        refusal = error;
+      });
+    assert.ok(refusal instanceof CellwrightError);
+    assert.is(refusal.code, 'no-jetstream');
+  } finally {
+    await bus.close();
+    await server.stop();
+  }
+});
+
+test.run();

@@ -1,0 +1,269 @@
+// Area: turn. How one actor is hosted: nothing of a turn is seen before its records are safe, in order; what fails is
+// dropped whole and begun again from the journal; the mailbox has an end; a wake comes once.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Actor, Message, Turn } from '../../actors/actor.ts';
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import type { Journal } from '../../runtime/journal/journal.ts';
+import type { Outbox } from '../../runtime/outbox.ts';
+import { type ActorHost, actorHost } from '../../runtime/turn.ts';
+import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
+
+const test = suite('turn');
+
+/** A counter: `add` is recorded and told, `ask` is only told, `burst` fails half-way, `nap` asks for a wake. */
+type Order = { type: 'add'; by: number } | { type: 'ask' } | { type: 'burst' } | { type: 'nap'; at: number };
+interface Counter {
+  total: number;
+  wakes: string[];
+}
+
+const told = (word: string, turn: Turn<number>) => {
+  turn.send('listener', { type: 'welcome', incarnation: word } as AnyMessage);
+  turn.publish({ topic: ['told', word], body: {}, cause: word });
+};
+
+const counter: Actor<Counter, Order, number> = {
+  init: () => ({ total: 0, wakes: [] }),
+  apply(state, by) {
+    state.total += by;
+  },
+  receive(state, message, _from, turn) {
+    switch (message.type) {
+      case 'add':
+        state.total += message.by;
+        turn.record(message.by);
+        return told(`total ${state.total}`, turn);
+      case 'ask':
+        return told(`asked ${state.total}`, turn);
+      case 'nap':
+        return turn.wakeAt('nap', message.at);
+      case 'wake':
+        state.wakes.push(message.id);
+        return told(`woken at ${turn.now}`, turn);
+      case 'burst':
+        state.total += 1_000;
+        turn.record(1_000);
+        turn.wakeAt('nap', turn.now + 1);
+        told('leak', turn);
+        throw new Error('burst');
+    }
+  },
+  recover: (state, turn) => told(`recovered ${state.total}`, turn),
+  snapshot: ({ total }) => total,
+  restore: (stored) => ({ total: stored as number, wakes: [] }),
+};
+
+interface Rig {
+  host: ActorHost;
+  clock: VirtualClock;
+  /** What was let out, in order: messages by their word, events as `event: <word>`. */
+  out: string[];
+  /** The appends that nobody has acknowledged yet, oldest first. */
+  unacknowledged: ((error: Error | null) => void)[];
+  kept: number[];
+  failures: string[];
+  /** Delivers, and lets the turn be taken. */
+  take(...orders: Order[]): void;
+}
+
+async function started(more: { maxMailbox?: number; automatic?: boolean; kept?: number[] } = {}): Promise<Rig> {
+  const clock = virtualClock();
+  const out: string[] = [];
+  const unacknowledged: Rig['unacknowledged'] = [];
+  const kept = more.kept ?? [];
+  const failures: string[] = [];
+  const journal: Journal<number> = {
+    open: async () => ({ snapshot: null, records: [...kept] }),
+    append(records, done) {
+      unacknowledged.push((error) => {
+        if (error === null) kept.push(...records);
+        done(error);
+      });
+      if (more.automatic === true) clock.soon(() => unacknowledged.shift()?.(null));
+    },
+    wantsSnapshot: false,
+    saveSnapshot() {},
+    close: async () => {},
+  };
+  const outbox: Outbox = {
+    send: (_from, _to, message) => out.push((message as { incarnation: string }).incarnation),
+    publish: (_from, { cause }) => out.push(`event: ${cause}`),
+    local() {},
+  };
+  const host = actorHost({
+    address: 'counter/0',
+    actor: counter,
+    journal,
+    clock,
+    outbox,
+    maxMailbox: more.maxMailbox ?? 100,
+    onFailure: (error) => failures.push(error.message),
+  });
+  await host.start();
+  out.length = 0;
+  const take = (...orders: Order[]) => {
+    for (const order of orders) assert.ok(host.deliver(order, 'test'));
+    clock.runUntilIdle({ untilMs: clock.now() });
+  };
+  return { host, clock, out, unacknowledged, kept, failures, take };
+}
+
+const pair = (word: string) => [word, `event: ${word}`];
+
+test('gate - nothing leaves before the records are safe', async () => {
+  const { out, unacknowledged, take } = await started();
+  take({ type: 'add', by: 1 });
+  assert.equal(out, []);
+  unacknowledged.shift()?.(null);
+  assert.equal(out, pair('total 1'));
+});
+
+test('gate - a later turn waits for an earlier one, on whose state it stands', async () => {
+  const { out, unacknowledged, take } = await started();
+  take({ type: 'add', by: 1 });
+  take({ type: 'ask' });
+  take({ type: 'add', by: 2 });
+  assert.equal(out, []);
+  unacknowledged.shift()?.(null);
+  assert.equal(out, [...pair('total 1'), ...pair('asked 1')]);
+  unacknowledged.shift()?.(null);
+  assert.equal(out.slice(4), pair('total 3'));
+});
+
+test('gate - a turn without records waits for nobody when nothing is under way', async () => {
+  const { out, take } = await started();
+  take({ type: 'ask' });
+  assert.equal(out, pair('asked 0'));
+});
+
+test('gate - the messages of one turn are one entry, and leave together in order', async () => {
+  const { host, out, unacknowledged, take } = await started();
+  take({ type: 'add', by: 1 }, { type: 'ask' }, { type: 'add', by: 2 });
+  assert.is(unacknowledged.length, 1);
+  unacknowledged.shift()?.(null);
+  assert.equal(out, [...pair('total 1'), ...pair('asked 1'), ...pair('total 3')]);
+  const { turns, messages, records } = host.stats;
+  assert.equal({ turns, messages, records }, { turns: 1, messages: 3, records: 2 });
+});
+
+test('gate - an append that failed drops everything after it, and the actor', async () => {
+  const { host, out, unacknowledged, failures, take } = await started();
+  take({ type: 'add', by: 1 });
+  take({ type: 'ask' });
+  take({ type: 'add', by: 2 });
+  unacknowledged.shift()?.(new Error('fenced'));
+  unacknowledged.shift()?.(null);
+  assert.equal(out, []);
+  assert.equal(failures, ['fenced']);
+  assert.not(host.deliver({ type: 'ask' }, 'test'), 'a stopped actor takes nothing');
+});
+
+test('gate - a turn that is not safe yet when the actor is stopped is never seen', async () => {
+  const { host, out, unacknowledged, take } = await started();
+  take({ type: 'add', by: 1 });
+  await host.stop();
+  unacknowledged.shift()?.(null);
+  assert.equal(out, []);
+});
+
+test('mailbox - turns away what is over its limit, and takes again when there is room', async () => {
+  const { host, clock, take } = await started({ maxMailbox: 2, automatic: true });
+  const fits = [1, 2, 3, 4].map((by) => host.deliver({ type: 'add', by } as Message, 'test'));
+  assert.equal(fits, [true, true, false, false]);
+  assert.is(host.waiting, 2);
+  assert.is(host.stats.overloaded, 2);
+  clock.runUntilIdle();
+  assert.is(host.waiting, 0);
+  take({ type: 'ask' });
+});
+
+test('mailbox - a flood is taken in several turns, without losing any', async () => {
+  const { host, out, take } = await started({ maxMailbox: 10_000, automatic: true });
+  take(...Array.from({ length: 2_000 }, (): Order => ({ type: 'add', by: 1 })));
+  assert.ok(host.stats.turns > 1);
+  assert.is(host.stats.messages, 2_000);
+  assert.is(out.at(-2), 'total 2000');
+});
+
+test('wake - comes once, at its time, as a message', async () => {
+  const { clock, out, take } = await started();
+  take({ type: 'nap', at: 50 });
+  clock.advanceTo(49);
+  assert.equal(out, []);
+  clock.advanceTo(50);
+  assert.equal(out, pair('woken at 50'));
+  clock.advanceTo(500);
+  assert.is(out.length, 2);
+});
+
+test('wake - asked for again replaces the one before', async () => {
+  const { clock, out, take } = await started();
+  take({ type: 'nap', at: 50 });
+  take({ type: 'nap', at: 80 });
+  clock.advanceTo(500);
+  assert.equal(out, pair('woken at 80'));
+});
+
+test('wake - none comes after the actor was stopped', async () => {
+  const { host, clock, out, take } = await started();
+  take({ type: 'nap', at: 50 });
+  await host.stop();
+  clock.advanceTo(500);
+  assert.equal(out, []);
+  assert.is(clock.pending, 0);
+});
+
+test('failure - an actor that throws is dropped whole, and begins again from its journal', async () => {
+  const { host, clock, out, kept, failures, take } = await started({ automatic: true });
+  take({ type: 'add', by: 7 });
+  out.length = 0;
+  take({ type: 'add', by: 5 }, { type: 'burst' });
+  assert.equal(failures, ["actor 'counter/0' failed: burst"]);
+  assert.equal([out, kept], [[], [7]], 'nothing of the failed turn was recorded or seen');
+  await host.start();
+  clock.advanceTo(500);
+  assert.equal(out, pair('recovered 7'), 'no wake of the failed turn comes either');
+  take({ type: 'ask' });
+  assert.equal(out.slice(2), pair('asked 7'));
+});
+
+test('failure - what was under way when the actor failed does not touch its next life', async () => {
+  for (const outcome of [null, new Error('too late')]) {
+    const { host, out, unacknowledged, failures, take } = await started();
+    take({ type: 'add', by: 1 });
+    take({ type: 'burst' });
+    assert.is(failures.length, 1);
+    await host.start();
+    out.length = 0;
+    unacknowledged.shift()?.(outcome);
+    assert.is(failures.length, 1, 'an append of the life before fails nothing now');
+    assert.equal(out, []);
+    take({ type: 'ask' });
+    assert.is(out.length, 2, 'the actor is at work');
+  }
+});
+
+test('start - an actor that is stopped while it reads its journal stays stopped', async () => {
+  const { host, clock, out } = await started();
+  await host.stop();
+  const starting = host.start();
+  await host.stop();
+  await starting;
+  assert.not(host.deliver({ type: 'ask' }, 'test'));
+  clock.runUntilIdle();
+  assert.equal(out, []);
+});
+
+test('start - the journal is replayed before anything is taken, and what came meanwhile waits', async () => {
+  const { host, clock, out, take } = await started({ kept: [3, 4] });
+  take({ type: 'ask' });
+  assert.equal(out, pair('asked 7'));
+  await host.stop();
+  await host.start();
+  clock.runUntilIdle();
+  assert.equal(out.slice(2), pair('recovered 7'));
+});
+
+test.run();

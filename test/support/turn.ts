@@ -1,0 +1,137 @@
+// One actor on a bench: it takes its turns one message at a time, and what it records, sends, publishes and asks to be
+// woken for is kept for the test. Records go through the codec of the journals, so that only what can be stored counts.
+
+import type { Actor, Address, Message, PublicEvent, Turn, Wake } from '../../actors/actor.ts';
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import { decode, encode } from '../../runtime/codec.ts';
+
+export interface Sent {
+  readonly to: Address;
+  readonly message: AnyMessage;
+}
+
+/** What came of one turn. */
+export interface Turned<Recorded> {
+  readonly records: readonly Recorded[];
+  readonly sent: readonly Sent[];
+  readonly events: readonly PublicEvent[];
+}
+
+export interface Bench<State, Incoming extends Message, Recorded> {
+  readonly state: State;
+  /** Ms since the epoch; a test may move it forward. */
+  now: number;
+  /** What every turn recorded, as it reads when it is decoded; turns that recorded nothing have no entry. */
+  readonly entries: readonly (readonly Recorded[])[];
+  /** The wakes that are armed, by id. */
+  readonly wakes: ReadonlyMap<string, number>;
+  /** One turn over one message. */
+  tell(message: Incoming | Wake, from?: Address): Turned<Recorded>;
+  /** One turn over several messages. */
+  tellAll(letters: readonly { message: Incoming | Wake; from: Address }[]): Turned<Recorded>;
+  recover(): Turned<Recorded>;
+  /** Moves the time to each wake due within `ms`, in order, one turn each. */
+  pass(ms: number): Turned<Recorded>[];
+  /** The state as stored: plain data that shares nothing with the state. */
+  stored(): unknown;
+}
+
+/** A value as a journal gives it back. */
+export function journaled<T extends object>(value: T): T {
+  return decode(encode(value)) as T;
+}
+
+/** The messages of a type among what was sent, with where each went. */
+export function sentOf<Type extends AnyMessage['type']>(
+  { sent }: Pick<Turned<unknown>, 'sent'>,
+  type: Type,
+): { to: Address; message: Extract<AnyMessage, { type: Type }> }[] {
+  return sent.filter(({ message }) => message.type === type) as never;
+}
+
+/** What was sent, in short: `build to compute/c1/h1`. */
+export function told({ sent }: Pick<Turned<unknown>, 'sent'>): string[] {
+  return sent.map(({ to, message }) => `${message.type} to ${to}`);
+}
+
+/**
+ * Puts an actor on the bench, recovered once as a runtime does on a first start.
+ * @param entries What is in its journal already. Default: nothing.
+ */
+export function bench<State, Incoming extends Message, Recorded>(
+  actor: Actor<State, Incoming, Recorded>,
+  { at = 1_000_000, entries = [] }: { at?: number; entries?: readonly (readonly Recorded[])[] } = {},
+): Bench<State, Incoming, Recorded> & { readonly first: Turned<Recorded> } {
+  const state = actor.init();
+  const kept: (readonly Recorded[])[] = [];
+  const wakes = new Map<string, number>();
+  for (const entry of entries) {
+    for (const record of entry) actor.apply(state, record);
+    kept.push(entry);
+  }
+
+  function take(decide: (turn: Turn<Recorded>) => void): Turned<Recorded> {
+    const records: Recorded[] = [];
+    const sent: Sent[] = [];
+    const events: PublicEvent[] = [];
+    const turn: Turn<Recorded> = {
+      now: desk.now,
+      record: (record) => records.push(record),
+      send: (to, message) => sent.push({ to, message }),
+      publish: (event) => events.push(event),
+      wakeAt: (id, when) => wakes.set(id, when),
+      cancelWake: (id) => wakes.delete(id),
+    };
+    decide(turn);
+    actor.endTurn?.(state, turn);
+    if (records.length > 0) kept.push(journaled(records));
+    return { records, sent: sent.map(({ to, message }) => ({ to, message: journaled(message) })), events };
+  }
+
+  const desk: Bench<State, Incoming, Recorded> = {
+    state,
+    now: at,
+    entries: kept,
+    wakes,
+    tell: (message, from = 'test') => take((turn) => actor.receive(state, message, from, turn)),
+    tellAll: (letters) =>
+      take((turn) => {
+        for (const { message, from } of letters) actor.receive(state, message, from, turn);
+      }),
+    recover: () => take((turn) => actor.recover(state, turn)),
+    pass(ms) {
+      const until = desk.now + ms;
+      const turns: Turned<Recorded>[] = [];
+      for (;;) {
+        const [next] = [...wakes].filter(([, when]) => when <= until).sort((one, other) => one[1] - other[1]);
+        if (next === undefined) break;
+        wakes.delete(next[0]);
+        desk.now = Math.max(desk.now, next[1]);
+        turns.push(desk.tell({ type: 'wake', id: next[0] }));
+      }
+      desk.now = until;
+      return turns;
+    },
+    stored: () => journaled(actor.snapshot(state) as object),
+  };
+  const first = desk.recover();
+  return Object.assign(desk, { first });
+}
+
+/** The state, as stored, to which the records of a journal lead. */
+export function replayed<State, Incoming extends Message, Recorded>(
+  actor: Actor<State, Incoming, Recorded>,
+  entries: readonly (readonly Recorded[])[],
+): unknown {
+  const state = actor.init();
+  for (const entry of entries) for (const record of entry) actor.apply(state, record);
+  return journaled(actor.snapshot(state) as object);
+}
+
+/** The state, as stored, that comes of storing a state and restoring it. */
+export function restored<State, Incoming extends Message, Recorded>(
+  actor: Actor<State, Incoming, Recorded>,
+  stored: unknown,
+): unknown {
+  return journaled(actor.snapshot(actor.restore(stored)) as object);
+}
