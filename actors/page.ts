@@ -8,7 +8,16 @@ export function page<Value, View>(
   view: (value: Value, key: string) => View,
 ): [View[], string | null] {
   const keys: string[] = [];
-  for (const key of entries.keys()) if (after === undefined || key > after) keys.push(key);
+  // Among very many entries only the first can be on the page: beyond `last` there is nothing to sort.
+  let last: string | undefined;
+  for (const key of entries.keys()) {
+    if ((after !== undefined && key <= after) || (last !== undefined && key > last)) continue;
+    keys.push(key);
+    if (keys.length <= 2 * limit) continue;
+    keys.sort();
+    keys.length = limit + 1;
+    last = keys[limit];
+  }
   keys.sort();
   const chosen = keys.slice(0, limit);
   const views = chosen.map((key) => view(entries.get(key) as Value, key));

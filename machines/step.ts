@@ -7,7 +7,6 @@
 // path of every machine.
 
 import type { AnyActorScope, AnyStateMachine, ContextFrom, EventFrom, SnapshotFrom, StateNode } from 'xstate';
-import { initialTransition } from 'xstate';
 
 /** What a machine wants done, by the name that its file documents. */
 export interface Effect {
@@ -41,8 +40,9 @@ const inertScope = {
 
 /** The first snapshot of a machine and the effects of entering its initial state. */
 export function begin<M extends AnyStateMachine>(machine: M, input?: unknown): Step<M> {
-  const [snapshot, actions] = initialTransition(machine, input as never);
-  return { snapshot: snapshot as SnapshotFrom<M>, effects: actions.map(({ type }) => ({ type })) };
+  collected = undefined;
+  const snapshot = machine.getInitialSnapshot(inertScope, input as never) as SnapshotFrom<M>;
+  return { snapshot, effects: collected ?? NO_EFFECTS };
 }
 
 /**

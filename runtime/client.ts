@@ -5,7 +5,7 @@ import type { HostState } from '../actors/messages/scheduler.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { decode, encode } from './codec.ts';
-import { CellwrightError, type ErrorBody, TimeoutError } from './errors.ts';
+import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
 import type { BuildAnswer, ListAnswer } from './gateway/gateway.ts';
 import type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
 import type { Subjects } from './subjects.ts';
@@ -50,7 +50,9 @@ export function clientOf({ bus, clock, subjects, timeoutMs = 10_000 }: ClientOpt
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
     const { code, message, retryable, field } = body.error;
-    throw new CellwrightError(code, message, { retryable, ...(field === undefined ? {} : { field }) });
+    const named = field === undefined ? {} : { field };
+    if (code === 'malformed') throw new MalformedError(message, named);
+    throw new CellwrightError(code, message, { retryable, ...named });
   }
 
   async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {

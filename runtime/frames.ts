@@ -5,6 +5,9 @@ import type { Address, Message } from '../actors/actor.ts';
 import { decode, encode } from './codec.ts';
 import { MalformedError } from './errors.ts';
 
+/** The longest address, in characters: an answer to it has to fit the line on which a server reads its subject. */
+const MAX_ADDRESS_LENGTH = 256;
+
 export interface Part {
   readonly from: Address;
   readonly messages: readonly Message[];
@@ -31,6 +34,9 @@ export function decodeFrame(data: Uint8Array, maxBytes: number): readonly Part[]
   for (const part of body) {
     if (typeof part?.from !== 'string' || !Array.isArray(part.messages)) {
       throw new MalformedError("a part of the frame lacks 'from' or 'messages'");
+    }
+    if (part.from.length > MAX_ADDRESS_LENGTH) {
+      throw new MalformedError(`'from' of a part has over ${MAX_ADDRESS_LENGTH} characters`, { field: 'from' });
     }
   }
   return body as Part[];

@@ -228,7 +228,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return entry?.request === request && entry.asked === fingerprint;
       });
       if (isRepeated) turn.send(from, { type: 'build-accepted', ask, request, instances });
-      else decline(turn, from, ask, 'already-exists', `instance '${standing}' exists already, of another request`, 'id');
+      else
+        decline(turn, from, ask, 'already-exists', `instance '${standing}' exists already, of another request`, 'id');
       return;
     }
     commit(state, turn, { type: 'accepted', facts, instances, alternates, at: turn.now });

@@ -10,6 +10,7 @@ import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type {
   Claim,
   ConsumerState,
+  Inventory,
   PlacementMessage,
   ProviderSpec,
   ProviderState,
@@ -24,12 +25,15 @@ import { refusalOfClaim } from './conditions.ts';
 import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
 import {
   inUse,
+  isLeftover,
   makeProvider,
   type Provider,
   type Providers,
+  restoreUntold,
   sameAsTold,
   stateOf,
   treeFault,
+  untoldInventories,
   usageOf,
 } from './providers.ts';
 
@@ -157,8 +161,10 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
     for (const id of trees.get(root) ?? []) {
       if (told.has(id)) continue;
       const gone = providers.get(id) as Provider;
-      if (inUse(gone)) {
-        // It is no longer told, but something is held on it: it stays, empty, until its last allocation goes.
+      if (isLeftover(gone)) {
+        staying.push(id);
+      } else if (inUse(gone)) {
+        // It is no longer told, but something is held on it: it stays, empty, until the tree is told without that.
         providers.set(id, makeProvider({ ...gone.spec, inventories: {} }, root, gone));
         untold.changed.add(id);
         staying.push(id);
@@ -261,10 +267,10 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
       turn.send(from, { type: 'tree-refused', ask: asked.ask, root, reason: fault });
       return;
     }
-    const standing = state.trees.get(root);
+    const told = new Set(asked.providers.map(({ id }) => id));
     const unchanged =
-      standing?.length === asked.providers.length &&
-      asked.providers.every((spec) => sameAsTold(state.providers.get(spec.id), spec));
+      asked.providers.every((spec) => sameAsTold(state.providers.get(spec.id), spec)) &&
+      (state.trees.get(root) ?? []).every((id) => told.has(id) || isLeftover(state.providers.get(id) as Provider));
     if (!unchanged) commit(state, turn, { type: 'tree', providers: asked.providers });
     turn.send(from, { type: 'tree-put', ask: asked.ask, root });
   }
@@ -354,7 +360,12 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
 
   function snapshot({ providers, trees, consumers }: PlacementState): StoredPlacement {
     return {
-      providers: [...providers.values()].map(({ spec, root, generation }) => ({ spec, root, generation })),
+      providers: [...providers.values()].map((provider) => ({
+        spec: provider.spec,
+        root: provider.root,
+        generation: provider.generation,
+        untold: untoldInventories(provider),
+      })),
       trees: [...trees],
       holding: [...consumers.holding],
       deleted: [...consumers.deleted],
@@ -364,7 +375,11 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
   function restore(stored: unknown): PlacementState {
     const { providers, trees, holding, deleted } = stored as StoredPlacement;
     const state = init();
-    for (const { spec, root } of providers) state.providers.set(spec.id, makeProvider(spec, root));
+    for (const { spec, root, untold } of providers) {
+      const provider = makeProvider(spec, root);
+      restoreUntold(provider, untold);
+      state.providers.set(spec.id, provider);
+    }
     for (const [root, ids] of trees) state.trees.set(root, ids);
     for (const [id, consumer] of holding) {
       state.consumers.holding.set(id, { ...consumer, held: [] });
@@ -382,7 +397,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
 }
 
 interface StoredPlacement {
-  providers: { spec: ProviderSpec; root: string; generation: number }[];
+  providers: { spec: ProviderSpec; root: string; generation: number; untold: [string, Inventory][] }[];
   trees: [string, readonly string[]][];
   holding: [string, Consumer][];
   deleted: [string, number][];

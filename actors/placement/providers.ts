@@ -1,6 +1,6 @@
 // Resource providers in trees: a host, and in it its GPUs or NUMA nodes. Each counts its changes in a generation.
 
-import type { ProviderSpec, ProviderState, ProviderUsage } from '../messages/placement.ts';
+import type { Inventory, ProviderSpec, ProviderState, ProviderUsage } from '../messages/placement.ts';
 import { capacityOf, type Stock } from './inventory.ts';
 
 interface MutableStock extends Stock {
@@ -48,9 +48,26 @@ export function changeUse(provider: Provider, resources: Readonly<Record<string,
   provider.generation += 1;
 }
 
+/** The inventories of a provider that are told no more, but of which something was in use when they were told last. */
+export function untoldInventories({ spec, stocks }: Provider): [string, Inventory][] {
+  return [...stocks]
+    .filter(([resourceClass]) => !(resourceClass in spec.inventories))
+    .map(([resourceClass, { inventory }]) => [resourceClass, inventory]);
+}
+
+/** Puts back what `untoldInventories` answered: with no capacity, and as yet nothing in use. */
+export function restoreUntold({ stocks }: Provider, untold: readonly [string, Inventory][]): void {
+  for (const [resourceClass, inventory] of untold) stocks.set(resourceClass, { inventory, capacity: 0, used: 0 });
+}
+
 export function inUse(provider: Provider): boolean {
   for (const stock of provider.stocks.values()) if (stock.used > 0) return true;
   return false;
+}
+
+/** Whether a provider has nothing more to give and is there only for what is still held on it. */
+export function isLeftover(provider: Provider): boolean {
+  return Object.keys(provider.spec.inventories).length === 0 && inUse(provider);
 }
 
 /**

@@ -14,9 +14,10 @@ import { type Patience, waitMs } from '../builds.ts';
 import type { ClaimGranted, ClaimRefused, ProvidersPage } from '../messages/placement.ts';
 import type { HostsPage, SchedulerMessage, Select } from '../messages/scheduler.ts';
 import { cellAddress, placementAddress } from '../routing.ts';
+import { alternatesFor, selectionOf } from './alternates.ts';
+import { whyNone } from './explain.ts';
 import { type Follower, follow, newFollower } from './feeds.ts';
-import { misfitOf } from './fit.ts';
-import { best, bestOfCell, emptyRankings, type Ranked, type Rankings, treeOf } from './ranking.ts';
+import { best, emptyRankings, type Rankings } from './ranking.ts';
 import {
   emptyView,
   forgetUnlisted,
@@ -44,8 +45,6 @@ export interface SchedulerOptions {
 
 const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500 } as const;
 const PAGE = 500;
-/** The longest list of alternates that one selection ranks, for all its instances together. */
-const MAX_RANKED_ALTERNATES = 400;
 
 type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
 
@@ -161,7 +160,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       state.unplaced.add(open.asked.request);
       return;
     }
-    advance(state, open, instance, { type: 'NONE_FITS', reason: explain(state.view, open.asked) }, turn);
+    advance(state, open, instance, { type: 'NONE_FITS', reason: whyNone(state.view, open.asked.spec) }, turn);
   }
 
   function claim(state: SchedulerState, open: Open, instance: string, turn: SchedulerTurn): void {
@@ -225,8 +224,15 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   function finishInstance(state: SchedulerState, open: Open, instance: string, turn: SchedulerTurn): void {
     open.waiting.delete(instance);
     if (open.waiting.size > 0) return;
-    const { request, round } = open.asked;
-    turn.send(open.from, { type: 'selected', request, round, selections: withAlternates(state, open) });
+    const { request, round, instances, spec, alternates: wanted } = open.asked;
+    const chosen = instances.map((one) => contextOf(open, one).candidate as Selection);
+    const alternates = alternatesFor(state.rankings, state.view, spec, chosen, wanted);
+    const selections = instances.map((one, position) => ({
+      instance: one,
+      selection: chosen[position] as Selection,
+      alternates: alternates[position] as Selection[],
+    }));
+    turn.send(open.from, { type: 'selected', request, round, selections });
     close(state, open, turn);
   }
 
@@ -253,37 +259,6 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
 
   function contextOf(open: Open, instance: string) {
     return (open.machines.get(instance) as SelectionSnapshot).context;
-  }
-
-  /**
-   * The alternates of each instance: the next in rank in the cell of its host, none of them a host that this request
-   * has claimed. The instances of one request are given different ones as far as there are enough, so that several
-   * that fail do not all turn to the same host.
-   */
-  function withAlternates(state: SchedulerState, open: Open) {
-    const { instances, alternates: wanted, spec } = open.asked;
-    const chosen = instances.map((instance) => contextOf(open, instance).candidate as Selection);
-    const claimed = new Set(chosen.map(({ provider }) => provider));
-    const ranked = new Map<string, readonly Ranked[]>();
-    const dealt = new Map<string, number>();
-    return instances.map((instance, position) => {
-      const selection = chosen[position] as Selection;
-      const { cell } = selection;
-      if (wanted === 0) return { instance, selection, alternates: [] };
-      let pool = ranked.get(cell);
-      if (pool === undefined) {
-        const most = Math.min(MAX_RANKED_ALTERNATES, wanted * chosen.filter((one) => one.cell === cell).length);
-        pool = bestOfCell(state.rankings, state.view, spec, cell, Math.max(most, wanted), (root) => claimed.has(root));
-        ranked.set(cell, pool);
-      }
-      const from = dealt.get(cell) ?? 0;
-      dealt.set(cell, from + wanted);
-      const alternates: Selection[] = [];
-      for (let next = 0; next < Math.min(wanted, pool.length); next += 1) {
-        alternates.push(selectionOf(pool[(from + next) % pool.length] as Ranked));
-      }
-      return { instance, selection, alternates };
-    });
   }
 
   // --- following the feeds
@@ -401,29 +376,4 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   return { init, receive, apply() {}, recover, snapshot: () => null, restore: init };
-}
-
-function selectionOf({ cell, host, root, allocations }: Ranked): Selection {
-  return { cell, host, provider: root, allocations };
-}
-
-/** Why no host was left, in numbers that add up to all hosts. */
-function explain(view: View, { spec }: Select): string {
-  if (view.hosts.size === 0) return 'no host is known';
-  const counts = new Map<string, number>();
-  let nearest: { short: number; message: string } | undefined;
-  for (const { root, state } of view.hosts.values()) {
-    let why: string;
-    if (state !== 'up') why = `host ${state}`;
-    else if (!view.providers.has(root)) why = 'not known to placement';
-    else {
-      const { code, resourceClass, short, message } = misfitOf(spec, treeOf(view, root));
-      why = resourceClass === undefined ? code : `${code} ${resourceClass}`;
-      if (short !== undefined && (nearest === undefined || short < nearest.short)) nearest = { short, message };
-    }
-    counts.set(why, (counts.get(why) ?? 0) + 1);
-  }
-  const told = [...counts].sort((one, other) => other[1] - one[1]).map(([why, count]) => `${count} ${why}`);
-  const nearly = nearest === undefined ? '' : `; nearest: ${nearest.message}`;
-  return `none of ${view.hosts.size} hosts: ${told.join(', ')}${nearly}`;
 }

@@ -123,10 +123,11 @@ export function learnHost(view: View, cell: string, told: HostState): void {
   noteChange(view, told.provider);
 }
 
+/** What is gone goes first: a provider that went and came back in one turn is told as both. */
 export function learnChanges(view: View, { changed, used, removed }: ProvidersChanged): void {
+  for (const id of removed) forgetProvider(view, id);
   for (const provider of changed) learnProvider(view, provider);
   for (const usage of used) learnUsage(view, usage);
-  for (const id of removed) forgetProvider(view, id);
 }
 
 /** One page of all providers; `listed` gathers the ids of all pages. */

@@ -30,8 +30,10 @@ export interface CensusOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Views of instances tell every attempt and its reason: so many fit into one body, whatever they say. */
-const INSTANCES_PER_PAGE = 200;
+/** A cell's views tell every attempt and its reason: so many fit into one body, whatever they say. */
+const VIEWS_PER_PAGE = 200;
+/** The conductor's views are short, and there may be very many of them. */
+const CONDUCTED_PER_PAGE = 500;
 const PROVIDERS_PER_PAGE = 500;
 /** Computes that are asked at the same time. */
 const COMPUTES_AT_ONCE = 256;
@@ -40,7 +42,8 @@ const COMPUTES_AT_ONCE = 256;
 export async function takeCensus({ asking, fleet, hosts, signal }: CensusOptions): Promise<Census> {
   const placement = placementAddress(0);
   const inCells: InstanceView[] = [];
-  for (const cell of fleet.cells) inCells.push(...(await instancesOf(asking, cellAddress(cell), signal)));
+  for (const cell of fleet.cells)
+    inCells.push(...(await instancesOf(asking, cellAddress(cell), VIEWS_PER_PAGE, signal)));
   return {
     conducted: await conductedOf(asking, signal),
     inCells,
@@ -58,12 +61,17 @@ export async function takeCensus({ asking, fleet, hosts, signal }: CensusOptions
 }
 
 async function conductedOf(asking: Asking, signal: AbortSignal | undefined): Promise<Map<string, InstanceView>> {
-  const views = await instancesOf(asking, conductorAddress(0), signal);
+  const views = await instancesOf(asking, conductorAddress(0), CONDUCTED_PER_PAGE, signal);
   return new Map(views.map((view) => [view.instance, view]));
 }
 
-function instancesOf(asking: Asking, address: Address, signal: AbortSignal | undefined): Promise<InstanceView[]> {
-  return allPages(INSTANCES_PER_PAGE, signal, async (page) => {
+function instancesOf(
+  asking: Asking,
+  address: Address,
+  perPage: number,
+  signal: AbortSignal | undefined,
+): Promise<InstanceView[]> {
+  return allPages(perPage, signal, async (page) => {
     const { instances, next } = await asking.ask(address, { type: 'list', ...page }, 'listed');
     return [instances, next];
   });

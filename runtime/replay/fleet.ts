@@ -18,8 +18,7 @@ export interface FleetOptions {
   readonly seed: number | string;
   /** The share of builds that fail on every host, 0 to 1; a flaky host's own failures come on top. */
   readonly failRate: number;
-  /** How long a build takes. Default: that of the fake driver, 20 to 200 ms. */
-  readonly buildMs?: TimeRange;
+  readonly buildMs: TimeRange;
   /** How long deleted instances stay listed, ms: longer than the replay, whose accounts are made of the lists. */
   readonly rememberDeletedMs: number;
   readonly signal?: AbortSignal | undefined;
@@ -69,8 +68,8 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       host: told.tree,
       clock: stage.clock,
       random,
+      buildMs,
       failures: failuresOf(failRate, told.failureRate ?? 0),
-      ...(buildMs === undefined ? {} : { buildMs }),
       ...(told.traits === undefined ? {} : { traits: told.traits }),
     });
     drivers.set(told, made);

@@ -1,9 +1,10 @@
 // A replay from end to end: a stage, a fleet on it, the workload played, everything settled, the final state judged.
 // What it shows while it runs is for its caller to draw.
 
+import type { TimeRange } from '../drivers/fake.ts';
 import { systemClock } from '../system-clock.ts';
 import type { Workload } from '../workload/workload.ts';
-import { type Fleet, type FleetOptions, startFleet } from './fleet.ts';
+import { type Fleet, startFleet } from './fleet.ts';
 import { play } from './player.ts';
 import type { ReplayResult } from './result.ts';
 import { memoryStage, type NatsStageOptions, natsStage, type Stage } from './stage.ts';
@@ -24,8 +25,11 @@ export interface ReplayOptions {
   readonly alternates?: number;
   /** The share of builds that fail, 0 to 1; default 0. */
   readonly failRate?: number;
-  /** How long a build takes. Default: that of the fake driver, 20 to 200 ms. */
-  readonly buildMs?: FleetOptions['buildMs'];
+  /**
+   * How long a build takes, ms of the run. Default: 20 to 60 seconds of the workload, compressed as all of it is, and
+   * at least a millisecond.
+   */
+  readonly buildMs?: TimeRange;
   /** Told once, when the stage stands and before anything plays. */
   readonly onStart?: (live: Live) => void;
   /** Called with the result while the fleet is still there; it goes when the promise settles. */
@@ -46,6 +50,7 @@ export interface Live {
 
 const DEFAULT_ALTERNATES = 2;
 const DEFAULT_RUN_MS = { nats: 60_000, memory: 600_000 } as const;
+const BUILD_MS = { min: 20_000, max: 60_000 } as const;
 /** Beyond the arrivals: more than everything may take to settle. */
 const REMEMBER_MARGIN_MS = 3_600_000;
 
@@ -63,10 +68,14 @@ export async function replay(workload: Workload, options: ReplayOptions): Promis
 }
 
 async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
-  const { seed, alternates = DEFAULT_ALTERNATES, failRate = 0, buildMs, signal } = options;
+  const { seed, alternates = DEFAULT_ALTERNATES, failRate = 0, signal } = options;
   const { clock, client, asking, bus, subjects } = stage;
   // Slower than it was recorded is of no use, so a short workload takes less.
   const speed = options.speed ?? Math.max(1, workload.endMs / DEFAULT_RUN_MS[stage.kind]);
+  const buildMs = options.buildMs ?? {
+    min: Math.max(1, Math.round(BUILD_MS.min / speed)),
+    max: Math.max(1, Math.round(BUILD_MS.max / speed)),
+  };
   const rememberDeletedMs = Math.ceil(workload.endMs / speed) + REMEMBER_MARGIN_MS;
   const wall = systemClock();
   const wallStartedAt = wall.now();
@@ -86,7 +95,7 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
   try {
     await bus.flush();
     const { hosts } = workload;
-    fleet = await startFleet({ stage, hosts, seed, failRate, rememberDeletedMs, signal, ...(buildMs && { buildMs }) });
+    fleet = await startFleet({ stage, hosts, seed, failRate, buildMs, rememberDeletedMs, signal });
     const startedAt = clock.now();
     playingSince = startedAt;
     phase = 'playing';

@@ -13,8 +13,11 @@ export interface Story {
   readonly state: string;
   /** The cell that tells it; null before the build has reached one. */
   readonly cell: string | null;
-  /** Why the last attempt came to nothing; told with `rescheduling` and `failed`. */
-  readonly lastReason?: string;
+  /**
+   * What became of the last attempt, told with `rescheduling` and `failed`: the host's reason when its build failed,
+   * else the outcome, such as `claim-refused` or `timed-out`.
+   */
+  readonly lastAttempt?: string;
   /** The code of a failure for good. */
   readonly failure?: string;
 }
@@ -29,14 +32,15 @@ export function storyOf({ data, headers }: BusMessage, maxBytes: number): Story 
   const { at, instance, state } = body;
   if (typeof at !== 'number' || typeof instance !== 'string' || typeof state !== 'string') return null;
   const [kind, name] = (headers[HEADERS.from] ?? '').split('/');
-  const lastReason = textIn(body.last, 'reason');
+  const outcome = textIn(body.last, 'outcome');
+  const lastAttempt = outcome === 'build-failed' || outcome === 'build-aborted' ? textIn(body.last, 'reason') : outcome;
   const failure = textIn(body.failure, 'code');
   return {
     at,
     instance,
     state,
     cell: kind === 'cell' && name !== undefined ? name : null,
-    ...(lastReason === undefined ? {} : { lastReason }),
+    ...(lastAttempt === undefined ? {} : { lastAttempt }),
     ...(failure === undefined ? {} : { failure }),
   };
 }

@@ -17,7 +17,7 @@ export interface Figures {
   readonly cells: Readonly<Record<string, Counts>>;
   /** Times that a build turned to its next alternate. */
   readonly reschedules: number;
-  /** Attempts that came to nothing, by the reason that the host gave. */
+  /** Attempts that came to nothing, by the host's reason, or how else they ended. */
   readonly attemptsFailed: Counts;
   /** Builds that failed for good, by code; those that were deleted on the way are not among them. */
   readonly failed: Counts;
@@ -70,7 +70,7 @@ export function tallyOf(): Tally {
     told.cell = cell;
   }
 
-  function take({ at, instance, state: toldState, cell, lastReason, failure }: Story): void {
+  function take({ at, instance, state: toldState, cell, lastAttempt, failure }: Story): void {
     // A build that its caller ended did not fail: it is on its way to `deleted`, which not every teller says.
     const state = toldState === 'failed' && failure === 'deleted' ? 'deleted' : toldState;
     firstAt ??= at;
@@ -85,7 +85,7 @@ export function tallyOf(): Tally {
       move(told, state, cell ?? told.cell);
     }
     if (state === 'rescheduling') reschedules += 1;
-    if (lastReason !== undefined && state !== 'deleted') add(attemptsFailed, lastReason, 1);
+    if (lastAttempt !== undefined && state !== 'deleted') add(attemptsFailed, lastAttempt, 1);
     if (state === 'failed') add(failed, failure ?? 'unknown', 1);
     if (state === 'active' && told.acceptedAt !== null) {
       built += 1;

@@ -5,19 +5,21 @@ import { Writable } from 'node:stream';
 import pino from 'pino';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { placementAddress } from '../../actors/routing.ts';
-import type { Bus } from '../../runtime/bus/bus.ts';
+import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { type Client, clientOf } from '../../runtime/client.ts';
+import { decode } from '../../runtime/codec.ts';
 import { type FakeFailure, fakeDriver } from '../../runtime/drivers/fake.ts';
+import type { ErrorBody } from '../../runtime/errors.ts';
 import { asking } from '../../runtime/gateway/asking.ts';
-import type { NatsServerOptions } from '../../runtime/nats-server/server.ts';
 import { type Node, type NodeOptions, startNode } from '../../runtime/node.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { type Subjects, subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer } from '../support/nats-server.ts';
+import { until } from '../support/until.ts';
 
 export interface System {
   readonly node: Node;
@@ -31,13 +33,13 @@ export interface System {
   readonly failures: readonly string[];
 }
 
-export interface SystemOptions extends Partial<Omit<NodeOptions, 'roles' | 'bus' | 'nats' | 'driver'>> {
+export interface SystemOptions extends Partial<Omit<NodeOptions, 'roles' | 'bus' | 'nats'>> {
   /** Hosts by cell; each has 8 VCPU and 8,192 MB. Default: `{ c1: ['h1', 'h2'] }`. */
   readonly hosts?: Readonly<Record<string, readonly string[]>>;
   /** How builds go wrong, by host. Default: none do. */
   readonly failures?: Readonly<Record<string, readonly FakeFailure[]>>;
-  /** For a real server. */
-  readonly server?: Omit<NatsServerOptions, 'dataDir'>;
+  /** The largest message, in bytes. Default: the server's own, 1 MiB. */
+  readonly maxPayloadBytes?: number;
 }
 
 export type WithSystem = (options: SystemOptions, run: (system: System) => Promise<void>) => Promise<void>;
@@ -73,13 +75,15 @@ export function quickDriver(cell: string, host: string, failures: readonly FakeF
 }
 
 export const inMemory: WithSystem = async (options, run) => {
-  const server = memoryServer({ clock: systemClock(), onError() {} });
+  const { maxPayloadBytes = 1024 * 1024 } = options;
+  const server = memoryServer({ clock: systemClock(), onError() {}, maxPayloadBytes });
   const connections = [server.connect(), server.connect()] as const;
   await withNode({ bus: connections[0] }, connections[1], options, run);
 };
 
 export const overNats: WithSystem = async (options, run) => {
-  const server = await startTestServer(options.server);
+  const { maxPayloadBytes } = options;
+  const server = await startTestServer(maxPayloadBytes === undefined ? {} : { maxPayloadBytes });
   try {
     const bus = await connectNats({ servers: server.url, name: 'test', onError() {} });
     await withNode({ nats: { servers: server.url } }, bus, options, run);
@@ -94,7 +98,7 @@ async function withNode(
   options: SystemOptions,
   run: (system: System) => Promise<void>,
 ): Promise<void> {
-  const { hosts = { c1: ['h1', 'h2'] }, failures: goWrong = {}, server: _, ...rest } = options;
+  const { hosts = { c1: ['h1', 'h2'] }, failures: goWrong = {}, maxPayloadBytes: _, ...rest } = options;
   const cells = Object.keys(hosts);
   const roles = ['placement', 'scheduler', 'conductor', ...cells.map((cell) => `cell:${cell}`)];
   for (const cell of cells) for (const host of hosts[cell] ?? []) roles.push(`compute:${cell}/${host}`);
@@ -116,6 +120,38 @@ async function withNode(
     await node.stop();
     await bus.close();
   }
+}
+
+/** An answer of the API as it came, and its body. */
+export interface Answer extends BusMessage {
+  readonly body: Readonly<Record<string, unknown>> & { readonly error?: ErrorBody };
+}
+
+export interface Api {
+  /** Sends a body as it is, or an object as JSON, and waits for the first answer. */
+  ask(verb: string, body: Uint8Array | object): Promise<Answer>;
+  /** How many answers came for each question so far. */
+  readonly answers: readonly number[];
+}
+
+/** The API as seen from the wire, where every answer is counted. */
+export function apiOf({ bus, subjects }: Pick<System, 'bus' | 'subjects'>): Api {
+  const came: BusMessage[][] = [];
+  return {
+    async ask(verb, body) {
+      const answers: BusMessage[] = [];
+      const reply = `test.answers.${came.push(answers)}`;
+      bus.subscribe(reply, (message) => answers.push(message));
+      bus.publish(subjects.api(verb), body instanceof Uint8Array ? body : Buffer.from(JSON.stringify(body)), { reply });
+      await until(`'${verb}' is answered`, () => answers.length > 0);
+      const [first] = answers as [BusMessage];
+      const { data, headers, subject } = first;
+      return { data, headers, subject, body: decode(data, bus.maxPayloadBytes) as Answer['body'] };
+    },
+    get answers() {
+      return came.map(({ length }) => length);
+    },
+  };
 }
 
 /** Resolves when a cell has that many hosts in service. */

@@ -53,6 +53,12 @@ test('frames - one part that is no part spoils the frame', () => {
   }
 });
 
+test('frames - a sender to whom no answer could be sent is refused', () => {
+  const from = 'x'.repeat(256);
+  assert.is(read([{ from, messages: [] }]).length, 1);
+  assert.throws(() => read([{ from: `${from}x`, messages: [] }]), /'from' of a part has over 256 characters/);
+});
+
 test('frames - what cannot be read, or is too large, is refused', () => {
   for (const bytes of [[], [0xc1], [0x92, 0x81], [0xc0]]) {
     assert.throws(

@@ -1,0 +1,134 @@
+// Building in a cell: from the hand-over to active or failed, by way of the alternates; and deleting, which always wins.
+
+import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
+import type { Effect } from '../../machines/step.ts';
+import type { Address, Turn } from '../actor.ts';
+import { armBuild, buildEvent, stateOfBuild, wakeOfBuild } from '../builds.ts';
+import type { Start } from '../messages/cell.ts';
+import type { ClaimRefused } from '../messages/placement.ts';
+import { computeAddress, placementAddress } from '../routing.ts';
+import { clearAway, gone } from './clearing.ts';
+import { stateOfHost } from './hosts.ts';
+import { attemptsHeld, finalKey, removalKey } from './removals.ts';
+import type { Entry } from './state.ts';
+import { commit, type Work } from './work.ts';
+
+/** How long a claim of an alternate is valid, ms: it is sent again long before. */
+const CLAIM_VALID_MS = 600_000;
+
+export function start(work: Work, asked: Start, from: Address): void {
+  const { instance, request, spec, project, payload, traceparent, snapshot } = asked;
+  if (work.state.deleted.has(instance)) return work.turn.send(from, { type: 'removed', instance });
+  if (!work.state.instances.has(instance)) {
+    const facts = { instance, request, spec, project, payload, traceparent };
+    const stored = { value: snapshot.value, context: { ...snapshot.context, attempts: [] } };
+    commit(work, { type: 'started', facts, snapshot: stored, at: work.turn.now });
+    const entry = work.state.instances.get(instance) as Entry;
+    work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, 'start'));
+    dispatch(work, entry, false);
+  }
+  work.turn.send(from, { type: 'started', instance });
+}
+
+/** Steps a build and does what it then asks for. An event that means nothing to it is dropped. */
+export function advance(work: Work, instance: string, event: InstanceBuildEvent): void {
+  const entry = work.state.instances.get(instance);
+  if (entry === undefined || !entry.build.snapshot.can(event)) return;
+  const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
+  work.turn.cancelWake(wakeOfBuild(instance));
+  work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
+  for (const effect of effects) perform(work, entry, effect, false);
+  const last = entry.build.snapshot.context.attempts.at(-1);
+  if (last?.mayRun === true) {
+    const left = work.state.removals.get(removalKey({ instance, attempt: last.attempt, final: false }));
+    if (left !== undefined && left.repeats === 0) clearAway(work, left);
+  }
+}
+
+export function perform(work: Work, entry: Entry, effect: Effect, again: boolean): void {
+  const { instance } = entry.build.facts;
+  switch (effect.type) {
+    case 'dispatch':
+      return dispatch(work, entry, again);
+    case 'awaitCompute':
+      if (again) return dispatch(work, entry, true);
+      return armBuild(entry.build, work.patience, work.turn as Turn<never>);
+    case 'claimAlternate':
+      return claimAlternate(work, entry);
+    case 'release': {
+      const removal = work.state.removals.get(finalKey(instance));
+      if (removal !== undefined) clearAway(work, removal);
+      return;
+    }
+    case 'report':
+      return report(work, entry);
+  }
+}
+
+/** Tells the compute to build. Before the first order, a host that is not up costs the attempt and nothing else. */
+export function dispatch(work: Work, { build }: Entry, again: boolean): void {
+  const { instance, payload } = build.facts;
+  const { selection, attempt } = build.snapshot.context;
+  const host = work.state.hosts.get(selection?.host ?? '');
+  const usable = host !== undefined && stateOfHost(host) !== 'down';
+  if (!usable && !again) {
+    const reason = host === undefined ? 'the cell knows no such host' : 'the host is down';
+    return advance(work, instance, { type: 'REFUSED', attempt, reason });
+  }
+  if (usable) {
+    work.turn.send(computeAddress(work.cell, host.host), {
+      type: 'build',
+      instance,
+      attempt,
+      incarnation: host.incarnation,
+      allocations: selection?.allocations ?? [],
+      ...(payload === undefined ? {} : { payload }),
+    });
+  }
+  armBuild(build, work.patience, work.turn as Turn<never>);
+}
+
+/** The failed host's resources go back and the alternate's are taken, in one command. */
+export function claimAlternate(work: Work, { build }: Entry): void {
+  const { instance, spec } = build.facts;
+  const { alternates, attempt } = build.snapshot.context;
+  work.turn.send(placementAddress(0), {
+    type: 'claim',
+    consumer: instance,
+    attempt: attempt + 1,
+    spec,
+    allocations: alternates[0]?.allocations ?? [],
+    keep: attemptsHeld(work.state.removals, instance, attempt),
+    expiresAt: work.turn.now + CLAIM_VALID_MS,
+  });
+  armBuild(build, work.patience, work.turn as Turn<never>);
+}
+
+export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRefused): void {
+  // A claim that was under way for too long says nothing of the one that was sent after it.
+  if (refusal.code === 'expired') return;
+  advance(work, consumer, { type: 'CLAIM_REFUSED', attempt, reason: refusal.message });
+}
+
+export function report(work: Work, { build }: Entry): void {
+  const { instance } = build.facts;
+  const { failure } = build.snapshot.context;
+  const outcome = stateOfBuild(build) === 'active' ? 'active' : 'failed';
+  const reason = failure === null ? {} : { reason: failure.message };
+  work.turn.send(work.conductorOf(instance), { type: 'ended', instance, state: outcome, ...reason });
+}
+
+export function remove(work: Work, instance: string, from: Address): void {
+  const entry = work.state.instances.get(instance);
+  if (entry === undefined) {
+    // Either it is gone, or its start is still under way: from here on it must not begin.
+    if (!work.state.deleted.has(instance)) commit(work, { type: 'deleted', instance, at: work.turn.now });
+    return work.turn.send(from, { type: 'removed', instance });
+  }
+  if (entry.deleting) return;
+  commit(work, { type: 'deleting', instance });
+  advance(work, instance, { type: 'DELETED' });
+  const removal = work.state.removals.get(finalKey(instance));
+  if (removal === undefined) return gone(work, entry);
+  if (removal.repeats === 0) clearAway(work, removal);
+}

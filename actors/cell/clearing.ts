@@ -1,0 +1,58 @@
+// Clearing away what attempts left behind: first nothing may run on the host any more, then the resources go back.
+
+import type { RemovalEvent } from '../../machines/removal.ts';
+import { waitMs } from '../builds.ts';
+import { computeAddress, placementAddress } from '../routing.ts';
+import { attemptsHeld, type Removal, removalKey, stateOfRemoval } from './removals.ts';
+import type { Entry } from './state.ts';
+import { commit, type Work } from './work.ts';
+
+/** Nothing of an instance that the caller deleted is left. */
+export function gone(work: Work, { build }: Entry): void {
+  const { instance, request, traceparent } = build.facts;
+  commit(work, { type: 'deleted', instance, at: work.turn.now });
+  work.turn.publish({
+    topic: [...work.scope, 'build', instance, 'deleted'],
+    body: { at: work.turn.now, instance, request, state: 'deleted' },
+    cause: 'delete',
+    traceparent,
+  });
+  work.turn.send(work.conductorOf(instance), { type: 'removed', instance });
+}
+
+/** Does what a removal owes in its state, and again until it is answered. */
+export function clearAway(work: Work, removal: Removal): void {
+  const { instance, attempt, host, final } = removal.snapshot.context;
+  if (stateOfRemoval(removal) === 'destroying') {
+    work.turn.send(computeAddress(work.cell, host as string), { type: 'destroy', instance, attempt });
+  } else if (final) {
+    const keep = attemptsHeld(work.state.removals, instance, attempt);
+    work.turn.send(placementAddress(0), { type: 'release', consumer: instance, keep, deleted: true });
+  } else {
+    work.turn.send(placementAddress(0), { type: 'release', consumer: instance, attempt, deleted: false });
+  }
+  work.turn.wakeAt(
+    `remove ${removalKey(removal.snapshot.context)}`,
+    work.turn.now + waitMs(work.patience, removal.repeats),
+  );
+  removal.repeats += 1;
+}
+
+export function stepRemoval(work: Work, key: string, event: RemovalEvent): void {
+  const removal = work.state.removals.get(key);
+  if (removal === undefined || !removal.snapshot.can(event)) return;
+  const { instance, final } = removal.snapshot.context;
+  commit(work, { type: 'removal-event', key, event });
+  work.turn.cancelWake(`remove ${key}`);
+  if (work.state.removals.has(key)) return clearAway(work, removal);
+  const entry = work.state.instances.get(instance);
+  if (final && entry?.deleting === true) gone(work, entry);
+}
+
+export function destroyed(work: Work, instance: string, attempt: number): void {
+  for (const final of [false, true]) {
+    const key = removalKey({ instance, attempt, final });
+    if (work.state.removals.get(key)?.snapshot.context.attempt === attempt)
+      stepRemoval(work, key, { type: 'DESTROYED' });
+  }
+}

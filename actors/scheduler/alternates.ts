@@ -1,0 +1,47 @@
+// The alternates of a selection: hosts to be tried, in order, should a build fail.
+
+import type { Selection } from '../../machines/instance-build.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import { bestOfCell, type Ranked, type Rankings } from './ranking.ts';
+import type { View } from './view.ts';
+
+/** The longest list of alternates that one request ranks, for all its instances together. */
+const MAX_RANKED = 400;
+
+export function selectionOf({ cell, host, root, allocations }: Ranked): Selection {
+  return { cell, host, provider: root, allocations };
+}
+
+/**
+ * Up to `wanted` alternates for each of the hosts that a request has claimed: the next in rank in the cell of that
+ * host, none of them a host that the request has claimed. The instances of one request are given different ones as
+ * far as there are enough, so that several that fail do not all turn to the same host.
+ */
+export function alternatesFor(
+  rankings: Rankings,
+  view: View,
+  spec: RequestSpec,
+  chosen: readonly Selection[],
+  wanted: number,
+): Selection[][] {
+  if (wanted === 0) return chosen.map(() => []);
+  const claimed = new Set(chosen.map(({ provider }) => provider));
+  const pools = new Map<string, readonly Ranked[]>();
+  const dealt = new Map<string, number>();
+  return chosen.map(({ cell }) => {
+    let pool = pools.get(cell);
+    if (pool === undefined) {
+      const inCell = chosen.filter((one) => one.cell === cell).length;
+      const most = Math.max(wanted, Math.min(MAX_RANKED, wanted * inCell));
+      pool = bestOfCell(rankings, view, spec, cell, most, (root) => claimed.has(root));
+      pools.set(cell, pool);
+    }
+    const from = dealt.get(cell) ?? 0;
+    dealt.set(cell, from + wanted);
+    const alternates: Selection[] = [];
+    for (let next = 0; next < Math.min(wanted, pool.length); next += 1) {
+      alternates.push(selectionOf(pool[(from + next) % pool.length] as Ranked));
+    }
+    return alternates;
+  });
+}

@@ -1,0 +1,40 @@
+// What a body on the wire says, message by message, for people and tools. It knows frames, single messages and any
+// other MessagePack or JSON; what it cannot read it says so.
+
+import { decode } from '../codec.ts';
+import { messageOf } from '../errors.ts';
+import type { Part } from '../frames.ts';
+
+/** One message of a body: who sent it, if the body says so, and what it is. */
+export interface Said {
+  readonly from: string;
+  readonly message: object;
+}
+
+/** @throws MalformedError when the body is neither MessagePack nor JSON. */
+export function saidIn(data: Uint8Array, maxBytes: number): Said[] {
+  if (data.length === 0) return [];
+  const body = decode(data, maxBytes) as object;
+  if (!isFrame(body)) return [{ from: '', message: body }];
+  return body.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
+}
+
+/** The same, but a body that cannot be read is a message that says so. */
+export function saidOrWhyNot(data: Uint8Array, maxBytes: number): Said[] {
+  try {
+    return saidIn(data, maxBytes);
+  } catch (error) {
+    return [{ from: '', message: { unreadable: messageOf(error) } }];
+  }
+}
+
+/** Whether a text, such as an id, stands somewhere in a value as it is. */
+export function mentions(value: unknown, text: string): boolean {
+  if (typeof value === 'string') return value === text;
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some((item) => mentions(item, text));
+}
+
+function isFrame(body: object): body is Part[] {
+  return Array.isArray(body) && body.every((part) => typeof part?.from === 'string' && Array.isArray(part.messages));
+}

@@ -1,0 +1,29 @@
+// `cellwright decode`: one body from stdin, as `nats sub --translate` hands it over, printed as JSON, a line for each
+// message in it.
+
+import type { Command } from 'commander';
+import { CellwrightError } from '../errors.ts';
+import { saidIn } from './bodies.ts';
+
+/** Far above what a NATS server carries. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+export function addDecode(program: Command): void {
+  program
+    .command('decode')
+    .description("read a body from stdin and print its messages as JSON; for nats sub --translate 'cellwright decode'")
+    .action(decodeStdin);
+}
+
+async function decodeStdin(): Promise<void> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MAX_BYTES) throw new CellwrightError('too-large', `the body has more than ${MAX_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  for (const { from, message } of saidIn(Buffer.concat(chunks), MAX_BYTES)) {
+    console.log(JSON.stringify(from === '' ? message : { from, ...message }));
+  }
+}

@@ -1,0 +1,50 @@
+// `cellwright demo`, which `npm start` runs: a fleet on a NATS server of its own, a generated workload of the shape of
+// a real one, and the end by itself.
+
+import type { Command } from 'commander';
+import { generatedWorkload } from '../workload/generated.ts';
+import { wholeNumber } from './options.ts';
+import { perform } from './perform.ts';
+
+interface DemoOptions {
+  serve?: boolean;
+  cells: number;
+  hosts: number;
+  requests: number;
+  seed: string;
+  servers?: string;
+}
+
+/** The generated workload in its own time, ms. */
+const WORKLOAD_MS = 600_000;
+/** How long the arrivals of a usual demo take, ms, and how many a second there are at most in a large one. */
+const ARRIVALS_MS = 12_000;
+const MOST_PER_SECOND = 400;
+/** Long enough to be seen building, ms. */
+const BUILD_MS = { min: 50, max: 600 } as const;
+
+export function addDemo(program: Command): void {
+  program
+    .command('demo')
+    .description('play a generated workload on a fleet of several cells, and end with a summary')
+    .option('--serve', 'keep the system when the workload is over, until Ctrl-C')
+    .option('--cells <number>', 'cells', wholeNumber(1, 100), 4)
+    .option('--hosts <number>', 'hosts in all, rounded up to as many in each cell', wholeNumber(1, 10_000), 240)
+    .option('--requests <number>', 'instances asked for', wholeNumber(1, 1_000_000), 4_000)
+    .option('--seed <seed>', 'decides everything that is drawn', '1')
+    .option('--servers <urls>', 'use the NATS server that runs there, such as nats://127.0.0.1:4222')
+    .action(demo);
+}
+
+async function demo({ serve = false, cells, hosts, requests, seed, servers }: DemoOptions): Promise<void> {
+  const hostsPerCell = Math.ceil(hosts / cells);
+  const workload = generatedWorkload({ cells, hostsPerCell, requests, seed, durationMs: WORKLOAD_MS });
+  const runMs = Math.max(ARRIVALS_MS, (requests * 1_000) / MOST_PER_SECOND);
+  await perform(workload, {
+    seed,
+    serve,
+    speed: WORKLOAD_MS / runMs,
+    buildMs: BUILD_MS,
+    on: { kind: 'nats', log: console.error, ...(servers === undefined ? {} : { servers }) },
+  });
+}

@@ -1,0 +1,29 @@
+// The `nats` commands with which the traffic of a deployment can be looked at from outside. Pure but for how this
+// program was called.
+
+import { relative } from 'node:path';
+
+/** @param serving Whether the server is still there to be asked. */
+export function hintsFor(url: string, prefix: string, serving: boolean): string[] {
+  const nats = `nats --server ${url}`;
+  const self = ownCommand();
+  return [
+    serving
+      ? 'Look around, from another terminal, with:'
+      : 'With --serve the system stays, and these commands show its traffic:',
+    `  ${nats} sub '${prefix}.cell.*.build.>'                       # the story of every build, as JSON`,
+    `  ${nats} sub '${prefix}.cell.c1.>'                            # everything of one cell`,
+    `  ${nats} sub '${prefix}.placement.claim.>'                    # every claim granted, refused, released`,
+    `  ${nats} sub '${prefix}.conductor.*' --translate '${self} decode'   # commands, decoded`,
+    `  ${nats} req ${prefix}.api.build '{"id":"web","count":3,"resources":{"VCPU":2}}'`,
+    `  ${nats} req ${prefix}.api.show '{"id":"web-0"}'`,
+    `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
+    `  ${self} tap --servers ${url}          # all traffic, a readable line each`,
+  ];
+}
+
+/** How this program is called again: by its name once it is installed, else by its source. */
+function ownCommand(): string {
+  const file = process.argv[1] ?? '';
+  return file.endsWith('.ts') ? `node --import tsx ${relative(process.cwd(), file)}` : 'cellwright';
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+// The command line: which commands there are, and how what they throw becomes a message and an exit code.
+// 0: all is well; 1: it failed, or a replay found something wrong; 2: wrong usage; 130: interrupted.
+
+import { Command, CommanderError } from 'commander';
+import { CellwrightError } from '../errors.ts';
+import { VERSION } from '../version.ts';
+import { addDecode } from './decode.ts';
+import { addDemo } from './demo.ts';
+import { addNode } from './node.ts';
+import { addReplay } from './replay.ts';
+import { addTap } from './tap.ts';
+
+const EXIT_FAILED = 1;
+const EXIT_USAGE = 2;
+const EXIT_INTERRUPTED = 130;
+
+const program = new Command('cellwright')
+  .description('Places and builds instances on hosts grouped in cells: actors and state machines over NATS.')
+  .version(VERSION)
+  .showHelpAfterError('(--help tells the options)')
+  .exitOverride();
+for (const add of [addDemo, addReplay, addNode, addTap, addDecode]) add(program);
+
+// Whoever reads our output may stop reading, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : EXIT_FAILED);
+});
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = exitCodeOf(error);
+}
+
+function exitCodeOf(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  if (error instanceof CellwrightError) {
+    console.error(`cellwright: ${error.message}`);
+    if (error.code === 'interrupted') return EXIT_INTERRUPTED;
+    return error.field === undefined ? EXIT_FAILED : EXIT_USAGE;
+  }
+  console.error(error);
+  return EXIT_FAILED;
+}

@@ -1,0 +1,50 @@
+// Reads the values of options: each parser answers a value that is within its bounds, or an error that commander shows
+// with the name of the flag.
+
+import { accessSync, constants } from 'node:fs';
+import { InvalidArgumentError } from 'commander';
+import { messageOf } from '../errors.ts';
+
+/** A whole number from `min` to `max`, both included. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
+  };
+}
+
+/** A number above zero. */
+export function positiveNumber(text: string): number {
+  const value = numberIn(text);
+  if (value > 0) return value;
+  throw new InvalidArgumentError('It must be a number above 0.');
+}
+
+/** A part of the whole, 0 to 1. */
+export function share(text: string): number {
+  const value = numberIn(text);
+  if (value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('It must be a number from 0 to 1.');
+}
+
+/** A file or folder that can be read. */
+export function readable(path: string): string {
+  try {
+    accessSync(path, constants.R_OK);
+  } catch (error) {
+    throw new InvalidArgumentError(`It cannot be read: ${messageOf(error)}.`);
+  }
+  return path;
+}
+
+/** Values with commas between. */
+export function list(text: string): string[] {
+  const values = text.split(',').map((value) => value.trim());
+  if (values.every((value) => value !== '')) return values;
+  throw new InvalidArgumentError('It must be one value, or several with commas between.');
+}
+
+function numberIn(text: string): number {
+  return /^\d+(\.\d+)?(e\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+}

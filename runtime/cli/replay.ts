@@ -1,0 +1,84 @@
+// `cellwright replay openb|azure`: recorded traces through the whole system, in compressed time.
+
+import { type Command, Option } from 'commander';
+import { azureWorkload } from '../workload/azure.ts';
+import { openbWorkload } from '../workload/openb.ts';
+import type { Workload } from '../workload/workload.ts';
+import { positiveNumber, readable, share, wholeNumber } from './options.ts';
+import { perform } from './perform.ts';
+
+interface ReplayFlags {
+  cells: number;
+  seed: string;
+  speed?: number;
+  until?: number;
+  alternates: number;
+  failRate: number;
+  deletes: boolean;
+  inMemory?: boolean;
+  servers?: string;
+  json?: string;
+}
+
+export function addReplay(program: Command): void {
+  const replay = program.command('replay').description('run a recorded trace through the whole system');
+  withFlags(
+    replay
+      .command('openb')
+      .description('a production GPU cluster: 1,523 hosts and 8,152 requests over 149 days')
+      .requiredOption('--nodes <file>', 'the list of hosts', readable)
+      .requiredOption('--pods <file>', 'the list of requests', readable),
+  ).action(({ nodes, pods, ...flags }: ReplayFlags & { nodes: string; pods: string }) =>
+    run(openbWorkload({ nodesFile: nodes, podsFile: pods, ...workloadOptions(flags) }), flags),
+  );
+  withFlags(
+    replay
+      .command('azure')
+      .description('virtual machines in batches: 259,159 of them over 3.5 days')
+      .requiredOption('--dir <folder>', 'where the files of the trace are', readable),
+  ).action(({ dir, ...flags }: ReplayFlags & { dir: string }) =>
+    run(azureWorkload({ dir, ...workloadOptions(flags) }), flags),
+  );
+}
+
+function withFlags(command: Command): Command {
+  return command
+    .option('--cells <number>', 'cells that the hosts are dealt to', wholeNumber(1, 1_000), 8)
+    .option('--seed <seed>', 'decides everything that is drawn', '1')
+    .option(
+      '--speed <factor>',
+      'how much faster than recorded; default: a minute over NATS, ten of virtual time in memory',
+      positiveNumber,
+    )
+    .option('--until <seconds>', 'leave out what arrives at this time of the trace or later', positiveNumber)
+    .option('--alternates <number>', 'hosts named up front for each instance', wholeNumber(0, 20), 2)
+    .option('--fail-rate <share>', 'the share of builds that fail, 0 to 1', share, 0)
+    .option('--no-deletes', 'leave out the ends of lifetimes, so that the fleet fills up')
+    .addOption(new Option('--in-memory', 'without NATS, in virtual time').conflicts('servers'))
+    .option('--servers <urls>', 'use the NATS server that runs there; default: one of its own')
+    .option('--json <file>', 'write the outcome there');
+}
+
+function workloadOptions({ cells, seed, until }: ReplayFlags): { cells: number; seed: string; untilMs?: number } {
+  return { cells, seed, ...(until === undefined ? {} : { untilMs: until * 1_000 }) };
+}
+
+async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
+  const { seed, speed, alternates, failRate, deletes, inMemory = false, servers, json } = flags;
+  await perform(deletes ? workload : withoutEnds(workload), {
+    seed,
+    alternates,
+    failRate,
+    on: inMemory ? 'memory' : { kind: 'nats', log: console.error, ...(servers === undefined ? {} : { servers }) },
+    ...(speed === undefined ? {} : { speed }),
+    ...(json === undefined ? {} : { json }),
+  });
+}
+
+/** The same workload, of which nothing ever ends. */
+function withoutEnds(workload: Workload): Workload {
+  function* endless() {
+    for (const arrival of workload.arrivals) yield { ...arrival, endAtMs: arrival.endAtMs.map(() => undefined) };
+  }
+  return { ...workload, arrivals: { [Symbol.iterator]: endless } };
+}

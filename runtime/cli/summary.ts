@@ -1,0 +1,45 @@
+// The summary at the end of a replay, for people: outcomes, reasons, kinds, invariants, figures. Pure.
+
+import { problemsOf, type ReplayResult } from '../replay/result.ts';
+import { countOf, type FaultKind } from '../replay/verify/faults.ts';
+import { countsText, figure, seconds, table } from './text.ts';
+
+/** How many problems are shown; the number of all is told. */
+const MOST_PROBLEMS = 20;
+const FAULT_KINDS: readonly FaultKind[] = ['overcommitted', 'leaked', 'two-homes', 'misplaced', 'not-running'];
+
+export function summaryOf(result: ReplayResult): string[] {
+  const { settings, accounts, figures, faults, runMs, wallMs } = result;
+  const { requested, active, deleted, failed, failedByReason, examples, kinds } = accounts;
+  const rows = Object.entries(kinds).map(([kind, account]) => rowOf(kind, account));
+  const problems = problemsOf(result);
+  const virtually = settings.on === 'memory' ? `, ${seconds(runMs)} of virtual time` : '';
+  return [
+    `${settings.workload}: ${figure(settings.hosts)} hosts in ${figure(settings.cells)} cells, seed ${settings.seed}, ` +
+      `speed ${figure(settings.speed, 1)}, ${figure(settings.failRate * 100, 1)} % of builds fail, ` +
+      `${settings.alternates} alternates`,
+    '',
+    ...table([['kind', 'requested', 'active', 'deleted', 'failed'], ...rows, rowOf('all', accounts)]),
+    '',
+    `accounted for   ${figure(active)} active + ${figure(deleted)} deleted + ${figure(failed)} failed of ${figure(requested)} requested`,
+    `failed          ${countsText(failedByReason) || 'none'}`,
+    ...Object.entries(examples).map(([reason, example]) => `  ${reason}: ${cut(example)}`),
+    `reschedules     ${figure(figures.reschedules)}`,
+    `attempts failed ${countsText(figures.attemptsFailed) || 'none'}`,
+    `invariants      ${FAULT_KINDS.map((kind) => `${kind} ${countOf(faults, kind)}`).join(', ')}`,
+    `builds          ${figure(figures.built)}, ${figure(figures.buildsPerSecond, 1)}/s; ` +
+      `accepted to active p50 ${figure(figures.p50Ms)} ms, p99 ${figure(figures.p99Ms)} ms`,
+    `took            ${seconds(wallMs)}${virtually}`,
+    ...(problems.length === 0
+      ? ['every request is accounted for, and the final state is sound']
+      : [`${figure(problems.length)} problems:`, ...problems.slice(0, MOST_PROBLEMS).map((what) => `  ${cut(what)}`)]),
+  ];
+}
+
+function rowOf(name: string, one: { requested: number; active: number; deleted: number; failed: number }): string[] {
+  return [name, figure(one.requested), figure(one.active), figure(one.deleted), figure(one.failed)];
+}
+
+function cut(text: string): string {
+  return text.length <= 200 ? text : `${text.slice(0, 199)}…`;
+}

@@ -1,0 +1,215 @@
+// Area: command line. Each command as a process of its own: what it says, what it refuses and how it ends. The demo,
+// several nodes as one system, and the looks at their traffic, over a real server.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { encode } from '../../runtime/codec.ts';
+import { connect } from '../../runtime/connect.ts';
+import { encodeFrame } from '../../runtime/frames.ts';
+import { VERSION } from '../../runtime/version.ts';
+import { startTestServer } from '../support/nats-server.ts';
+import { until } from '../support/until.ts';
+
+const test = suite('command line');
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+interface Running {
+  child: ChildProcess;
+  out(): string;
+  err(): string;
+  /** Resolves with the exit code once all output is there. */
+  ended: Promise<number | null>;
+}
+
+function start(args: readonly string[], input?: Uint8Array): Running {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'runtime/cli/main.ts', ...args], { cwd: ROOT });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk) => (out += chunk));
+  child.stderr.on('data', (chunk) => (err += chunk));
+  child.stdin.end(input);
+  const ended = once(child, 'close').then(([code]) => code as number | null);
+  return { child, out: () => out, err: () => err, ended };
+}
+
+async function run(args: readonly string[], input?: Uint8Array) {
+  const { ended, out, err } = start(args, input);
+  return { code: await ended, out: out(), err: err() };
+}
+
+/** Runs the commands, and ends those that are still there, whatever happens. */
+async function withCommands(use: (command: (...args: string[]) => Running) => Promise<void>): Promise<void> {
+  const all: Running[] = [];
+  try {
+    await use((...args) => {
+      const running = start(args);
+      all.push(running);
+      return running;
+    });
+  } finally {
+    for (const { child } of all) child.kill('SIGKILL');
+    await Promise.all(all.map(({ ended }) => ended));
+  }
+}
+
+test('version - as in the package', async () => {
+  const { code, out } = await run(['--version']);
+  assert.equal([code, out.trim()], [0, VERSION]);
+});
+
+test('usage - a wrong value is refused by the name of its flag', async () => {
+  const nodes = ['--nodes', 'package.json', '--pods', 'package.json'];
+  const cases: [string[], RegExp][] = [
+    [['demo', '--cells', '0'], /--cells.*'0'.*whole number from 1 to 100/],
+    [['demo', '--requests', 'many'], /--requests.*'many'/],
+    [['replay', 'openb', ...nodes, '--fail-rate', '1.5'], /--fail-rate.*'1\.5'.*from 0 to 1/],
+    [['replay', 'openb', ...nodes, '--speed', '0'], /--speed.*'0'.*above 0/],
+    [['replay', 'openb', ...nodes, '--until', '-5'], /--until.*-5/],
+    [['replay', 'openb', ...nodes, '--alternates', '21'], /--alternates.*'21'.*0 to 20/],
+    [['replay', 'openb', '--pods', 'package.json'], /--nodes/],
+    [['replay', 'azure', '--dir', 'no-such-folder'], /--dir.*'no-such-folder'.*cannot be read/],
+    [['replay', 'openb', ...nodes, '--in-memory', '--servers', 'nats://x'], /--in-memory.*--servers/],
+    [['node', '--servers', 'nats://x'], /--roles/],
+    [['node', '--roles', 'placement,', '--servers', 'nats://x'], /--roles/],
+    [['node', '--roles', 'king'], /'king' is not a role/],
+    [['tap', '--instance', 'Not.An.Id'], /--instance must be lower-case/],
+    [['tap', '--prefix', 'a b'], /prefix must be/],
+    [['juggle'], /unknown command 'juggle'/],
+  ];
+  for (const [args, message] of cases) {
+    const { code, err } = await run(args);
+    assert.match(err, message, args.join(' '));
+    assert.is(code, 2, `${args.join(' ')}: ${err}`);
+  }
+});
+
+test('usage - a trace that is none is refused with file and line', async () => {
+  const { code, err } = await run(['replay', 'openb', '--nodes', 'package.json', '--pods', 'package.json']);
+  assert.is.not(code, 0);
+  assert.match(err, /'package\.json'/);
+  assert.not.match(err, /\n\s+at /, 'no stack is shown for what the user did');
+});
+
+test('decode - a frame becomes a line for each message, other bodies one line', async () => {
+  const messages = [
+    { type: 'alive', host: 'h1' },
+    { type: 'alive', host: 'h2' },
+  ];
+  const frame = await run(['decode'], encodeFrame([{ from: 'compute/c1/h1', messages }]));
+  assert.equal(
+    frame.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+    messages.map((message) => ({ from: 'compute/c1/h1', ...message })),
+  );
+  assert.is((await run(['decode'], encode({ request: 'web' }))).out, '{"request":"web"}\n');
+  assert.is((await run(['decode'], Buffer.from(' {"id": "web"}'))).out, '{"id":"web"}\n');
+  assert.equal(await run(['decode'], new Uint8Array(0)), { code: 0, out: '', err: '' });
+  const junk = await run(['decode'], Buffer.from([0xc1, 0xff]));
+  assert.is(junk.code, 1);
+  assert.match(junk.err, /cellwright: the body is not readable MessagePack/);
+});
+
+test('replay - in memory, the same seed writes the same file', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  try {
+    const { writeFile } = await import('node:fs/promises');
+    const nodes = join(dir, 'nodes.csv');
+    const pods = join(dir, 'pods.csv');
+    await writeFile(nodes, 'sn,cpu_milli,memory_mib,gpu,model\nnode-1,64000,65536,2,T4\nnode-2,64000,65536,0,\n');
+    const rows = Array.from({ length: 40 }, (_, pod) => `pod-${pod},4000,1024,${pod % 2},500,,${pod},${pod + 600}`);
+    const header = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time';
+    await writeFile(pods, `${header}\n${rows.join('\n')}\n`);
+    const files: string[] = [];
+    for (const name of ['one.json', 'two.json']) {
+      const args = ['--cells', '1', '--in-memory', '--fail-rate', '0.3', '--json', join(dir, name)];
+      const { code, out, err } = await run(['replay', 'openb', '--nodes', nodes, '--pods', pods, ...args]);
+      assert.is(code, 0, err);
+      assert.match(out, /every request is accounted for, and the final state is sound/);
+      files.push(await readFile(join(dir, name), 'utf8'));
+    }
+    assert.is(files[1], files[0]);
+    const record = JSON.parse(files[0] as string);
+    assert.is(record.requested, 40);
+    assert.is(record.active + record.deleted + record.failed, 40);
+    for (const name of [
+      'failedByReason',
+      'rescheduled',
+      'overcommitted',
+      'leaked',
+      'buildsPerSecond',
+      'p50Ms',
+      'p99Ms',
+    ])
+      assert.ok(name in record, name);
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+});
+
+test('demo - plays, sums up, tells the nats commands, and ends by itself', async () => {
+  const { code, out, err } = await run(['demo', '--cells', '2', '--hosts', '12', '--requests', '150', '--seed', '5']);
+  assert.is(code, 0, err);
+  assert.match(out, /playing \d/);
+  assert.match(out, /accounted for +\d+ active \+ \d+ deleted \+ \d+ failed of 150 requested/);
+  assert.match(out, /overcommitted 0, leaked 0, two-homes 0, misplaced 0, not-running 0/);
+  assert.match(out, /nats --server nats:\/\/127\.0\.0\.1:\d+ sub 'cw\.cell\.\*\.build\.>'/);
+});
+
+test('demo - Ctrl-C ends it in order', () =>
+  withCommands(async (command) => {
+    const demo = command('demo', '--cells', '2', '--hosts', '6', '--requests', '500');
+    await until('it plays', () => /playing/.test(demo.out()), 30_000);
+    demo.child.kill('SIGINT');
+    assert.is(await demo.ended, 130);
+    assert.match(demo.err(), /the replay was interrupted/);
+  }));
+
+test('node and tap - several processes are one system, and its traffic can be followed', async () => {
+  const server = await startTestServer();
+  try {
+    await withCommands(async (command) => {
+      const at = ['--servers', server.url];
+      const nodes = [
+        command('node', ...at, '--name', 'api', '--roles', 'placement,scheduler,conductor'),
+        command('node', ...at, '--name', 'cell-1', '--roles', 'cell:c1,compute:c1/h1,compute:c1/h2'),
+      ];
+      for (const node of nodes) await until('it plays', () => /plays/.test(node.out()), 30_000);
+      const tap = command('tap', ...at, '--instance', 'web');
+      const client = await connect({ servers: server.url, name: 'test' });
+      try {
+        // The tap may be there later than the first request: it hears of the delete in any case.
+        await client.build({ id: 'web', resources: { VCPU: 1 } });
+        assert.is((await client.ended('web')).state, 'active');
+        await until('the tap is there', () => tap.out() !== '' || tap.err() !== '' || true);
+        await client.build({ id: 'other', resources: { VCPU: 1 } });
+        const heard = () => /cw\.cell\.c1\.conductor delete conductor\/0 .*"web"/.test(tap.out());
+        const deadline = Date.now() + 30_000;
+        for (let number = 0; !heard() && Date.now() < deadline; number += 1) {
+          await client.delete('web').catch(() => undefined);
+          await new Promise((resolve) => setTimeout(resolve, 200));
+        }
+        assert.ok(heard(), tap.out());
+        assert.not.match(tap.out(), /other|_INBOX|\$JS/);
+      } finally {
+        await client.close();
+      }
+      for (const { child, ended, err } of [...nodes, tap]) {
+        child.kill('SIGTERM');
+        assert.is(await ended, 0, err());
+      }
+    });
+  } finally {
+    await server.stop();
+  }
+});
+
+test.run();

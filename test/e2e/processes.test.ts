@@ -1,0 +1,141 @@
+// Area: processes. Several operating system processes on one NATS server are one system: each may be stopped, killed
+// and started again by itself, none may take another's place, and one that ends leaves nothing behind.
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Connection, connect } from '../../runtime/connect.ts';
+import { startTestServer } from '../support/nats-server.ts';
+import { until } from '../support/until.ts';
+import { eventually, hostsUp } from './system.ts';
+
+const test = suite('processes');
+const NODE = fileURLToPath(new URL('../fixtures/processes/node.ts', import.meta.url));
+
+interface Process {
+  readonly child: ChildProcess;
+  /** What it printed; what it logged goes to the output of the test. */
+  readonly said: () => string;
+  /** Ends it with the signal and answers its exit code, which is null when the signal ended it. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+interface Deployment {
+  readonly client: Connection;
+  /** Starts a process that plays the roles, and waits until it is up, or has ended. */
+  start(...roles: string[]): Promise<Process>;
+  /** Names of the connections to the server, with the number of their subscriptions. */
+  connections(): Promise<Readonly<Record<string, number>>>;
+}
+
+async function withDeployment(run: (deployment: Deployment) => Promise<void>): Promise<void> {
+  const monitoring = 'http: "127.0.0.1:-1"\n';
+  const lines: string[] = [];
+  const server = await startTestServer({ config: monitoring, log: (line) => lines.push(line) });
+  const processes: Process[] = [];
+  const client = await connect({ servers: server.url });
+  try {
+    await run({
+      client,
+      async start(...roles) {
+        const one = spawnNode(server.url, roles);
+        processes.push(one);
+        await until(`a node with the roles ${roles.join(', ')} is up`, () => one.said() !== '', 30_000);
+        return one;
+      },
+      async connections() {
+        const address = /monitor on (\S+)/.exec(lines.join('\n'))?.[1];
+        const answer = await fetch(`http://${address}/connz`);
+        const { connections } = (await answer.json()) as { connections: { name?: string; subscriptions: number }[] };
+        return Object.fromEntries(connections.map(({ name = '', subscriptions }) => [name, subscriptions]));
+      },
+    });
+  } finally {
+    await Promise.all(processes.map((one) => one.end('SIGKILL')));
+    await client.close();
+    await server.stop();
+  }
+}
+
+function spawnNode(url: string, roles: readonly string[]): Process {
+  const child = spawn(process.execPath, ['--import', 'tsx', NODE, url, ...roles], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  let said = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk) => {
+    said += chunk;
+  });
+  return {
+    child,
+    said: () => said,
+    async end(signal) {
+      child.kill(signal);
+      const [code] = await exited;
+      return code;
+    },
+  };
+}
+
+const SMALL = { resources: { VCPU: 1, MEMORY_MB: 128 } };
+
+async function allActive(client: Connection, id: string, count: number): Promise<void> {
+  const { instances } = await client.build({ id, count, ...SMALL });
+  for (const instance of instances) assert.is((await client.ended(instance)).state, 'active', instance);
+}
+
+test('processes - six of them are one system, and stop in order without leaving anything', () =>
+  withDeployment(async ({ client, start, connections }) => {
+    const processes = await Promise.all([
+      start('placement', 'conductor'),
+      start('scheduler'),
+      start('scheduler'),
+      start('cell:c1', 'compute:c1/h1'),
+      start('cell:c2'),
+      start('compute:c1/h2', 'compute:c2/h1', 'compute:c2/h2'),
+    ]);
+    for (const { said } of processes) assert.is(said(), 'started\n');
+    await Promise.all([hostsUp(client, 'c1', 2), hostsUp(client, 'c2', 2)]);
+    await Promise.all([1, 2, 3, 4].map((n) => allActive(client, `r${n}`, 8)));
+    const { instances } = await client.list({ limit: 100 });
+    const cells = new Set(instances.map(({ cell }) => cell));
+    assert.equal([instances.length, [...cells].sort()], [32, ['c1', 'c2']]);
+    assert.is(Object.keys(await connections()).length, processes.length + 1);
+
+    assert.equal(await Promise.all(processes.map((one) => one.end('SIGTERM'))), [0, 0, 0, 0, 0, 0]);
+    for (const { said } of processes) assert.is(said(), 'started\nstopped\n');
+    await eventually('only the client of this test is left, with its inbox', async () => {
+      return JSON.stringify(await connections()) === '{"client":1}';
+    });
+  }));
+
+test('processes - what has an owner already is refused to another process, which then ends', () =>
+  withDeployment(async ({ client, start }) => {
+    await start('placement', 'conductor', 'scheduler', 'cell:c1', 'compute:c1/h1');
+    await hostsUp(client, 'c1', 1);
+    const roles = ['cell:c1', 'compute:c1/h1', 'placement', 'conductor'];
+    const rivals = await Promise.all(roles.map((role) => start(role)));
+    for (const [at, rival] of rivals.entries()) {
+      assert.match(rival.said(), /^refused: already-hosted: /, roles[at]);
+      await until(`the rival for '${roles[at]}' has ended`, () => rival.child.exitCode !== null);
+      assert.is(rival.child.exitCode, 1);
+    }
+    await allActive(client, 'undisturbed', 3);
+  }));
+
+test('processes - a compute that was killed comes up again on its host, and builds', () =>
+  withDeployment(async ({ client, start }) => {
+    await start('placement', 'conductor', 'scheduler', 'cell:c1');
+    const first = await start('compute:c1/h1');
+    await hostsUp(client, 'c1', 1);
+    await allActive(client, 'first', 1);
+    assert.is(await first.end('SIGKILL'), null);
+    await client.build({ id: 'meanwhile', ...SMALL });
+    await start('compute:c1/h1');
+    assert.is((await client.ended('meanwhile')).state, 'active');
+    await allActive(client, 'second', 2);
+  }));
+
+test.run();
