@@ -10,25 +10,32 @@ import { type Effect, obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import {
   armBuild,
-  type BuildFacts,
-  beginBuild,
   buildEvent,
   type HostedBuild,
   type Patience,
-  restoreBuild,
   type StateDeadlines,
-  type StoredBuild,
   stateOfBuild,
-  stepBuild,
   storeBuild,
   waitMs,
   wakeOfBuild,
 } from '../builds.ts';
-import type { RequestSpec } from '../messages/common.ts';
 import type { Build, ConductorMessage, Selected } from '../messages/conductor.ts';
-import type { InstanceView } from '../messages/gateway.ts';
 import { page } from '../page.ts';
-import { cellAddress, fnv1a, instanceNames, placementAddress, SCHEDULERS } from '../routing.ts';
+import { cellAddress, instanceNames, placementAddress, SCHEDULERS } from '../routing.ts';
+import {
+  applyToConductor,
+  type ConductorRecord,
+  type ConductorState,
+  type Entry,
+  emptyConductor,
+  entryOf,
+  fingerprintOf,
+  type OpenRequest,
+  restoreConductor,
+  type StoredConductor,
+  storeConductor,
+} from './state.ts';
+import { viewOf } from './view.ts';
 
 export interface ConductorOptions {
   readonly shard: number;
@@ -46,64 +53,6 @@ const DEFAULTS = {
   rememberDeletedMs: 3_600_000,
 } as const;
 
-export type ConductorRecord =
-  | {
-      type: 'accepted';
-      facts: Omit<BuildFacts, 'instance'>;
-      instances: readonly string[];
-      alternates: number;
-      at: number;
-    }
-  | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
-  | { type: 'started'; instance: string }
-  | { type: 'ended'; instance: string; state: 'active' | 'failed'; reason?: string | undefined }
-  | { type: 'deleting'; instance: string }
-  /** The cell has nothing of the instance; what placement holds for it is given back next. */
-  | { type: 'removed'; instance: string }
-  | { type: 'released'; instance: string }
-  | { type: 'deleted'; instance: string; at: number }
-  | { type: 'forgotten'; before: number };
-
-/**
- * Where an instance is in the conductor's eyes: `here` while its build is hosted by this shard, `in-cell` from the
- * hand-over on, `failed` before it reached a cell, `deleting` while its cell clears it away, `deleted` for a while.
- */
-type Phase = 'here' | 'in-cell' | 'failed' | 'deleting' | 'deleted';
-
-interface Entry {
-  readonly request: string;
-  /** What was asked for, in short: the same request sent again is told from another one of the same name. */
-  readonly asked: string;
-  phase: Phase;
-  cell: string | null;
-  build: HostedBuild | null;
-  /** What the cell said last of a build that is its own; the cell knows better. */
-  told: { state: string; reason?: string | undefined } | null;
-  /** Whether placement has still to say that it gave back what was held. */
-  releaseOwed: boolean;
-  /** Whether the cell ever said that the instance is its own. */
-  handedOver: boolean;
-  deletedAt: number;
-  repeats: number;
-}
-
-/** A request of which some instance waits for a host. */
-interface OpenRequest {
-  readonly spec: RequestSpec;
-  readonly alternates: number;
-  readonly waiting: Set<string>;
-  /** Tells this round of asking from earlier ones; not recorded. */
-  round: number;
-  repeats: number;
-}
-
-export interface ConductorState {
-  readonly instances: Map<string, Entry>;
-  readonly requests: Map<string, OpenRequest>;
-  /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
-  readonly toAsk: Set<string>;
-}
-
 const RELEASED_WAKE = (instance: string): string => `release ${instance}`;
 const REQUEST_WAKE = (request: string): string => `request ${request}`;
 const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
@@ -115,105 +64,9 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   const scope = ['conductor', String(options.shard)];
   type ConductorTurn = Turn<ConductorRecord>;
 
-  function init(): ConductorState {
-    return { instances: new Map(), requests: new Map(), toAsk: new Set() };
-  }
-
-  function entryOf(state: ConductorState, instance: string): Entry {
-    const entry = state.instances.get(instance);
-    if (entry === undefined) throw new Error(`a record names the instance '${instance}', which is not known`);
-    return entry;
-  }
-
-  /** Applies a record and answers the effects, which count only where the record is made. */
-  function apply(state: ConductorState, record: ConductorRecord): readonly Effect[] {
-    switch (record.type) {
-      case 'accepted': {
-        const { facts, instances, alternates, at } = record;
-        const waiting = new Set(instances);
-        const asked = fingerprintOf(facts, instances.length, alternates);
-        state.requests.set(facts.request, { spec: facts.spec, alternates, waiting, round: 0, repeats: 0 });
-        for (const instance of instances) {
-          const [build] = beginBuild({ ...facts, instance }, at, deadlines);
-          state.instances.set(instance, {
-            request: facts.request,
-            asked,
-            phase: 'here',
-            cell: null,
-            build,
-            told: null,
-            releaseOwed: false,
-            handedOver: false,
-            deletedAt: 0,
-            repeats: 0,
-          });
-        }
-        return [];
-      }
-      case 'build-event': {
-        const entry = entryOf(state, record.instance);
-        const build = entry.build as HostedBuild;
-        const effects = stepBuild(build, record.event, record.at, deadlines) ?? [];
-        stopWaiting(state, entry.request, record.instance);
-        if (stateOfBuild(build) === 'failed') {
-          entry.phase = build.snapshot.context.failure?.code === 'deleted' ? 'deleting' : 'failed';
-          entry.releaseOwed = true;
-        } else {
-          entry.cell = build.snapshot.context.selection?.cell ?? null;
-        }
-        return effects;
-      }
-      case 'started': {
-        const entry = entryOf(state, record.instance);
-        entry.handedOver = true;
-        if (entry.phase === 'here') {
-          entry.phase = 'in-cell';
-          entry.build = null;
-        }
-        return [];
-      }
-      case 'ended':
-        entryOf(state, record.instance).told = { state: record.state, reason: record.reason };
-        return [];
-      case 'deleting': {
-        const entry = entryOf(state, record.instance);
-        entry.phase = 'deleting';
-        entry.build = null;
-        entry.repeats = 0;
-        return [];
-      }
-      case 'removed':
-        entryOf(state, record.instance).releaseOwed = true;
-        return [];
-      case 'released':
-        entryOf(state, record.instance).releaseOwed = false;
-        return [];
-      case 'deleted': {
-        const entry = entryOf(state, record.instance);
-        entry.phase = 'deleted';
-        entry.releaseOwed = false;
-        entry.build = null;
-        entry.deletedAt = record.at;
-        return [];
-      }
-      case 'forgotten':
-        for (const [instance, { phase, deletedAt }] of state.instances) {
-          if (phase === 'deleted' && deletedAt < record.before) state.instances.delete(instance);
-        }
-        return [];
-    }
-  }
-
-  function stopWaiting(state: ConductorState, request: string, instance: string): void {
-    const open = state.requests.get(request);
-    if (open === undefined) return;
-    open.waiting.delete(instance);
-    if (open.waiting.size === 0) state.requests.delete(request);
-  }
-
   function commit(state: ConductorState, turn: ConductorTurn, record: ConductorRecord): readonly Effect[] {
     turn.record(record);
-    return apply(state, record);
+    return applyToConductor(state, record, deadlines);
   }
 
   function build(state: ConductorState, asked: Build, from: Address, turn: ConductorTurn): void {
@@ -470,64 +323,13 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
   }
 
-  function snapshot(state: ConductorState): StoredConductor {
-    return {
-      instances: [...state.instances].map(([instance, entry]) => {
-        const { repeats: _, build: hosted, ...kept } = entry;
-        return [instance, { ...kept, build: hosted === null ? null : storeBuild(hosted) }];
-      }),
-      requests: [...state.requests].map(([id, { spec, alternates, waiting }]) => [
-        id,
-        { spec, alternates, waiting: [...waiting] },
-      ]),
-    };
-  }
-
-  function restore(stored: unknown): ConductorState {
-    const { instances, requests } = stored as StoredConductor;
-    const state = init();
-    for (const [instance, { build: hosted, ...entry }] of instances) {
-      state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
-    }
-    for (const [id, { waiting, ...open }] of requests) {
-      state.requests.set(id, { ...open, waiting: new Set(waiting), round: 0, repeats: 0 });
-    }
-    return state;
-  }
-
-  return { init, receive, apply, recover, endTurn, snapshot, restore };
-}
-
-interface StoredConductor {
-  instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
-  requests: [string, { spec: RequestSpec; alternates: number; waiting: string[] }][];
-}
-
-/** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
-function fingerprintOf(facts: Omit<BuildFacts, 'instance'>, count: number, alternates: number): string {
-  const text = JSON.stringify(ordered([count, alternates, facts.spec, facts.project, facts.payload]));
-  return `${text.length}-${fnv1a(text)}`;
-}
-
-function ordered(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(ordered);
-  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, item]) => [key, ordered(item)]));
-}
-
-/** What the conductor can say of an instance; of one that is in a cell, only what the cell last said. */
-function viewOf(instance: string, { request, phase, cell, build, told }: Entry): InstanceView {
-  const view: InstanceView = { instance, request, state: phase };
-  if (cell !== null) view.cell = cell;
-  if (phase === 'in-cell') view.state = told?.state ?? 'building';
-  if (told?.reason !== undefined) view.failure = { code: 'failed', message: told.reason };
-  if (build === null) return view;
-  const { selection, attempt, failure } = build.snapshot.context;
-  if (phase === 'here') view.state = stateOfBuild(build);
-  if (build.facts.project !== undefined) view.project = build.facts.project;
-  if (selection !== null) view.host = selection.host;
-  if (attempt > 0) view.attempt = attempt;
-  if (failure !== null) view.failure = { ...failure };
-  return view;
+  return {
+    init: emptyConductor,
+    receive,
+    apply: (state, record) => applyToConductor(state, record, deadlines),
+    recover,
+    endTurn,
+    snapshot: storeConductor,
+    restore: (stored) => restoreConductor(stored as StoredConductor),
+  };
 }

@@ -3,7 +3,6 @@
 
 import type { Command } from 'commander';
 import { CellwrightError } from '../errors.ts';
-import { saidIn } from './bodies.ts';
 
 /** Far above what a NATS server carries. */
 const MAX_BYTES = 64 * 1024 * 1024;
@@ -16,6 +15,7 @@ export function addDecode(program: Command): void {
 }
 
 async function decodeStdin(): Promise<void> {
+  const { saidIn } = await import('./bodies.ts');
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of process.stdin as AsyncIterable<Buffer>) {

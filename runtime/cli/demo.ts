@@ -2,9 +2,7 @@
 // a real one, and the end by itself.
 
 import type { Command } from 'commander';
-import { generatedWorkload } from '../workload/generated.ts';
 import { wholeNumber } from './options.ts';
-import { perform } from './perform.ts';
 
 interface DemoOptions {
   serve?: boolean;
@@ -37,6 +35,10 @@ export function addDemo(program: Command): void {
 }
 
 async function demo({ serve = false, cells, hosts, requests, seed, servers }: DemoOptions): Promise<void> {
+  const [{ generatedWorkload }, { perform }] = await Promise.all([
+    import('../workload/generated.ts'),
+    import('./perform.ts'),
+  ]);
   const hostsPerCell = Math.ceil(hosts / cells);
   const workload = generatedWorkload({ cells, hostsPerCell, requests, seed, durationMs: WORKLOAD_MS });
   const runMs = Math.max(ARRIVALS_MS, (requests * 1_000) / MOST_PER_SECOND);

@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 // The command line: which commands there are, and how what they throw becomes a message and an exit code.
+// What a command needs is loaded when it is called: `decode` is called for every message of `nats sub --translate`.
 // 0: all is well; 1: it failed, or a replay found something wrong; 2: wrong usage; 130: interrupted.
 
 import { Command, CommanderError } from 'commander';

@@ -1,11 +1,8 @@
 // `cellwright replay openb|azure`: recorded traces through the whole system, in compressed time.
 
 import { type Command, Option } from 'commander';
-import { azureWorkload } from '../workload/azure.ts';
-import { openbWorkload } from '../workload/openb.ts';
 import type { Workload } from '../workload/workload.ts';
 import { positiveNumber, readable, share, wholeNumber } from './options.ts';
-import { perform } from './perform.ts';
 
 interface ReplayFlags {
   cells: number;
@@ -28,17 +25,19 @@ export function addReplay(program: Command): void {
       .description('a production GPU cluster: 1,523 hosts and 8,152 requests over 149 days')
       .requiredOption('--nodes <file>', 'the list of hosts', readable)
       .requiredOption('--pods <file>', 'the list of requests', readable),
-  ).action(({ nodes, pods, ...flags }: ReplayFlags & { nodes: string; pods: string }) =>
-    run(openbWorkload({ nodesFile: nodes, podsFile: pods, ...workloadOptions(flags) }), flags),
-  );
+  ).action(async ({ nodes, pods, ...flags }: ReplayFlags & { nodes: string; pods: string }) => {
+    const { openbWorkload } = await import('../workload/openb.ts');
+    await run(openbWorkload({ nodesFile: nodes, podsFile: pods, ...workloadOptions(flags) }), flags);
+  });
   withFlags(
     replay
       .command('azure')
       .description('virtual machines in batches: 259,159 of them over 3.5 days')
       .requiredOption('--dir <folder>', 'where the files of the trace are', readable),
-  ).action(({ dir, ...flags }: ReplayFlags & { dir: string }) =>
-    run(azureWorkload({ dir, ...workloadOptions(flags) }), flags),
-  );
+  ).action(async ({ dir, ...flags }: ReplayFlags & { dir: string }) => {
+    const { azureWorkload } = await import('../workload/azure.ts');
+    await run(azureWorkload({ dir, ...workloadOptions(flags) }), flags);
+  });
 }
 
 function withFlags(command: Command): Command {
@@ -64,6 +63,7 @@ function workloadOptions({ cells, seed, until }: ReplayFlags): { cells: number; 
 }
 
 async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
+  const { perform } = await import('./perform.ts');
   const { seed, speed, alternates, failRate, deletes, inMemory = false, servers, json } = flags;
   await perform(deletes ? workload : withoutEnds(workload), {
     seed,

@@ -22,13 +22,28 @@ export const USUAL_PACES: Paces = {
   scheduler: { warmUpMs: 2_500 },
 };
 
-/** For real time: long enough for a busy machine to keep up with, short enough to wait for. */
-export const SHORT_PACES: Paces = {
-  conductor: { requestedMs: 1_500, patience: { firstMs: 200, mostMs: 400 } },
-  cell: { claimedMs: 1_500, buildingMs: 1_500, silentMs: 700, patience: { firstMs: 150, mostMs: 300 } },
-  compute: { heartbeatMs: 100, patience: { firstMs: 100, mostMs: 300 } },
-  scheduler: { warmUpMs: 100, patience: { firstMs: 200, mostMs: 400 } },
-};
+const SHORT_MS = 1_000;
+const NEVER_MS = 600_000;
+
+/**
+ * For real time: what is to run out runs out soon, and nothing else ever does, however busy the machine is.
+ * @param runsOut The state that is to time out, or `silent` for a host that is to be lost.
+ */
+export function shortPaces(runsOut: 'requested' | 'claimed' | 'building' | 'silent' | null): Paces {
+  const limitOf = (what: typeof runsOut) => (what === runsOut ? SHORT_MS : NEVER_MS);
+  const patience = { firstMs: 150, mostMs: 300 };
+  return {
+    conductor: { requestedMs: limitOf('requested'), patience },
+    cell: {
+      claimedMs: limitOf('claimed'),
+      buildingMs: limitOf('building'),
+      silentMs: limitOf('silent'),
+      patience,
+    },
+    compute: { heartbeatMs: 100, patience },
+    scheduler: { warmUpMs: 100, patience },
+  };
+}
 
 export function memoryStage(): Stage {
   const clock = virtualClock({ startMs: 1_700_000_000_000 });

@@ -1,0 +1,218 @@
+// What a conductor shard owns, and how its records change it: the one account of its state, live and on replay.
+
+import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
+import type { Effect } from '../../machines/step.ts';
+import {
+  type BuildFacts,
+  beginBuild,
+  type HostedBuild,
+  restoreBuild,
+  type StateDeadlines,
+  type StoredBuild,
+  stateOfBuild,
+  stepBuild,
+  storeBuild,
+} from '../builds.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import { fnv1a } from '../routing.ts';
+
+export type ConductorRecord =
+  | {
+      type: 'accepted';
+      facts: Omit<BuildFacts, 'instance'>;
+      instances: readonly string[];
+      alternates: number;
+      at: number;
+    }
+  | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
+  | { type: 'started'; instance: string }
+  | { type: 'ended'; instance: string; state: 'active' | 'failed'; reason?: string | undefined }
+  | { type: 'deleting'; instance: string }
+  /** The cell has nothing of the instance; what placement holds for it is given back next. */
+  | { type: 'removed'; instance: string }
+  | { type: 'released'; instance: string }
+  | { type: 'deleted'; instance: string; at: number }
+  | { type: 'forgotten'; before: number };
+
+/**
+ * Where an instance is in the conductor's eyes: `here` while its build is hosted by this shard, `in-cell` from the
+ * hand-over on, `failed` before it reached a cell, `deleting` while its cell clears it away, `deleted` for a while.
+ */
+type Phase = 'here' | 'in-cell' | 'failed' | 'deleting' | 'deleted';
+
+export interface Entry {
+  readonly request: string;
+  /** What was asked for, in short: the same request sent again is told from another one of the same name. */
+  readonly asked: string;
+  phase: Phase;
+  cell: string | null;
+  build: HostedBuild | null;
+  /** What the cell said last of a build that is its own; the cell knows better. */
+  told: { state: string; reason?: string | undefined } | null;
+  /** Whether placement has still to say that it gave back what was held. */
+  releaseOwed: boolean;
+  /** Whether the cell ever said that the instance is its own. */
+  handedOver: boolean;
+  deletedAt: number;
+  repeats: number;
+}
+
+/** A request of which some instance waits for a host. */
+export interface OpenRequest {
+  readonly spec: RequestSpec;
+  readonly alternates: number;
+  readonly waiting: Set<string>;
+  /** Tells this round of asking from earlier ones; not recorded. */
+  round: number;
+  repeats: number;
+}
+
+export interface ConductorState {
+  readonly instances: Map<string, Entry>;
+  readonly requests: Map<string, OpenRequest>;
+  /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
+  readonly toAsk: Set<string>;
+}
+
+export function emptyConductor(): ConductorState {
+  return { instances: new Map(), requests: new Map(), toAsk: new Set() };
+}
+
+export function entryOf(state: ConductorState, instance: string): Entry {
+  const entry = state.instances.get(instance);
+  if (entry === undefined) throw new Error(`a record names the instance '${instance}', which is not known`);
+  return entry;
+}
+
+/** Applies a record and answers the effects, which count only where the record is made. */
+export function applyToConductor(
+  state: ConductorState,
+  record: ConductorRecord,
+  deadlines: StateDeadlines,
+): readonly Effect[] {
+  switch (record.type) {
+    case 'accepted': {
+      const { facts, instances, alternates, at } = record;
+      const waiting = new Set(instances);
+      const asked = fingerprintOf(facts, instances.length, alternates);
+      state.requests.set(facts.request, { spec: facts.spec, alternates, waiting, round: 0, repeats: 0 });
+      for (const instance of instances) {
+        const [build] = beginBuild({ ...facts, instance }, at, deadlines);
+        state.instances.set(instance, {
+          request: facts.request,
+          asked,
+          phase: 'here',
+          cell: null,
+          build,
+          told: null,
+          releaseOwed: false,
+          handedOver: false,
+          deletedAt: 0,
+          repeats: 0,
+        });
+      }
+      return [];
+    }
+    case 'build-event': {
+      const entry = entryOf(state, record.instance);
+      const build = entry.build as HostedBuild;
+      const effects = stepBuild(build, record.event, record.at, deadlines) ?? [];
+      stopWaiting(state, entry.request, record.instance);
+      if (stateOfBuild(build) === 'failed') {
+        entry.phase = build.snapshot.context.failure?.code === 'deleted' ? 'deleting' : 'failed';
+        entry.releaseOwed = true;
+      } else {
+        entry.cell = build.snapshot.context.selection?.cell ?? null;
+      }
+      return effects;
+    }
+    case 'started': {
+      const entry = entryOf(state, record.instance);
+      entry.handedOver = true;
+      if (entry.phase === 'here') {
+        entry.phase = 'in-cell';
+        entry.build = null;
+      }
+      return [];
+    }
+    case 'ended':
+      entryOf(state, record.instance).told = { state: record.state, reason: record.reason };
+      return [];
+    case 'deleting': {
+      const entry = entryOf(state, record.instance);
+      entry.phase = 'deleting';
+      entry.build = null;
+      entry.repeats = 0;
+      return [];
+    }
+    case 'removed':
+      entryOf(state, record.instance).releaseOwed = true;
+      return [];
+    case 'released':
+      entryOf(state, record.instance).releaseOwed = false;
+      return [];
+    case 'deleted': {
+      const entry = entryOf(state, record.instance);
+      entry.phase = 'deleted';
+      entry.releaseOwed = false;
+      entry.build = null;
+      entry.deletedAt = record.at;
+      return [];
+    }
+    case 'forgotten':
+      for (const [instance, { phase, deletedAt }] of state.instances) {
+        if (phase === 'deleted' && deletedAt < record.before) state.instances.delete(instance);
+      }
+      return [];
+  }
+}
+
+function stopWaiting(state: ConductorState, request: string, instance: string): void {
+  const open = state.requests.get(request);
+  if (open === undefined) return;
+  open.waiting.delete(instance);
+  if (open.waiting.size === 0) state.requests.delete(request);
+}
+
+/** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
+export function fingerprintOf(facts: Omit<BuildFacts, 'instance'>, count: number, alternates: number): string {
+  const text = JSON.stringify(ordered([count, alternates, facts.spec, facts.project, facts.payload]));
+  return `${text.length}-${fnv1a(text)}`;
+}
+
+export interface StoredConductor {
+  instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
+  requests: [string, { spec: RequestSpec; alternates: number; waiting: string[] }][];
+}
+
+function ordered(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(ordered);
+  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, item]) => [key, ordered(item)]));
+}
+
+export function storeConductor(state: ConductorState): StoredConductor {
+  return {
+    instances: [...state.instances].map(([instance, entry]) => {
+      const { repeats: _, build: hosted, ...kept } = entry;
+      return [instance, { ...kept, build: hosted === null ? null : storeBuild(hosted) }];
+    }),
+    requests: [...state.requests].map(([id, { spec, alternates, waiting }]) => [
+      id,
+      { spec, alternates, waiting: [...waiting] },
+    ]),
+  };
+}
+
+export function restoreConductor(stored: StoredConductor): ConductorState {
+  const { instances, requests } = stored;
+  const state = emptyConductor();
+  for (const [instance, { build: hosted, ...entry }] of instances) {
+    state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
+  }
+  for (const [id, { waiting, ...open }] of requests) {
+    state.requests.set(id, { ...open, waiting: new Set(waiting), round: 0, repeats: 0 });
+  }
+  return state;
+}

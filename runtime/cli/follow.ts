@@ -1,0 +1,57 @@
+// Follows all traffic for `cellwright tap`. It subscribes below the prefix alone, so what JetStream and the inboxes say
+// is not among it.
+
+import type { BusMessage } from '../bus/bus.ts';
+import { connectNats } from '../bus/nats.ts';
+import { HEADERS } from '../frames.ts';
+import { checkToken, subjectsOf } from '../subjects.ts';
+import { systemClock } from '../system-clock.ts';
+import { mentions, saidOrWhyNot } from './bodies.ts';
+import { onInterrupt } from './interrupt.ts';
+
+export interface TapFlags {
+  instance?: string;
+  servers: string[];
+  prefix: string;
+}
+
+/** How much of a body a line shows, in characters. */
+const MOST_SHOWN = 200;
+
+export async function follow({ instance, servers, prefix }: TapFlags): Promise<void> {
+  if (instance !== undefined) checkToken(instance, '--instance');
+  const { prefix: checked } = subjectsOf(prefix);
+  const interrupt = onInterrupt();
+  const clock = systemClock();
+  const bus = await connectNats({ servers, name: 'tap' });
+  bus.subscribe(`${checked}.>`, (message) => {
+    for (const line of linesOf(message, clock.now(), instance, bus.maxPayloadBytes)) console.log(line);
+  });
+  await bus.flush();
+  // Not on stdout, which is for the traffic alone.
+  console.error(`following '${checked}.>' at ${servers.join(', ')}`);
+  await interrupt.happened;
+  await bus.close();
+}
+
+/** The lines of a message of the bus: one for each message in its body that names the instance, if one is wanted. */
+export function linesOf(
+  { subject, data, headers }: BusMessage,
+  at: number,
+  instance: string | undefined,
+  maxBytes: number,
+): string[] {
+  const time = new Date(at).toISOString().slice(11, 23);
+  return saidOrWhyNot(data, maxBytes)
+    .filter(({ message }) => instance === undefined || mentions(message, instance))
+    .map(({ from, message }) => {
+      const { type = headers[HEADERS.type] ?? '-', ...body } = message as { type?: unknown };
+      const sender = from === '' ? (headers[HEADERS.from] ?? '-') : from;
+      return `${time} ${subject} ${type} ${sender} ${shortened(body)}`;
+    });
+}
+
+function shortened(body: object): string {
+  const text = JSON.stringify(body);
+  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN - 1)}…`;
+}
