@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import {
   Ask,
   Attempt,
+  Id,
   type MessageOf,
   message,
   Payload,
@@ -51,7 +52,7 @@ export const cellMessages = {
   /** A compute presents itself: after its start, or because the cell asked who it is. */
   'compute-up': message('compute-up', {
     host: Token,
-    provider: Type.String({ maxLength: 64 }),
+    provider: Id,
     /** Which life of the compute this is. */
     incarnation: Type.String({ maxLength: 64 }),
     running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: 10_000 }),

@@ -18,6 +18,8 @@ export const MAX_ALLOCATIONS = 64;
 /** An id as it may stand in a subject: a dot, a wildcard or a space in it would break routing. */
 export const TOKEN_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
 export const Token = Type.String({ pattern: TOKEN_PATTERN, maxLength: MAX_TOKEN_LENGTH });
+/** The id of a provider, an aggregate or a consumer: it too may become a token of a subject. */
+export const Id = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', maxLength: MAX_TOKEN_LENGTH });
 /** A resource class or trait name. */
 export const SYMBOL_PATTERN = '^[A-Z][A-Z0-9_]{0,254}$';
 export const Symbolic = Type.String({ pattern: SYMBOL_PATTERN });
@@ -58,7 +60,7 @@ export const RequestSpec = Type.Object({
 export type RequestSpec = Static<typeof RequestSpec>;
 
 export const AllocationSchema = Type.Object({
-  provider: Type.String({ maxLength: 64 }),
+  provider: Id,
   group: Type.String({ maxLength: MAX_TOKEN_LENGTH }),
   resources: Resources,
 });
@@ -66,7 +68,7 @@ export const AllocationSchema = Type.Object({
 export const SelectionSchema = Type.Object({
   cell: Token,
   host: Token,
-  provider: Type.String({ maxLength: 64 }),
+  provider: Id,
   allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
 });
 

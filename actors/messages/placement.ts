@@ -6,6 +6,7 @@ import {
   AllocationSchema,
   Ask,
   Attempt,
+  Id,
   MAX_ALLOCATIONS,
   MAX_AMOUNT,
   type MessageOf,
@@ -15,7 +16,6 @@ import {
   SYMBOL_PATTERN,
 } from './common.ts';
 
-const Id = Type.String({ minLength: 1, maxLength: 64 });
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
 
 /** The fields of an inventory, as in the Placement API. Capacity is `(total - reserved) * allocation_ratio`. */

@@ -1,14 +1,14 @@
 // What a scheduler takes: requests for hosts, placement's answers to its claims, and the feeds that its view lives on.
 
 import Type, { type Static } from 'typebox';
-import { Ask, MAX_ALTERNATES, MAX_COUNT, type MessageOf, message, RequestSpec, Token } from './common.ts';
+import { Ask, Id, MAX_ALTERNATES, MAX_COUNT, type MessageOf, message, RequestSpec, Token } from './common.ts';
 import { claimAnswers, feedMessages } from './placement.ts';
 
 /** How a host stands, as its cell tells it. */
 export const HostState = Type.Object({
   host: Token,
   /** The root provider of the host. */
-  provider: Type.String({ maxLength: 64 }),
+  provider: Id,
   state: Type.Union([Type.Literal('up'), Type.Literal('disabled'), Type.Literal('down')]),
   reason: Type.Optional(Type.String()),
 });

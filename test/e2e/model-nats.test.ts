@@ -26,7 +26,8 @@ function server(): Promise<TestServer> {
 /** Which limit of time a path needs to run out. */
 function runsOut(path: RunnablePath<Build>): Parameters<typeof shortPaces>[0] {
   const last = path.steps.findIndex(({ event }) => event.type === 'TIMED_OUT');
-  if (last > 0) return (path.steps[last - 1]?.state as Build).value as 'requested' | 'claimed' | 'building';
+  const before = path.steps[last - 1]?.state as Build | undefined;
+  if (before !== undefined) return before.value as 'requested' | 'claimed' | 'building';
   return path.steps.some(({ event }) => event.type === 'HOST_LOST') ? 'silent' : null;
 }
 

@@ -5,7 +5,7 @@ import { stateOfBuild } from '../../actors/builds.ts';
 import { finalKey, removalKey } from '../../actors/cell/removals.ts';
 import type { CellState } from '../../actors/cell/state.ts';
 import type { ConductorState } from '../../actors/conductor/state.ts';
-import type { PlacementState } from '../../actors/placement/placement.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import type { MachineRoom } from './machine-room.ts';
 

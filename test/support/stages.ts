@@ -23,6 +23,7 @@ export const USUAL_PACES: Paces = {
 };
 
 const SHORT_MS = 1_000;
+const SILENT_MS = 2_000;
 const NEVER_MS = 600_000;
 
 /**
@@ -37,7 +38,7 @@ export function shortPaces(runsOut: 'requested' | 'claimed' | 'building' | 'sile
     cell: {
       claimedMs: limitOf('claimed'),
       buildingMs: limitOf('building'),
-      silentMs: limitOf('silent'),
+      silentMs: runsOut === 'silent' ? SILENT_MS : NEVER_MS,
       patience,
     },
     compute: { heartbeatMs: 100, patience },

@@ -1,0 +1,170 @@
+// What a placement shard owns, and how its records change it: the one account of its state, live and on replay.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { Inventory, ProviderSpec, Refusal } from '../messages/placement.ts';
+import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
+import {
+  inUse,
+  isLeftover,
+  makeProvider,
+  type Provider,
+  type Providers,
+  restoreUntold,
+  sameAsTold,
+  untoldInventories,
+} from './providers.ts';
+
+export type PlacementRecord =
+  | { type: 'tree'; providers: readonly ProviderSpec[] }
+  | { type: 'claimed'; consumer: string; attempt: number; keep: readonly number[]; allocations: readonly Allocation[] }
+  | { type: 'refused'; consumer: string; attempt: number; keep: readonly number[]; refusal: Refusal }
+  | {
+      type: 'released';
+      consumer: string;
+      attempt?: number | undefined;
+      keep?: readonly number[] | undefined;
+      deleted: boolean;
+      at: number;
+    }
+  | { type: 'forgotten'; before: number };
+
+export interface PlacementState {
+  readonly providers: Providers;
+  /** The ids of each tree, by root, the root first. */
+  readonly trees: Map<string, readonly string[]>;
+  readonly consumers: Consumers;
+  /** What the feed has still to tell of this turn; not recorded. */
+  readonly untold: { readonly changed: Set<string>; readonly used: Set<string>; readonly removed: Set<string> };
+  /** The numbering of the feed in this life of the shard; not recorded. */
+  readonly feed: { epoch: number; sequence: number };
+}
+
+export interface StoredPlacement {
+  providers: { spec: ProviderSpec; root: string; generation: number; untold: [string, Inventory][] }[];
+  trees: [string, readonly string[]][];
+  holding: [string, Consumer][];
+  deleted: [string, number][];
+}
+
+export function emptyPlacement(): PlacementState {
+  return {
+    providers: new Map(),
+    trees: new Map(),
+    consumers: { holding: new Map(), deleted: new Map() },
+    untold: { changed: new Set(), used: new Set(), removed: new Set() },
+    feed: { epoch: 0, sequence: 0 },
+  };
+}
+
+export function applyToPlacement(state: PlacementState, record: PlacementRecord): void {
+  const { providers, consumers, untold } = state;
+  switch (record.type) {
+    case 'tree':
+      return applyTree(state, record.providers);
+    case 'claimed': {
+      const consumer = decided(state, record);
+      take(consumer, record.attempt, record.allocations, providers, untold.used);
+      return;
+    }
+    case 'refused':
+      decided(state, record).refusal = record.refusal;
+      return;
+    case 'released': {
+      const consumer = consumers.holding.get(record.consumer);
+      if (consumer !== undefined) {
+        const { attempt, keep } = record;
+        const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
+        giveBack(consumer, drop, providers, untold.used);
+        if (record.deleted && consumer.held.length === 0) consumers.holding.delete(record.consumer);
+        if (consumers.deleted.has(record.consumer) && consumer.held.length === 0) {
+          consumers.holding.delete(record.consumer);
+        }
+      }
+      if (record.deleted && !consumers.deleted.has(record.consumer)) consumers.deleted.set(record.consumer, record.at);
+      return;
+    }
+    case 'forgotten':
+      return forgetDeleted(consumers, record.before);
+  }
+}
+
+/** The consumer of a claim that was decided just now, with what the claim gave back gone. */
+function decided(
+  { consumers, providers, untold }: PlacementState,
+  claim: { consumer: string; attempt: number; keep: readonly number[] },
+): Consumer {
+  let consumer = consumers.holding.get(claim.consumer);
+  if (consumer === undefined) {
+    consumer = { latest: claim.attempt, held: [], refusal: null };
+    consumers.holding.set(claim.consumer, consumer);
+    return consumer;
+  }
+  giveBack(consumer, (attempt) => !claim.keep.includes(attempt), providers, untold.used);
+  consumer.latest = claim.attempt;
+  consumer.refusal = null;
+  return consumer;
+}
+
+function applyTree({ providers, trees, untold }: PlacementState, tree: readonly ProviderSpec[]): void {
+  const root = (tree[0] as ProviderSpec).id;
+  const told = new Set<string>();
+  for (const spec of tree) {
+    told.add(spec.id);
+    const before = providers.get(spec.id);
+    if (sameAsTold(before, spec)) continue;
+    providers.set(spec.id, makeProvider(spec, root, before));
+    untold.changed.add(spec.id);
+  }
+  const staying: string[] = [...told];
+  for (const id of trees.get(root) ?? []) {
+    if (told.has(id)) continue;
+    const gone = providers.get(id) as Provider;
+    if (isLeftover(gone)) {
+      staying.push(id);
+    } else if (inUse(gone)) {
+      // It is no longer told, but something is held on it: it stays, empty, until the tree is told without that.
+      providers.set(id, makeProvider({ ...gone.spec, inventories: {} }, root, gone));
+      untold.changed.add(id);
+      staying.push(id);
+    } else {
+      providers.delete(id);
+      untold.removed.add(id);
+    }
+  }
+  trees.set(root, staying);
+}
+
+export function storePlacement({ providers, trees, consumers }: PlacementState): StoredPlacement {
+  return {
+    providers: [...providers.values()].map((provider) => ({
+      spec: provider.spec,
+      root: provider.root,
+      generation: provider.generation,
+      untold: untoldInventories(provider),
+    })),
+    trees: [...trees],
+    holding: [...consumers.holding],
+    deleted: [...consumers.deleted],
+  };
+}
+
+export function restorePlacement(stored: StoredPlacement): PlacementState {
+  const { providers, trees, holding, deleted } = stored;
+  const state = emptyPlacement();
+  for (const { spec, root, untold } of providers) {
+    const provider = makeProvider(spec, root);
+    restoreUntold(provider, untold);
+    state.providers.set(spec.id, provider);
+  }
+  for (const [root, ids] of trees) state.trees.set(root, ids);
+  for (const [id, consumer] of holding) {
+    state.consumers.holding.set(id, { ...consumer, held: [] });
+    const restored = state.consumers.holding.get(id) as Consumer;
+    for (const { attempt, allocations } of consumer.held) {
+      take(restored, attempt, allocations, state.providers, state.untold.used);
+    }
+  }
+  for (const [id, at] of deleted) state.consumers.deleted.set(id, at);
+  for (const { spec, generation } of providers) (state.providers.get(spec.id) as Provider).generation = generation;
+  return state;
+}
