@@ -6,7 +6,7 @@
 // time. The scope's shape is internal to xstate: test/machines/step.test.ts holds both against each other on every
 // path of every machine.
 
-import type { AnyActorScope, AnyStateMachine, ContextFrom, EventFrom, SnapshotFrom, StateNode } from 'xstate';
+import type { AnyActorScope, AnyStateMachine, AnyStateNode, ContextFrom, EventFrom, SnapshotFrom } from 'xstate';
 
 /** What a machine wants done, by the name that its file documents. */
 export interface Effect {
@@ -57,8 +57,13 @@ export function step<M extends AnyStateMachine>(machine: M, snapshot: SnapshotFr
 
 /** What is owed in the state that a machine is in: the entry effects of its active states, to be done again. */
 export function obligations<M extends AnyStateMachine>(snapshot: SnapshotFrom<M>): readonly Effect[] {
-  const nodes = (snapshot as unknown as { _nodes: readonly StateNode[] })._nodes;
-  return nodes.flatMap((node) => node.entry.flatMap((action) => nameOf(action)));
+  const nodes = (snapshot as unknown as { _nodes: readonly AnyStateNode[] })._nodes;
+  return nodes.flatMap(entryEffects);
+}
+
+/** The effects of entering one state. */
+export function entryEffects({ entry }: Pick<AnyStateNode, 'entry'>): readonly Effect[] {
+  return entry.flatMap(nameOf);
 }
 
 function nameOf(action: unknown): Effect[] {

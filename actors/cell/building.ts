@@ -8,7 +8,7 @@ import type { Start } from '../messages/cell.ts';
 import type { ClaimRefused } from '../messages/placement.ts';
 import { computeAddress, placementAddress } from '../routing.ts';
 import { clearAway, gone } from './clearing.ts';
-import { stateOfHost } from './hosts.ts';
+import { type Host, stateOfHost } from './hosts.ts';
 import { attemptsHeld, finalKey, removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -65,17 +65,21 @@ export function perform(work: Work, entry: Entry, effect: Effect, again: boolean
   }
 }
 
+/** Why a host of the cell may be given nothing new, or null. */
+function unfit(host: Host | undefined): string | null {
+  if (host === undefined) return 'the cell knows no such host';
+  const state = stateOfHost(host);
+  return state === 'up' ? null : `the host is ${state}`;
+}
+
 /** Tells the compute to build. Before the first order, a host that is not up costs the attempt and nothing else. */
 export function dispatch(work: Work, { build }: Entry, again: boolean): void {
   const { instance, payload } = build.facts;
   const { selection, attempt } = build.snapshot.context;
   const host = work.state.hosts.get(selection?.host ?? '');
-  const usable = host !== undefined && stateOfHost(host) !== 'down';
-  if (!usable && !again) {
-    const reason = host === undefined ? 'the cell knows no such host' : 'the host is down';
-    return advance(work, instance, { type: 'REFUSED', attempt, reason });
-  }
-  if (usable) {
+  const reason = unfit(host);
+  if (reason !== null && !again) return advance(work, instance, { type: 'REFUSED', attempt, reason });
+  if (host !== undefined && stateOfHost(host) !== 'down') {
     work.turn.send(computeAddress(work.cell, host.host), {
       type: 'build',
       instance,
@@ -88,10 +92,15 @@ export function dispatch(work: Work, { build }: Entry, again: boolean): void {
   armBuild(build, work.patience, work.turn as Turn<never>);
 }
 
-/** The failed host's resources go back and the alternate's are taken, in one command. */
-export function claimAlternate(work: Work, { build }: Entry): void {
+/**
+ * The failed host's resources go back and the alternate's are taken, in one command. An alternate that is no longer up
+ * is passed over: if a claim of it is under way, the next one, or the release, takes back what it is granted.
+ */
+function claimAlternate(work: Work, { build }: Entry): void {
   const { instance, spec } = build.facts;
   const { alternates, attempt } = build.snapshot.context;
+  const reason = unfit(work.state.hosts.get(alternates[0]?.host ?? ''));
+  if (reason !== null) return advance(work, instance, { type: 'CLAIM_REFUSED', attempt: attempt + 1, reason });
   work.turn.send(placementAddress(0), {
     type: 'claim',
     consumer: instance,
@@ -110,7 +119,7 @@ export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRe
   advance(work, consumer, { type: 'CLAIM_REFUSED', attempt, reason: refusal.message });
 }
 
-export function report(work: Work, { build }: Entry): void {
+function report(work: Work, { build }: Entry): void {
   const { instance } = build.facts;
   const { failure } = build.snapshot.context;
   const outcome = stateOfBuild(build) === 'active' ? 'active' : 'failed';

@@ -53,6 +53,9 @@ const DEFAULTS = {
   rememberDeletedMs: 3_600_000,
 } as const;
 
+/** An instance that is deleted, or about to be: asked for again, it must have another id. */
+const GOING: ReadonlySet<Entry['phase']> = new Set(['deleting', 'deleted']);
+
 const RELEASED_WAKE = (instance: string): string => `release ${instance}`;
 const REQUEST_WAKE = (request: string): string => `request ${request}`;
 const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
@@ -78,11 +81,10 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       const fingerprint = fingerprintOf(facts, count, alternates);
       const isRepeated = instances.every((instance) => {
         const entry = state.instances.get(instance);
-        return entry?.request === request && entry.asked === fingerprint;
+        return entry?.request === request && entry.asked === fingerprint && !GOING.has(entry.phase);
       });
       if (isRepeated) turn.send(from, { type: 'build-accepted', ask, request, instances });
-      else
-        decline(turn, from, ask, 'already-exists', `instance '${standing}' exists already, of another request`, 'id');
+      else decline(turn, from, ask, 'already-exists', takenBecause(standing, entryOf(state, standing)), 'id');
       return;
     }
     commit(state, turn, { type: 'accepted', facts, instances, alternates, at: turn.now });
@@ -165,6 +167,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     if (entry === undefined) return decline(turn, from, ask, 'not-found', `there is no instance '${instance}'`, 'id');
     if (entry.phase === 'here' && entry.cell === null) {
       advance(state, instance, { type: 'DELETED' }, turn);
+      // The claim for it is refused from now on, which is no reason to fail the others: they are asked for anew.
+      state.toAsk.add(entry.request);
     } else if (entry.phase === 'here' || entry.phase === 'in-cell') {
       commit(state, turn, { type: 'deleting', instance });
       turn.cancelWake(wakeOfBuild(instance));
@@ -332,4 +336,10 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     snapshot: storeConductor,
     restore: (stored) => restoreConductor(stored as StoredConductor),
   };
+}
+
+/** Why the id of an instance cannot be taken. */
+function takenBecause(instance: string, { phase }: Entry): string {
+  if (GOING.has(phase)) return `instance '${instance}' was deleted; its id cannot be taken again for a while`;
+  return `instance '${instance}' exists already, of another request`;
 }

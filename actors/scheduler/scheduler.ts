@@ -11,7 +11,7 @@ import { type SelectionEvent, selection as selectionMachine } from '../../machin
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
-import type { ClaimGranted, ClaimRefused, ProvidersPage } from '../messages/placement.ts';
+import type { ClaimGranted, ClaimRefused, ProvidersPage, ProviderUsage } from '../messages/placement.ts';
 import type { HostsPage, SchedulerMessage, Select } from '../messages/scheduler.ts';
 import { cellAddress, placementAddress } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
@@ -210,8 +210,10 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     for (const usage of usages) learnUsage(state.view, usage);
     const open = openOf(state, consumer);
     if (open === undefined) return;
-    settle(state, open, consumer);
     const hopeless = refusal.code === 'consumer-deleted' || refusal.code === 'superseded' || refusal.code === 'expired';
+    // A claim that was said twice is refused twice: the second time another host is being asked already.
+    if (!hopeless && usages.length > 0 && !concerns(usages, contextOf(open, consumer).candidate)) return;
+    settle(state, open, consumer);
     if (!hopeless) state.conflicts += 1;
     const reason = `${refusal.code}: ${refusal.message}`;
     advance(state, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason }, turn);
@@ -336,9 +338,14 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return refused(state, message, turn);
       case 'released':
         return;
-      case 'providers-changed':
+      case 'providers-changed': {
+        const feed = `placement ${message.shard}`;
         learnChanges(state.view, message);
-        return heard(state, `placement ${message.shard}`, message.epoch, message.sequence, turn);
+        heard(state, feed, message.epoch, message.sequence, turn);
+        // What is told between two pages is there, though it may stand on neither.
+        for (const { id } of message.changed) state.followers.get(feed)?.listed.add(id);
+        return;
+      }
       case 'hosts-changed':
         learnHosts(state.view, message);
         return heard(state, `cell ${message.cell}`, message.epoch, message.sequence, turn);
@@ -376,4 +383,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   return { init, receive, apply() {}, recover, snapshot: () => null, restore: init };
+}
+
+/** Whether what is told of providers is told of those of a candidate. */
+function concerns(usages: readonly ProviderUsage[], candidate: Selection | null): boolean {
+  return candidate?.allocations.some(({ provider }) => usages.some(({ id }) => id === provider)) ?? false;
 }

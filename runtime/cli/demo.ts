@@ -47,6 +47,7 @@ async function demo({ serve = false, cells, hosts, requests, seed, servers }: De
     serve,
     speed: WORKLOAD_MS / runMs,
     buildMs: BUILD_MS,
+    deletes: 'prompt',
     on: { kind: 'nats', log: console.error, ...(servers === undefined ? {} : { servers }) },
   });
 }

@@ -11,7 +11,7 @@ interface ReplayFlags {
   until?: number;
   alternates: number;
   failRate: number;
-  deletes: boolean;
+  deletes: 'after-build' | 'prompt' | 'never';
   inMemory?: boolean;
   servers?: string;
   json?: string;
@@ -52,7 +52,14 @@ function withFlags(command: Command): Command {
     .option('--until <seconds>', 'leave out what arrives at this time of the trace or later', positiveNumber)
     .option('--alternates <number>', 'hosts named up front for each instance', wholeNumber(0, 20), 2)
     .option('--fail-rate <share>', 'the share of builds that fail, 0 to 1', share, 0)
-    .option('--no-deletes', 'leave out the ends of lifetimes, so that the fleet fills up')
+    .addOption(
+      new Option(
+        '--deletes <when>',
+        'when a lifetime ends: once it is built, at once, or never so that the fleet fills up',
+      )
+        .choices(['after-build', 'prompt', 'never'])
+        .default('after-build'),
+    )
     .addOption(new Option('--in-memory', 'without NATS, in virtual time').conflicts('servers'))
     .option('--servers <urls>', 'use the NATS server that runs there; default: one of its own')
     .option('--json <file>', 'write the outcome there');
@@ -65,12 +72,13 @@ function workloadOptions({ cells, seed, until }: ReplayFlags): { cells: number; 
 async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
   const { perform } = await import('./perform.ts');
   const { seed, speed, alternates, failRate, deletes, inMemory = false, servers, json } = flags;
-  await perform(deletes ? workload : withoutEnds(workload), {
+  await perform(deletes === 'never' ? withoutEnds(workload) : workload, {
     seed,
     alternates,
     failRate,
     on: inMemory ? 'memory' : { kind: 'nats', log: console.error, ...(servers === undefined ? {} : { servers }) },
     ...(speed === undefined ? {} : { speed }),
+    ...(deletes === 'never' ? {} : { deletes }),
     ...(json === undefined ? {} : { json }),
   });
 }

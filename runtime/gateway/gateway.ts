@@ -91,11 +91,13 @@ export function gatewayEndpoints({ asking, conductorShards, bus, subjects, onErr
     if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
     if (view.cell === undefined || view.state === 'deleted') return view;
     try {
-      const inCell = await asking.ask(cellAddress(view.cell), { type: 'show', instance: id }, 'shown');
+      const asked = asking.ask(cellAddress(view.cell), { type: 'show', instance: id }, 'shown');
+      const inCell = await unlessUnserved(view.cell, asked);
       return inCell.view ?? view;
     } catch (error) {
       // The cell does not answer: what it said last is said, and that it is no more than that.
-      if (!(error instanceof TimeoutError)) throw error;
+      const silent = error instanceof TimeoutError || (error instanceof CellwrightError && error.code === 'no-owner');
+      if (!silent) throw error;
       return {
         ...view,
         state: 'unknown',

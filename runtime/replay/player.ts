@@ -6,8 +6,9 @@ import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import type { BuildRequest } from '../gateway/requests.ts';
 import type { Arrival } from '../workload/workload.ts';
-import { type Entry, timetable } from './timetable.ts';
-import { pause, throwIfInterrupted } from './waiting.ts';
+import { lanesOf } from './lanes.ts';
+import { timetable } from './timetable.ts';
+import { atMost, pause, throwIfInterrupted } from './waiting.ts';
 
 export interface PlayerOptions {
   readonly client: Client;
@@ -20,6 +21,11 @@ export interface PlayerOptions {
   readonly maxInFlight?: number;
   /** Whether an instance is known to have failed, so that nothing is left to delete. */
   hasFailed(instance: string): boolean;
+  /**
+   * Resolves when the build of an instance is over. Given, a delete that is due waits for it, half a minute at most:
+   * a system cannot build in the milliseconds that a lifetime shrinks to. Absent, a delete comes when it is due.
+   */
+  untilBuilt?(instance: string): Promise<void>;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -31,6 +37,7 @@ export interface Played {
 }
 
 const DEFAULT_MAX_IN_FLIGHT = 128;
+const HOLD_LIMIT_MS = 30_000;
 /** Waits before a call is tried again, ms: ten tries over about half a minute. */
 const RETRY_WAITS_MS = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800];
 
@@ -44,11 +51,31 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
   const undeleted = new Map<string, string>();
   /** Builds that have no answer yet: a delete must not overtake its build. */
   const asking = new Map<string, Promise<void>>();
-  const slots = slotsOf(maxInFlight);
+  const lanes = lanesOf(maxInFlight);
 
   async function build(arrival: Arrival): Promise<void> {
     const fault = await patiently(() => client.build(requestOf(arrival, alternates)), clock, signal);
     if (fault !== null) refused.set(arrival.id, fault.code);
+  }
+
+  function begin(arrival: Arrival): Promise<void> {
+    return lanes.begin(() => {
+      const answered = build(arrival).finally(() => asking.delete(arrival.id));
+      asking.set(arrival.id, answered);
+      return answered;
+    });
+  }
+
+  async function held(request: string, built: Promise<void>): Promise<void> {
+    await asking.get(request);
+    if (!refused.has(request)) await atMost(clock, HOLD_LIMIT_MS, built, signal);
+  }
+
+  /** A delete that has to wait for its build takes no lane meanwhile: builds would wait for deletes then. */
+  async function endLater(instance: string, request: string): Promise<void> {
+    const built = options.untilBuilt?.(instance);
+    if (built === undefined) await lanes.begin(() => end(instance, request));
+    else lanes.beginAfter(held(request, built), () => end(instance, request));
   }
 
   async function end(instance: string, request: string): Promise<void> {
@@ -58,24 +85,16 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
     if (fault !== null) undeleted.set(instance, fault.code);
   }
 
-  function perform(entry: Entry): Promise<void> {
-    if (entry.type === 'end') return end(entry.instance, entry.request);
-    const { arrival } = entry;
-    const answered = build(arrival).finally(() => asking.delete(arrival.id));
-    asking.set(arrival.id, answered);
-    return answered;
-  }
-
   const startedAt = clock.now();
   for (const entry of timetable(arrivals)) {
     throwIfInterrupted(signal);
     // Whole milliseconds, as the system's clock gives them.
     const dueAt = startedAt + Math.ceil(entry.atMs / speed);
     if (dueAt > clock.now()) await pause(clock, dueAt - clock.now(), signal);
-    await slots.take();
-    slots.giveBackAfter(perform(entry));
+    if (entry.type === 'arrival') await begin(entry.arrival);
+    else await endLater(entry.instance, entry.request);
   }
-  await slots.allFree();
+  await lanes.idle();
   return { refused, undeleted };
 }
 
@@ -100,38 +119,4 @@ async function patiently(
       await pause(clock, waitMs, signal);
     }
   }
-}
-
-/** A number of slots; what fails while it holds one is thrown at the next who asks for any. */
-function slotsOf(count: number) {
-  let free = count;
-  let failure: unknown;
-  let wake = () => {};
-
-  async function untilFree(wanted: number): Promise<void> {
-    while (free < wanted && failure === undefined) {
-      await new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    }
-    if (failure !== undefined) throw failure;
-  }
-
-  return {
-    async take(): Promise<void> {
-      if (free === 0 || failure !== undefined) await untilFree(1);
-      free -= 1;
-    },
-    giveBackAfter(work: Promise<void>): void {
-      work
-        .catch((error: unknown) => {
-          failure ??= error;
-        })
-        .finally(() => {
-          free += 1;
-          wake();
-        });
-    },
-    allFree: () => untilFree(count),
-  };
 }

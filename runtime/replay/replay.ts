@@ -10,6 +10,7 @@ import type { ReplayResult } from './result.ts';
 import { memoryStage, type NatsStageOptions, natsStage, type Stage } from './stage.ts';
 import { type Figures, followStories } from './tally.ts';
 import { verdictOn } from './verdict.ts';
+import { followingSignal } from './waiting.ts';
 
 export interface ReplayOptions {
   /** Decides build times and which builds fail; the workload has a seed of its own. */
@@ -30,6 +31,11 @@ export interface ReplayOptions {
    * at least a millisecond.
    */
   readonly buildMs?: TimeRange;
+  /**
+   * When the end of a lifetime becomes a delete. `after-build`, the default, waits for the build if it is not over:
+   * as recorded, what is deleted has lived. `prompt` deletes when the compressed time says so, in the midst of builds.
+   */
+  readonly deletes?: 'after-build' | 'prompt';
   /** Told once, when the stage stands and before anything plays. */
   readonly onStart?: (live: Live) => void;
   /** Called with the result while the fleet is still there; it goes when the promise settles. */
@@ -60,9 +66,11 @@ const REMEMBER_MARGIN_MS = 3_600_000;
  */
 export async function replay(workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
   const stage = options.on === 'memory' ? memoryStage() : await natsStage(options.on);
+  const { signal, dispose } = followingSignal(options.signal);
   try {
-    return await stage.run(() => replayOn(stage, workload, options));
+    return await stage.run(() => replayOn(stage, workload, { ...options, signal }));
   } finally {
+    dispose();
     await stage.close();
   }
 }
@@ -99,8 +107,15 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
     const startedAt = clock.now();
     playingSince = startedAt;
     phase = 'playing';
-    const { hasFailed } = tally;
-    const played = await play(workload.arrivals, { client, clock, speed, alternates, hasFailed, signal });
+    const played = await play(workload.arrivals, {
+      client,
+      clock,
+      speed,
+      alternates,
+      hasFailed: tally.hasFailed,
+      ...(options.deletes === 'prompt' ? {} : { untilBuilt: tally.untilEnded }),
+      signal,
+    });
     phase = 'settling';
     const verdict = await verdictOn({ asking, clock, fleet, workload, played, tally, signal });
     phase = 'done';

@@ -36,6 +36,8 @@ export interface Tally {
   /** Builds that are neither active nor failed nor deleted. */
   open(): number;
   hasFailed(instance: string): boolean;
+  /** Resolves when it is told that the build of an instance is over, which may never be. */
+  untilEnded(instance: string): Promise<void>;
 }
 
 interface Told {
@@ -55,6 +57,7 @@ export function tallyOf(): Tally {
   const cells = new Map<string, Map<string, number>>();
   const attemptsFailed = new Map<string, number>();
   const failed = new Map<string, number>();
+  const waiting = new Map<string, (() => void)[]>();
   const latency = buildHistogram({ numberOfSignificantValueDigits: DIGITS });
   let reschedules = 0;
   let built = 0;
@@ -92,12 +95,22 @@ export function tallyOf(): Tally {
       lastBuiltAt = Math.max(lastBuiltAt, at);
       latency.recordValue(Math.max(0, Math.round(at - told.acceptedAt)));
     }
-    if (ENDED.has(state)) told.acceptedAt = null;
+    if (!ENDED.has(state)) return;
+    told.acceptedAt = null;
+    for (const resolve of waiting.get(instance) ?? []) resolve();
+    waiting.delete(instance);
   }
 
   return {
     take,
     hasFailed: (instance) => instances.get(instance)?.state === 'failed',
+    async untilEnded(instance) {
+      const told = instances.get(instance);
+      if (told !== undefined && ENDED.has(told.state)) return;
+      await new Promise<void>((resolve) => {
+        waiting.set(instance, [...(waiting.get(instance) ?? []), resolve]);
+      });
+    },
     open: () => [...states].reduce((sum, [state, count]) => (ENDED.has(state) ? sum : sum + count), 0),
     figures: () => ({
       states: plain(states),

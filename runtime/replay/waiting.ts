@@ -1,5 +1,6 @@
 // Waiting by the clock port: for a time, and for a condition. It sets no timer of its own.
 
+import { setMaxListeners } from 'node:events';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 
@@ -13,23 +14,54 @@ export function throwIfInterrupted(signal: AbortSignal | undefined): void {
   if (signal?.aborted === true) throw interrupted();
 }
 
+/** A signal that follows the caller's, and to which any number of waits may listen. */
+export function followingSignal(signal: AbortSignal | undefined): { signal: AbortSignal; dispose(): void } {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  const abort = () => controller.abort();
+  if (signal?.aborted === true) abort();
+  signal?.addEventListener('abort', abort, { once: true });
+  return { signal: controller.signal, dispose: () => signal?.removeEventListener('abort', abort) };
+}
+
 /**
  * Waits for this many milliseconds of the clock.
  * @throws CellwrightError `interrupted` as soon as the signal says so.
  */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
+  return wait(clock, ms, signal).over;
+}
+
+/**
+ * Waits for the end of `work`, but not longer than `limitMs`.
+ * @throws CellwrightError `interrupted` as soon as the signal says so; what `work` throws.
+ */
+export async function atMost(clock: Clock, limitMs: number, work: Promise<void>, signal?: AbortSignal): Promise<void> {
+  const limit = wait(clock, limitMs, signal);
+  try {
+    await Promise.race([work, limit.over]);
+  } finally {
+    limit.end();
+  }
+}
+
+function wait(clock: Clock, ms: number, signal: AbortSignal | undefined): { over: Promise<void>; end(): void } {
+  let end = () => {};
+  const over = new Promise<void>((resolve, reject) => {
     if (signal?.aborted === true) return reject(interrupted());
     const onAbort = () => {
       timer.cancel();
       reject(interrupted());
     };
-    const timer = clock.at(clock.now() + ms, () => {
+    end = () => {
+      timer.cancel();
       signal?.removeEventListener('abort', onAbort);
       resolve();
-    });
+    };
+    const timer = clock.at(clock.now() + ms, () => end());
     signal?.addEventListener('abort', onAbort, { once: true });
   });
+  return { over, end: () => end() };
 }
 
 export interface UntilOptions {

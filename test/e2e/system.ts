@@ -10,7 +10,8 @@ import { memoryServer } from '../../runtime/bus/memory.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { type Client, clientOf } from '../../runtime/client.ts';
 import { decode } from '../../runtime/codec.ts';
-import { type FakeFailure, fakeDriver } from '../../runtime/drivers/fake.ts';
+import type { Driver } from '../../runtime/drivers/driver.ts';
+import { fakeDriver } from '../../runtime/drivers/fake.ts';
 import type { ErrorBody } from '../../runtime/errors.ts';
 import { asking } from '../../runtime/gateway/asking.ts';
 import { type Node, type NodeOptions, startNode } from '../../runtime/node.ts';
@@ -36,8 +37,6 @@ export interface System {
 export interface SystemOptions extends Partial<Omit<NodeOptions, 'roles' | 'bus' | 'nats'>> {
   /** Hosts by cell; each has 8 VCPU and 8,192 MB. Default: `{ c1: ['h1', 'h2'] }`. */
   readonly hosts?: Readonly<Record<string, readonly string[]>>;
-  /** How builds go wrong, by host. Default: none do. */
-  readonly failures?: Readonly<Record<string, readonly FakeFailure[]>>;
   /** The largest message, in bytes. Default: the server's own, 1 MiB. */
   readonly maxPayloadBytes?: number;
 }
@@ -61,7 +60,7 @@ export const hostTree = (name: string) => ({
 });
 
 /** A driver that builds in a few milliseconds. */
-export function quickDriver(cell: string, host: string, failures: readonly FakeFailure[] = []) {
+export function quickDriver(cell: string, host: string): Driver {
   const random = seededRandom(`${cell}/${host}`);
   const range = { min: 1, max: 5 };
   return fakeDriver({
@@ -70,7 +69,6 @@ export function quickDriver(cell: string, host: string, failures: readonly FakeF
     random,
     buildMs: range,
     destroyMs: range,
-    failures,
   });
 }
 
@@ -98,7 +96,7 @@ async function withNode(
   options: SystemOptions,
   run: (system: System) => Promise<void>,
 ): Promise<void> {
-  const { hosts = { c1: ['h1', 'h2'] }, failures: goWrong = {}, maxPayloadBytes: _, ...rest } = options;
+  const { hosts = { c1: ['h1', 'h2'] }, maxPayloadBytes: _, ...rest } = options;
   const cells = Object.keys(hosts);
   const roles = ['placement', 'scheduler', 'conductor', ...cells.map((cell) => `cell:${cell}`)];
   for (const cell of cells) for (const host of hosts[cell] ?? []) roles.push(`compute:${cell}/${host}`);
@@ -106,7 +104,7 @@ async function withNode(
   const node = await startNode({
     roles,
     logger: loggerTo(failures),
-    driver: ({ cell, host }) => quickDriver(cell, host, goWrong[host]),
+    driver: ({ cell, host }) => quickDriver(cell, host),
     ...transport,
     ...rest,
   });

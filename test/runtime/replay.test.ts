@@ -8,7 +8,7 @@ import { CellwrightError, OverloadedError } from '../../runtime/errors.ts';
 import { accountsOf } from '../../runtime/replay/accounts.ts';
 import { failuresOf } from '../../runtime/replay/fleet.ts';
 import { play } from '../../runtime/replay/player.ts';
-import { replay } from '../../runtime/replay/replay.ts';
+import { type ReplayOptions, replay } from '../../runtime/replay/replay.ts';
 import { problemsOf, type ReplayResult, recordOf } from '../../runtime/replay/result.ts';
 import type { Story } from '../../runtime/replay/story.ts';
 import { tallyOf } from '../../runtime/replay/tally.ts';
@@ -30,8 +30,20 @@ function smallWorkload(seed: number, requests = REQUESTS): Workload {
   return generatedWorkload({ cells: 3, hostsPerCell: 4, requests, seed, durationMs: 60_000, flakyShare: 0 });
 }
 
-function replayed(seed: number, failRate: number, alternates = 2): Promise<ReplayResult> {
-  return replay(smallWorkload(seed), { seed, on: 'memory', failRate, alternates, speed: 10, buildMs: BUILD_MS });
+function replayed(
+  seed: number,
+  failRate: number,
+  { alternates = 2, deletes = 'after-build' }: Pick<ReplayOptions, 'alternates' | 'deletes'> = {},
+): Promise<ReplayResult> {
+  return replay(smallWorkload(seed), {
+    deletes,
+    seed,
+    on: 'memory',
+    failRate,
+    alternates,
+    speed: 10,
+    buildMs: BUILD_MS,
+  });
 }
 
 function checkSound(result: ReplayResult): void {
@@ -59,8 +71,14 @@ test('in memory - and when 30 % fail, with reschedules, and failures for the rea
   assert.ok((result.accounts.failedByReason['alternates-exhausted'] ?? 0) > 0);
 });
 
+test('in memory - and when deletes come in the midst of builds', async () => {
+  const result = await replayed(1, 0.3, { deletes: 'prompt' });
+  checkSound(result);
+  assert.ok(result.figures.built < (await replayed(1, 0.3)).figures.built);
+});
+
 test('in memory - without alternates a failed build is a failed request', async () => {
-  const result = await replayed(1, 0.3, 0);
+  const result = await replayed(1, 0.3, { alternates: 0 });
   checkSound(result);
   assert.is(result.figures.reschedules, 0);
   assert.ok(result.accounts.failed > REQUESTS * 0.15, `only ${result.accounts.failed} failed`);
@@ -124,9 +142,15 @@ function scriptedClient(
 async function played(
   arrivals: Arrival[],
   answers: (what: string, time: number, pause: (ms: number) => Promise<void>) => Promise<unknown>,
-  options: { maxInFlight?: number; failed?: string; speed?: number } = {},
+  options: {
+    maxInFlight?: number;
+    failed?: string;
+    speed?: number;
+    untilBuilt?: (instance: string, pause: (ms: number) => Promise<void>) => Promise<void>;
+  } = {},
 ) {
   const clock = virtualClock();
+  const { untilBuilt } = options;
   const { client, calls } = scriptedClient((what, time) => answers(what, time, (ms) => pause(clock, ms)), clock);
   let outcome: Awaited<ReturnType<typeof play>> | undefined;
   const playing = play(arrivals, {
@@ -135,6 +159,9 @@ async function played(
     speed: options.speed ?? 1,
     alternates: 1,
     hasFailed: (instance) => instance === options.failed,
+    ...(untilBuilt === undefined
+      ? {}
+      : { untilBuilt: (instance: string) => untilBuilt(instance, (ms) => pause(clock, ms)) }),
     ...(options.maxInFlight === undefined ? {} : { maxInFlight: options.maxInFlight }),
   }).then((done) => {
     outcome = done;
@@ -148,6 +175,14 @@ test('player - plays in compressed time, and lets what has failed alone', async 
   const arrivals = [arrival('a', 1_000, [3_000]), arrival('b', 2_000, [4_000])];
   const { calls } = await played(arrivals, async () => ({}), { speed: 10, failed: 'a' });
   assert.equal(calls, ['100 build a', '200 build b', '400 delete b']);
+});
+
+test('player - a delete that is due waits for the end of its build, but not for ever', async () => {
+  const arrivals = [arrival('slow', 0, [10]), arrival('silent', 0, [20])];
+  const { calls } = await played(arrivals, async () => ({}), {
+    untilBuilt: (instance, pause) => pause(instance === 'slow' ? 500 : 1e9),
+  });
+  assert.equal(calls, ['0 build slow', '0 build silent', '510 delete slow', '30020 delete silent']);
 });
 
 test('player - tries again what may succeed, slower each time, and gives up on the rest', async () => {

@@ -135,3 +135,35 @@ export function restored<State, Incoming extends Message, Recorded>(
 ): unknown {
   return journaled(actor.snapshot(actor.restore(stored)) as object);
 }
+
+/** A message on its way to the actor on the bench. */
+export interface Letter<Incoming extends Message> {
+  readonly message: Incoming;
+  readonly from: Address;
+}
+
+/** How often time may pass before a conversation is taken to have no end. */
+const MAX_ROUNDS = 200;
+
+/**
+ * Answers what the actor says, lets time pass for what it says again, and goes on until `isOver`.
+ * @param said What it said so far and nobody has answered.
+ * @throws Error when it does not come to an end.
+ */
+export function converse<State, Incoming extends Message, Recorded>(
+  desk: Bench<State, Incoming, Recorded>,
+  said: readonly Sent[],
+  answer: (sent: Sent) => readonly Letter<Incoming>[],
+  isOver: () => boolean,
+): void {
+  let unanswered = [...said];
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    while (unanswered.length > 0) {
+      const letters = unanswered.flatMap(answer);
+      unanswered = letters.flatMap(({ message, from }) => desk.tell(message, from).sent);
+    }
+    if (isOver()) return;
+    unanswered = desk.pass(10_000).flatMap(({ sent }) => sent);
+  }
+  throw new Error(`it is not over after ${MAX_ROUNDS} rounds`);
+}

@@ -1,0 +1,255 @@
+// Area: compute. One attempt is built once however often it is ordered, its outcome is told again when it is asked
+// for, nothing is built that was destroyed before, and a compute that starts anew finds its place by itself.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { compute } from '../../actors/compute/compute.ts';
+import type { ComputeBuild, ComputeMessage } from '../../actors/messages/compute.ts';
+import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import { bench, sentOf, type Turned, told } from '../support/turn.ts';
+
+const test = suite('compute');
+
+const LIFE = 'life-1';
+const CELL = 'cell/c1';
+const DRIVER = 'driver/c1/h1';
+const actor = compute({
+  cell: 'c1',
+  host: 'h1',
+  incarnation: LIFE,
+  heartbeatMs: 5_000,
+  patience: { firstMs: 500, mostMs: 4_000 },
+});
+
+const PROVIDER: ProviderSpec = { id: 'p1', name: 'h1', parent: null, inventories: {}, traits: [], aggregates: [] };
+const described = (running: { instance: string; attempt: number }[] = []): ComputeMessage => ({
+  type: 'described',
+  providers: [PROVIDER],
+  running,
+});
+const TREE_PUT: ComputeMessage = { type: 'tree-put', ask: 0, root: 'p1' };
+const WELCOME: ComputeMessage = { type: 'welcome', incarnation: LIFE };
+
+/** A compute that is up. */
+function desk(running: { instance: string; attempt: number }[] = []) {
+  const on = bench(actor);
+  on.tell(described(running), DRIVER);
+  on.tell(TREE_PUT, 'placement/0');
+  on.tell(WELCOME, CELL);
+  return on;
+}
+
+const order = (attempt = 1, more: Partial<ComputeBuild> = {}): ComputeBuild => ({
+  type: 'build',
+  instance: 'i1',
+  attempt,
+  incarnation: LIFE,
+  allocations: [],
+  ...more,
+});
+const ofAttempt = (attempt = 1) => ({ instance: 'i1', attempt });
+const destroy = (attempt = 1): ComputeMessage => ({ type: 'destroy', ...ofAttempt(attempt) });
+const failed = (aborted: boolean): ComputeMessage => ({
+  type: 'driver-failed',
+  ...ofAttempt(),
+  reason: 'no image',
+  aborted,
+});
+
+/** How often a driver was told something. */
+const orders = (turns: readonly Turned<unknown>[]) => turns.flatMap(told).filter((one) => one === `build to ${DRIVER}`);
+
+// --- coming up
+
+test('compute - it learns what it is, tells placement, then presents itself to its cell', () => {
+  const on = bench(actor);
+  assert.equal(told(on.first), [`describe to ${DRIVER}`]);
+  assert.equal(told(on.tell(described(), DRIVER)), ['put-tree to placement/0']);
+  const greeted = on.tell(TREE_PUT, 'placement/0');
+  const [presented] = sentOf(greeted, 'compute-up');
+  assert.equal([presented?.to, presented?.message.provider, presented?.message.incarnation], [CELL, 'p1', LIFE]);
+  on.tell(WELCOME, CELL);
+  assert.ok(
+    on
+      .pass(11_000)
+      .flatMap(told)
+      .filter((one) => one === `alive to ${CELL}`).length >= 2,
+  );
+});
+
+test('compute - each step of coming up is done again, at a slowing pace, until it is answered', () => {
+  const on = bench(actor);
+  const steps: [string, ComputeMessage, string][] = [
+    [`describe to ${DRIVER}`, described(), DRIVER],
+    ['put-tree to placement/0', TREE_PUT, 'placement/0'],
+    [`compute-up to ${CELL}`, WELCOME, CELL],
+  ];
+  for (const [said, answer, from] of steps) {
+    const again = on.pass(20_000).flatMap(told);
+    assert.ok(again.length >= 4 && again.length <= 12, `${said}: ${again.length} times`);
+    assert.ok(
+      again.every((one) => one === said),
+      again.join(),
+    );
+    on.tell(answer, from);
+  }
+  assert.is(on.state.phase, 'up');
+});
+
+test('compute - answers that come again, or to another life, change nothing', () => {
+  const on = bench(actor);
+  on.tell(described(), DRIVER);
+  assert.equal(on.tell(described(), DRIVER).sent, []);
+  on.tell(TREE_PUT, 'placement/0');
+  assert.equal(on.tell(TREE_PUT, 'placement/0').sent, []);
+  on.tell({ type: 'welcome', incarnation: 'life-0' }, CELL);
+  assert.is(on.state.phase, 'greeting');
+});
+
+test('compute - a driver that cannot describe its host, and a tree that is refused, are tried again', () => {
+  const on = bench(actor);
+  on.tell({ type: 'describe-failed', reason: 'no such device' }, DRIVER);
+  assert.ok(on.pass(5_000).flatMap(told).includes(`describe to ${DRIVER}`));
+  on.tell(described(), DRIVER);
+  const refused = on.tell({ type: 'tree-refused', ask: 0, root: 'p1', reason: 'it is told twice' }, 'placement/0');
+  assert.equal(refused.events[0]?.topic, ['cell', 'c1', 'host', 'h1', 'tree-refused']);
+  assert.ok(on.pass(5_000).flatMap(told).includes('put-tree to placement/0'));
+});
+
+test('compute - asked who it is it says so with everything that runs, once it is up', () => {
+  const on = desk([ofAttempt(3)]);
+  on.tell(order(4));
+  const [presented] = sentOf(on.tell({ type: 'who-are-you' }, CELL), 'compute-up');
+  assert.equal(presented?.message.running, [ofAttempt(3), ofAttempt(4)]);
+  const early = bench(actor);
+  assert.equal(early.tell({ type: 'who-are-you' }, CELL).sent, []);
+});
+
+// --- building
+
+test('compute - an order is accepted and given to the driver, and its outcome told', () => {
+  const on = desk();
+  assert.equal(told(on.tell(order(), CELL)), [`accepted to ${CELL}`, `build to ${DRIVER}`]);
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
+});
+
+test('compute - ordered again while it builds it is accepted again and built once', () => {
+  const on = desk();
+  const turns = [on.tell(order(), CELL), on.tell(order(), CELL), on.tell(order(), CELL)];
+  assert.is(orders(turns).length, 1);
+  assert.ok(turns.every((turned) => told(turned).includes(`accepted to ${CELL}`)));
+});
+
+test('compute - ordered again after its end it tells the outcome again and builds nothing', () => {
+  const ends: [ComputeMessage, string][] = [
+    [{ type: 'driver-built', ...ofAttempt() }, 'built'],
+    [failed(false), 'build-failed'],
+    [failed(true), 'build-aborted'],
+  ];
+  for (const [end, outcome] of ends) {
+    const on = desk();
+    on.tell(order(), CELL);
+    assert.equal(told(on.tell(end, DRIVER)), [`${outcome} to ${CELL}`]);
+    assert.equal(told(on.tell(order(), CELL)), [`${outcome} to ${CELL}`]);
+    assert.equal(on.tell(end, DRIVER).sent, [], 'said twice by the driver, told once');
+  }
+});
+
+test('compute - attempts of one instance are orders of their own', () => {
+  const on = desk();
+  assert.is(orders([on.tell(order(1), CELL), on.tell(order(2), CELL)]).length, 2);
+});
+
+test('compute - an order for another life is not carried out, and not refused', () => {
+  const on = desk();
+  assert.equal(on.tell(order(1, { incarnation: 'life-0' }), CELL).sent, []);
+});
+
+test('compute - a driver that does not know what came of a build is asked again', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  assert.equal(on.tell({ type: 'driver-unknown', ...ofAttempt(), reason: 'lost' }, DRIVER).sent, []);
+  assert.is(orders(on.pass(600)).length, 1);
+  on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER);
+  assert.is(orders(on.pass(20_000)).length, 0);
+});
+
+// --- destroying
+
+test('compute - what is destroyed is told when nothing of it is left, also when it is told again', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  assert.equal(told(on.tell(destroy(), CELL)), [`destroy to ${DRIVER}`]);
+  assert.equal(on.tell(destroy(), CELL).sent, [], 'it is under way');
+  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), [`destroyed to ${CELL}`]);
+  assert.equal(told(on.tell(destroy(), CELL)), [`destroyed to ${CELL}`]);
+});
+
+test('compute - an attempt that is destroyed, before or while it is built, is refused from then on', () => {
+  for (const before of [true, false]) {
+    const on = desk();
+    if (!before) on.tell(order(), CELL);
+    on.tell(destroy(), CELL);
+    const refusals = [on.tell(order(), CELL)];
+    on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER);
+    refusals.push(on.tell(order(), CELL));
+    for (const turned of refusals) assert.equal(told(turned), [`build-refused to ${CELL}`]);
+  }
+});
+
+test('compute - a driver that answers a build while it is destroyed is not taken at its word', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  on.tell(destroy(), CELL);
+  for (const end of [failed(false), { type: 'driver-built', ...ofAttempt() } as const]) {
+    assert.equal(on.tell(end, DRIVER).sent, []);
+  }
+});
+
+test('compute - destroying that fails is tried again until it is done', () => {
+  const on = desk();
+  on.tell(destroy(), CELL);
+  for (let round = 0; round < 3; round += 1) {
+    on.tell({ type: 'destroy-failed', ...ofAttempt(), reason: 'busy' }, DRIVER);
+    assert.ok(on.pass(4_000).flatMap(told).includes(`destroy to ${DRIVER}`));
+  }
+});
+
+test('compute - what failed by itself and is then destroyed leaves nothing to do', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  on.tell(failed(false), DRIVER);
+  assert.equal(told(on.tell(destroy(), CELL)), [`destroyed to ${CELL}`]);
+  assert.equal(told(on.tell(order(), CELL)), [`build-refused to ${CELL}`]);
+});
+
+// --- starting anew
+
+test('compute - what the driver still has after a restart is not built again, but asked about', () => {
+  const on = desk([ofAttempt()]);
+  const turned = on.tell(order(), CELL);
+  assert.equal(told(turned), [`accepted to ${CELL}`, `build to ${DRIVER}`], 'the driver joins it to what it has');
+  assert.equal(told(on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER)), [`built to ${CELL}`]);
+  const other = desk([ofAttempt()]);
+  assert.equal(told(other.tell(destroy(), CELL)), [`destroy to ${DRIVER}`]);
+});
+
+test('compute - it lists what is on its host', () => {
+  const on = desk([ofAttempt(1)]);
+  on.tell(order(2), CELL);
+  const [listed] = sentOf(on.tell({ type: 'list-instances', ask: 5 }, 'gateway/g'), 'instances-running');
+  assert.equal([listed?.message.ask, listed?.message.running], [5, [ofAttempt(1), ofAttempt(2)]]);
+});
+
+test('compute - it remembers the outcomes of many attempts, but not of all', () => {
+  const on = desk();
+  const MOST = 4_096;
+  for (let attempt = 1; attempt <= MOST + 1; attempt += 1) {
+    on.tell(order(attempt), CELL);
+    on.tell({ type: 'driver-failed', ...ofAttempt(attempt), reason: 'no image', aborted: false }, DRIVER);
+  }
+  assert.is(on.state.outcomes.size, MOST);
+  assert.equal(told(on.tell(order(2), CELL)), [`build-failed to ${CELL}`]);
+});
+
+test.run();

@@ -1,0 +1,422 @@
+// Area: conductor. From an accepted request to the hand-over of each build: several instances are one decision, every
+// step may be said twice, deleting wins at any moment, and whatever a crash cuts off is taken up again.
+
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { conductor } from '../../actors/conductor/conductor.ts';
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
+import { instanceNames } from '../../actors/routing.ts';
+import { selectionAt } from '../support/machine-paths.ts';
+import {
+  bench,
+  converse,
+  type Letter,
+  replayed,
+  restored,
+  type Sent,
+  sentOf,
+  type Turned,
+  told,
+} from '../support/turn.ts';
+
+const test = suite('conductor');
+
+const REQUESTED_MS = 60_000;
+const actor = conductor({ shard: 0, requestedMs: REQUESTED_MS, patience: { firstMs: 1_000, mostMs: 4_000 } });
+const desk = () => bench(actor);
+type Desk = ReturnType<typeof desk>;
+
+function buildOf(request: string, count = 1, more: Partial<Build> = {}): Build {
+  return {
+    type: 'build',
+    ask: 7,
+    request,
+    count,
+    alternates: 2,
+    spec: { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' },
+    ...more,
+  };
+}
+
+const remove = (instance: string): ConductorMessage => ({ type: 'delete', ask: 8, instance });
+
+/** The scheduler's answer to the question that was put last. */
+function selectedFor(sent: Sent): Letter<ConductorMessage> {
+  const { message } = sent as { message: Extract<AnyMessage, { type: 'select' }> };
+  const selections = message.instances.map((instance) => ({
+    instance,
+    selection: selectionAt('h1'),
+    alternates: [selectionAt('h2'), selectionAt('h3')],
+  }));
+  const { request, round } = message;
+  return { message: { type: 'selected', request, round, selections } as ConductorMessage, from: 'scheduler/s' };
+}
+
+function lastSelect(turned: Pick<Turned<unknown>, 'sent'>): Sent {
+  const found = turned.sent.findLast(({ message }) => message.type === 'select');
+  assert.ok(found, 'no scheduler was asked');
+  return found;
+}
+
+const noHost = (request: string, round: number): ConductorMessage => ({
+  type: 'no-valid-host',
+  request,
+  round,
+  reason: 'none of 3 hosts',
+});
+
+/** Builds a request and brings its instances to the hand-over. */
+function handedOver(on: Desk, request: string, count = 1): Turned<unknown> {
+  const asked = on.tell(buildOf(request, count), 'gateway/g');
+  const { message } = selectedFor(lastSelect(asked));
+  return on.tell(message, 'scheduler/s');
+}
+
+function viewOf(on: Desk, instance: string) {
+  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
+  return shown?.message.view ?? null;
+}
+
+/** What a deployment in good health answers. */
+function answered(sent: Sent): Letter<ConductorMessage>[] {
+  const { to, message } = sent;
+  switch (message.type) {
+    case 'select':
+      return [selectedFor(sent)];
+    case 'start':
+      return [{ message: { type: 'started', instance: message.instance }, from: to }];
+    case 'delete':
+      return [{ message: { type: 'removed', instance: (message as { instance: string }).instance }, from: to }];
+    case 'release':
+      return [{ message: { type: 'released', consumer: message.consumer, deleted: message.deleted }, from: to }];
+    default:
+      return [];
+  }
+}
+
+/** Everything that was asked of the conductor is done, and nothing is owed. */
+const isSettled = (on: Desk) => () =>
+  on.state.requests.size === 0 &&
+  [...on.state.instances.values()].every(
+    ({ phase, releaseOwed }) => ['in-cell', 'failed', 'deleted'].includes(phase) && !releaseOwed,
+  );
+
+test('conductor - a request is answered when it is recorded, and a scheduler asked with as many alternates', () => {
+  const on = desk();
+  const turned = on.tell(buildOf('web', 3, { alternates: 5 }), 'gateway/g');
+  assert.is(turned.records.length, 1);
+  assert.equal(told(turned), ['build-accepted to gateway/g', 'select to scheduler']);
+  const [select] = sentOf(turned, 'select');
+  assert.equal(select?.message.instances, ['web-0', 'web-1', 'web-2']);
+  assert.is(select?.message.alternates, 5);
+  assert.is(select?.message.expiresAt, on.now + REQUESTED_MS);
+});
+
+test('conductor - the same request again is answered as before and records nothing', () => {
+  const on = desk();
+  on.tell(buildOf('web', 2));
+  for (const again of [buildOf('web', 2), buildOf('web', 2, { ask: 9 })]) {
+    const turned = on.tell(again);
+    assert.equal(turned.records, []);
+    assert.equal(sentOf(turned, 'build-accepted')[0]?.message.instances, ['web-0', 'web-1']);
+  }
+});
+
+test('conductor - another request for a name that is taken is declined, wholly', () => {
+  const on = desk();
+  on.tell(buildOf('web', 2));
+  for (const other of [buildOf('web', 3), buildOf('web-1'), buildOf('web', 2, { alternates: 1 })]) {
+    const turned = on.tell(other);
+    assert.equal(turned.records, []);
+    assert.is(sentOf(turned, 'declined')[0]?.message.code, 'already-exists');
+  }
+  assert.is(on.state.instances.size, 2);
+});
+
+test('conductor - several instances are handed over together', () => {
+  const on = desk();
+  const turned = handedOver(on, 'web', 3);
+  assert.equal(told(turned), ['start to cell/c1', 'start to cell/c1', 'start to cell/c1']);
+  const [start] = sentOf(turned, 'start');
+  assert.is(start?.message.snapshot.value, 'claimed');
+  assert.is(start?.message.snapshot.context.attempt, 1);
+  assert.equal(
+    start?.message.snapshot.context.alternates.map(({ host }) => host),
+    ['h2', 'h3'],
+  );
+  assert.is(on.state.requests.size, 0, 'nobody waits for a host any more');
+});
+
+test('conductor - several instances fail together, each giving back whatever was claimed for it', () => {
+  const on = desk();
+  const [select] = sentOf(on.tell(buildOf('web', 3)), 'select');
+  const turned = on.tell(noHost('web', select?.message.round ?? 0));
+  const released = sentOf(turned, 'release');
+  assert.equal(
+    released.map(({ message }) => message.consumer),
+    instanceNames('web', 3),
+  );
+  assert.ok(
+    released.every(({ message }) => message.deleted),
+    'no later claim for it can succeed',
+  );
+  for (const instance of instanceNames('web', 3)) {
+    assert.is(viewOf(on, instance)?.state, 'failed');
+    assert.equal(viewOf(on, instance)?.failure, { code: 'no-valid-host', message: 'none of 3 hosts' });
+  }
+});
+
+test('conductor - answers to an earlier round of asking mean nothing', () => {
+  const on = desk();
+  const first = on.tell(buildOf('web', 2));
+  const [, again] = on.pass(3_000).filter((turned) => sentOf(turned, 'select').length > 0);
+  assert.ok(again, 'it asks again');
+  const stale = selectedFor(lastSelect(first));
+  for (const message of [stale.message, noHost('web', sentOf(first, 'select')[0]?.message.round ?? 0)]) {
+    assert.equal(on.tell(message).records, []);
+  }
+  assert.is(sentOf(on.tell(selectedFor(lastSelect(again)).message), 'start').length, 2);
+});
+
+test('conductor - a scheduler is asked again at a slowing pace, until the deadline fails the request', () => {
+  const on = desk();
+  on.tell(buildOf('web', 2));
+  const asked: number[] = [];
+  for (let second = 0; second <= REQUESTED_MS / 1_000; second += 1) {
+    for (const turned of on.pass(1_000)) if (sentOf(turned, 'select').length > 0) asked.push(on.now);
+  }
+  const pauses = asked.slice(1).map((at, position) => at - (asked[position] as number));
+  assert.ok(pauses.every((pause, position) => position === 0 || pause >= (pauses[position - 1] as number)));
+  assert.is(Math.max(...pauses), 4_000);
+  for (const instance of ['web-0', 'web-1']) assert.is(viewOf(on, instance)?.failure?.code, 'scheduling-timed-out');
+  assert.is(on.state.requests.size, 0);
+});
+
+test('conductor - a hand-over is said again until the cell has it, and said twice is heard once', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  assert.ok(on.pass(20_000).flatMap((turned) => sentOf(turned, 'start')).length >= 4);
+  assert.is(on.tell({ type: 'started', instance: 'web' }, 'cell/c1').records.length, 1);
+  assert.equal(on.tell({ type: 'started', instance: 'web' }, 'cell/c1').records, []);
+  assert.equal(on.pass(60_000).flatMap(told), []);
+  assert.is(viewOf(on, 'web')?.cell, 'c1');
+});
+
+test('conductor - what the cell says of the end is shown, once and as it came', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  on.tell({ type: 'started', instance: 'web' });
+  assert.is(viewOf(on, 'web')?.state, 'building');
+  const ended: ConductorMessage = { type: 'ended', instance: 'web', state: 'failed', reason: 'no image' };
+  assert.is(on.tell(ended).records.length, 1);
+  assert.equal(on.tell(ended).records, []);
+  assert.is(viewOf(on, 'web')?.state, 'failed');
+  assert.is(viewOf(on, 'web')?.failure?.message, 'no image');
+});
+
+test('conductor - words about instances that it does not know, or never handed over, change nothing', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  for (const instance of ['web', 'nobody']) {
+    for (const message of [
+      { type: 'started', instance },
+      { type: 'ended', instance, state: 'active' },
+      { type: 'removed', instance },
+      { type: 'released', consumer: instance, deleted: true },
+    ] as const) {
+      const turned = on.tell(message);
+      assert.equal([turned.records, turned.sent], [[], []], `${message.type} of '${instance}'`);
+    }
+  }
+});
+
+// --- deleting
+
+test('conductor - deleted while it waits for a host: it is given back, and a late answer means nothing', () => {
+  const on = desk();
+  const asked = on.tell(buildOf('web'));
+  const turned = on.tell(remove('web'));
+  assert.equal(told(turned), ['release to placement/0', 'delete-accepted to test']);
+  assert.equal(on.tell(selectedFor(lastSelect(asked)).message).records, []);
+  on.tell({ type: 'released', consumer: 'web', deleted: true });
+  assert.is(viewOf(on, 'web')?.state, 'deleted');
+});
+
+test('conductor - one of several deleted while they wait: the others are asked for anew, without it', () => {
+  const on = desk();
+  const [first] = sentOf(on.tell(buildOf('web', 3)), 'select');
+  const turned = on.tell(remove('web-1'));
+  const [again] = sentOf(turned, 'select');
+  assert.equal(again?.message.instances, ['web-0', 'web-2']);
+  assert.ok((again?.message.round ?? 0) > (first?.message.round ?? 0));
+  // The scheduler's claim for the deleted one was refused: that must not fail the others.
+  assert.equal(on.tell(noHost('web', first?.message.round ?? 0)).records, []);
+  assert.is(sentOf(on.tell(selectedFor(lastSelect(turned)).message), 'start').length, 2);
+});
+
+test('conductor - deleted before the cell said that it has it: the cell is told, and what is held given back', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  assert.equal(told(on.tell(remove('web'))), ['delete to cell/c1', 'delete-accepted to test']);
+  assert.ok(on.pass(10_000).flatMap(told).includes('delete to cell/c1'), 'it is said again');
+  // The cell never had it, and remembers that it must not begin: nobody else gives the resources back.
+  assert.equal(told(on.tell({ type: 'removed', instance: 'web' })), ['release to placement/0']);
+  on.tell({ type: 'released', consumer: 'web', deleted: true });
+  assert.is(viewOf(on, 'web')?.state, 'deleted');
+  assert.equal(on.pass(60_000).flatMap(told), []);
+});
+
+test('conductor - deleted in its cell: the cell gives the resources back itself', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  on.tell({ type: 'started', instance: 'web' });
+  on.tell(remove('web'));
+  assert.is(viewOf(on, 'web')?.state, 'deleting');
+  const turned = on.tell({ type: 'removed', instance: 'web' });
+  assert.equal(turned.sent, []);
+  assert.is(viewOf(on, 'web')?.state, 'deleted');
+});
+
+test('conductor - deleted after it failed, with and without a release still owed', () => {
+  const on = desk();
+  const [select] = sentOf(on.tell(buildOf('web', 2)), 'select');
+  on.tell(noHost('web', select?.message.round ?? 0));
+  on.tell({ type: 'released', consumer: 'web-0', deleted: true });
+  assert.is(viewOf(on, 'web-0')?.state, 'failed');
+  on.tell(remove('web-0'));
+  assert.is(viewOf(on, 'web-0')?.state, 'deleted');
+  on.tell(remove('web-1'));
+  assert.is(viewOf(on, 'web-1')?.state, 'deleting');
+  on.tell({ type: 'released', consumer: 'web-1', deleted: true });
+  assert.is(viewOf(on, 'web-1')?.state, 'deleted');
+});
+
+test('conductor - deleting twice is answered twice and recorded once; nobody is not found', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  on.tell(remove('web'));
+  const again = on.tell(remove('web'));
+  assert.equal(again.records, []);
+  assert.is(sentOf(again, 'delete-accepted')[0]?.message.state, 'deleting');
+  assert.is(sentOf(on.tell(remove('nobody')), 'declined')[0]?.message.code, 'not-found');
+});
+
+test('conductor - a deleted instance is shown for a while, and its name is not taken again', () => {
+  const on = bench(conductor({ shard: 0, rememberDeletedMs: 60_000 }));
+  on.tell(buildOf('web'));
+  on.tell(remove('web'));
+  on.tell({ type: 'released', consumer: 'web', deleted: true });
+  on.pass(30_000);
+  assert.is(viewOf(on, 'web')?.state, 'deleted');
+  on.pass(60_000);
+  assert.is(viewOf(on, 'web'), null);
+});
+
+// --- by chance
+
+const REQUESTS = ['a', 'b'];
+const INSTANCES = ['a-0', 'a-1', 'b'];
+
+/** What may be said to a conductor: `select` and the like answer what it asked, wherever in its past. */
+type Step = { say: ConductorMessage } | { answer: number; refuse: boolean } | { pass: number };
+
+const steps: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(...REQUESTS).map((one) => ({ say: buildOf(one, one === 'a' ? 2 : 1) })) },
+  { weight: 2, arbitrary: fc.constantFrom(...INSTANCES).map((one) => ({ say: remove(one) })) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ answer: fc.nat(30), refuse: fc.boolean() }, { noNullPrototype: true }),
+  },
+  { weight: 2, arbitrary: fc.integer({ min: 100, max: 30_000 }).map((pass) => ({ pass })) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom(...INSTANCES)
+      .map((instance) => ({ say: { type: 'ended', instance, state: 'active' } as ConductorMessage })),
+  },
+);
+
+/** Takes the steps; answers may come late, twice, or never. */
+function take(on: Desk, script: readonly Step[], check: () => void): void {
+  const said: Sent[] = [];
+  for (const step of script) {
+    if ('pass' in step) {
+      for (const { sent } of on.pass(step.pass)) said.push(...sent);
+    } else if ('say' in step) {
+      said.push(...on.tell(step.say).sent);
+    } else {
+      const sent = said[said.length - 1 - step.answer];
+      if (sent === undefined) continue;
+      const refusal =
+        sent.message.type === 'select' && step.refuse
+          ? [{ message: noHost(sent.message.request, sent.message.round), from: 'scheduler/s' }]
+          : answered(sent);
+      for (const { message, from } of refusal) said.push(...on.tell(message, from).sent);
+    }
+    check();
+  }
+}
+
+const scripts = fc.array(steps, { maxLength: 40 });
+
+test('conductor - after every step its journal leads to its state, and so does its stored state', () => {
+  fc.assert(
+    fc.property(scripts, (script) => {
+      const on = desk();
+      take(on, script, () => {
+        assert.equal(replayed(actor, on.entries), on.stored());
+        assert.equal(restored(actor, on.stored()), on.stored());
+      });
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('conductor - the instances of a request reach a cell together or not at all', () => {
+  fc.assert(
+    fc.property(scripts, (script) => {
+      const on = desk();
+      take(on, script, () => {
+        const entries = ['a-0', 'a-1'].map((instance) => on.state.instances.get(instance));
+        const placed = entries.filter((entry) => entry !== undefined && entry.cell !== null);
+        const deleted = entries.filter((entry) => entry?.phase === 'deleting' || entry?.phase === 'deleted');
+        assert.ok(placed.length === 0 || placed.length + deleted.length >= 2);
+      });
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('conductor - after a crash at any moment it does what is owed, until nothing is', () => {
+  fc.assert(
+    fc.property(scripts, fc.nat(), (script, cut) => {
+      const live = desk();
+      take(live, script, () => {});
+      const again = bench(actor, { at: live.now, entries: live.entries.slice(0, cut % (live.entries.length + 1)) });
+      converse(again, again.first.sent, answered, isSettled(again));
+      assert.equal(replayed(actor, again.entries), again.stored());
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('conductor - instances are listed page by page', () => {
+  const on = desk();
+  for (const request of ['c', 'a', 'b']) on.tell(buildOf(request));
+  const [first] = sentOf(on.tell({ type: 'list', ask: 1, limit: 2 }), 'listed');
+  assert.equal(
+    first?.message.instances.map(({ instance }) => instance),
+    ['a', 'b'],
+  );
+  assert.is(first?.message.next, 'b');
+  const [second] = sentOf(on.tell({ type: 'list', ask: 1, limit: 2, after: 'b' }), 'listed');
+  assert.equal(
+    second?.message.instances.map(({ instance }) => instance),
+    ['c'],
+  );
+  assert.is(second?.message.next, null);
+});
+
+test.run();
