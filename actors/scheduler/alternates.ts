@@ -2,11 +2,16 @@
 
 import type { Selection } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import { bestOfCell, type Ranked, type Rankings } from './ranking.ts';
+import { roomFor } from './fit.ts';
+import { bestOfCell, type Ranked, type Rankings, treeOf } from './ranking.ts';
 import type { View } from './view.ts';
 
 /** The longest list of alternates that one request ranks, for all its instances together. */
 const MAX_RANKED = 400;
+/** How many hosts are looked at, at least, for some that have room to spare. */
+const MIN_RANKED = 32;
+/** With room for this many more of its kind, a host is as good as any as an alternate. */
+const AMPLE_ROOM = 4;
 
 export function selectionOf({ cell, host, root, allocations }: Ranked): Selection {
   return { cell, host, provider: root, allocations };
@@ -14,8 +19,10 @@ export function selectionOf({ cell, host, root, allocations }: Ranked): Selectio
 
 /**
  * Up to `wanted` alternates for each of the hosts that a request has claimed: the next in rank in the cell of that
- * host, none of them a host that the request has claimed. The instances of one request are given different ones as
- * far as there are enough, so that several that fail do not all turn to the same host.
+ * host, none of them a host that the request has claimed. Nothing is held for an alternate, and by the time that it is
+ * needed others will have been given its room; so those that could hold several more like it come before those that
+ * are nearly full. The instances of one request are given different ones as far as there are enough, so that several
+ * that fail do not all turn to the same host.
  */
 export function alternatesFor(
   rankings: Rankings,
@@ -32,8 +39,12 @@ export function alternatesFor(
     let pool = pools.get(cell);
     if (pool === undefined) {
       const inCell = chosen.filter((one) => one.cell === cell).length;
-      const most = Math.max(wanted, Math.min(MAX_RANKED, wanted * inCell));
-      pool = bestOfCell(rankings, view, spec, cell, most, (root) => claimed.has(root));
+      const most = Math.max(MIN_RANKED, Math.min(MAX_RANKED, wanted * inCell));
+      pool = roomyFirst(
+        view,
+        spec,
+        bestOfCell(rankings, view, spec, cell, most, (root) => claimed.has(root)),
+      );
       pools.set(cell, pool);
     }
     const from = dealt.get(cell) ?? 0;
@@ -44,4 +55,10 @@ export function alternatesFor(
     }
     return alternates;
   });
+}
+
+/** Keeps the order of rank among hosts with as much room. */
+function roomyFirst(view: View, spec: RequestSpec, ranked: readonly Ranked[]): readonly Ranked[] {
+  const rooms = new Map(ranked.map((one) => [one, roomFor(spec, treeOf(view, one.root), AMPLE_ROOM)]));
+  return [...ranked].sort((one, other) => (rooms.get(other) as number) - (rooms.get(one) as number));
 }

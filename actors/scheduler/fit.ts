@@ -112,6 +112,40 @@ function serversOf(group: ResourceGroup, search: Search, allocations: readonly A
   return servers.sort((one, other) => one.left - other.left).map(({ provider }) => provider);
 }
 
+/**
+ * About how many requests like this one the tree could hold, up to `most`: a measure of how likely it is that one will
+ * still fit later. Groups are counted each by itself.
+ */
+export function roomFor(spec: RequestSpec, tree: readonly Provider[], most: number): number {
+  const root = tree[0] as Provider;
+  const named = spec.groups.filter(({ name }) => name !== '').length;
+  let room = most;
+  for (const group of spec.groups) {
+    if (group.name === '') {
+      for (const resourceClass in group.resources) {
+        const amount = group.resources[resourceClass] as number;
+        room = Math.min(room, Math.max(...tree.map((provider) => timesIn(provider, { [resourceClass]: amount }))));
+      }
+    } else {
+      const serving = tree.filter((provider) => unmet(group, [provider], root) === null);
+      const times = serving.reduce((sum, provider) => sum + timesIn(provider, group.resources), 0);
+      room = Math.min(room, Math.floor(times / named));
+    }
+  }
+  return room;
+}
+
+/** How many times a provider could give these resources. */
+function timesIn({ stocks }: Provider, resources: Readonly<Record<string, number>>): number {
+  let times = Number.POSITIVE_INFINITY;
+  for (const resourceClass in resources) {
+    const stock = stocks.get(resourceClass);
+    if (stock === undefined) return 0;
+    times = Math.min(times, Math.floor((stock.capacity - stock.used) / (resources[resourceClass] as number)));
+  }
+  return times;
+}
+
 /** Why a request does not fit a tree: what stood in the way first, said of the provider that came nearest. */
 export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
   const root = tree[0] as Provider;
