@@ -7,19 +7,23 @@ export function page<Value, View>(
   limit: number,
   view: (value: Value, key: string) => View,
 ): [View[], string | null] {
-  const keys: string[] = [];
-  // Among very many entries only the first can be on the page: beyond `last` there is nothing to sort.
-  let last: string | undefined;
-  for (const key of entries.keys()) {
-    if ((after !== undefined && key <= after) || (last !== undefined && key > last)) continue;
-    keys.push(key);
-    if (keys.length <= 2 * limit) continue;
-    keys.sort();
-    keys.length = limit + 1;
-    last = keys[limit];
+  const [keys, more] = smallest(entries.keys(), after, limit);
+  const views = keys.map((key) => view(entries.get(key) as Value, key));
+  return [views, more ? (keys.at(-1) ?? null) : null];
+}
+
+/** The `limit` smallest keys after `after`, in order, and whether there are more: one pass, and few sorts of few. */
+function smallest(keys: Iterable<string>, after: string | undefined, limit: number): [string[], boolean] {
+  let chosen: string[] = [];
+  let bound: string | undefined;
+  for (const key of keys) {
+    if (after !== undefined && key <= after) continue;
+    if (bound !== undefined && key > bound) continue;
+    chosen.push(key);
+    if (chosen.length < 2 * limit + 2) continue;
+    chosen = chosen.sort().slice(0, limit + 1);
+    bound = chosen.at(-1);
   }
-  keys.sort();
-  const chosen = keys.slice(0, limit);
-  const views = chosen.map((key) => view(entries.get(key) as Value, key));
-  return [views, keys.length > limit ? (chosen.at(-1) ?? null) : null];
+  chosen.sort();
+  return [chosen.slice(0, limit), chosen.length > limit];
 }

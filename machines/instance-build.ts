@@ -169,7 +169,10 @@ const endAttempt = build.assign(({ context, event }) => ({ attempts: ended(conte
 const exhaust = build.assign(({ context }) => ({ failure: exhausted(context.attempts) }));
 
 const abort = build.assign(({ event }) => ({
-  failure: { code: 'build-aborted' as const, message: 'reason' in event ? event.reason : '' },
+  failure: {
+    code: 'build-aborted' as const,
+    message: 'reason' in event && event.reason !== '' ? event.reason : 'the host aborted the build',
+  },
 }));
 
 const deleted = build.assign({ failure: { code: 'deleted' as const, message: 'the caller deleted the instance' } });

@@ -112,7 +112,10 @@ export const placementMessages = {
     keep: Type.Optional(Type.Array(Attempt, { maxItems: 64 })),
     deleted: Type.Boolean(),
   }),
-  /** Makes a tree of providers be as told; the root comes first. Providers that are gone go, once nothing is held. */
+  /**
+   * Makes a tree of providers be as told; the root comes first. A provider that is told no more
+   * goes; one on which something is held stays, with nothing more to give, until the tree is told without that.
+   */
   'put-tree': message('put-tree', { ask: Ask, providers: Type.Array(ProviderSpec, { minItems: 1, maxItems: 512 }) }),
   /** Asks for all providers, a page at a time, for a picture of them that the feed then keeps. */
   'list-providers': message('list-providers', {

@@ -85,23 +85,23 @@ function hasConditions({ required, anyOf, forbidden, memberOf }: ResourceGroup):
 
 /** Required traits may be spread over what serves the group; a forbidden one may be nowhere in it. */
 export function unmet(group: ResourceGroup, serving: readonly Provider[], root: Provider): Refusal | null {
-  const provider = (serving[0] as Provider).spec.id;
+  const { id: provider, name } = (serving[0] as Provider).spec;
   for (const trait of group.required ?? []) {
     if (!serving.some(({ traits }) => traits.has(trait))) {
-      const message = `provider '${provider}' lacks the required trait ${trait}`;
+      const message = `provider '${name}' lacks the required trait ${trait}`;
       return { code: 'trait-missing', message, provider };
     }
   }
   for (const traitsOfList of group.anyOf ?? []) {
     if (!serving.some(({ traits }) => traitsOfList.some((trait) => traits.has(trait)))) {
-      const message = `provider '${provider}' has none of the traits ${traitsOfList.join(', ')}`;
+      const message = `provider '${name}' has none of the traits ${traitsOfList.join(', ')}`;
       return { code: 'trait-missing', message, provider };
     }
   }
   for (const trait of group.forbidden ?? []) {
     const offender = serving.find(({ traits }) => traits.has(trait));
     if (offender !== undefined) {
-      const message = `provider '${offender.spec.id}' has the forbidden trait ${trait}`;
+      const message = `provider '${offender.spec.name}' has the forbidden trait ${trait}`;
       return { code: 'trait-forbidden', message, provider: offender.spec.id };
     }
   }
@@ -110,7 +110,7 @@ export function unmet(group: ResourceGroup, serving: readonly Provider[], root: 
       (one) => !aggregates.some((aggregate) => one.aggregates.has(aggregate) || root.aggregates.has(aggregate)),
     );
     if (outsider !== undefined) {
-      const message = `provider '${outsider.spec.id}' is in none of the aggregates ${aggregates.join(', ')}`;
+      const message = `provider '${outsider.spec.name}' is in none of the aggregates ${aggregates.join(', ')}`;
       return { code: 'not-in-aggregate', message, provider: outsider.spec.id };
     }
   }
@@ -134,7 +134,7 @@ function notIsolated(allocations: readonly Allocation[], spec: RequestSpec): Ref
 
 function noRoom(allocations: readonly Allocation[], providers: Providers): Refusal | null {
   for (const [position, { provider: id, resources }] of allocations.entries()) {
-    const { stocks } = providers.get(id) as Provider;
+    const { spec, stocks } = providers.get(id) as Provider;
     for (const resourceClass in resources) {
       let sameClaim = 0;
       for (let earlier = 0; earlier < position; earlier += 1) {
@@ -142,7 +142,7 @@ function noRoom(allocations: readonly Allocation[], providers: Providers): Refus
         if (other.provider === id) sameClaim += other.resources[resourceClass] ?? 0;
       }
       const amount = resources[resourceClass] as number;
-      const refusal = refusalOf(id, resourceClass, stocks.get(resourceClass), amount, sameClaim);
+      const refusal = refusalOf(spec, resourceClass, stocks.get(resourceClass), amount, sameClaim);
       if (refusal !== null) return refusal;
     }
   }

@@ -26,27 +26,27 @@ export function fits(stock: Stock, amount: number): boolean {
 
 /** Why `amount` cannot be taken as one allocation beside `sameClaim` taken by the same claim, or null if it can. */
 export function refusalOf(
-  provider: string,
+  { id: provider, name }: { readonly id: string; readonly name: string },
   resourceClass: string,
   stock: Stock | undefined,
   amount: number,
   sameClaim: number,
 ): Refusal | null {
   if (stock === undefined) {
-    const message = `provider '${provider}' has no inventory of ${resourceClass}`;
+    const message = `provider '${name}' has no inventory of ${resourceClass}`;
     return { code: 'no-inventory', message, provider, resourceClass };
   }
   const { inventory } = stock;
   if (!unitAllowed(inventory, amount)) {
     const { min_unit, max_unit, step_size } = inventory;
     const rule = `min_unit ${min_unit}, max_unit ${max_unit}, step_size ${step_size}`;
-    const message = `${amount} ${resourceClass} on provider '${provider}' violates its inventory's ${rule}`;
+    const message = `${amount} ${resourceClass} on provider '${name}' violates its inventory's ${rule}`;
     return { code: 'unit-constraint', message, provider, resourceClass };
   }
   if (!fits(stock, sameClaim + amount)) {
     const short = stock.used + sameClaim + amount - stock.capacity;
     const free = Math.max(0, stock.capacity - stock.used - sameClaim);
-    const message = `${amount} ${resourceClass} exceed what is free on provider '${provider}': ${free} (short by ${short})`;
+    const message = `${amount} ${resourceClass} exceed what is free on provider '${name}': ${free} (short by ${short})`;
     return { code: 'exceeds-capacity', message, provider, resourceClass, short };
   }
   return null;

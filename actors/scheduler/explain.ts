@@ -1,7 +1,7 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
 import type { RequestSpec } from '../messages/common.ts';
-import { misfitOf } from './fit.ts';
+import { fit, misfitOf } from './fit.ts';
 import { treeOf } from './ranking.ts';
 import type { View } from './view.ts';
 
@@ -14,6 +14,7 @@ export function whyNone(view: View, spec: RequestSpec): string {
     let why: string;
     if (state !== 'up') why = `host ${state}`;
     else if (!view.providers.has(root)) why = 'not known to placement';
+    else if (fit(spec, treeOf(view, root)) !== null) why = 'refused the claim';
     else {
       const { code, resourceClass, short, message } = misfitOf(spec, treeOf(view, root));
       why = resourceClass === undefined ? code : `${code} ${resourceClass}`;

@@ -157,8 +157,8 @@ export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal 
     }
     for (const resourceClass in group.resources) {
       const amount = group.resources[resourceClass] as number;
-      const ofClass = tree.map(({ spec: { id }, stocks }) =>
-        refusalOf(id, resourceClass, stocks.get(resourceClass), amount, 0),
+      const ofClass = tree.map(({ spec: told, stocks }) =>
+        refusalOf(told, resourceClass, stocks.get(resourceClass), amount, 0),
       );
       if (ofClass.every((refusal) => refusal !== null)) return nearest(ofClass);
     }
@@ -174,7 +174,7 @@ export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal 
 function misfitOfProvider(group: ResourceGroup, provider: Provider, root: Provider): Refusal | null {
   for (const resourceClass in group.resources) {
     const stock = provider.stocks.get(resourceClass);
-    const refusal = refusalOf(provider.spec.id, resourceClass, stock, group.resources[resourceClass] as number, 0);
+    const refusal = refusalOf(provider.spec, resourceClass, stock, group.resources[resourceClass] as number, 0);
     if (refusal !== null) return refusal;
   }
   return unmet(group, [provider], root);

@@ -20,6 +20,7 @@ import { type Follower, follow, newFollower } from './feeds.ts';
 import { best, emptyRankings, type Rankings } from './ranking.ts';
 import {
   emptyView,
+  forgetGenerations,
   forgetUnlisted,
   learnChanges,
   learnHosts,
@@ -340,6 +341,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return;
       case 'providers-changed': {
         const feed = `placement ${message.shard}`;
+        // In another life of the shard its providers may count their changes anew.
+        if (message.epoch !== state.followers.get(feed)?.epoch) forgetGenerations(state.view);
         learnChanges(state.view, message);
         heard(state, feed, message.epoch, message.sequence, turn);
         // What is told between two pages is there, though it may stand on neither.

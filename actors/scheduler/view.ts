@@ -130,6 +130,11 @@ export function learnChanges(view: View, { changed, used, removed }: ProvidersCh
   for (const usage of used) learnUsage(view, usage);
 }
 
+/** Lets whatever is told next count as newer than what is known. */
+export function forgetGenerations({ providers }: View): void {
+  for (const provider of providers.values()) provider.generation = -1;
+}
+
 /** One page of all providers; `listed` gathers the ids of all pages. */
 export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<string>): void {
   for (const provider of page.providers) {

@@ -54,7 +54,7 @@ function rig(plan: readonly HostPlan[]) {
     return turned;
   }
 
-  /** Hands placement what the scheduler said to it, and the answers back; the feed comes last. */
+  /** Hands placement what the scheduler said to it, and the answers back. */
   function deliver(pick: (sent: Sent) => boolean = () => true): Sent[] {
     const said: Sent[] = [];
     for (let taken = outbox.filter(pick); taken.length > 0; taken = outbox.filter(pick)) {
@@ -71,10 +71,6 @@ function rig(plan: readonly HostPlan[]) {
       }
     }
     return said;
-  }
-
-  function feed(): void {
-    for (const message of fed.splice(0)) hear(message, 'placement/0');
   }
 
   function put(one: HostPlan): void {
@@ -110,7 +106,7 @@ function rig(plan: readonly HostPlan[]) {
     hear({ type: 'hosts', ask, cell, epoch: 1, sequence: sequences.get(cell) ?? 0, hosts, next: null }, `cell/${cell}`);
   }
 
-  return { on, shard, hear, deliver, feed, put, tellHost, said: () => outbox };
+  return { on, shard, hear, deliver, put, said: () => outbox };
 }
 type Rig = ReturnType<typeof rig>;
 

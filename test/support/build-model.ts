@@ -4,7 +4,7 @@
 import * as assert from 'uvu/assert';
 import type { SnapshotFrom } from 'xstate';
 import type { AnyMessage } from '../../actors/messages/any.ts';
-import { cellAddress } from '../../actors/routing.ts';
+import { cellAddress, computeAddress } from '../../actors/routing.ts';
 import { type InstanceBuildEvent, instanceBuild, type Selection } from '../../machines/instance-build.ts';
 import type { BuildOutcome } from '../../runtime/drivers/driver.ts';
 import { buildEvents, eventsOf, shortestPaths } from './machine-paths.ts';
@@ -77,10 +77,6 @@ export function buildModel(world: World, path: BuildPath) {
     return place;
   }
 
-  function compute(place: Selection): string {
-    return `compute/${place.cell}/${place.host}`;
-  }
-
   async function buildsOn(attempt: number): Promise<void> {
     const { host } = placeOf(attempt);
     await world.until(`attempt ${attempt} is being built`, () => world.room(host).isBuilding(instance, attempt));
@@ -99,7 +95,7 @@ export function buildModel(world: World, path: BuildPath) {
   /** Somebody destroyed the attempt behind the cell's back: asked to build it, the compute refuses. */
   async function destroyUnseen(attempt: number): Promise<void> {
     const place = placeOf(attempt);
-    world.say(compute(place), { type: 'destroy', instance, attempt });
+    world.say(computeAddress(place.cell, place.host), { type: 'destroy', instance, attempt });
     await world.until('the attempt is destroyed', () => world.room(place.host).wasDestroyed(instance, attempt));
     world.wire.free(ORDER);
     await world.until('the compute has refused', () => world.stateOf(instance) !== modelled.before?.value);

@@ -11,7 +11,7 @@ import type { ConductorRecord } from '../../actors/conductor/state.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/state.ts';
-import { cellAddress, computeAddress, conductorAddress, placementAddress } from '../../actors/routing.ts';
+import { cellAddress, conductorAddress, placementAddress } from '../../actors/routing.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { type Client, clientOf } from '../../runtime/client.ts';
@@ -64,17 +64,15 @@ export interface World extends Stage {
   build(request: BuildRequest): Promise<void>;
   /** The state of an instance's build as the one who hosts it has recorded it; undefined when nobody does. */
   stateOf(instance: string): string | undefined;
-  /** The host of a cell as it has recorded it. */
+  /** How a host stands as its cell has recorded it. */
   serviceOf(host: string): string | undefined;
   /** What placement holds for a consumer, by attempt. */
   heldBy(consumer: string): number[];
   /** Takes everything that is free on a host, in the name of somebody else. */
   fill(host: string): Promise<void>;
-  /** Gives back what `fill` took. */
-  empty(host: string): Promise<void>;
   /** Says something to an actor, in the name of somebody else. */
   say(to: string, ...messages: AnyMessage[]): void;
-  /** The node of a role, for `wire.cut`: `placement`, `api`, a cell or a host by its name. */
+  /** Ends a node and starts it anew: `placement`, `api`, a cell or a host by its name, as for `wire.cut`. */
   restart(node: string): Promise<void>;
   stop(): Promise<void>;
 }
@@ -228,12 +226,6 @@ export async function startWorld(stage: Stage, fleet: Fleet, paces: Paces): Prom
     await stage.until(`'${host}' is full`, () => heldBy(consumer).length > 0);
   }
 
-  async function empty(host: string): Promise<void> {
-    const there = [...rivals].filter((consumer) => consumer.endsWith(`-on-${host}`));
-    say(placementAddress(0), ...there.map((consumer) => ({ type: 'release' as const, consumer, deleted: true })));
-    await stage.until(`no rival is on '${host}'`, () => there.every((consumer) => heldBy(consumer).length === 0));
-  }
-
   const everyHost = [...rooms.keys()];
   await stage.until('every host is up', () => everyHost.every((host) => serviceOf(host) === 'up'));
   await stage.until('the scheduler has heard of every host', () => {
@@ -253,7 +245,6 @@ export async function startWorld(stage: Stage, fleet: Fleet, paces: Paces): Prom
     serviceOf,
     heldBy,
     fill,
-    empty,
     say,
     async build(request) {
       asked.set(request.id ?? '', request.alternates ?? 2);
@@ -270,7 +261,3 @@ export async function startWorld(stage: Stage, fleet: Fleet, paces: Paces): Prom
     },
   };
 }
-
-/** The address of a host's compute, for `say`. */
-export const computeOf = (selection: Pick<Selection, 'cell' | 'host'>): string =>
-  computeAddress(selection.cell, selection.host);
