@@ -22,12 +22,16 @@ interface Noted {
 const OWNER = 'placement/0';
 const clock = systemClock();
 
+/** Journals that were opened, to be closed at the end of each test, whatever became of them. */
+const opened: Journal<unknown>[] = [];
+
 async function onServer(body: (server: TestServer, bus: NatsBus) => Promise<void>): Promise<void> {
   const server = await startTestServer();
   const bus = await connectNats({ servers: server.url, name: 'journal-test', reconnectWaitMs: 50, onError() {} });
   try {
     await body(server, bus);
   } finally {
+    await Promise.all(opened.splice(0).map((journal) => journal.close()));
     await bus.close();
     await server.stop();
   }
@@ -35,7 +39,12 @@ async function onServer(body: (server: TestServer, bus: NatsBus) => Promise<void
 
 function onJetStream(bus: NatsBus, snapshotEvery?: number): Journals {
   const limit = snapshotEvery === undefined ? {} : { snapshotEvery };
-  return jetStreamJournals({ bus, clock, subjects: subjectsOf('cw'), ...limit });
+  const journals = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw'), ...limit });
+  return <R>(owner: string): Journal<R> => {
+    const journal = journals<R>(owner);
+    opened.push(journal as Journal<unknown>);
+    return journal;
+  };
 }
 
 /** Appends one turn and waits for its acknowledgement. */
