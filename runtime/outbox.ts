@@ -6,6 +6,7 @@ import type { AnyMessage } from '../actors/messages/any.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { encodeJson } from './codec.ts';
+import { messageOf } from './errors.ts';
 import { encodeFrame, HEADERS, type Part, sendersOf, summaryOf } from './frames.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -55,25 +56,34 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   }
 
   function publishParts(to: Address, parts: readonly Part[]): void {
-    const subject = subjects.of(to);
     try {
-      const data = encodeFrame(parts);
-      const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts) };
-      // Room is left for the headers, which count towards the limit as well.
-      if (data.length + 1024 > bus.maxPayloadBytes && halve(to, parts)) return;
-      bus.publish(subject, data, { headers });
+      publishBody(to, parts);
     } catch (error) {
-      onError(error, `a message to '${subject}'`);
+      // Nothing was sent. One message that cannot travel must not cost the others.
+      const [first, ...more] = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
+      if (more.length > 0) return publishHalves(to, parts);
+      onError(error, `a message to '${subjects.of(to)}'`);
+      if (first !== undefined) tellUnsent(to, first.from, first.message, messageOf(error));
     }
   }
 
-  /** A body that is too large travels in two; false when it is a single message. */
-  function halve(to: Address, parts: readonly Part[]): boolean {
+  function publishBody(to: Address, parts: readonly Part[]): void {
+    const data = encodeFrame(parts);
+    const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts) };
+    bus.publish(subjects.of(to), data, { headers });
+  }
+
+  function publishHalves(to: Address, parts: readonly Part[]): void {
     const single = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, messages: [message] })));
-    if (single.length < 2) return false;
     publishParts(to, single.slice(0, single.length / 2));
     publishParts(to, single.slice(single.length / 2));
-    return true;
+  }
+
+  /** Whoever waits for an answer that cannot be sent is told so, in fewer words. */
+  function tellUnsent(to: Address, from: Address, { type, ask }: Message & { ask?: unknown }, why: string): void {
+    if (!to.startsWith('gateway/') || typeof ask !== 'number' || type === 'declined') return;
+    const message: AnyMessage = { type: 'declined', ask, code: 'answer-too-large', reason: why, field: 'limit' };
+    publishParts(to, [{ from, messages: [message] }]);
   }
 
   function publishEvent(from: Address, { topic, body, cause, traceparent }: PublicEvent): void {

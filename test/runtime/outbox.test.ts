@@ -1,0 +1,97 @@
+// Area: outbox. What the actors of a process send in one tick travels together; what cannot travel costs only itself.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Message } from '../../actors/actor.ts';
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import { memoryBus } from '../../runtime/bus/memory.ts';
+import { decodeFrame } from '../../runtime/frames.ts';
+import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+
+const test = suite('outbox');
+
+interface Sent {
+  readonly from: string;
+  readonly message: Message;
+}
+
+/** Sends, lets the tick pass, and answers what arrived at an address: a list for each body. */
+function arriving(at: string, send: (outbox: Outbox) => void, maxPayloadBytes = 4_096) {
+  const clock = virtualClock();
+  const bus = memoryBus({ clock, maxPayloadBytes });
+  const subjects = subjectsOf('cw');
+  const errors: string[] = [];
+  const bodies: Sent[][] = [];
+  bus.subscribe(subjects.of(at), ({ data }) => {
+    const parts = decodeFrame(data, maxPayloadBytes);
+    bodies.push(parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, message }))));
+  });
+  const outbox = outboxOf({ bus, clock, subjects, events: true, onError: (_, what) => errors.push(what) });
+  send(outbox);
+  clock.runUntilIdle();
+  return { bodies, errors };
+}
+
+const removed = (instance: string): AnyMessage => ({ type: 'removed', instance });
+const large = (ask: number): AnyMessage => ({ type: 'listed', ask, instances: [], next: 'x'.repeat(5_000) });
+
+test('outbox - messages of several actors to one address in one tick are one body, in order', () => {
+  const { bodies } = arriving('cell/c1', (outbox) => {
+    outbox.send('compute/c1/h1', 'cell/c1', removed('a'));
+    outbox.send('compute/c1/h2', 'cell/c1', removed('b'));
+    outbox.send('compute/c1/h1', 'cell/c1', removed('c'));
+    outbox.send('compute/c1/h1', 'cell/c2', removed('elsewhere'));
+  });
+  assert.equal(bodies, [
+    [
+      { from: 'compute/c1/h1', message: removed('a') },
+      { from: 'compute/c1/h2', message: removed('b') },
+      { from: 'compute/c1/h1', message: removed('c') },
+    ],
+  ]);
+});
+
+test('outbox - what is too large for one body travels in several, in order', () => {
+  const names = Array.from({ length: 300 }, (_, n) => `instance-${n}`);
+  const { bodies, errors } = arriving('cell/c1', (outbox) => {
+    for (const name of names) outbox.send('conductor/0', 'cell/c1', removed(name));
+  });
+  assert.ok(bodies.length > 1);
+  assert.equal(
+    bodies.flat().map(({ message }) => (message as unknown as { instance: string }).instance),
+    names,
+  );
+  assert.equal(errors, []);
+});
+
+test('outbox - a message that cannot travel is reported and costs the others nothing', () => {
+  const { bodies, errors } = arriving('cell/c1', (outbox) => {
+    outbox.send('conductor/0', 'cell/c1', removed('before'));
+    outbox.send('conductor/0', 'cell/c1', { type: 'removed', instance: Number.NaN } as unknown as AnyMessage);
+    outbox.send('conductor/0', 'cell/c1', removed('after'));
+  });
+  assert.equal(
+    bodies.flat().map(({ message }) => message),
+    [removed('before'), removed('after')],
+  );
+  assert.equal(errors, ["a message to 'cw.cell.c1.conductor'"]);
+});
+
+test('outbox - whoever waits for an answer that is too large is told so', () => {
+  const { bodies } = arriving('gateway/n1', (outbox) => {
+    outbox.send('cell/c1', 'gateway/n1', large(7));
+    outbox.send('cell/c1', 'gateway/n1', removed('beside') as AnyMessage);
+  });
+  const told = bodies.flat().map(({ message }) => message as Message & { ask?: number; code?: string; field?: string });
+  assert.equal(
+    told.map(({ type, ask, code, field }) => ({ type, ask, code, field })),
+    [
+      { type: 'declined', ask: 7, code: 'answer-too-large', field: 'limit' },
+      { type: 'removed', ask: undefined, code: undefined, field: undefined },
+    ],
+  );
+});
+
+test.run();
