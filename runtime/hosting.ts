@@ -40,6 +40,8 @@ export interface RoleService {
   readonly description: string;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly endpoints: readonly Endpoint[];
+  /** The figures of an endpoint; default: those of the actor that it leads to. */
+  stats?(endpoint: string): Readonly<Record<string, number>>;
 }
 
 export interface Hosting {
@@ -123,7 +125,7 @@ export function hostingOf(options: HostingOptions): Hosting {
     async claim(addresses) {
       await Promise.all(addresses.map(refuseIfHosted));
     },
-    async serve(owner, { role, description, metadata, endpoints }) {
+    async serve(owner, { role, description, metadata, endpoints, stats }) {
       const bySubject = new Map([...hosts.keys()].map((address) => [subjects.of(address), address]));
       const addressOf = new Map(endpoints.map((endpoint) => [endpoint.name, bySubject.get(endpoint.subject) ?? owner]));
       const service = await bus.serve({
@@ -132,7 +134,7 @@ export function hostingOf(options: HostingOptions): Hosting {
         version: VERSION,
         metadata: { node: name, ...metadata },
         endpoints,
-        stats: (endpoint) => statsOf(addressOf.get(endpoint) ?? owner),
+        stats: stats ?? ((endpoint) => statsOf(addressOf.get(endpoint) ?? owner)),
       });
       services.set(owner, service);
     },

@@ -29,7 +29,7 @@ import type { Clock } from './clock.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
-import { gatewayEndpoints } from './gateway/gateway.ts';
+import { gatewayOf } from './gateway/gateway.ts';
 import { hostingOf } from './hosting.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
@@ -135,8 +135,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       const description = `super conductor shard ${shard}`;
       await hosting.serve(address, { role: 'conductor', description, metadata, endpoints });
     }
-    const endpoints = gatewayEndpoints({ asking: asker, conductorShards, bus, subjects, onError });
-    await hosting.serve(`gateway/${name}`, { role: 'api', description: 'API', endpoints });
+    const { endpoints, stats } = gatewayOf({ asking: asker, conductorShards, bus, subjects, clock, onError });
+    await hosting.serve(`gateway/${name}`, { role: 'api', description: 'API', endpoints, stats });
   }
 
   async function playScheduler(): Promise<void> {

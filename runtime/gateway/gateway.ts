@@ -6,6 +6,7 @@ import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
+import type { Clock } from '../clock.ts';
 import { decode, encode, encodeJson, isJson } from '../codec.ts';
 import { WHO } from '../endpoints.ts';
 import { CellwrightError, MalformedError, messageOf, NoRespondersError, TimeoutError } from '../errors.ts';
@@ -49,11 +50,18 @@ export interface GatewayOptions {
   readonly bus: Bus;
   readonly subjects: Subjects;
   /** Told of an answer that could not be sent. */
+  readonly clock: Clock;
   onError(error: unknown, what: string): void;
 }
 
-/** The endpoints of the API, one a verb. */
-export function gatewayEndpoints({ asking, conductorShards, bus, subjects, onError }: GatewayOptions): Endpoint[] {
+export interface Gateway {
+  /** One a verb. */
+  readonly endpoints: readonly Endpoint[];
+  /** What a verb was asked and how long it took, the actors included: for `nats micro info` and `stats`. */
+  stats(verb: string): Readonly<Record<string, number>>;
+}
+
+export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clock }: GatewayOptions): Gateway {
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -161,7 +169,7 @@ export function gatewayEndpoints({ asking, conductorShards, bus, subjects, onErr
     host,
   };
 
-  async function answer(verb: Verb, { data, headers }: BusMessage, reply: string): Promise<void> {
+  async function answer(verb: Verb, { data, headers }: BusMessage, reply: string): Promise<'answered' | 'refused'> {
     // What cannot be read is answered in JSON, which people can read.
     let json = true;
     try {
@@ -171,24 +179,46 @@ export function gatewayEndpoints({ asking, conductorShards, bus, subjects, onErr
       if (fault !== null) throw fault;
       const body = await verbs[verb](request as never, headers[HEADERS.traceparent]);
       bus.publish(reply, json ? encodeJson(body) : encode(body));
+      return 'answered';
     } catch (error) {
       const fault = error instanceof CellwrightError ? error : new CellwrightError('internal', messageOf(error));
       const errorHeaders = { 'Nats-Service-Error': oneLine(fault.message), 'Nats-Service-Error-Code': statusOf(fault) };
       const body = { error: fault.toJSON() };
       bus.publish(reply, json ? encodeJson(body) : encode(body), { headers: errorHeaders });
+      return 'refused';
     }
   }
 
-  return (Object.keys(verbs) as Verb[]).map((verb) => ({
+  const figures = new Map(Object.keys(verbs).map((verb) => [verb, { answered: 0, refused: 0, tookMs: 0 }]));
+
+  async function serve(verb: Verb, message: BusMessage, reply: string): Promise<void> {
+    const begun = clock.now();
+    const outcome = await answer(verb, message, reply);
+    const figure = figures.get(verb);
+    if (figure === undefined) return;
+    figure[outcome] += 1;
+    figure.tookMs += clock.now() - begun;
+  }
+
+  const endpoints = (Object.keys(verbs) as Verb[]).map((verb) => ({
     name: verb,
     subject: subjects.api(verb),
-    handler: (message) => {
+    handler: (message: BusMessage) => {
       const { reply } = message;
       if (reply === undefined) return;
       // A reply subject on which nothing can be published, or a bus that is closed by now.
-      answer(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
+      serve(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
     },
   }));
+
+  return {
+    endpoints,
+    stats(verb) {
+      const { answered = 0, refused = 0, tookMs = 0 } = figures.get(verb) ?? {};
+      const asked = answered + refused;
+      return { answered, refused, averageMs: asked === 0 ? 0 : Math.round(tookMs / asked) };
+    },
+  };
 }
 
 /** What a header can carry. */

@@ -96,7 +96,7 @@ export type Verb = keyof typeof checks;
  */
 export function specOf(request: BuildRequest): RequestSpec {
   const groups: ResourceGroup[] = [];
-  const unnamed = { resources: {}, ...only(request, ['resources', 'required', 'anyOf', 'forbidden', 'memberOf']) };
+  const unnamed = { resources: {}, ...pick(request, ['resources', 'required', 'anyOf', 'forbidden', 'memberOf']) };
   if (Object.keys(unnamed).length > 1 || Object.keys(unnamed.resources).length > 0)
     groups.push({ name: '', ...unnamed });
   const named = request.groups ?? [];
@@ -121,7 +121,7 @@ export function specOf(request: BuildRequest): RequestSpec {
   return { groups, groupPolicy: request.groupPolicy ?? 'none' };
 }
 
-function only<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {
+function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {
   const picked: Partial<Pick<T, K>> = {};
   for (const key of keys) if (from[key] !== undefined) picked[key] = from[key];
   return picked;
