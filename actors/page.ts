@@ -1,6 +1,12 @@
 // Listing by pages: in the order of the keys, so that entries may come and go between two pages.
 
-/** Up to `limit` entries of a map whose keys come after `after`, and the key to go on from, or null at the end. */
+/** The largest page, in characters as JSON: a page is one message, and a message has its limit too. */
+const MAX_PAGE_LENGTH = 256 * 1024;
+
+/**
+ * Up to `limit` entries of a map whose keys come after `after`, fewer when they are large, and the key to go on from,
+ * or null at the end.
+ */
 export function page<Value, View>(
   entries: ReadonlyMap<string, Value>,
   after: string | undefined,
@@ -8,7 +14,14 @@ export function page<Value, View>(
   view: (value: Value, key: string) => View,
 ): [View[], string | null] {
   const [keys, more] = smallest(entries.keys(), after, limit);
-  const views = keys.map((key) => view(entries.get(key) as Value, key));
+  const views: View[] = [];
+  let length = 0;
+  for (const key of keys) {
+    const one = view(entries.get(key) as Value, key);
+    length += JSON.stringify(one).length;
+    if (length > MAX_PAGE_LENGTH && views.length > 0) return [views, keys[views.length - 1] ?? null];
+    views.push(one);
+  }
   return [views, more ? (keys.at(-1) ?? null) : null];
 }
 

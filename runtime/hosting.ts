@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Actor, Address, Message } from '../actors/actor.ts';
 import type { Protocol } from '../actors/messages/common.ts';
 import type { Bus, BusMessage, Endpoint, Service } from './bus/bus.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, Timer } from './clock.ts';
 import { endpointOf, WHO } from './endpoints.ts';
 import { CellwrightError, messageOf, NoRespondersError } from './errors.ts';
 import { HEADERS } from './frames.ts';
@@ -63,29 +63,50 @@ export interface Hosting {
   stop(): Promise<void>;
 }
 
-/** How often an actor that fails is started again before it stays stopped. */
+/** How often an actor that fails is started again before it stays stopped and its place is left to others. */
 const MAX_RESTARTS = 5;
+/** One that ran for this long without failing, ms, is given all its restarts again. */
+const CALM_MS = 600_000;
+/** How long to wait, ms, when the journal cannot be read to start an actor again: a server may be on its way back. */
+const RESTART_PAUSE_MS = 1_000;
 const WHO_TIMEOUT_MS = 1_000;
 
 export function hostingOf(options: HostingOptions): Hosting {
   const { name, bus, clock, outbox, subjects, logger, maxMailbox, onError } = options;
   const hosts = new Map<Address, ActorHost>();
   const services = new Map<Address, Service>();
+  const pauses = new Set<Timer>();
+  let stopped = false;
   const answer = (subject: string, text: string) => bus.publish(subject, Buffer.from(text));
 
   function supervise(host: () => ActorHost): (error: Error, address: Address) => void {
     let restarts = 0;
+    let failedAt = 0;
+    const restart = (address: Address): void => {
+      if (stopped) return;
+      host()
+        .start()
+        .catch((cause) => {
+          if (stopped) return;
+          onError(cause, `the restart of '${address}'`);
+          const timer = clock.at(clock.now() + RESTART_PAUSE_MS, () => {
+            pauses.delete(timer);
+            restart(address);
+          });
+          pauses.add(timer);
+        });
+    };
     return (error, address) => {
       logger.error({ node: name, actor: address, error: error.stack }, error.message);
       // Another owner has taken over: what still comes here is for that one.
       if (error instanceof CellwrightError && error.code === 'fenced') return leave(address);
+      if (clock.now() - failedAt > CALM_MS) restarts = 0;
+      failedAt = clock.now();
       restarts += 1;
-      if (restarts > MAX_RESTARTS) {
-        return logger.fatal({ node: name, actor: address }, `'${address}' fails again and again; it stays stopped`);
-      }
-      host()
-        .start()
-        .catch((cause) => onError(cause, `the restart of '${address}'`));
+      if (restarts <= MAX_RESTARTS) return restart(address);
+      logger.fatal({ node: name, actor: address }, `'${address}' fails again and again; it stays stopped`);
+      // Still served, it would keep every other node from taking it up.
+      leave(address);
     };
   }
 
@@ -140,6 +161,8 @@ export function hostingOf(options: HostingOptions): Hosting {
     },
     stats: () => Object.fromEntries([...hosts.keys()].map((address) => [address, statsOf(address)])),
     async stop() {
+      stopped = true;
+      for (const timer of pauses) timer.cancel();
       report(await Promise.allSettled([...services.values()].map((service) => service.stop())));
       report(await Promise.allSettled([...hosts.values()].map((host) => host.stop())));
     },

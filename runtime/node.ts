@@ -162,8 +162,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       const { host, handler } = hosting.host(address, actor, noJournal, computeMessages);
       const made = driver?.({ cell: cellName, host: hostName });
       if (made !== undefined) {
-        const say = (message: Parameters<typeof host.deliver>[0], from: string) => host.deliver(message, from);
-        const hosted = driverHost({ cell: cellName, host: hostName, driver: made, answer: say });
+        const hosted = driverHost({ cell: cellName, host: hostName, driver: made, answer: host.deliverAnswer });
         drivers.set(driverAddress(cellName, hostName), hosted);
       }
       const endpoint: Endpoint = { name: hostName, subject: subjects.of(address), handler };

@@ -22,6 +22,9 @@ export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
   onFailure(error: Error, address: Address): void;
 }
 
+/** The most turns that wait for their entries: with more, messages wait in the mailbox, which has a limit. */
+const MAX_GATED = 1_024;
+
 /** The most messages that one turn decides, so that no answer waits for very many others. */
 const MAX_TURN = 512;
 
@@ -42,6 +45,11 @@ export interface ActorHost {
   start(): Promise<void>;
   /** Puts a message into the mailbox; false when it is full. */
   deliver(message: Message, from: Address): boolean;
+  /**
+   * Puts in an answer of what the actor asked beside it, in this process, however full the mailbox is: nobody would say
+   * it again.
+   */
+  deliverAnswer(message: Message, from: Address): void;
   /** Ends after the turn under way: what was decided and not yet safe is not let out. */
   stop(): Promise<void>;
 }
@@ -75,7 +83,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   let life = 0;
 
   function schedule(): void {
-    if (scheduled || phase !== 'running' || mailbox.length === 0) return;
+    if (scheduled || phase !== 'running' || mailbox.length === 0 || gate.length >= MAX_GATED) return;
     scheduled = true;
     clock.soon(() => {
       scheduled = false;
@@ -122,6 +130,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         if (error !== null) return fail(error);
         gated.safe = true;
         while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
+        schedule();
       });
       if (journal.wantsSnapshot) journal.saveSnapshot(actor.snapshot(state));
     } catch (error) {
@@ -202,6 +211,11 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       mailbox.push({ message, from });
       schedule();
       return true;
+    },
+    deliverAnswer(message, from) {
+      if (phase === 'stopped') return;
+      mailbox.push({ message, from });
+      schedule();
     },
     async stop() {
       drop();

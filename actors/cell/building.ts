@@ -5,6 +5,7 @@ import type { Effect } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
 import { armBuild, buildEvent, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
+import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimRefused } from '../messages/placement.ts';
 import { computeAddress, placementAddress } from '../routing.ts';
 import { clearAway, gone } from './clearing.ts';
@@ -37,8 +38,9 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent)
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
   work.turn.cancelWake(wakeOfBuild(instance));
   work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
-  for (const effect of effects) perform(work, entry, effect, false);
+  // Taken now: an alternate that is passed over ends the next attempt before this one's effects are done.
   const last = entry.build.snapshot.context.attempts.at(-1);
+  for (const effect of effects) perform(work, entry, effect, false);
   if (last?.mayRun === true) {
     const left = work.state.removals.get(removalKey({ instance, attempt: last.attempt, final: false }));
     if (left !== undefined && left.repeats === 0) clearAway(work, left);
@@ -123,7 +125,8 @@ function report(work: Work, { build }: Entry): void {
   const { instance } = build.facts;
   const { failure } = build.snapshot.context;
   const outcome = stateOfBuild(build) === 'active' ? 'active' : 'failed';
-  const reason = failure === null ? {} : { reason: failure.message };
+  // It tells of every attempt, which may be more than a message takes; the cell itself shows all of it.
+  const reason = failure === null ? {} : { reason: clipped(failure.message, MAX_REASON_LENGTH) };
   work.turn.send(work.conductorOf(instance), { type: 'ended', instance, state: outcome, ...reason });
 }
 

@@ -56,6 +56,11 @@ export function belongs(work: Work, instance: string, attempt: number, host: str
 }
 
 export function sweepSilent(work: Work): void {
+  const { state, turn } = work;
+  // A cell that was held up could hear nobody, and what was said is in its mailbox still: its hosts are given time.
+  const wasHeldUp = turn.now - state.sweptAt > work.silentMs / 2;
+  if (wasHeldUp) for (const host of state.hosts.values()) host.heardAt = turn.now;
+  state.sweptAt = turn.now;
   for (const host of work.state.hosts.values()) {
     if (stateOfHost(host) !== 'down' && host.heardAt + work.silentMs <= work.turn.now) {
       hostEvent(work, host.host, { type: 'SILENT' });

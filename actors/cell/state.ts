@@ -52,6 +52,8 @@ export interface CellState {
   readonly deleted: Map<string, number>;
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
   readonly feed: { readonly untold: Set<string>; epoch: number; sequence: number };
+  /** When silent hosts were last looked for, ms since the epoch; not recorded. */
+  sweptAt: number;
 }
 
 export interface StoredCell {
@@ -68,6 +70,7 @@ export function emptyCell(): CellState {
     hosts: new Map(),
     deleted: new Map(),
     feed: { untold: new Set(), epoch: 0, sequence: 0 },
+    sweptAt: 0,
   };
 }
 

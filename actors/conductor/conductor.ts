@@ -43,14 +43,17 @@ export interface ConductorOptions {
   readonly requestedMs?: number;
   /** How long to wait for an answer before a step is done again. */
   readonly patience?: Patience;
-  /** How long a deleted instance can still be shown, and its id not be taken again, ms. */
+  /**
+   * How long a deleted instance can still be shown, and its id not be taken again, ms: longer than cells and placement
+   * remember it, who would refuse another of the same id.
+   */
   readonly rememberDeletedMs?: number;
 }
 
 const DEFAULTS = {
   requestedMs: 120_000,
   patience: { firstMs: 2_000, mostMs: 15_000 },
-  rememberDeletedMs: 3_600_000,
+  rememberDeletedMs: 7_200_000,
 } as const;
 
 /** An instance that is deleted, or about to be: asked for again, it must have another id. */
@@ -86,6 +89,11 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       if (isRepeated) turn.send(from, { type: 'build-accepted', ask, request, instances });
       else decline(turn, from, ask, 'already-exists', takenBecause(standing, entryOf(state, standing)), 'id');
       return;
+    }
+    if (state.requests.has(request)) {
+      // Its instances have other names, as the count is another: but there is one open request of a name.
+      const reason = `request '${request}' exists already, with another count, and still looks for hosts`;
+      return decline(turn, from, ask, 'already-exists', reason, 'id');
     }
     commit(state, turn, { type: 'accepted', facts, instances, alternates, at: turn.now });
     for (const instance of instances) {

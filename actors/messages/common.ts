@@ -75,10 +75,16 @@ export const SelectionSchema = Type.Object({
 /** The caller's number for a question; the answer carries it back. */
 export const Ask = Type.Integer({ minimum: 0 });
 export const Attempt = Type.Integer({ minimum: 0, maximum: 1000 });
-export const Reason = Type.String({ maxLength: 4096 });
+export const MAX_REASON_LENGTH = 4096;
+export const Reason = Type.String({ maxLength: MAX_REASON_LENGTH });
 export const Traceparent = Type.Optional(Type.String({ maxLength: 128 }));
 /** The caller's own words about the instance, handed to the driver unread. */
 export const Payload = Type.Optional(Type.Unknown());
+
+/** The beginning of a text, without half a character at its end, which could not be sent. */
+export function clipped(text: string, length: number): string {
+  return text.length <= length ? text : text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '');
+}
 
 /** Declares a message: its type tag and its fields. */
 export function message<const Tag extends string, Fields extends TProperties>(

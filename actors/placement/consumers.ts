@@ -62,10 +62,10 @@ function use(allocations: readonly Allocation[], sign: 1 | -1, providers: Provid
   }
 }
 
-/** Forgets the consumers that were deleted before `before`. */
+/** Forgets the consumers that were deleted before `before` and hold nothing any more. */
 export function forgetDeleted(consumers: Consumers, before: number): void {
   for (const [consumer, at] of consumers.deleted) {
     if (at >= before) return;
-    consumers.deleted.delete(consumer);
+    if (!consumers.holding.has(consumer)) consumers.deleted.delete(consumer);
   }
 }

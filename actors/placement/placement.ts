@@ -129,8 +129,10 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
   function release(state: PlacementState, asked: Release, from: Address, turn: Turn<PlacementRecord>): void {
     const { consumer: id, attempt, keep, deleted } = asked;
     const consumer = state.consumers.holding.get(id);
+    // What a deleted consumer still holds was kept on purpose, and goes back attempt by attempt.
+    const isOver = attempt === undefined && state.consumers.deleted.has(id);
     const freed = (consumer?.held ?? []).filter((one) =>
-      attempt === undefined ? !keep?.includes(one.attempt) : one.attempt === attempt,
+      attempt === undefined ? !isOver && !keep?.includes(one.attempt) : one.attempt === attempt,
     );
     if (freed.length > 0 || (deleted && !state.consumers.deleted.has(id))) {
       commit(state, turn, { type: 'released', consumer: id, attempt, keep, deleted, at: turn.now });

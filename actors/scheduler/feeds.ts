@@ -20,9 +20,13 @@ export function newFollower(): Follower {
   return { epoch: -1, sequence: 0, ask: null, askedAt: 0, listed: new Set(), complete: false };
 }
 
-/** Takes the number of a feed message. True when something was missed, so that the whole must be asked for. */
-export function follow(follower: Follower, epoch: number, sequence: number): boolean {
-  const inStep = epoch === follower.epoch && (sequence === follower.sequence + 1 || sequence === follower.sequence);
+/**
+ * Takes the number of a feed message. True when something was missed, so that the whole must be asked for: a beat only
+ * repeats the last number, so one that tells a new number means that the change of that number was lost.
+ */
+export function follow(follower: Follower, epoch: number, sequence: number, isBeat: boolean): boolean {
+  const isNext = !isBeat && sequence === follower.sequence + 1;
+  const inStep = epoch === follower.epoch && (isNext || sequence === follower.sequence);
   follower.epoch = epoch;
   follower.sequence = sequence;
   return !inStep || (!follower.complete && follower.ask === null);

@@ -11,8 +11,14 @@ import { type SelectionEvent, selection as selectionMachine } from '../../machin
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
-import type { ClaimGranted, ClaimRefused, ProvidersPage, ProviderUsage } from '../messages/placement.ts';
-import type { HostsPage, SchedulerMessage, Select } from '../messages/scheduler.ts';
+import type {
+  ClaimGranted,
+  ClaimRefused,
+  ProvidersChanged,
+  ProvidersPage,
+  ProviderUsage,
+} from '../messages/placement.ts';
+import type { HostsChanged, HostsPage, SchedulerMessage, Select } from '../messages/scheduler.ts';
 import { cellAddress, placementAddress } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { whyNone } from './explain.ts';
@@ -46,8 +52,17 @@ export interface SchedulerOptions {
 
 const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500 } as const;
 const PAGE = 500;
+/** The most allocations in one answer; each takes some hundred bytes, and a message a megabyte at most. */
+const MAX_ALLOCATIONS_TOLD = 1_000;
 
 type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
+
+/** What was chosen for an instance. */
+interface Selected {
+  readonly instance: string;
+  readonly selection: Selection;
+  readonly alternates: readonly Selection[];
+}
 
 /** A selection under way. */
 interface Open {
@@ -235,7 +250,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       selection: chosen[position] as Selection,
       alternates: alternates[position] as Selection[],
     }));
-    turn.send(open.from, { type: 'selected', request, round, selections });
+    for (const some of inMessages(selections)) {
+      turn.send(open.from, { type: 'selected', request, round, selections: some });
+    }
     close(state, open, turn);
   }
 
@@ -291,13 +308,19 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     turn.wakeAt(`resync ${feed}`, turn.now + waitMs(patience, 0));
   }
 
-  function heard(state: SchedulerState, feed: string, epoch: number, sequence: number, turn: SchedulerTurn): void {
+  function heard(
+    state: SchedulerState,
+    feed: string,
+    { epoch, sequence }: Pick<HostsChanged, 'epoch' | 'sequence'>,
+    isBeat: boolean,
+    turn: SchedulerTurn,
+  ): void {
     let follower = state.followers.get(feed);
     if (follower === undefined) {
       follower = newFollower();
       state.followers.set(feed, follower);
     }
-    if (follow(follower, epoch, sequence)) resync(state, feed, turn);
+    if (follow(follower, epoch, sequence, isBeat)) resync(state, feed, turn);
     lookAgain(state, turn);
   }
 
@@ -344,14 +367,14 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         // In another life of the shard its providers may count their changes anew.
         if (message.epoch !== state.followers.get(feed)?.epoch) forgetGenerations(state.view);
         learnChanges(state.view, message);
-        heard(state, feed, message.epoch, message.sequence, turn);
+        heard(state, feed, message, isProvidersBeat(message), turn);
         // What is told between two pages is there, though it may stand on neither.
         for (const { id } of message.changed) state.followers.get(feed)?.listed.add(id);
         return;
       }
       case 'hosts-changed':
         learnHosts(state.view, message);
-        return heard(state, `cell ${message.cell}`, message.epoch, message.sequence, turn);
+        return heard(state, `cell ${message.cell}`, message, message.hosts.length === 0, turn);
       case 'providers':
         return pageCame(state, `placement ${message.shard}`, message, turn);
       case 'hosts':
@@ -386,6 +409,33 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   return { init, receive, apply() {}, recover, snapshot: () => null, restore: init };
+}
+
+/**
+ * The selections of a request, in as many messages as it takes: with their alternates those of a large request are more
+ * than one message may carry. Of one that is lost, the asker asks again.
+ */
+function inMessages(selections: readonly Selected[]): Selected[][] {
+  const messages: Selected[][] = [];
+  let room = 0;
+  for (const one of selections) {
+    const allocations = [one.selection, ...one.alternates].reduce(
+      (sum, { allocations: { length } }) => sum + length,
+      0,
+    );
+    if (messages.length === 0 || allocations > room) {
+      messages.push([]);
+      room = MAX_ALLOCATIONS_TOLD;
+    }
+    messages.at(-1)?.push(one);
+    room -= allocations;
+  }
+  return messages;
+}
+
+/** Whether a feed message tells no change, but only the number of the last one. */
+function isProvidersBeat({ changed, used, removed }: ProvidersChanged): boolean {
+  return changed.length === 0 && used.length === 0 && removed.length === 0;
 }
 
 /** Whether what is told of providers is told of those of a candidate. */

@@ -2,6 +2,7 @@
 // message. Allocations are told to the driver by the names that it gave its providers.
 
 import type { Address, Message } from '../../actors/actor.ts';
+import { clipped } from '../../actors/messages/common.ts';
 import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
 import { messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver } from './driver.ts';
@@ -86,9 +87,10 @@ export function driverHost({ cell, host, driver, answer }: DriverHostOptions): D
 function answerOf(ofAttempt: { instance: string; attempt: number }, outcome: BuildOutcome): DriverAnswer {
   if (outcome.outcome === 'built') return { type: 'driver-built', ...ofAttempt };
   const aborted = outcome.outcome === 'aborted';
-  return { type: 'driver-failed', ...ofAttempt, reason: outcome.reason.slice(0, MAX_REASON), aborted };
+  return { type: 'driver-failed', ...ofAttempt, reason: reasonOf(outcome.reason), aborted };
 }
 
 function reasonOf(error: unknown): string {
-  return messageOf(error).slice(0, MAX_REASON);
+  // Half a character could not be sent, and would take what is sent along with it.
+  return clipped(messageOf(error), MAX_REASON).replaceAll(/\p{Surrogate}/gu, '\uFFFD');
 }

@@ -24,8 +24,13 @@ import {
   type Verb,
 } from './requests.ts';
 
-/** The largest body that the API takes, bytes. */
+/**
+ * The largest body that the API takes, bytes, and never more than a quarter of what the bus carries: on its way to a
+ * host a build takes along what was chosen for it, and must fit a message still.
+ */
 export const MAX_REQUEST_BYTES = 256 * 1024;
+/** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
+const MAX_PAYLOAD_DEPTH = 48;
 const DEFAULT_ALTERNATES = 2;
 const DEFAULT_LIMIT = 100;
 /** How long to wait for word whether anybody serves a cell, ms. */
@@ -65,6 +70,8 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
+    if (!isShallow(request.payload, MAX_PAYLOAD_DEPTH))
+      throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
     const id = request.id ?? `i-${randomUUID()}`;
     const count = request.count ?? 1;
     const names = instanceNames(id, count);
@@ -125,8 +132,11 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     const all = pages
       .flatMap(({ instances }) => instances)
       .sort((one, other) => (one.instance < other.instance ? -1 : 1));
-    const instances = all.slice(0, limit);
-    const more = all.length > limit || pages.some(({ next }) => next !== null);
+    // Beyond the end of a page that has a next one, there may be instances that nobody told.
+    const ends = pages.map(({ next }) => next).filter((next) => next !== null);
+    const told = all.filter(({ instance }) => ends.every((end) => instance <= end));
+    const instances = told.slice(0, limit);
+    const more = told.length > limit || ends.length > 0;
     return { instances, next: more ? (instances.at(-1)?.instance ?? null) : null };
   }
 
@@ -173,7 +183,7 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     // What cannot be read is answered in JSON, which people can read.
     let json = true;
     try {
-      const request = data.length === 0 ? {} : decode(data, MAX_REQUEST_BYTES);
+      const request = data.length === 0 ? {} : decode(data, Math.min(MAX_REQUEST_BYTES, bus.maxPayloadBytes / 4));
       json = data.length === 0 || isJson(data);
       const fault = checks[verb](request);
       if (fault !== null) throw fault;
@@ -219,6 +229,11 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
       return { answered, refused, averageMs: asked === 0 ? 0 : Math.round(tookMs / asked) };
     },
   };
+}
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
 }
 
 /** What a header can carry. */

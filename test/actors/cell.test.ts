@@ -239,6 +239,36 @@ test('cell - what timed out is destroyed before its resources go back, while the
   assert.is(viewOf(on)?.host, 'h2', 'the build goes on meanwhile');
 });
 
+test('cell - what may still run is destroyed, also when the next alternate is passed over at once', () => {
+  const on = building();
+  on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false });
+  on.now += 60_000;
+  const turned = on.tell({ type: 'wake', id: 'build i1' });
+  assert.ok(told(turned).includes('destroy to compute/c1/h1'));
+  assert.ok(on.wakes.has('remove i1 1'), 'and again until it is answered');
+  assert.equal(sentOf(turned, 'claim')[0]?.message.keep, [1]);
+});
+
+test('cell - one that was held up gives its hosts time to be heard', () => {
+  const on = building();
+  on.now += 30_000;
+  on.tell({ type: 'wake', id: 'sweep-silent' });
+  for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  assert.is(viewOf(on)?.state, 'building');
+  on.pass(20_000);
+  assert.is(viewOf(on)?.attempts?.[0]?.outcome, 'host-lost', 'but not for ever');
+});
+
+test('cell - the end of a build with much to tell is told in the bounds of a message', () => {
+  const on = building(['h2', 'h3']);
+  for (const attempt of [1, 2, 3]) {
+    if (attempt > 1) on.tell(granted('i1', attempt));
+    const last = on.tell({ type: 'build-failed', ...ofAttempt('i1', attempt), reason: 'x'.repeat(4_000) });
+    const [ended] = sentOf(last, 'ended');
+    if (attempt === 3) assert.is(ended?.message.reason?.length, 4_096);
+  }
+});
+
 test('cell - a silent host loses its builds at once, and clears up when it is back', () => {
   const on = building();
   on.pass(10_000);

@@ -135,6 +135,15 @@ test('conductor - another request for a name that is taken is declined, wholly',
   assert.is(on.state.instances.size, 2);
 });
 
+test('conductor - another count is declined while a request of the name looks for hosts, and does not replace it', () => {
+  const on = desk();
+  on.tell(buildOf('web', 2), 'gateway/g');
+  const [declined] = sentOf(on.tell(buildOf('web', 1), 'gateway/g'), 'declined');
+  assert.is(declined?.message.code, 'already-exists');
+  const asked = on.pass(4_000).flatMap((turned) => sentOf(turned, 'select'));
+  assert.equal(asked.at(-1)?.message.instances, ['web-0', 'web-1']);
+});
+
 test('conductor - several instances are handed over together', () => {
   const on = desk();
   const turned = handedOver(on, 'web', 3);

@@ -544,6 +544,43 @@ test('placement - a deleted consumer may still hold what something may run on, u
   assert.is(shard.state.consumers.holding.size, 0);
 });
 
+test('placement - what a deleted consumer still holds is not given back by another word of its end', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  shard.tell(claimOf('c1'));
+  shard.tell(claimOf('c1', { attempt: 2, host: 'b', keep: [1] }));
+  shard.tell(release('c1', { keep: [1], deleted: true }));
+  shard.tell(release('c1', { deleted: true }));
+  assert.is((heldIn(shard).c1 as unknown[]).length, 1);
+});
+
+test('placement - a deleted consumer is remembered for as long as it holds something', () => {
+  const shard = bench(placement({ shard: 0, rememberDeletedMs: 60_000 }));
+  shard.tell(put(hostTree('a')));
+  shard.tell(claimOf('c1'));
+  shard.tell(release('c1', { keep: [1], deleted: true }));
+  shard.pass(200_000);
+  assert.is(refusalIn(shard.tell(claimOf('c1')))?.code, 'consumer-deleted');
+  shard.tell(release('c1', { attempt: 1 }));
+  shard.pass(200_000);
+  assert.equal([shard.state.consumers.holding.size, shard.state.consumers.deleted.size], [0, 0]);
+});
+
+test('placement - large providers are listed on more pages, each in the bounds of a message', () => {
+  const traits = Array.from({ length: 200 }, (_, position) => `CUSTOM_A_TRAIT_WITH_A_LONG_NAME_${position}`);
+  const shard = shardWith(...Array.from({ length: 100 }, (_, position) => hostTree(`h${position}`, { traits })));
+  const listed: string[] = [];
+  let pages = 0;
+  for (let after: string | null | undefined; after !== null; pages += 1) {
+    const question = { type: 'list-providers', ask: 1, limit: 500, ...(after === undefined ? {} : { after }) } as const;
+    const message = sentOf(shard.tell(question), 'providers')[0]?.message;
+    assert.ok(JSON.stringify(message).length < 300_000);
+    listed.push(...(message?.providers.map(({ id }) => id) ?? []));
+    after = message?.next ?? null;
+  }
+  assert.ok(pages > 2);
+  assert.equal(listed, [...shard.state.providers.keys()].sort());
+});
+
 test('placement - an expired claim is refused, and says nothing of the one sent after it', () => {
   const shard = shardWith(hostTree('a'));
   assert.is(refusalIn(shard.tell(claimOf('c1', { expiresAt: shard.now - 1 })))?.code, 'expired');

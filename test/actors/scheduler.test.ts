@@ -379,10 +379,37 @@ test('scheduler - a number missed in a feed, or a new life of its teller, makes 
   const all = rig(hostsIn('c1', 'h1'));
   const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
   assert.equal(all.hear(change(epoch, sequence)).sent, [], 'the last number again');
-  assert.equal(all.hear(change(epoch, sequence + 1)).sent, [], 'the next number');
+  const [told] = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 1 }), 'providers');
+  const changed = told?.message.providers as ProvidersChanged['changed'];
+  assert.equal(all.hear(change(epoch, sequence + 1, changed)).sent, [], 'the next number');
   assert.is(sentOf(all.hear(change(epoch, sequence + 3)), 'list-providers').length, 1);
   all.deliver();
   assert.is(sentOf(all.hear(change(epoch + 1, 0)), 'list-providers').length, 1);
+});
+
+test('scheduler - a beat with a new number means that the last change was lost, and it asks for the whole', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
+  assert.is(sentOf(all.hear(change(epoch, sequence + 1)), 'list-providers').length, 1);
+  const beat = (number: number) =>
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: number, hosts: [] });
+  assert.equal(beat(1).sent, [], 'the last number again');
+  assert.is(sentOf(beat(2), 'list-hosts').length, 1);
+});
+
+test('scheduler - the selections of a large request are told in several messages, each in its bounds', () => {
+  const plan = hostsIn('c1', ...Array.from({ length: 30 }, (_, position) => `h${position}`));
+  const all = rig([{ cell: 'c1', host: 'large', vcpu: 10_000 }, ...plan]);
+  const instances = Array.from({ length: 200 }, (_, position) => `web-${position}`);
+  all.hear(selectOf('web', { instances, alternates: 20 }), 'conductor/0');
+  const answers = all.deliver().filter(({ message }) => message.type === 'selected');
+  const told = answers.map(({ message }) => (message as Extract<typeof message, { type: 'selected' }>).selections);
+  assert.ok(told.length > 1);
+  assert.ok(told.every((some) => some.reduce((sum, { alternates }) => sum + 1 + alternates.length, 0) <= 1_000));
+  assert.equal(
+    told.flat().map(({ instance }) => instance),
+    instances,
+  );
 });
 
 test('scheduler - asking for the whole mends the picture, also of what is gone', () => {

@@ -56,6 +56,7 @@ const WRONG_BUILDS: readonly Wrong[] = [
   [{ resources: { CUSTOM_: 1 } }, 'resources.CUSTOM_', /unknown resource class/],
   [{ resources: { vcpu: 1 } }, 'resources.vcpu', /unknown field/],
   [{ groups: [{ name: 'a', resources: { CORES: 1 } }] }, 'groups.0.resources.CORES', /unknown resource class/],
+  [{ resources: VCPU, payload: JSON.parse('['.repeat(50) + ']'.repeat(50)) }, 'payload', /nested deeper/],
   [{ count: 0, resources: VCPU }, 'count'],
   [{ count: 1001, resources: VCPU }, 'count'],
   [{ count: 1.5, resources: VCPU }, 'count'],
@@ -289,6 +290,20 @@ function contract(name: string, withSystem: WithSystem): void {
       }
     },
     8 * 1024 * 1024,
+  );
+
+  on(
+    'a body that with what is added to it on its way could not be sent is refused by its size',
+    async (api) => {
+      await refused(
+        api,
+        'build',
+        { resources: VCPU, payload: 'x'.repeat(20_000) },
+        undefined,
+        /at most 16384 are read/,
+      );
+    },
+    64 * 1024,
   );
 
   on('what is over the limit of the server is refused before it is sent', async (_api, { bus, subjects }) => {

@@ -1,84 +1,14 @@
 // Area: processes. Several operating system processes on one NATS server are one system: each may be stopped, killed
 // and started again by itself, none may take another's place, and one that ends leaves nothing behind.
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Connection, connect } from '../../runtime/connect.ts';
-import { startTestServer } from '../support/nats-server.ts';
+import type { Connection } from '../../runtime/connect.ts';
 import { until } from '../support/until.ts';
+import { withDeployment } from './deployment.ts';
 import { eventually, hostsUp } from './system.ts';
 
 const test = suite('processes');
-const NODE = fileURLToPath(new URL('../fixtures/processes/node.ts', import.meta.url));
-
-interface Process {
-  readonly child: ChildProcess;
-  /** What it printed; what it logged goes to the output of the test. */
-  readonly said: () => string;
-  /** Ends it with the signal and answers its exit code, which is null when the signal ended it. */
-  end(signal: NodeJS.Signals): Promise<number | null>;
-}
-
-interface Deployment {
-  readonly client: Connection;
-  /** Starts a process that plays the roles, and waits until it is up, or has ended. */
-  start(...roles: string[]): Promise<Process>;
-  /** Names of the connections to the server, with the number of their subscriptions. */
-  connections(): Promise<Readonly<Record<string, number>>>;
-}
-
-async function withDeployment(run: (deployment: Deployment) => Promise<void>): Promise<void> {
-  const monitoring = 'http: "127.0.0.1:-1"\n';
-  const lines: string[] = [];
-  const server = await startTestServer({ config: monitoring, log: (line) => lines.push(line) });
-  const processes: Process[] = [];
-  const client = await connect({ servers: server.url });
-  try {
-    await run({
-      client,
-      async start(...roles) {
-        const one = spawnNode(server.url, roles);
-        processes.push(one);
-        await until(`a node with the roles ${roles.join(', ')} is up`, () => one.said() !== '', 30_000);
-        return one;
-      },
-      async connections() {
-        const address = /monitor on (\S+)/.exec(lines.join('\n'))?.[1];
-        const answer = await fetch(`http://${address}/connz`);
-        const { connections } = (await answer.json()) as { connections: { name?: string; subscriptions: number }[] };
-        return Object.fromEntries(connections.map(({ name = '', subscriptions }) => [name, subscriptions]));
-      },
-    });
-  } finally {
-    await Promise.all(processes.map((one) => one.end('SIGKILL')));
-    await client.close();
-    await server.stop();
-  }
-}
-
-function spawnNode(url: string, roles: readonly string[]): Process {
-  const child = spawn(process.execPath, ['--import', 'tsx', NODE, url, ...roles], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const exited = once(child, 'exit') as Promise<[number | null]>;
-  let said = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk) => {
-    said += chunk;
-  });
-  return {
-    child,
-    said: () => said,
-    async end(signal) {
-      child.kill(signal);
-      const [code] = await exited;
-      return code;
-    },
-  };
-}
-
 const SMALL = { resources: { VCPU: 1, MEMORY_MB: 128 } };
 
 async function allActive(client: Connection, id: string, count: number): Promise<void> {

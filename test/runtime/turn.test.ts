@@ -179,6 +179,28 @@ test('mailbox - turns away what is over its limit, and takes again when there is
   take({ type: 'ask' });
 });
 
+test('mailbox - an answer of what the actor asked beside it is taken, however full it is', async () => {
+  const { host } = await started({ maxMailbox: 1, automatic: true });
+  host.deliver({ type: 'ask' }, 'test');
+  host.deliverAnswer({ type: 'ask' }, 'driver/c1/h1');
+  assert.is(host.waiting, 2);
+});
+
+test('mailbox - with very many entries not yet safe, messages wait in it, and go on when those are', async () => {
+  const { host, clock, unacknowledged } = await started({ maxMailbox: 10 });
+  const deliver = () => {
+    const fits = host.deliver({ type: 'add', by: 1 } as Message, 'test');
+    clock.runUntilIdle();
+    return fits;
+  };
+  let taken = 0;
+  while (taken < 5_000 && deliver()) taken += 1;
+  assert.is(taken, 1_024 + 10);
+  unacknowledged.shift()?.(null);
+  clock.runUntilIdle();
+  assert.is(host.waiting, 0);
+});
+
 test('mailbox - a flood is taken in several turns, without losing any', async () => {
   const { host, out, take } = await started({ maxMailbox: 10_000, automatic: true });
   take(...Array.from({ length: 2_000 }, (): Order => ({ type: 'add', by: 1 })));

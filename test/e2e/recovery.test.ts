@@ -1,0 +1,96 @@
+// Area: recovery. Owners that are killed and started again take up where their journals end: every accepted request
+// ends, nothing is built twice, nothing stays held. Real processes, real signals, a real server.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Connection } from '../../runtime/connect.ts';
+import { type Deployment, type Process, withDeployment } from './deployment.ts';
+import { eventually, hostsUp } from './system.ts';
+
+const test = suite('recovery');
+
+const OWNERS = ['placement', 'conductor', 'cell:c1', 'cell:c2'];
+const COMPUTES = ['c1', 'c2'].flatMap((cell) => ['h1', 'h2', 'h3'].map((host) => `compute:${cell}/${host}`));
+/** Six hosts with 8 VCPUs each: what is asked for at one time must fit, or it would fail for want of room. */
+const FITS = 40;
+
+/** Sends a request until it is accepted, however often its answer is lost. */
+async function accepted(client: Connection, id: string): Promise<string> {
+  await eventually(`'${id}' is accepted`, async () => {
+    try {
+      await client.build({ id, alternates: 2, resources: { VCPU: 1, MEMORY_MB: 16 } });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return id;
+}
+
+async function everything(client: Connection): Promise<Readonly<Record<string, number>>> {
+  const counts: Record<string, number> = {};
+  const { instances } = await client.list({ limit: 1_000 });
+  for (const { state } of instances) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
+
+async function started({ start, client }: Deployment): Promise<Process> {
+  const owners = await start(...OWNERS);
+  await start('scheduler');
+  await start(...COMPUTES);
+  await Promise.all([hostsUp(client, 'c1', 3), hostsUp(client, 'c2', 3)]);
+  return owners;
+}
+
+test('recovery - owners killed in the middle of builds end every accepted request when they are back', () =>
+  withDeployment(async (deployment) => {
+    const { client, start } = deployment;
+    let owners = await started(deployment);
+    const ids = Array.from({ length: FITS }, (_, n) => `r${n}x`);
+    const requests = ids.map((id) => accepted(client, id));
+    await requests[0];
+    await owners.end('SIGKILL');
+    owners = await start(...OWNERS);
+    await Promise.all(requests);
+    await owners.end('SIGKILL');
+    await start(...OWNERS);
+    for (const id of ids) assert.is((await client.ended(id)).state, 'active', id);
+    assert.equal(await everything(client), { active: FITS });
+  }));
+
+test('recovery - a delete that was accepted before the owners were killed is carried out after', () =>
+  withDeployment(async (deployment) => {
+    const { client, start } = deployment;
+    const owners = await started(deployment);
+    const ids = await Promise.all(Array.from({ length: FITS }, (_, n) => accepted(client, `d${n}x`)));
+    for (const id of ids) await client.ended(id);
+    await Promise.all(ids.map((id) => client.delete(id)));
+    await owners.end('SIGKILL');
+    await start(...OWNERS);
+    await eventually('all are deleted', async () => (await everything(client)).deleted === FITS);
+    // Their room is free again, all of it.
+    const again = await Promise.all(ids.map((_, n) => accepted(client, `e${n}x`)));
+    for (const id of again) assert.is((await client.ended(id)).state, 'active', id);
+  }));
+
+test('recovery - the server and all owners killed at once lose nothing that was accepted', () =>
+  withDeployment(async (deployment) => {
+    const { client, start, server } = deployment;
+    const owners = await started(deployment);
+    const ids = await Promise.all(Array.from({ length: FITS }, (_, n) => accepted(client, `s${n}x`)));
+    await Promise.all([server.kill(), owners.end('SIGKILL')]);
+    await server.restart();
+    await start(...OWNERS);
+    for (const id of ids) {
+      await eventually(`'${id}' is active`, async () => {
+        try {
+          return (await client.show(id)).state === 'active';
+        } catch {
+          return false;
+        }
+      });
+    }
+    assert.equal(await everything(client), { active: FITS });
+  }));
+
+test.run();
