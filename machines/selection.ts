@@ -1,10 +1,13 @@
 // The choice of a host for one instance: rank, claim the best, and if that is refused rank again without it, until a
 // claim is granted or nothing is left to try. Resources are held when it ends in `selected`: choosing is claiming.
+// Before it gives up it asks whether an earlier ask, of which the answer was lost, was granted a claim: in a full fleet
+// that claim may be the very reason why nothing fits.
 //
 // | state     | effect on entry | what it asks of the scheduler                                            |
 // |-----------|-----------------|--------------------------------------------------------------------------|
 // | ranking   | rank            | name the best host that fits and is not in `tried`                       |
 // | claiming  | claim           | claim `candidate` in placement; done again, it sends the same claim      |
+// | recalling | recall          | ask placement what it holds for the instance already                     |
 // | selected  | pickAlternates  | the next in rank, of the same cell, each with its own allocations        |
 // | exhausted | explain         | say why no host was left                                                  |
 
@@ -26,6 +29,8 @@ export interface SelectionContext {
 export type SelectionEvent =
   | { type: 'RANKED'; candidate: Selection }
   | { type: 'NONE_FITS'; reason: string }
+  /** Placement holds nothing for the instance. */
+  | { type: 'NOTHING_HELD'; reason: string }
   /** `held` is what placement holds for the instance: what was asked for, or what an earlier ask was granted. */
   | { type: 'GRANTED'; held: Selection }
   | { type: 'REFUSED'; reason: string }
@@ -38,7 +43,7 @@ export const selection = setup({
     events: {} as SelectionEvent,
     input: {} as { instance: string },
   },
-  actions: { rank() {}, claim() {}, pickAlternates() {}, explain() {} },
+  actions: { rank() {}, claim() {}, recall() {}, pickAlternates() {}, explain() {} },
   guards: {
     mayTryMore: ({ context }) => context.tried.length + 1 < MAX_CLAIMS_PER_SELECTION,
   },
@@ -51,7 +56,7 @@ export const selection = setup({
       entry: 'rank',
       on: {
         RANKED: { target: 'claiming', actions: assign({ candidate: ({ event }) => event.candidate }) },
-        NONE_FITS: { target: 'exhausted', actions: assign({ reason: ({ event }) => event.reason }) },
+        NONE_FITS: { target: 'recalling', actions: assign({ reason: ({ event }) => event.reason }) },
       },
     },
     claiming: {
@@ -76,6 +81,14 @@ export const selection = setup({
           },
         ],
         GAVE_UP: { target: 'exhausted', actions: assign({ reason: ({ event }) => event.reason }) },
+      },
+    },
+    recalling: {
+      entry: 'recall',
+      on: {
+        GRANTED: { target: 'selected', actions: assign({ candidate: ({ event }) => event.held }) },
+        RANKED: { target: 'claiming', actions: assign({ candidate: ({ event }) => event.candidate }) },
+        NOTHING_HELD: { target: 'exhausted', actions: assign({ reason: ({ event }) => event.reason }) },
       },
     },
     selected: { type: 'final', entry: 'pickAlternates' },

@@ -102,6 +102,8 @@ export const placementMessages = {
     /** After this time (ms since the epoch) the claim is void: whoever sent it has given up. */
     expiresAt: Type.Number(),
   }),
+  /** Asks what is held for an attempt: answered as a claim of it would be, or with `nothing-held`. Changes nothing. */
+  recall: message('recall', { consumer: Id, attempt: Attempt }),
   /**
    * Gives back what a consumer holds: one attempt, or all but `keep`. `deleted` ends the consumer for good: later
    * claims for it are refused.
@@ -132,6 +134,7 @@ export const placementMessages = {
 };
 export type PlacementMessage = MessageOf<typeof placementMessages>;
 export type Claim = Static<typeof placementMessages.claim>;
+export type Recall = Static<typeof placementMessages.recall>;
 export type Release = Static<typeof placementMessages.release>;
 export type PutTree = Static<(typeof placementMessages)['put-tree']>;
 

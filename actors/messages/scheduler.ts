@@ -1,7 +1,7 @@
 // What a scheduler takes: requests for hosts, placement's answers to its claims, and the feeds that its view lives on.
 
 import Type, { type Static } from 'typebox';
-import { Ask, Id, MAX_ALTERNATES, MAX_COUNT, type MessageOf, message, RequestSpec, Token } from './common.ts';
+import { Ask, Attempt, Id, MAX_ALTERNATES, MAX_COUNT, type MessageOf, message, RequestSpec, Token } from './common.ts';
 import { claimAnswers, feedMessages } from './placement.ts';
 
 /** How a host stands, as its cell tells it. */
@@ -27,6 +27,8 @@ export const schedulerMessages = {
     expiresAt: Type.Number(),
   }),
   ...claimAnswers,
+  /** Placement's answer to a recall: it holds nothing for the consumer. */
+  'nothing-held': message('nothing-held', { consumer: Id, attempt: Attempt }),
   ...feedMessages,
   /** The numbered feed of a cell, of the hosts that changed. */
   'hosts-changed': message('hosts-changed', {

@@ -3,7 +3,7 @@
 // the state that all earlier decisions left. So nothing can be over-committed, no claim is refused that fitted, and
 // no caller is ever asked to try again.
 //
-// It takes: claim, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts).
+// It takes: claim, recall, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts).
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
@@ -15,6 +15,7 @@ import type {
   ProviderState,
   ProviderUsage,
   PutTree,
+  Recall,
   Refusal,
   Release,
 } from '../messages/placement.ts';
@@ -106,6 +107,17 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
     refuse(refusal);
   }
 
+  function recall(
+    state: PlacementState,
+    { consumer: id, attempt }: Recall,
+    from: Address,
+    turn: Turn<PlacementRecord>,
+  ) {
+    const held = state.consumers.holding.get(id)?.held.find((one) => one.attempt === attempt);
+    if (held !== undefined) return grant(state, id, attempt, held.allocations, from, turn);
+    turn.send(from, { type: 'nothing-held', consumer: id, attempt });
+  }
+
   function grant(
     state: PlacementState,
     consumer: string,
@@ -168,6 +180,8 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
     switch (message.type) {
       case 'claim':
         return claim(state, message, from, turn);
+      case 'recall':
+        return recall(state, message, from, turn);
       case 'release':
         return release(state, message, from, turn);
       case 'put-tree':

@@ -3,7 +3,7 @@
 // It keeps no record of what it does: an asker that hears nothing asks again, whoever answers then finds what was
 // claimed already, because placement answers a claim for a consumer that holds one with what it holds.
 //
-// It takes: select (from conductors), claim-granted, claim-refused, providers, providers-changed (from placement),
+// It takes: select (from conductors), claim-granted, claim-refused, nothing-held, providers, providers-changed (from placement),
 // hosts, hosts-changed (from cells). See actors/messages/scheduler.ts.
 
 import type { Allocation, Selection } from '../../machines/instance-build.ts';
@@ -162,14 +162,19 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     for (const { type } of effects) {
       if (type === 'rank') rank(state, open, instance, turn);
       else if (type === 'claim') claim(state, open, instance, turn);
+      else if (type === 'recall') recall(instance, turn);
       else if (type === 'pickAlternates') finishInstance(state, open, instance, turn);
       else if (type === 'explain') fail(state, open, instance, turn);
     }
   }
 
-  function rank(state: SchedulerState, open: Open, instance: string, turn: SchedulerTurn): void {
+  function bestFor(state: SchedulerState, open: Open, instance: string) {
     const { tried } = contextOf(open, instance);
-    const found = best(state.rankings, state.view, open.asked.spec, (root) => tried.includes(root));
+    return best(state.rankings, state.view, open.asked.spec, (root) => tried.includes(root));
+  }
+
+  function rank(state: SchedulerState, open: Open, instance: string, turn: SchedulerTurn): void {
+    const found = bestFor(state, open, instance);
     if (found !== null) return advance(state, open, instance, { type: 'RANKED', candidate: selectionOf(found) }, turn);
     // A scheduler that has only just begun may not have heard of every host: it looks again when it has.
     if (turn.now < state.startedAt + warmUpMs || !(state.followers.get('placement 0') as Follower).complete) {
@@ -196,6 +201,19 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       keep: [],
       expiresAt,
     });
+  }
+
+  function recall(instance: string, turn: SchedulerTurn): void {
+    turn.send(placementAddress(0), { type: 'recall', consumer: instance, attempt: 1 });
+  }
+
+  /** What placement said before it said this is known by now, so the ranking looks once more. */
+  function nothingHeld(state: SchedulerState, instance: string, turn: SchedulerTurn): void {
+    const open = openOf(state, instance);
+    if (open === undefined || open.machines.get(instance)?.value !== 'recalling') return;
+    const found = bestFor(state, open, instance);
+    if (found !== null) return advance(state, open, instance, { type: 'RANKED', candidate: selectionOf(found) }, turn);
+    advance(state, open, instance, { type: 'NOTHING_HELD', reason: whyNone(state.view, open.asked.spec) }, turn);
   }
 
   function settle(state: SchedulerState, open: Open, instance: string): void {
@@ -360,6 +378,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return granted(state, message, turn);
       case 'claim-refused':
         return refused(state, message, turn);
+      case 'nothing-held':
+        return nothingHeld(state, message.consumer, turn);
       case 'released':
         return;
       case 'providers-changed': {
@@ -397,6 +417,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       const value = open.machines.get(instance)?.value;
       if (value === 'ranking') rank(state, open, instance, turn);
       else if (value === 'claiming') claim(state, open, instance, turn);
+      else if (value === 'recalling') recall(instance, turn);
       if (state.open.get(rest) !== open) return;
     }
     turn.wakeAt(id, turn.now + waitMs(patience, open.repeats));

@@ -199,6 +199,7 @@ const choices = shortestPaths(selection, {
 function selectionModel(world: World) {
   const instance = 'model';
   const claim: Rule = { type: 'claim', from: 'scheduler/' };
+  const recall: Rule = { type: 'recall', from: 'scheduler/' };
   const providerOf = (host: string) =>
     [...world.deployment.placement.providers.values()].find(({ spec }) => spec.name === host)?.spec.id ?? '';
   const claimed = () => {
@@ -209,12 +210,15 @@ function selectionModel(world: World) {
   };
   const enable = (host: string, enabled: boolean) =>
     world.run(world.client.host({ cell: 'north', host, enabled })).then(() => world.settle());
+  const recalls = () => world.wire.said.filter(({ message }) => message.type === 'recall').length;
+  let recallsBefore = 0;
   let tried = 0;
   let held: string | undefined;
 
   async function begin(): Promise<void> {
     for (const host of [...CANDIDATES, 'other']) await enable(host, false);
     world.wire.hold(claim);
+    world.wire.hold(recall);
     world.wire.hold({ type: 'start', from: 'conductor/' });
     await world.build({ id: instance, resources: { VCPU: 2 }, alternates: 0 });
     await world.settle();
@@ -238,19 +242,26 @@ function selectionModel(world: World) {
     states: {
       ranking: state('requested', () => tried),
       claiming: state('requested', () => tried + 1),
-      selected: state('claimed', () => tried + 1),
+      recalling: state('requested', () => tried),
+      selected: state('claimed', () => claimed().length),
       exhausted: state('failed', () => claimed().length),
     },
     events: {
-      RANKED: () => enable(candidate(), true),
-      async NONE_FITS() {
-        await world.until('it has waited in vain', () => world.stateOf(instance) === 'failed');
+      async RANKED() {
+        await enable(candidate(), true);
+        await letRecall();
       },
+      async NONE_FITS() {
+        await world.until('it has waited in vain', () => recalls() > recallsBefore);
+      },
+      NOTHING_HELD: letRecall,
       async GRANTED({ event }) {
-        const isOther = (event as EventFrom<typeof selection> & { type: 'GRANTED' }).held.host === 'h8';
+        const { host } = (event as EventFrom<typeof selection> & { type: 'GRANTED' }).held;
+        const isOther = host === 'h8' || host === 'h9';
         held = isOther ? 'other' : candidate();
         if (isOther) await claimEarlier(held);
         world.wire.pass(claim);
+        await letRecall();
       },
       async REFUSED() {
         await world.fill(candidate());
@@ -264,6 +275,14 @@ function selectionModel(world: World) {
       },
     },
   };
+
+  /** Lets placement hear what it is asked to recall, if it is, and holds the next such question. */
+  async function letRecall(): Promise<void> {
+    world.wire.pass(recall);
+    await world.settle();
+    recallsBefore = recalls();
+    world.wire.hold(recall);
+  }
 
   /** An earlier ask was granted another host, and its answer was lost. */
   async function claimEarlier(host: string): Promise<void> {

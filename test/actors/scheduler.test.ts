@@ -187,13 +187,35 @@ test('scheduler - what an earlier ask was granted is taken up, though another ho
   assert.is(heldBy(all, 'web').length, 1);
 });
 
+test('scheduler - in a full fleet, what an earlier ask was granted is found before it says that no host fits', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const first = choose(all, selectOf('web', { vcpu: 8 }));
+  assert.is(first.selected?.selections[0]?.selection.host, 'h1');
+  const again = choose(all, selectOf('web', { vcpu: 8, round: 2 }));
+  assert.is(again.reason, null);
+  assert.equal(again.selected?.selections, first.selected?.selections);
+});
+
+test('scheduler - a host that became free while it asked what is held is chosen', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  all.hear(selectOf('big', { vcpu: 8 }), 'conductor/0');
+  const toBig = all.deliver();
+  assert.is(sentOf({ sent: toBig }, 'selected').length, 1);
+  all.hear(selectOf('web', { vcpu: 8 }), 'conductor/0');
+  assert.equal(sentOf({ sent: all.said() }, 'recall').length, 1);
+  const turned = all.shard.tell({ type: 'release', consumer: 'big', deleted: true });
+  for (const { message } of sentOf(turned, 'providers-changed')) all.hear(message as ProvidersChanged, 'placement/0');
+  const said = all.deliver();
+  assert.is(sentOf({ sent: said }, 'selected')[0]?.message.selections[0]?.instance, 'web');
+});
+
 test('scheduler - its own claims count before they are answered', () => {
   const all = rig(hostsIn('c1', 'h1'));
   all.hear(selectOf('one', { vcpu: 6 }), 'conductor/0');
   all.hear(selectOf('two', { vcpu: 6 }), 'conductor/0');
   assert.equal(
     all.said().map(({ message }) => message.type),
-    ['claim', 'no-valid-host'],
+    ['claim', 'recall'],
   );
 });
 

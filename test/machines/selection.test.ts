@@ -16,6 +16,7 @@ type Choice = SnapshotFrom<typeof selection>;
 const EFFECTS: Readonly<Record<string, readonly string[]>> = {
   ranking: ['rank'],
   claiming: ['claim'],
+  recalling: ['recall'],
   selected: ['pickAlternates'],
   exhausted: ['explain'],
 };
@@ -28,7 +29,7 @@ function handlers(sut: Stepped<typeof selection>): ModelHandlers<Choice> {
     assert.is(value, expected.value);
     assert.equal(context, expected.context);
     assert.equal(sut.effects, EFFECTS[value]);
-    if (value === 'ranking') assert.is(context.candidate, null);
+    if (value === 'ranking' || value === 'recalling') assert.is(context.candidate, null);
     if (value === 'claiming' || value === 'selected') assert.ok(context.candidate);
     if (value === 'exhausted') assert.ok((context.reason ?? '').length > 0, 'it says why no host was left');
   };

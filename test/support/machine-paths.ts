@@ -94,6 +94,7 @@ export function selectionEvents({ context }: SnapshotFrom<typeof selection>): Se
   const events: SelectionEvent[] = [
     { type: 'RANKED', candidate: selectionAt(`h${context.tried.length + 1}`) },
     { type: 'NONE_FITS', reason: 'none of 3 hosts' },
+    { type: 'NOTHING_HELD', reason: 'none of 3 hosts' },
     { type: 'GRANTED', held: context.candidate ?? selectionAt('h9') },
     { type: 'GRANTED', held: selectionAt('h8') },
     { type: 'GAVE_UP', reason: 'consumer-deleted' },
