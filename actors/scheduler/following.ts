@@ -3,12 +3,15 @@
 import { waitMs } from '../builds.ts';
 import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
-import { cellAddress, placementAddress } from '../routing.ts';
+import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { type Follower, follow, newFollower } from './feeds.ts';
 import type { Work } from './state.ts';
 import { forgetGenerations, forgetUnlisted, learnChanges, learnHosts, learnProvidersPage } from './view.ts';
 
 const PAGE = 500;
+const CELL_FEED = 'cell ';
+
+export const SILENCE_WAKE = 'silence of cells';
 
 export function providersChanged(work: Work, message: ProvidersChanged): void {
   const { view, followers } = work.state;
@@ -23,7 +26,7 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
 
 export function hostsChanged(work: Work, message: HostsChanged): void {
   learnHosts(work.state.view, message);
-  heard(work, `cell ${message.cell}`, message, message.hosts.length === 0);
+  heard(work, `${CELL_FEED}${message.cell}`, message, message.hosts.length === 0);
 }
 
 /** Asks for the whole of what a feed tells of, from the first page. */
@@ -61,6 +64,8 @@ function heard(
     follower = newFollower();
     work.state.followers.set(feed, follower);
   }
+  follower.heardAt = work.turn.now;
+  if (feed.startsWith(CELL_FEED)) work.state.view.silentCells.delete(feed.slice(CELL_FEED.length));
   if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
 }
 
@@ -74,6 +79,19 @@ export function pageCame(work: Work, feed: string, page: ProvidersPage | HostsPa
   follower.ask = null;
   follower.complete = true;
   work.turn.cancelWake(`resync ${feed}`);
+}
+
+/** Notes the cells whose feeds, which beat at a steady pace, are not heard any more. */
+export function noticeSilence({ state, turn, silentMs }: Work): void {
+  // A scheduler that was held up could hear nobody.
+  const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS;
+  state.sweptAt = turn.now;
+  for (const [feed, follower] of state.followers) {
+    if (!feed.startsWith(CELL_FEED)) continue;
+    if (wasHeldUp) follower.heardAt = turn.now;
+    else if (turn.now - follower.heardAt >= silentMs) state.view.silentCells.add(feed.slice(CELL_FEED.length));
+  }
+  turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
 }
 
 /** Whether a feed message tells no change, but only the number of the last one. */

@@ -11,7 +11,7 @@ import type { Patience } from '../builds.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { granted, lookAgain, nothingHeld, refused, sayAgain, select } from './choosing.ts';
 import { newFollower } from './feeds.ts';
-import { hostsChanged, pageCame, providersChanged, resync } from './following.ts';
+import { hostsChanged, noticeSilence, pageCame, providersChanged, resync, SILENCE_WAKE } from './following.ts';
 import { emptyRankings } from './ranking.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { emptyView } from './view.ts';
@@ -28,15 +28,18 @@ export interface SchedulerOptions {
    * than two beats of a feed.
    */
   readonly warmUpMs?: number;
+  /** How long a cell may be silent before its hosts are chosen only when no other fits, ms: several beats of its feed. */
+  readonly silentMs?: number;
 }
 
-const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500 } as const;
+const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500, silentMs: 4_000 } as const;
 
 type SchedulerTurn = Turn<never>;
 
 export function scheduler(options: SchedulerOptions): Actor<SchedulerState, SchedulerMessage, never> {
   const patience = options.patience ?? DEFAULTS.patience;
   const warmUpMs = options.warmUpMs ?? DEFAULTS.warmUpMs;
+  const silentMs = options.silentMs ?? DEFAULTS.silentMs;
 
   function init(): SchedulerState {
     return {
@@ -48,12 +51,13 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       unplaced: new Set(),
       asks: 0,
       startedAt: 0,
+      sweptAt: 0,
       conflicts: 0,
     };
   }
 
   function receive(state: SchedulerState, message: SchedulerMessage | Wake, from: Address, turn: SchedulerTurn): void {
-    const work = { state, turn, patience, warmUpMs };
+    const work = { state, turn, patience, warmUpMs, silentMs };
     switch (message.type) {
       case 'select':
         return select(work, message, from);
@@ -85,16 +89,18 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   function wake(work: Work, id: string): void {
     const kind = id.slice(0, id.indexOf(' '));
     const rest = id.slice(kind.length + 1);
+    if (id === SILENCE_WAKE) return noticeSilence(work);
     if (kind === 'resync') return resync(work, rest);
     if (kind === 'warm') return lookAgain(work);
     sayAgain(work, rest);
   }
 
   function recover(state: SchedulerState, turn: SchedulerTurn): void {
-    const work = { state, turn, patience, warmUpMs };
+    const work = { state, turn, patience, warmUpMs, silentMs };
     state.startedAt = turn.now;
     for (const feed of state.followers.keys()) resync(work, feed);
     turn.wakeAt('warm up', turn.now + warmUpMs);
+    noticeSilence(work);
   }
 
   return { init, receive, apply() {}, recover, snapshot: () => null, restore: init };

@@ -43,6 +43,8 @@ export interface SchedulerState {
   readonly unplaced: Set<string>;
   asks: number;
   startedAt: number;
+  /** When silent cells were last looked for, ms since the epoch. */
+  sweptAt: number;
   /** Claims that placement refused: what a stale view cost. */
   conflicts: number;
 }
@@ -53,4 +55,5 @@ export interface Work {
   readonly turn: Turn<never>;
   readonly patience: Patience;
   readonly warmUpMs: number;
+  readonly silentMs: number;
 }
