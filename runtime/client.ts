@@ -22,10 +22,13 @@ export interface Client {
   show(id: string): Promise<InstanceView>;
   list(request?: ListRequest): Promise<ListAnswer>;
   hosts(request: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }>;
-  /** Takes a host out of service, or puts it back. @throws `not-found`. */
+  /**
+   * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
+   * (`fence: true`). @throws `not-found`; `host-is-up` when a host that is to be fenced is not down.
+   */
   host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
   /**
-   * Waits until a build is over, and says how: `active`, `failed` or `deleted`.
+   * Waits until a build is over, and says how: `active`, `failed`, `lost` or `deleted`.
    * @param options.timeoutMs How long to wait; default 10 minutes.
    * @throws TimeoutError, `not-found`.
    */
@@ -40,7 +43,7 @@ export interface ClientOptions {
   readonly timeoutMs?: number;
 }
 
-const ENDED = new Set(['active', 'failed', 'deleted']);
+const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
 

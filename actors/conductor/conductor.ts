@@ -15,7 +15,6 @@ import {
   type Patience,
   type StateDeadlines,
   stateOfBuild,
-  storeBuild,
   waitMs,
   wakeOfBuild,
 } from '../builds.ts';
@@ -36,6 +35,7 @@ import {
   storeConductor,
 } from './state.ts';
 import { viewOf } from './view.ts';
+import { isGoing, startOf, takenBecause } from './words.ts';
 
 export interface ConductorOptions {
   readonly shard: number;
@@ -48,24 +48,26 @@ export interface ConductorOptions {
    * remember it, who would refuse another of the same id.
    */
   readonly rememberDeletedMs?: number;
+  /** How long a cell may say nothing of how a build ended before it is asked, ms; default a minute. */
+  readonly checkMs?: number;
 }
 
 const DEFAULTS = {
   requestedMs: 120_000,
   patience: { firstMs: 2_000, mostMs: 15_000 },
   rememberDeletedMs: 7_200_000,
+  checkMs: 60_000,
 } as const;
-
-/** An instance that is deleted, or about to be: asked for again, it must have another id. */
-const GOING: ReadonlySet<Entry['phase']> = new Set(['deleting', 'deleted']);
 
 const RELEASED_WAKE = (instance: string): string => `release ${instance}`;
 const REQUEST_WAKE = (request: string): string => `request ${request}`;
+const ENDED_WAKE = (instance: string): string => `ended ${instance}`;
 const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
 
 export function conductor(options: ConductorOptions): Actor<ConductorState, ConductorMessage, ConductorRecord> {
   const patience = options.patience ?? DEFAULTS.patience;
   const rememberDeletedMs = options.rememberDeletedMs ?? DEFAULTS.rememberDeletedMs;
+  const checkMs = options.checkMs ?? DEFAULTS.checkMs;
   const deadlines: StateDeadlines = { requested: options.requestedMs ?? DEFAULTS.requestedMs };
   const scope = ['conductor', String(options.shard)];
   type ConductorTurn = Turn<ConductorRecord>;
@@ -84,7 +86,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       const fingerprint = fingerprintOf(facts, count, alternates);
       const isRepeated = instances.every((instance) => {
         const entry = state.instances.get(instance);
-        return entry?.request === request && entry.asked === fingerprint && !GOING.has(entry.phase);
+        return entry?.request === request && entry.asked === fingerprint && !isGoing(entry);
       });
       if (isRepeated) turn.send(from, { type: 'build-accepted', ask, request, instances });
       else decline(turn, from, ask, 'already-exists', takenBecause(standing, entryOf(state, standing)), 'id');
@@ -135,17 +137,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
 
   function handOver(instance: string, entry: Entry, turn: ConductorTurn): void {
     const hosted = entry.build as HostedBuild;
-    const { facts, snapshot } = storeBuild(hosted);
-    turn.send(cellAddress(entry.cell as string), {
-      type: 'start',
-      instance,
-      request: facts.request,
-      spec: facts.spec,
-      snapshot: snapshot as never,
-      ...(facts.project === undefined ? {} : { project: facts.project }),
-      ...(facts.payload === undefined ? {} : { payload: facts.payload }),
-      ...(facts.traceparent === undefined ? {} : { traceparent: facts.traceparent }),
-    });
+    turn.send(cellAddress(entry.cell as string), startOf(instance, hosted));
     armBuild(hosted, patience, turn as Turn<never>);
   }
 
@@ -178,11 +170,11 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       // The claim for it is refused from now on, which is no reason to fail the others: they are asked for anew.
       state.toAsk.add(entry.request);
     } else if (entry.phase === 'here' || entry.phase === 'in-cell') {
-      commit(state, turn, { type: 'deleting', instance });
+      commit(state, turn, { type: 'deleting', instance, at: turn.now });
       turn.cancelWake(wakeOfBuild(instance));
       deleteInCell(instance, entry, turn);
     } else if (entry.phase === 'failed') {
-      if (entry.releaseOwed) commit(state, turn, { type: 'deleting', instance });
+      if (entry.releaseOwed) commit(state, turn, { type: 'deleting', instance, at: turn.now });
       else commit(state, turn, { type: 'deleted', instance, at: turn.now });
     }
     turn.send(from, { type: 'delete-accepted', ask, instance, state: entry.phase });
@@ -242,10 +234,13 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         if (entry === undefined || entry.handedOver || entry.cell === null) return;
         commit(state, turn, { type: 'started', instance: message.instance });
         turn.cancelWake(wakeOfBuild(message.instance));
+        askHowItEndsLater(message.instance, entry, turn);
         return;
       }
       case 'ended': {
         const entry = state.instances.get(message.instance);
+        if (message.state === 'lost') turn.send(from, { type: 'lost-noted', instance: message.instance });
+        turn.cancelWake(ENDED_WAKE(message.instance));
         if (entry?.phase !== 'in-cell' || entry.told?.state === message.state) return;
         commit(state, turn, {
           type: 'ended',
@@ -281,10 +276,19 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     entry.repeats += 1;
     if (kind === 'release' && entry.releaseOwed) release(name, entry, turn);
     if (kind === 'delete' && entry.phase === 'deleting') deleteInCell(name, entry, turn);
+    if (kind === 'ended' && entry.phase === 'in-cell' && entry.told === null) {
+      turn.send(cellAddress(entry.cell as string), { type: 'do-again', instance: name });
+      askHowItEndsLater(name, entry, turn);
+    }
     if (kind === 'build' && entry.phase === 'here' && entry.build !== null) {
       entry.build.repeats += 1;
       for (const effect of obligations(entry.build.snapshot)) perform(state, name, entry, effect, turn);
     }
+  }
+
+  /** The cell tells once how a build ended. That may be lost, so after a while it is asked. */
+  function askHowItEndsLater(instance: string, { told }: Entry, turn: ConductorTurn): void {
+    if (told === null) turn.wakeAt(ENDED_WAKE(instance), turn.now + checkMs);
   }
 
   /** No scheduler has answered: ask again, unless the request has waited for too long. */
@@ -328,6 +332,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       entry.repeats = 0;
       if (entry.releaseOwed) release(instance, entry, turn);
       else if (entry.phase === 'deleting') deleteInCell(instance, entry, turn);
+      else if (entry.phase === 'in-cell') askHowItEndsLater(instance, entry, turn);
       else if (entry.phase === 'here' && entry.build !== null) {
         for (const effect of obligations(entry.build.snapshot)) perform(state, instance, entry, effect, turn);
       }
@@ -344,10 +349,4 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     snapshot: storeConductor,
     restore: (stored) => restoreConductor(stored as StoredConductor),
   };
-}
-
-/** Why the id of an instance cannot be taken. */
-function takenBecause(instance: string, { phase }: Entry): string {
-  if (GOING.has(phase)) return `instance '${instance}' was deleted; its id cannot be taken again for a while`;
-  return `instance '${instance}' exists already, of another request`;
 }

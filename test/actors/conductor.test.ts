@@ -209,8 +209,32 @@ test('conductor - a hand-over is said again until the cell has it, and said twic
   assert.ok(on.pass(20_000).flatMap((turned) => sentOf(turned, 'start')).length >= 4);
   assert.is(on.tell({ type: 'started', instance: 'web' }, 'cell/c1').records.length, 1);
   assert.equal(on.tell({ type: 'started', instance: 'web' }, 'cell/c1').records, []);
-  assert.equal(on.pass(60_000).flatMap(told), []);
+  assert.equal(on.pass(50_000).flatMap(told), []);
   assert.is(viewOf(on, 'web')?.cell, 'c1');
+});
+
+test('conductor - a cell that says nothing of the end of a build is asked, until it has said it', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  on.tell({ type: 'started', instance: 'web' }, 'cell/c1');
+  assert.equal(on.pass(120_000).flatMap(told), ['do-again to cell/c1', 'do-again to cell/c1']);
+  const again = bench(actor, { at: on.now, entries: on.entries });
+  assert.equal(again.pass(60_000).flatMap(told), ['do-again to cell/c1'], 'also after a crash');
+  on.tell({ type: 'ended', instance: 'web', state: 'active' }, 'cell/c1');
+  assert.equal(on.pass(600_000).flatMap(told), []);
+});
+
+test('conductor - an instance that its cell has lost is shown as lost, and the cell is told that it is noted', () => {
+  const on = desk();
+  handedOver(on, 'web');
+  on.tell({ type: 'started', instance: 'web' }, 'cell/c1');
+  on.tell({ type: 'ended', instance: 'web', state: 'active' }, 'cell/c1');
+  const lost = { type: 'ended', instance: 'web', state: 'lost', reason: "host 'h1' was fenced" } as const;
+  assert.equal(told(on.tell(lost, 'cell/c1')), ['lost-noted to cell/c1']);
+  assert.equal([viewOf(on, 'web')?.state, viewOf(on, 'web')?.failure?.message], ['lost', "host 'h1' was fenced"]);
+  const again = on.tell(lost, 'cell/c1');
+  assert.equal([again.records, told(again)], [[], ['lost-noted to cell/c1']]);
+  assert.equal(told(on.tell({ ...lost, instance: 'unheard-of' }, 'cell/c1')), ['lost-noted to cell/c1']);
 });
 
 test('conductor - what the cell says of the end is shown, once and as it came', () => {
