@@ -17,6 +17,8 @@ type WithoutAsk<T> = T extends unknown ? Omit<T, 'ask'> : never;
 type Answer<Type extends GatewayMessage['type']> = Extract<GatewayMessage, { type: Type }>;
 
 export interface Asking {
+  /** Where answers come to. */
+  readonly address: Address;
   /**
    * Puts a question and waits for the answer of the given type.
    * @throws TimeoutError when there is none in time; CellwrightError with the code of an answer that declines.
@@ -80,6 +82,7 @@ export function asking(options: AskingOptions): Asking {
   });
 
   return {
+    address,
     ask(to, question, type) {
       asks += 1;
       const ask = asks;
