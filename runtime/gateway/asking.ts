@@ -72,12 +72,20 @@ export function asking(options: AskingOptions): Asking {
   }
 
   const subscription = bus.subscribe(subjects.of(address), ({ data, subject }) => {
+    let parts: ReturnType<typeof decodeFrame> = [];
+    const what = `an answer on '${subject}'`;
     try {
-      for (const { messages } of decodeFrame(data, bus.maxPayloadBytes)) {
-        for (const message of messages) answered(check(message) as GatewayMessage);
-      }
+      parts = decodeFrame(data, bus.maxPayloadBytes);
     } catch (error) {
-      onError(error, `an answer on '${subject}'`);
+      onError(error, what);
+    }
+    for (const message of parts.flatMap(({ messages }) => messages)) {
+      // One that is no answer must not cost those that came with it.
+      try {
+        answered(check(message) as GatewayMessage);
+      } catch (error) {
+        onError(error, what);
+      }
     }
   });
 

@@ -11,6 +11,8 @@ import { compare } from '../../runtime/audit/compare.ts';
 import type { OnHost } from '../../runtime/audit/differences.ts';
 import { type FindingKind, keyOf, type Repair } from '../../runtime/audit/finding.ts';
 import type { Look } from '../../runtime/audit/look.ts';
+import { carryOut, type RepairTools } from '../../runtime/audit/repair.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
 
 const test = suite('audit');
 
@@ -458,6 +460,34 @@ test('audit - the same thing has the same key in every look, another one another
     keys((doctored) => use(doctored, 'p-h2', 1)),
     keys((doctored) => use(doctored, 'p-h2', 2)),
   );
+});
+
+/** Carries out a repair while the super conductor says this of the instance: nothing when it does not know it. */
+async function carriedOut(repair: Repair, known: Partial<InstanceView> | null) {
+  const said: string[] = [];
+  const client = {
+    async show(id: string) {
+      if (known === null) throw new CellwrightError('not-found', `there is no instance '${id}'`);
+      return { ...view(id, 'active'), ...known };
+    },
+  };
+  const outbox = { send: (_: string, to: string, message: { type: string }) => said.push(`${message.type} to ${to}`) };
+  const tools = { client, outbox, asking: { address: 'gateway/audit' } } as unknown as RepairTools;
+  const done = await carryOut(repair, tools);
+  assert.is(done === null, said.length === 0);
+  return said;
+}
+
+test('audit - before anything is taken it is asked once more whether somebody has it', async () => {
+  const release: Repair = { type: 'release', consumer: 'i1', attempt: null };
+  const destroy: Repair = { type: 'destroy', cell: 'c1', host: 'h1', instance: 'i1', attempt: 2 };
+  assert.equal(await carriedOut(release, null), ['release to placement/0']);
+  assert.equal(await carriedOut(release, { state: 'deleted' }), ['release to placement/0']);
+  assert.equal(await carriedOut(release, { state: 'requested' }), [], 'its id was asked for anew');
+  assert.equal(await carriedOut(destroy, null), ['destroy to compute/c1/h1']);
+  assert.equal(await carriedOut(destroy, { attempt: 3 }), ['destroy to compute/c1/h1']);
+  for (const attempt of [1, 2])
+    assert.equal(await carriedOut(destroy, { attempt }), [], 'it is, or may be, the living one');
 });
 
 test('audit - exit codes: found, not looked everywhere, clean', () => {
