@@ -1,13 +1,16 @@
 // Uses the API from code: the same requests as `nats req cw.api.<verb>`, with types, and waiting for a build to end.
 
+import { randomUUID } from 'node:crypto';
 import type { InstanceView } from '../actors/messages/gateway.ts';
 import type { HostState } from '../actors/messages/scheduler.ts';
+import { comeBackMs } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { decode, encode } from './codec.ts';
 import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
 import type { BuildAnswer, ListAnswer } from './gateway/gateway.ts';
 import type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
+import { type Random, seededRandom } from './random.ts';
 import type { Subjects } from './subjects.ts';
 
 export interface Client {
@@ -39,23 +42,42 @@ export interface ClientOptions {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly subjects: Subjects;
-  /** How long to wait for an answer of the API, ms; default 10,000. */
+  /** How long to wait for an answer of the API, ms; default 10,000. Of one who is overloaded it is asked again. */
   readonly timeoutMs?: number;
+  /** Spreads the calls that are made again; default: a stream of its own for each client. */
+  readonly random?: Random;
 }
 
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
 
-export function clientOf({ bus, clock, subjects, timeoutMs = 10_000 }: ClientOptions): Client {
+export function clientOf(options: ClientOptions): Client {
+  const { bus, clock, subjects, timeoutMs = 10_000, random = seededRandom(randomUUID()) } = options;
+
+  /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
   async function call<Answer>(verb: string, request: object): Promise<Answer> {
+    const deadline = clock.now() + timeoutMs;
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await callOnce(verb, request);
+      } catch (error) {
+        if (!(error instanceof CellwrightError) || error.code !== 'overloaded') throw error;
+        const at = clock.now() + comeBackMs(error, tries, random);
+        if (at >= deadline) throw error;
+        await new Promise<void>((resolve) => clock.at(at, resolve));
+      }
+    }
+  }
+
+  async function callOnce<Answer>(verb: string, request: object): Promise<Answer> {
     const { data } = await bus.request(subjects.api(verb), encode(request), { timeoutMs });
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
-    const { code, message, retryable, field } = body.error;
+    const { code, message, retryable, field, retryAfterMs } = body.error;
     const named = field === undefined ? {} : { field };
     if (code === 'malformed') throw new MalformedError(message, named);
-    throw new CellwrightError(code, message, { retryable, ...named });
+    throw new CellwrightError(code, message, { retryable, retryAfterMs, ...named });
   }
 
   async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {

@@ -38,7 +38,7 @@ export function clearAway(work: Work, removal: Removal): void {
   }
   work.turn.wakeAt(
     `remove ${removalKey(removal.snapshot.context)}`,
-    work.turn.now + waitMs(work.patience, removal.repeats),
+    work.turn.now + waitMs(work.patience, removal.repeats, instance),
   );
   removal.repeats += 1;
 }

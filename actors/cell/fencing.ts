@@ -43,7 +43,7 @@ export function tellLost(work: Work, { build, lost }: Entry): void {
   if (lost === null || lost.told) return;
   const { instance } = build.facts;
   work.turn.send(work.conductorOf(instance), { type: 'ended', instance, state: 'lost', reason: lost.reason });
-  work.turn.wakeAt(wakeOf(instance), work.turn.now + waitMs(work.patience, build.repeats));
+  work.turn.wakeAt(wakeOf(instance), work.turn.now + waitMs(work.patience, build.repeats, instance));
   build.repeats += 1;
 }
 

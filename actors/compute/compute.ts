@@ -88,7 +88,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         turn.send(toCell, { type: 'alive', host, incarnation });
         return turn.wakeAt('come-up', turn.now + heartbeatMs);
     }
-    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats));
+    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host));
     state.repeats += 1;
   }
 
@@ -186,7 +186,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
     }
     if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
-      turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats));
+      turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats, key));
       job.repeats += 1;
       return;
     }

@@ -144,7 +144,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   /** Whatever any claim took for the instance goes back, and no later claim for it can succeed. */
   function release(instance: string, entry: Entry, turn: ConductorTurn): void {
     turn.send(placementAddress(0), { type: 'release', consumer: instance, deleted: true });
-    turn.wakeAt(RELEASED_WAKE(instance), turn.now + waitMs(patience, entry.repeats));
+    turn.wakeAt(RELEASED_WAKE(instance), turn.now + waitMs(patience, entry.repeats, instance));
   }
 
   function selected(state: ConductorState, answer: Selected, turn: ConductorTurn): void {
@@ -182,7 +182,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
 
   function deleteInCell(instance: string, entry: Entry, turn: ConductorTurn): void {
     turn.send(cellAddress(entry.cell as string), { type: 'delete', instance });
-    turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, entry.repeats));
+    turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, entry.repeats, instance));
   }
 
   /** The cell has cleared the instance away, or never had it: then nobody but this shard gives its resources back. */
@@ -322,7 +322,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         alternates: open.alternates,
         expiresAt: deadlineAt,
       });
-      turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, turn.now + waitMs(patience, open.repeats)));
+      turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, turn.now + waitMs(patience, open.repeats, request)));
     }
     state.toAsk.clear();
   }

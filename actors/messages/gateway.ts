@@ -64,7 +64,14 @@ export const gatewayMessages = {
   }),
   'host-set': message('host-set', { ask: Ask, host: Token, state: Type.String() }),
   /** The question was understood and the answer is no. */
-  declined: message('declined', { ask: Ask, code: Type.String(), reason: Reason, field: Type.Optional(Type.String()) }),
+  declined: message('declined', {
+    ask: Ask,
+    code: Type.String(),
+    reason: Reason,
+    field: Type.Optional(Type.String()),
+    /** When it is worth asking again, ms from now. */
+    retryAfterMs: Type.Optional(Type.Number({ minimum: 0 })),
+  }),
   'instances-running': message('instances-running', {
     ask: Ask,
     running: Type.Array(Type.Object({ instance: Token, attempt: Type.Integer() })),

@@ -128,7 +128,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       repeats: 0,
     };
     state.open.set(key, open);
-    turn.wakeAt(`select ${key}`, turn.now + waitMs(patience, 0));
+    turn.wakeAt(`select ${key}`, turn.now + waitMs(patience, 0, key));
     for (const instance of asked.instances) {
       if (!state.open.has(key)) return;
       state.selecting.set(instance, key);
@@ -420,7 +420,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       else if (value === 'recalling') recall(instance, turn);
       if (state.open.get(rest) !== open) return;
     }
-    turn.wakeAt(id, turn.now + waitMs(patience, open.repeats));
+    turn.wakeAt(id, turn.now + waitMs(patience, open.repeats, rest));
   }
 
   function recover(state: SchedulerState, turn: SchedulerTurn): void {

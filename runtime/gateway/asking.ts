@@ -68,7 +68,8 @@ export function asking(options: AskingOptions): Asking {
       return waiting.reject(new CellwrightError('bad-answer', `a '${message.type}' came as an answer`));
     const retryable = message.code === 'overloaded';
     const field = message.field === undefined ? {} : { field: message.field };
-    waiting.reject(new CellwrightError(message.code, message.reason, { retryable, ...field }));
+    const { retryAfterMs } = message;
+    waiting.reject(new CellwrightError(message.code, message.reason, { retryable, retryAfterMs, ...field }));
   }
 
   const subscription = bus.subscribe(subjects.of(address), ({ data, subject }) => {

@@ -197,8 +197,9 @@ test('conductor - a scheduler is asked again at a slowing pace, until the deadli
     for (const turned of on.pass(1_000)) if (sentOf(turned, 'select').length > 0) asked.push(on.now);
   }
   const pauses = asked.slice(1).map((at, position) => at - (asked[position] as number));
-  assert.ok(pauses.every((pause, position) => position === 0 || pause >= (pauses[position - 1] as number)));
-  assert.is(Math.max(...pauses), 4_000);
+  assert.ok((pauses[0] as number) <= 2_000, 'at first soon');
+  // Up to a quarter earlier than the longest wait, looked at once a second.
+  for (const pause of pauses.slice(3)) assert.ok(pause >= 3_000 && pause <= 4_000, pauses.join());
   for (const instance of ['web-0', 'web-1']) assert.is(viewOf(on, instance)?.failure?.code, 'scheduling-timed-out');
   assert.is(on.state.requests.size, 0);
 });
