@@ -24,6 +24,7 @@ export function viewOfEntry(cell: string, { build, deleting, lost }: Entry): Ins
   }
   if (failure !== null) view.failure = { ...failure };
   if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };
+  if (lost?.told === false) view.owes = 'report';
   if (build.deadlineAt !== null) view.deadlineAt = build.deadlineAt;
   return view;
 }

@@ -25,11 +25,11 @@ import {
   applyToConductor,
   type ConductorRecord,
   type ConductorState,
+  deadlineOfRequest,
   type Entry,
   emptyConductor,
   entryOf,
   fingerprintOf,
-  type OpenRequest,
   restoreConductor,
   type StoredConductor,
   storeConductor,
@@ -299,11 +299,6 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     if (turn.now >= deadlineAt) return failRequest(state, request, { type: 'TIMED_OUT' }, turn);
     open.repeats += 1;
     state.toAsk.add(request);
-  }
-
-  function deadlineOfRequest(state: ConductorState, open: OpenRequest): number {
-    const [first] = open.waiting;
-    return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
   }
 
   /** One question a request and turn, however many instances it has. */

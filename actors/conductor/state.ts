@@ -86,6 +86,12 @@ export function entryOf(state: ConductorState, instance: string): Entry {
   return entry;
 }
 
+/** When the instances of a request that wait for a host give up, ms since the epoch. */
+export function deadlineOfRequest(state: ConductorState, open: OpenRequest): number {
+  const [first] = open.waiting;
+  return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
+}
+
 /** Applies a record and answers the effects, which count only where the record is made. */
 export function applyToConductor(
   state: ConductorState,

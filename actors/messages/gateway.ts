@@ -33,8 +33,11 @@ export const InstanceView = Type.Object({
   failure: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
   /** When the state that the build is in times out, ms since the epoch. */
   deadlineAt: Type.Optional(Type.Number()),
-  /** What whoever answers still owes for it: `release` of what is held, or its `removal` in the cell. */
-  owes: Type.Optional(Type.Union([Type.Literal('release'), Type.Literal('removal')])),
+  /**
+   * What whoever answers still owes for it: `release` of what is held, its `removal` in the cell, or the `report` of its
+   * loss to the super conductor.
+   */
+  owes: Type.Optional(Type.Union([Type.Literal('release'), Type.Literal('removal'), Type.Literal('report')])),
   /** Since when that is owed, ms since the epoch. */
   owedSince: Type.Optional(Type.Number()),
 });

@@ -25,8 +25,10 @@ export function disagreements({ conducted, cells }: Pick<Look, 'conducted' | 'ce
     const inCell = inCells.get(instance);
     if (inCell === undefined) {
       if (IN_CELL.has(state)) findings.push(unknownToCell(view, cell));
-    } else if ((TOLD.has(state) || state === 'deleted') && inCell.state !== state && inCell.state !== 'deleting') {
-      findings.push(statesDiffer(view, inCell, cell));
+    } else if (TOLD.has(state) || state === 'deleted') {
+      // A cell that is about to tell, or to be told, is not to be believed less for it.
+      const isUnderWay = inCell.state === 'deleting' || inCell.owes === 'report';
+      if (inCell.state !== state && !isUnderWay) findings.push(statesDiffer(view, inCell, cell));
     }
   }
   return findings;

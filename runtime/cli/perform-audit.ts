@@ -1,11 +1,9 @@
 // Performs an audit for a command: connects, looks, prints, and says how to exit.
 
-import { type AuditResult, audit, exitCodeOf } from '../audit/audit.ts';
-import { cellsHeard } from '../audit/cells.ts';
+import { type AuditResult, exitCodeOf } from '../audit/audit.ts';
+import { auditOn } from '../audit/auditor.ts';
 import { connectNats } from '../bus/nats.ts';
-import { clientOf } from '../client.ts';
-import { asking } from '../gateway/asking.ts';
-import { outboxOf } from '../outbox.ts';
+import { CellwrightError } from '../errors.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { onInterrupt } from './interrupt.ts';
@@ -20,37 +18,26 @@ export interface AuditFlags {
   overdue: number;
 }
 
-/** How long an owner may take to answer, ms; beyond it, it counts as down. */
-const ANSWER_MS = 5_000;
-
 export async function performAudit(flags: AuditFlags): Promise<void> {
   const { servers, prefix, json = false, repair = false } = flags;
   const subjects = subjectsOf(prefix);
-  const clock = systemClock();
   const interrupt = onInterrupt();
   const bus = await connectNats({ servers, name: 'audit' });
   try {
-    const name = `audit-${process.pid}-${clock.now().toString(36)}`;
-    // Who was asked to mend something answers, which is of no interest here: the next look shows whether it helped.
-    const onError = () => undefined;
-    const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-    const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs: ANSWER_MS, onError });
-    const client = clientOf({ bus, clock, subjects });
-    const cells = await cellsHeard({ bus, clock, subjects }, interrupt.signal);
-    const result = await audit({
-      asking: asker,
-      client,
-      clock,
-      outbox,
-      cells,
+    const result = await auditOn({
+      bus,
+      clock: systemClock(),
+      subjects,
       repair,
       pauseMs: flags.pause * 1_000,
       overdueMs: flags.overdue * 60_000,
       signal: interrupt.signal,
     });
-    asker.stop();
     console.log(json ? JSON.stringify(result, null, 2) : linesOf(result).join('\n'));
     process.exitCode = exitCodeOf(result);
+  } catch (error) {
+    if (!(error instanceof CellwrightError) || error.code !== 'interrupted') throw error;
+    throw new CellwrightError('interrupted', 'the audit was interrupted', { cause: error });
   } finally {
     interrupt.dispose();
     await bus.close();

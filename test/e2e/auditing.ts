@@ -2,10 +2,10 @@
 // never be, by telling an owner what nobody would.
 
 import type { AnyMessage } from '../../actors/messages/any.ts';
-import { type AuditOptions, type AuditResult, audit } from '../../runtime/audit/audit.ts';
+import type { AuditResult } from '../../runtime/audit/audit.ts';
+import { type AuditorOptions, auditOn } from '../../runtime/audit/auditor.ts';
 import { cellsHeard } from '../../runtime/audit/cells.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
-import { clientOf } from '../../runtime/client.ts';
 import { type Asking, asking } from '../../runtime/gateway/asking.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
 import type { Subjects } from '../../runtime/subjects.ts';
@@ -13,9 +13,9 @@ import { systemClock } from '../../runtime/system-clock.ts';
 
 export interface Auditor {
   readonly asking: Asking;
-  audit(options?: Partial<AuditOptions>): Promise<AuditResult>;
+  audit(options?: Partial<AuditorOptions>): Promise<AuditResult>;
   /** The kinds of what is found, and what is not known. */
-  found(options?: Partial<AuditOptions>): Promise<string[]>;
+  found(options?: Partial<AuditorOptions>): Promise<string[]>;
   say(to: string, message: AnyMessage): void;
   stop(): void;
 }
@@ -29,14 +29,13 @@ export function auditorOf(
   const onError = () => undefined;
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
   const asker = asking({ name: 'auditor', bus, clock, outbox, subjects, timeoutMs, onError });
-  const client = clientOf({ bus, clock, subjects });
   let cells: ReadonlySet<string> | undefined;
   const auditor: Auditor = {
     asking: asker,
     async audit(options = {}) {
       // Those of a test do not change; to listen for them takes a while.
       cells ??= await cellsHeard({ bus, clock, subjects });
-      return audit({ asking: asker, client, clock, outbox, cells, pauseMs, ...options });
+      return auditOn({ bus, clock, subjects, cells, pauseMs, answerMs: timeoutMs, ...options });
     },
     async found(options) {
       const { findings, unknown } = await auditor.audit(options);

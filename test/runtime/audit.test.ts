@@ -335,6 +335,13 @@ test('audit - they say different things of how an instance ended', () => {
   finds('states-differ', /is deleted by the super conductor and failed by/, (doctored) => {
     doctored.conducted.set('failed-before', told('failed-before', 'deleted'));
   });
+  const owed = seen((doctored) => {
+    doctored.conducted.set('lost', told('lost', 'active'));
+    Object.assign(c1(doctored).instances.find(({ instance }) => instance === 'lost') as InstanceView, {
+      owes: 'report',
+    });
+  });
+  assert.equal(owed.findings, [], 'the cell tells until it is heard');
   const untold = seen((doctored) => doctored.conducted.set('active', told('active', 'building')));
   assert.equal(untold.findings, [], 'what the super conductor has not heard of it asks for by itself');
 });
