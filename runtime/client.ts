@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import type { InstanceView } from '../actors/messages/gateway.ts';
 import type { HostState } from '../actors/messages/scheduler.ts';
-import { comeBackMs } from './backoff.ts';
+import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { decode, encode } from './codec.ts';
@@ -56,19 +56,8 @@ export function clientOf(options: ClientOptions): Client {
   const { bus, clock, subjects, timeoutMs = 10_000, random = seededRandom(randomUUID()) } = options;
 
   /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
-  async function call<Answer>(verb: string, request: object): Promise<Answer> {
-    const deadline = clock.now() + timeoutMs;
-    for (let tries = 0; ; tries += 1) {
-      try {
-        return await callOnce(verb, request);
-      } catch (error) {
-        if (!(error instanceof CellwrightError) || error.code !== 'overloaded') throw error;
-        const at = clock.now() + comeBackMs(error, tries, random);
-        if (at >= deadline) throw error;
-        await new Promise<void>((resolve) => clock.at(at, resolve));
-      }
-    }
-  }
+  const call = <Answer>(verb: string, request: object): Promise<Answer> =>
+    untilTaken(() => callOnce<Answer>(verb, request), { clock, random, limitMs: timeoutMs });
 
   async function callOnce<Answer>(verb: string, request: object): Promise<Answer> {
     const { data } = await bus.request(subjects.api(verb), encode(request), { timeoutMs });

@@ -1,11 +1,13 @@
 // An audit beside a deployment: what it needs to ask with, made and taken down again.
 
 import { randomBytes } from 'node:crypto';
+import { untilTaken } from '../backoff.ts';
 import type { Bus } from '../bus/bus.ts';
 import { clientOf } from '../client.ts';
 import type { Clock } from '../clock.ts';
-import { asking } from '../gateway/asking.ts';
+import { type Asking, asking } from '../gateway/asking.ts';
 import { outboxOf } from '../outbox.ts';
+import { seededRandom } from '../random.ts';
 import type { Subjects } from '../subjects.ts';
 import { type AuditOptions, type AuditResult, audit } from './audit.ts';
 import { cellsHeard } from './cells.ts';
@@ -36,8 +38,15 @@ export async function auditOn({
   const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs: answerMs, onError });
   try {
     const client = clientOf({ bus, clock, subjects });
+    const random = seededRandom(name);
+    // One who is busy is not down.
+    const patient: Asking = {
+      ...asker,
+      ask: (to, question, type) =>
+        untilTaken(() => asker.ask(to, question, type), { clock, random, limitMs: answerMs }),
+    };
     const cells = options.cells ?? (await cellsHeard({ bus, clock, subjects }, options.signal));
-    return await audit({ ...options, asking: asker, client, clock, outbox, cells });
+    return await audit({ ...options, asking: patient, client, clock, outbox, cells });
   } finally {
     asker.stop();
   }

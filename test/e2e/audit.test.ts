@@ -36,7 +36,7 @@ interface Bench extends System {
 
 const bench = (run: (on: Bench) => Promise<void>) =>
   overNats(OPTIONS, async (system) => {
-    const auditor = auditorOf(system);
+    const auditor = auditorOf(system, { cells: ['c1', 'c2'] });
     const { say, asking } = auditor;
     const on: Bench = {
       ...system,

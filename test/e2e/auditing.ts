@@ -4,7 +4,6 @@
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { AuditResult } from '../../runtime/audit/audit.ts';
 import { type AuditorOptions, auditOn } from '../../runtime/audit/auditor.ts';
-import { cellsHeard } from '../../runtime/audit/cells.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { type Asking, asking } from '../../runtime/gateway/asking.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
@@ -20,23 +19,18 @@ export interface Auditor {
   stop(): void;
 }
 
-/** @param pauseMs Between two looks. */
+/** @param cells Those of the deployment: to listen for them takes a while, and is done by the command line's tests. */
 export function auditorOf(
   { bus, subjects }: { bus: Bus; subjects: Subjects },
-  { pauseMs = 300, timeoutMs = 5_000 }: { pauseMs?: number; timeoutMs?: number } = {},
+  { cells, pauseMs = 300 }: { cells: readonly string[]; pauseMs?: number },
 ): Auditor {
   const clock = systemClock();
   const onError = () => undefined;
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-  const asker = asking({ name: 'auditor', bus, clock, outbox, subjects, timeoutMs, onError });
-  let cells: ReadonlySet<string> | undefined;
+  const asker = asking({ name: 'auditor', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
   const auditor: Auditor = {
     asking: asker,
-    async audit(options = {}) {
-      // Those of a test do not change; to listen for them takes a while.
-      cells ??= await cellsHeard({ bus, clock, subjects });
-      return auditOn({ bus, clock, subjects, cells, pauseMs, answerMs: timeoutMs, ...options });
-    },
+    audit: (options = {}) => auditOn({ bus, clock, subjects, cells, pauseMs, ...options }),
     async found(options) {
       const { findings, unknown } = await auditor.audit(options);
       return [...findings.map(({ kind, what }) => `${kind}: ${what}`), ...unknown];
