@@ -27,7 +27,8 @@ export interface Deployment {
   connections(): Promise<Readonly<Record<string, number>>>;
 }
 
-export async function withDeployment(run: (deployment: Deployment) => Promise<void>): Promise<void> {
+/** @param node Options of every node, and `buildMs`, as plain data. */
+export async function withDeployment(run: (deployment: Deployment) => Promise<void>, node: object = {}): Promise<void> {
   const monitoring = 'http: "127.0.0.1:-1"\n';
   const lines: string[] = [];
   const server = await startTestServer({ config: monitoring, log: (line) => lines.push(line) });
@@ -38,7 +39,7 @@ export async function withDeployment(run: (deployment: Deployment) => Promise<vo
       server,
       client,
       async start(...roles) {
-        const one = spawnNode(server.url, roles);
+        const one = spawnNode(server.url, roles, node);
         processes.push(one);
         await until(`a node with the roles ${roles.join(', ')} is up`, () => one.said() !== '', 30_000);
         return one;
@@ -57,9 +58,10 @@ export async function withDeployment(run: (deployment: Deployment) => Promise<vo
   }
 }
 
-function spawnNode(url: string, roles: readonly string[]): Process {
+function spawnNode(url: string, roles: readonly string[], node: object): Process {
   const child = spawn(process.execPath, ['--import', 'tsx', NODE, url, ...roles], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, CELLWRIGHT_TEST_NODE: JSON.stringify(node) },
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;
   let said = '';
