@@ -22,7 +22,7 @@ const PROCESSES = {
 type Name = keyof typeof PROCESSES;
 
 /** A question whose answer died with the process is soon put again. */
-const PATIENCE = { timeoutMs: 1_500 };
+const ANSWER_MS = 1_500;
 
 /** Which host an instance comes to is not decided here, so that what one host says may take several lives. */
 const MOST_TRIES = 8;
@@ -66,37 +66,41 @@ async function live(client: Connection, round: string): Promise<void> {
 
 for (const [name, words] of Object.entries(WORDS) as [Exclude<Name, 'h2'>, readonly string[]][]) {
   test(`failure points - ${name} killed before and after each thing that it says`, () =>
-    withDeployment(async ({ client, start, startAt, server }) => {
-      const proxy = await startProxy(server.port);
-      try {
-        let mortal: Process | undefined;
-        for (const each of Object.keys(PROCESSES) as Name[]) {
-          if (each === name) mortal = await startAt(proxy.url, ...PROCESSES[each]);
-          else await start(...PROCESSES[each]);
-        }
-        await hostsUp(client, 'c1', 2);
-        for (const word of words) {
-          for (const when of ['before', 'after'] as const) {
-            let reborn: Promise<Process> | undefined;
-            proxy.strike(word, when, () => {
-              reborn = mortal?.end('SIGKILL').then(() => startAt(proxy.url, ...PROCESSES[name]));
-            });
-            for (let tries = 0; reborn === undefined; tries += 1) {
-              assert.ok(tries < MOST_TRIES, `'${name}' never says '${word}'`);
-              await live(client, `${name}-${word}-${when}-${tries}`);
-            }
-            mortal = await reborn;
+    withDeployment(
+      async ({ client, start, startAt, server }) => {
+        const proxy = await startProxy(server.port);
+        try {
+          let mortal: Process | undefined;
+          for (const each of Object.keys(PROCESSES) as Name[]) {
+            if (each === name) mortal = await startAt(proxy.url, ...PROCESSES[each]);
+            else await start(...PROCESSES[each]);
           }
+          await hostsUp(client, 'c1', 2);
+          for (const word of words) {
+            for (const when of ['before', 'after'] as const) {
+              let reborn: Promise<Process> | undefined;
+              proxy.strike(word, when, () => {
+                reborn = mortal?.end('SIGKILL').then(() => startAt(proxy.url, ...PROCESSES[name]));
+              });
+              for (let tries = 0; reborn === undefined; tries += 1) {
+                assert.ok(tries < MOST_TRIES, `'${name}' never says '${word}'`);
+                await live(client, `${name}-${word}-${when}-${tries}`);
+              }
+              mortal = await reborn;
+            }
+          }
+          // All room is free again: what was held by anything that died was given back.
+          for (const id of ['all-of-one', 'all-of-other']) {
+            await client.build({ id, alternates: 0, resources: { VCPU: 8 } });
+            assert.is((await client.ended(id)).state, 'active', id);
+          }
+        } finally {
+          await proxy.close();
         }
-        // All room is free again: what was held by anything that died was given back.
-        for (const id of ['all-of-one', 'all-of-other']) {
-          await client.build({ id, alternates: 0, resources: { VCPU: 8 } });
-          assert.is((await client.ended(id)).state, 'active', id);
-        }
-      } finally {
-        await proxy.close();
-      }
-    }, PATIENCE));
+      },
+      {},
+      ANSWER_MS,
+    ));
 }
 
 test.run();
