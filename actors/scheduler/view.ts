@@ -17,6 +17,8 @@ export interface ViewHost {
 
 export interface View {
   readonly providers: Map<string, Provider>;
+  /** The generation at which each provider was last told whole: its use may be known from a later one. */
+  readonly toldWholeAt: Map<string, number>;
   readonly trees: Map<string, string[]>;
   readonly hosts: Map<string, ViewHost>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
@@ -33,6 +35,7 @@ const MAX_CHANGES = 65_536;
 export function emptyView(): View {
   return {
     providers: new Map(),
+    toldWholeAt: new Map(),
     trees: new Map(),
     hosts: new Map(),
     promised: new Map(),
@@ -53,15 +56,20 @@ function noteChange(view: View, root: string): void {
   view.changesDropped += MAX_CHANGES / 2;
 }
 
-/** Takes a provider as placement tells it, unless something newer is known. */
+/**
+ * Takes a provider as placement tells it, unless something newer is known. The answer to a claim may have told its use
+ * of a later generation before: that use stays, but its inventories are news all the same.
+ */
 export function learnProvider(view: View, told: ProviderState): void {
   const known = view.providers.get(told.id);
-  if (known !== undefined && known.generation >= told.generation) return;
+  if (known !== undefined && (view.toldWholeAt.get(told.id) ?? -1) >= told.generation) return;
   const { root, generation, used, ...spec } = told;
-  const provider = makeProvider(spec, root);
-  provider.generation = generation;
+  const isUseNews = known === undefined || known.generation < generation;
+  const provider = makeProvider(spec, root, isUseNews ? undefined : known);
+  provider.generation = isUseNews ? generation : known.generation;
   view.providers.set(told.id, provider);
-  setUsed(view, provider, used);
+  view.toldWholeAt.set(told.id, generation);
+  if (isUseNews) setUsed(view, provider, used);
   const tree = view.trees.get(root) ?? [];
   if (!tree.includes(told.id)) {
     if (told.id === root) tree.unshift(told.id);
@@ -91,6 +99,7 @@ function forgetProvider(view: View, id: string): void {
   const provider = view.providers.get(id);
   if (provider === undefined) return;
   view.providers.delete(id);
+  view.toldWholeAt.delete(id);
   const tree = (view.trees.get(provider.root) ?? []).filter((one) => one !== id);
   if (tree.length === 0) view.trees.delete(provider.root);
   else view.trees.set(provider.root, tree);
@@ -131,7 +140,8 @@ export function learnChanges(view: View, { changed, used, removed }: ProvidersCh
 }
 
 /** Lets whatever is told next count as newer than what is known. */
-export function forgetGenerations({ providers }: View): void {
+export function forgetGenerations({ providers, toldWholeAt }: View): void {
+  toldWholeAt.clear();
   for (const provider of providers.values()) provider.generation = -1;
 }
 

@@ -467,6 +467,27 @@ test('scheduler - the whole is read page by page, and what comes between two pag
   assert.equal([...all.on.state.view.providers.keys()].sort(), ['p-a1', 'p-m1', 'p-m2']);
 });
 
+test('scheduler - an inventory that is told late is learned, though the use of a later moment is known', () => {
+  const { on, shard, hear } = rig(hostsIn('north', 'a'));
+  const larger = shard.tell({ type: 'put-tree', ask: 1, providers: treeOf({ cell: 'north', host: 'a', vcpu: 20 }) });
+  const allocations = [{ provider: 'p-a', group: '', resources: { VCPU: 3 } }];
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 3 } }], groupPolicy: 'none' };
+  const claim = { consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: 9_000_000 };
+  const granted = shard.tell({ type: 'claim', ...claim }, SCHEDULER);
+  const told = (turned: Turned<unknown>, type: string) => {
+    for (const { message } of turned.sent) if (message.type === type) hear(message as SchedulerMessage, 'placement/0');
+  };
+  const stock = () => {
+    const { capacity, used } = on.state.view.providers.get('p-a')?.stocks.get('VCPU') ?? { capacity: 0, used: 0 };
+    return { capacity, used };
+  };
+
+  told(granted, 'claim-granted');
+  assert.equal(stock(), { capacity: 8, used: 3 });
+  told(larger, 'providers-changed');
+  assert.equal(stock(), { capacity: 20, used: 3 });
+});
+
 test('scheduler - a page that answers an older question is not read', () => {
   const all = rig(hostsIn('c1', 'h1'));
   const page: ProvidersPage = { type: 'providers', ask: 0, shard: 0, epoch: 1, sequence: 1, providers: [], next: null };
