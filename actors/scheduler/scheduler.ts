@@ -344,7 +344,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
 
   function pageCame(state: SchedulerState, feed: string, page: ProvidersPage | HostsPage, turn: SchedulerTurn): void {
     const follower = state.followers.get(feed);
-    if (follower === undefined || follower.ask !== page.ask) return;
+    if (follower === undefined || follower.ask !== page.ask || isOutdated(follower, page)) return;
     if (page.type === 'providers') learnProvidersPage(state.view, page, follower.listed);
     else learnHosts(state.view, page);
     if (page.next !== null) return askPage(state, feed, follower, page.next, turn);
@@ -457,6 +457,15 @@ function inMessages(selections: readonly Selected[]): Selected[][] {
 /** Whether a feed message tells no change, but only the number of the last one. */
 function isProvidersBeat({ changed, used, removed }: ProvidersChanged): boolean {
   return changed.length === 0 && used.length === 0 && removed.length === 0;
+}
+
+/**
+ * Whether a page tells less than the feed has told: it is of another life of the teller, who may have lost its place to
+ * another, or it was overtaken on its way. Providers are told with generations, by which the newer is known by itself.
+ */
+function isOutdated({ epoch, sequence }: Follower, page: ProvidersPage | HostsPage): boolean {
+  if (epoch === -1) return false;
+  return page.epoch !== epoch || (page.type === 'hosts' && page.sequence < sequence);
 }
 
 /** Whether what is told of providers is told of those of a candidate. */

@@ -495,6 +495,28 @@ test('scheduler - a page that answers an older question is not read', () => {
   assert.is(all.on.state.view.providers.size, 1);
 });
 
+test('scheduler - a page that tells less than the feed has told is not read, and asked for again', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const stateOfHost = () => all.on.state.view.hosts.get('p-h1')?.state;
+  const tell = (epoch: number, sequence: number, state: HostState['state']) =>
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch, sequence, hosts: [{ host: 'h1', provider: 'p-h1', state }] });
+  const answer = (ask: number, epoch: number, sequence: number, state: HostState['state']) => {
+    const hosts = [{ host: 'h1', provider: 'p-h1', state }];
+    all.hear({ type: 'hosts', ask, cell: 'c1', epoch, sequence, hosts, next: null });
+  };
+  const asked = (turned: Pick<Turned<never>, 'sent'>) => sentOf(turned, 'list-hosts')[0]?.message.ask ?? 0;
+
+  const first = asked(tell(2, 7, 'up'));
+  tell(2, 8, 'down');
+  answer(first, 2, 7, 'up');
+  assert.is(stateOfHost(), 'down', 'a page that was overtaken');
+  answer(first, 1, 99, 'up');
+  assert.is(stateOfHost(), 'down', 'a page of an earlier life');
+  const [again] = all.on.pass(1_000).filter((turned) => asked(turned) > 0);
+  answer(asked(again as Turned<never>), 2, 8, 'disabled');
+  assert.is(stateOfHost(), 'disabled');
+});
+
 test('scheduler - it is asked for no more alternates than it may rank, and ranks no host twice', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
   const instances = Array.from({ length: 8 }, (_, position) => `web-${position}`);
