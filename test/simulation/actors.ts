@@ -13,29 +13,34 @@ import type { Plan } from './plan.ts';
 export type OwnerActor = Actor<unknown, Message, unknown>;
 export type OwnerActors = ReadonlyMap<string, OwnerActor>;
 
-/** How long a build may look for hosts, wait to be accepted, and be built, ms. */
-export const REQUESTED_MS = 10_000;
-export const CLAIMED_MS = 4_000;
-export const BUILDING_MS = 8_000;
-/** After how long of silence a host is down, ms. */
-export const SILENT_MS = 3_000;
+/** The time-outs of a run, ms. */
+export interface Paces {
+  /** How long a build may look for hosts, wait to be accepted, and be built. */
+  readonly requestedMs: number;
+  readonly claimedMs: number;
+  readonly buildingMs: number;
+  /** After how long of silence a host is down. */
+  readonly silentMs: number;
+}
+
+export const USUAL_PACES: Paces = { requestedMs: 10_000, claimedMs: 4_000, buildingMs: 8_000, silentMs: 3_000 };
 const PATIENCE = { firstMs: 300, mostMs: 2_000 };
 
 /** The actors that keep journals, by address. */
-export function ownersOf({ conductorShards, cells, rememberMs }: Plan): OwnerActors {
+export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Paces): OwnerActors {
   const actors = new Map<string, OwnerActor>();
   actors.set('placement/0', placement({ shard: 0, rememberDeletedMs: rememberMs }) as unknown as OwnerActor);
   for (let shard = 0; shard < conductorShards; shard += 1) {
-    const options = { shard, requestedMs: REQUESTED_MS, patience: PATIENCE, rememberDeletedMs: rememberMs * 2 };
+    const options = { shard, requestedMs: paces.requestedMs, patience: PATIENCE, rememberDeletedMs: rememberMs * 2 };
     actors.set(`conductor/${shard}`, conductor(options) as unknown as OwnerActor);
   }
   for (const name of cells) {
     const options = {
       cell: name,
       conductorShards,
-      claimedMs: CLAIMED_MS,
-      buildingMs: BUILDING_MS,
-      silentMs: SILENT_MS,
+      claimedMs: paces.claimedMs,
+      buildingMs: paces.buildingMs,
+      silentMs: paces.silentMs,
       patience: PATIENCE,
       rememberDeletedMs: rememberMs,
     };

@@ -36,7 +36,8 @@ function notEnded({ truth }: Looked, instance: string): string[] {
     return say(`is ${deleting ? 'deleting' : state} in its cell`);
   if (state === 'failed' && (build.snapshot.context.failure?.message ?? '') === '')
     return say('failed without a reason');
-  if (entry.told?.state !== state && process.env.TOLD) return say(`is ${state}, and its conductor was told '${entry.told?.state}'`);
+  if (entry.told?.state !== state && process.env.TOLD)
+    return say(`is ${state}, and its conductor was told '${entry.told?.state}'`);
   return [];
 }
 
@@ -96,7 +97,7 @@ export function disagreements(
 ) {
   const faults: string[] = [];
   for (const { address, last, isOwner, lives } of seats) {
-    if (last === undefined || lives.length !== 1) {
+    if (last?.state === undefined || lives.length !== 1) {
       faults.push(`an end: '${address}' has ${lives.length} lives`);
     } else if (isOwner) {
       if (!same(address, last.state)) faults.push(`replay: '${address}' is in another state than its records lead to`);
@@ -120,6 +121,24 @@ export function disagreements(
         }
       }
     }
+  }
+  return faults;
+}
+
+/** What the cells, and unless they are away the conductors, can bring to its end by themselves and have not. */
+export function stillBusy({ truth }: Looked, withoutConductors: boolean): string[] {
+  const faults: string[] = [];
+  for (const [name, { instances, removals }] of truth.cells) {
+    for (const [instance, { build }] of instances) {
+      if (build.snapshot.status === 'active') faults.push(`islands: '${instance}' is not over in cell '${name}'`);
+    }
+    for (const key of removals.keys()) faults.push(`islands: removal '${key}' is not over in cell '${name}'`);
+  }
+  if (withoutConductors) return faults;
+  for (const instance of truth.accepted) {
+    const entry = truth.conductorOf(instance).instances.get(instance);
+    if (entry?.phase === 'here' || entry?.phase === 'deleting')
+      faults.push(`an end: '${instance}' waits at its conductor`);
   }
   return faults;
 }

@@ -33,7 +33,7 @@ export interface SimulatedHost {
   take(message: DriverMessage, answer: (message: Message) => void): void;
   /** The compute begins a new life: whoever waited for an answer is gone. */
   forget(): void;
-  /** Everything that hangs goes on. */
+  /** Whatever was to be destroyed and hangs is destroyed. */
   heal(): void;
 }
 
@@ -94,14 +94,11 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     const presence: Presence = { instance, attempt, state: 'building', end: () => finish(key, outcome) };
     present.set(key, presence);
     onChange(instance);
-    const end = () => presence.end?.();
-    if (chance.happens('build-hangs', key, weather.buildHangs)) {
-      hanging.add(end);
-    } else {
-      const isSlow = chance.happens('build-slow', key, weather.buildSlow);
-      const ms = 5 + Math.floor(chance.of(`${key} lasts`) * (isSlow ? SLOW_BUILD_MS : 300));
-      clock.at(clock.now() + ms, end);
-    }
+    // One that hangs does so to the end: its deadline has to deal with it.
+    if (chance.happens('build-hangs', key, weather.buildHangs)) return;
+    const isSlow = chance.happens('build-slow', key, weather.buildSlow);
+    const ms = 5 + Math.floor(chance.of(`${key} lasts`) * (isSlow ? SLOW_BUILD_MS : 300));
+    clock.at(clock.now() + ms, () => presence.end?.());
   }
 
   function build(instance: string, attempt: number, answer: (message: DriverAnswer) => void): void {

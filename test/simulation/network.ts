@@ -43,7 +43,20 @@ export function networkOf(options: NetworkOptions): Network {
   const { clock, chance, weather, deliver, onSent, tell } = options;
   const counts = new Map<string, number>();
   const cuts = new Set<Address>();
+  /** Orders to build that never arrive, and those of which it is known that they may. */
+  const deaf = new Map<string, boolean>();
   let underWay = 0;
+
+  function isUnheard(to: Address, message: AnyMessage): boolean {
+    if (message.type !== 'build' || !('incarnation' in message)) return false;
+    const key = `${to} ${message.instance}/${message.attempt}`;
+    let is = deaf.get(key);
+    if (is === undefined) {
+      is = chance.happens('deaf', key, weather.deaf);
+      deaf.set(key, is);
+    }
+    return is;
+  }
 
   function carry(letter: Letter, delayMs: number, how: string): void {
     underWay += 1;
@@ -71,7 +84,7 @@ export function networkOf(options: NetworkOptions): Network {
       counts.set(route, count);
       const key = `${route} ${count}`;
       if (cuts.has(from)) return tell(() => `${from} is cut off: ${summaryOf(message)} to ${to} is lost`);
-      if (chance.happens('drop', key, weather.drop)) {
+      if (chance.happens('drop', key, weather.drop) || isUnheard(to, message)) {
         return tell(() => `${from} -> ${to}: ${summaryOf(message)} (LOST)`);
       }
       const body = encode(message);

@@ -44,6 +44,8 @@ export interface Weather {
   readonly slow: number;
   /** The longest delay of a slow message, ms. */
   readonly slowMs: number;
+  /** Of an order to build: every time that it is sent, to the end. */
+  readonly deaf: number;
   readonly journalSlow: number;
   readonly journalFails: number;
   readonly openFails: number;
@@ -67,8 +69,8 @@ export interface Plan {
   readonly weather: Weather;
   /** When all faults end, ms from the start. */
   readonly healAt: number;
-  /** Whether, at the end, the cells first have to do without conductors and schedulers. */
-  readonly island: boolean;
+  /** Who, at the end, is away at first, while the others bring what they have to its end: of these kinds of actor. */
+  readonly awayAtFirst: readonly string[];
   /** After how many records a snapshot is due; 0 for never. */
   readonly snapshotEvery: number;
   readonly maxMailbox: number;
@@ -110,7 +112,7 @@ export function planOf(seed: string, { without = new Set() }: PlanLimits = {}): 
     incidents: incidentsOf(addresses, healAt, random.fork('incidents')).filter(({ id }) => !without.has(id)),
     weather: weatherOf(random.fork('weather')),
     healAt,
-    island: random.chance(0.2),
+    awayAtFirst: random.pick([[], [], [], [], ['conductor', 'scheduler'], ['scheduler']]),
     snapshotEvery: random.pick([0, 3, 10]),
     maxMailbox: random.pick([6, 1_000, 1_000]),
     rememberMs: random.pick([25_000, 120_000]),
@@ -197,6 +199,7 @@ function weatherOf(random: Random): Weather {
     double: rate(0.02, 0.1, 0.3),
     slow: rate(0.02, 0.1, 0.3),
     slowMs: random.pick([200, 1_500, 5_000]),
+    deaf: rate(0.05, 0.2),
     journalSlow: rate(0.05, 0.3),
     journalFails: rate(0.005, 0.03),
     openFails: rate(0.2),

@@ -8,10 +8,10 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Journal } from '../../runtime/journal/journal.ts';
 import type { Outbox } from '../../runtime/outbox.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
-import { computeOf, type OwnerActor, ownersOf, schedulerOf } from './actors.ts';
+import { computeOf, type OwnerActor, ownersOf, type Paces, schedulerOf, USUAL_PACES } from './actors.ts';
 import { CALLERS, callersOf } from './callers.ts';
 import { chanceOf } from './chance.ts';
-import { disagreements, sumFaults, unfinished } from './ending.ts';
+import { disagreements, stillBusy, sumFaults, unfinished } from './ending.ts';
 import { type SimulatedHost, simulatedHost } from './host.ts';
 import { claimFaults, faultsOfInstance } from './invariants.ts';
 import { simulatedJournals } from './journals.ts';
@@ -27,6 +27,7 @@ export interface Alteration {
   readonly journal?: (owner: Address, journal: Journal<never>) => Journal<never>;
   /** Whether entries of an owner that another one has taken over from are refused; default true. */
   readonly fenced?: boolean;
+  readonly paces?: Partial<Paces>;
 }
 
 export interface RunOptions {
@@ -84,7 +85,9 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
 
   // --- what is really so
 
-  const owners = ownersOf(plan);
+  const altered = (address: Address, actor: OwnerActor) => alteration.actor?.(address, actor) ?? actor;
+  const paced = ownersOf(plan, { ...USUAL_PACES, ...alteration.paces });
+  const owners = new Map([...paced].map(([address, actor]) => [address, altered(address, actor)]));
   const truth = truthOf(owners, tally);
   const hosts = new Map<string, SimulatedHost>();
   for (const one of plan.hosts) {
@@ -195,9 +198,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       maxMailbox: plan.maxMailbox,
       actor({ number, keep }) {
         host?.forget();
-        const actor = actorOf(number);
-        const altered = alteration.actor?.(address, actor) ?? actor;
-        return watched(address, altered, { tally, onFault, keep });
+        return watched(address, actorOf(number), { tally, onFault, keep });
       },
       ...(isOwner ? { journal: journalOf } : {}),
       outbox: (life) => outboxOf(host, life),
@@ -211,11 +212,11 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
 
   for (const [address, actor] of owners) take(address, () => actor);
   for (let position = 0; position < plan.schedulers; position += 1) {
-    schedulers.push(take(`scheduler/s${position}`, () => schedulerOf(`s${position}`)));
+    schedulers.push(take(`scheduler/s${position}`, () => altered('scheduler', schedulerOf(`s${position}`))));
   }
   for (const host of hosts.values()) {
     const { cell, host: name } = host.plan;
-    take(`compute/${cell}/${name}`, (number) => computeOf(cell, name, `${name}-${number}`), host);
+    take(`compute/${cell}/${name}`, (number) => altered('compute', computeOf(cell, name, `${name}-${number}`)), host);
   }
 
   // --- what befalls them
@@ -282,7 +283,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
   const healedAt = clock.now();
   if (faults.length === 0) {
     heal();
-    if (plan.island) await island();
+    if (plan.awayAtFirst.length > 0) await doWithout(plan.awayAtFirst);
     await settle(() => {
       const missing = [...unfinished(looked), ...callers.open.map((id) => `an end: nobody answered '${id}'`)];
       return missing.length > 0 ? missing : disagreements(looked, seats.values(), sameBytes);
@@ -290,20 +291,18 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     sumFaults(truth.placement).forEach(onFault);
   }
 
-  /** islands: with the API tier gone, the cells bring what they have to its end. */
-  async function island(): Promise<void> {
-    const tier = [...seats.values()].filter(({ address }) => /^(?:conductor|scheduler)\//.test(address));
-    tell(() => '-- the API tier is gone');
-    tally('fault island');
-    for (const seat of tier) seat.end();
-    await settle(() =>
-      [...truth.cells].flatMap(([name, { instances, removals }]) => {
-        const busy = [...instances].filter(([, { build }]) => build.snapshot.status === 'active').map(([id]) => id);
-        return [...busy, ...removals.keys()].map((one) => `islands: '${one}' is not over in cell '${name}'`);
-      }),
-    );
-    tell(() => '-- the API tier is back');
-    for (const seat of tier) seat.begin();
+  /**
+   * islands: with the API tier gone, the cells bring what they have to its end; and with no scheduler, the conductors
+   * end what waits for one.
+   */
+  async function doWithout(kinds: readonly string[]): Promise<void> {
+    const away = [...seats.values()].filter(({ address }) => kinds.includes(kindOf(address)));
+    tell(() => `-- every ${kinds.join(' and ')} is away`);
+    tally(`fault away ${kinds.join(' and ')}`);
+    for (const seat of away) seat.end();
+    await settle(() => stillBusy(looked, kinds.includes('conductor')));
+    tell(() => '-- they are back');
+    for (const seat of away) seat.begin();
   }
 
   for (const [kind, count] of chance.counts) counts.set(`fault ${kind}`, (counts.get(`fault ${kind}`) ?? 0) + count);
