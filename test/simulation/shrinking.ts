@@ -1,0 +1,47 @@
+// Shortens a run that fails: leaves out what callers do, what befalls actors, and single faults, for as long as the
+// same invariant is still found broken. What is left is what it takes.
+
+import { type RunOptions, type RunResult, simulate } from './run.ts';
+
+/** How many shorter runs are tried at most. */
+const MAX_TRIES = 400;
+
+/** The name of the invariant that was found broken first. */
+export const invariantOf = ({ faults }: Pick<RunResult, 'faults'>): string => (faults[0] ?? '').split(':')[0] as string;
+
+/** The shortest run found that fails as this one does, told as a story. */
+export async function shortened(failing: RunResult, options: RunOptions): Promise<RunResult> {
+  const wanted = invariantOf(failing);
+  let spared: ReadonlySet<string> = options.spared ?? new Set();
+  let best = failing;
+  let tries = 0;
+
+  async function without(more: readonly string[]): Promise<boolean> {
+    if (more.length === 0 || tries >= MAX_TRIES) return false;
+    tries += 1;
+    const tried = new Set([...spared, ...more]);
+    const result = await simulate({ ...options, spared: tried, story: false });
+    if (result.faults.length === 0 || invariantOf(result) !== wanted) return false;
+    spared = tried;
+    best = result;
+    return true;
+  }
+
+  /** Leaves out as many of these as can be, in halves, then in halves of those. */
+  async function leaveOut(candidates: readonly string[]): Promise<void> {
+    if (candidates.length === 0 || (await without(candidates)) || candidates.length === 1) return;
+    const half = Math.ceil(candidates.length / 2);
+    await leaveOut(candidates.slice(0, half));
+    await leaveOut(candidates.slice(half));
+  }
+
+  for (const kind of [...new Set(best.happened.map((fault) => fault.slice(0, fault.indexOf(' '))))]) {
+    await without([`${kind} *`]);
+  }
+  await leaveOut(best.plan.operations.map(({ id }) => id));
+  await leaveOut(best.plan.incidents.map(({ id }) => id));
+  await leaveOut(best.happened);
+  // What happens after one fault is left out may be new.
+  await leaveOut(best.happened.filter((fault) => !spared.has(fault)));
+  return simulate({ ...options, spared, story: true });
+}
