@@ -58,7 +58,7 @@ export function computeOf(cellName: string, host: string, incarnation: string): 
     cell: cellName,
     host,
     incarnation,
-    heartbeatMs: 700,
+    heartbeatMs: 900,
     patience: { firstMs: 200, mostMs: 1_500 },
   }) as unknown as OwnerActor;
 }

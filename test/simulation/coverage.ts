@@ -10,8 +10,16 @@ const STATES: Readonly<Record<string, readonly string[]>> = {
   selection: ['ranking', 'claiming', 'recalling', 'selected', 'exhausted'],
 };
 
-/** Messages that an actor takes and that mean nothing to it, or that no actor sends. */
-const UNUSED = new Set(['message scheduler released']);
+/** Faults that the seeds of a test must bring about, beside the states and messages. */
+const FAULTS = [
+  ...['drop', 'double', 'slow', 'deaf', 'crash', 'pause', 'cut', 'fenced'],
+  ...['journal-late', 'journal-fails', 'journal-unreadable'],
+  ...['build-fails', 'build-aborts', 'build-hangs', 'build-slow', 'destroy-fails', 'destroy-unknown'],
+  ...['driver-unknown', 'driver-silent', 'describe-fails', 'away conductor and scheduler', 'away scheduler'],
+];
+
+/** Messages that mean nothing to those who may be sent them, or that only a broken driver brings about. */
+const UNUSED = new Set(['message scheduler released', 'message compute tree-refused']);
 
 export interface Coverage {
   runs: number;
@@ -34,10 +42,11 @@ export function addTo(
   for (const [what, count] of part.tally) total.tally.set(what, (total.tally.get(what) ?? 0) + count);
 }
 
-/** States that no run was in, and messages that no actor took. */
+/** States that no run was in, messages that no actor took, and faults that never were. */
 export function uncovered({ tally }: Coverage): string[] {
   const states = Object.entries(STATES).flatMap(([machine, names]) => names.map((name) => `state ${machine} ${name}`));
-  return [...states, ...TAKEN].filter((what) => !tally.has(what) && !UNUSED.has(what));
+  const faults = FAULTS.map((kind) => `fault ${kind}`);
+  return [...states, ...TAKEN, ...faults].filter((what) => !tally.has(what) && !UNUSED.has(what));
 }
 
 /** In lines, for people. */

@@ -23,6 +23,8 @@ export interface JournalsOptions {
   readonly fenced: boolean;
   /** Told of every entry, when it is stored. */
   onStored(owner: string, entry: StoredEntry): void;
+  /** Told of an owner that opens its journal, and thereby begins an epoch. */
+  onOpened(owner: string, epoch: number): void;
   /** Told of the state that an owner keeps, when it is stored. */
   onSnapshot(owner: string, state: unknown): void;
   /** Told of an entry that was refused because another owner writes. */
@@ -46,7 +48,7 @@ interface Stored {
 const LATE_MS = 3_000;
 
 export function simulatedJournals(options: JournalsOptions): SimulatedJournals {
-  const { clock: world, chance, weather, snapshotEvery, fenced, onStored, onSnapshot, onFenced } = options;
+  const { clock: world, chance, weather, snapshotEvery, fenced, onStored, onOpened, onSnapshot, onFenced } = options;
   const kept = new Map<string, Stored>();
 
   function journal(owner: string, clock: Clock): Journal<never> {
@@ -87,6 +89,7 @@ export function simulatedJournals(options: JournalsOptions): SimulatedJournals {
         }
         stored.epoch += 1;
         epoch = stored.epoch;
+        onOpened(owner, epoch);
         count = 0;
         recordsSince = 0;
         failed = false;

@@ -5,6 +5,8 @@ import type { Clock } from '../../runtime/clock.ts';
 
 export interface LifeClock extends Clock {
   readonly held: boolean;
+  /** Does something now, or when it goes on: what comes from outside. */
+  arrive(task: () => void): void;
   hold(): void;
   /** Goes on, and does what became due. */
   resume(): void;
@@ -49,6 +51,7 @@ export function lifeClock(world: Clock): LifeClock {
     soon(task) {
       world.soon(() => run(task));
     },
+    arrive: run,
     get held() {
       return held;
     },

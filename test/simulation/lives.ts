@@ -202,7 +202,7 @@ export function seatOf(options: SeatOptions): Seat {
       const life = lives[which];
       if (life === undefined) return tell(() => `nobody is at ${address}: ${letter.message.type} is lost`);
       // What comes to one that is held up waits in its socket.
-      life.clock.soon(() => {
+      life.clock.arrive(() => {
         if (!life.over && !life.host.deliver(letter.message, letter.from)) {
           tell(() => `${address} takes no more: ${letter.message.type} is lost`);
         }

@@ -20,6 +20,8 @@ export interface NetworkOptions {
   readonly clock: Clock;
   readonly chance: Chance;
   readonly weather: Weather;
+  /** Whether what arrives is a copy, as it is over the wire. */
+  readonly encoded: boolean;
   /** Brings a message to whoever serves the address. */
   deliver(letter: Letter): void;
   /** Told of everything that is sent, before its fate is known. */
@@ -40,7 +42,7 @@ export interface Network {
 const USUAL_MS = 4;
 
 export function networkOf(options: NetworkOptions): Network {
-  const { clock, chance, weather, deliver, onSent, tell } = options;
+  const { clock, chance, weather, encoded, deliver, onSent, tell } = options;
   const counts = new Map<string, number>();
   const cuts = new Set<Address>();
   /** Orders to build that never arrive, and those of which it is known that they may. */
@@ -87,12 +89,12 @@ export function networkOf(options: NetworkOptions): Network {
       if (chance.happens('drop', key, weather.drop) || isUnheard(to, message)) {
         return tell(() => `${from} -> ${to}: ${summaryOf(message)} (LOST)`);
       }
-      const body = encode(message);
+      const copy = (): Message => (encoded ? (decode(encode(message)) as Message) : message);
       const twice = chance.happens('double', key, weather.double);
-      carry({ from, to, message: decode(body) as Message, key }, ...delayOf(key));
+      carry({ from, to, message: copy(), key }, ...delayOf(key));
       if (!twice) return;
       const [delayMs, how] = delayOf(`${key} again`);
-      carry({ from, to, message: decode(body) as Message, key: `${key} again` }, delayMs, `${how} (AGAIN)`);
+      carry({ from, to, message: copy(), key: `${key} again` }, delayMs, `${how} (AGAIN)`);
     },
     cut: (address) => void cuts.add(address),
     mend: (address) => void cuts.delete(address),

@@ -74,6 +74,8 @@ export interface Plan {
   /** After how many records a snapshot is due; 0 for never. */
   readonly snapshotEvery: number;
   readonly maxMailbox: number;
+  /** Whether messages are encoded, decoded and held against their schemas, which takes a quarter of the time. */
+  readonly encoded: boolean;
   /** How long what is deleted is remembered, ms. */
   readonly rememberMs: number;
 }
@@ -89,7 +91,7 @@ export function planOf(seed: string, { without = new Set() }: PlanLimits = {}): 
   const hosts = cells.flatMap((cell) => fleetOf(cell, random.fork(`fleet ${cell}`)));
   const conductorShards = random.pick([1, 1, 2, 3]);
   const schedulers = random.pick([1, 2, 2, 3]);
-  const healAt = random.integer(6_000, 16_000);
+  const healAt = random.integer(5_000, 13_000);
   const operations = operationsOf(hosts, healAt, random.fork('operations'));
   const owners = [
     'placement/0',
@@ -115,12 +117,13 @@ export function planOf(seed: string, { without = new Set() }: PlanLimits = {}): 
     awayAtFirst: random.pick([[], [], [], [], ['conductor', 'scheduler'], ['scheduler']]),
     snapshotEvery: random.pick([0, 3, 10]),
     maxMailbox: random.pick([6, 1_000, 1_000]),
+    encoded: random.chance(0.25),
     rememberMs: random.pick([25_000, 120_000]),
   };
 }
 
 function fleetOf(cell: string, random: Random): HostPlan[] {
-  const count = random.integer(1, 4);
+  const count = random.pick([1, 2, 3, 3, 4, 5]);
   return Array.from({ length: count }, (_, position) => ({
     cell,
     host: `${cell === 'quartz' ? 'q' : 'b'}${position}`,
@@ -203,7 +206,7 @@ function weatherOf(random: Random): Weather {
     journalSlow: rate(0.05, 0.3),
     journalFails: rate(0.005, 0.03),
     openFails: rate(0.2),
-    buildFails: rate(0.1, 0.3, 0.6),
+    buildFails: random.pick([0, 0.2, 0.5, 0.8]),
     buildAborts: rate(0.05, 0.2),
     buildHangs: rate(0.05, 0.2),
     buildSlow: rate(0.2, 0.5),

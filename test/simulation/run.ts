@@ -118,6 +118,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       tell(() => `   ${owner} has recorded ${JSON.stringify(entry.records).slice(0, 400)}`);
       truth.follow(owner, entry);
     },
+    onOpened: truth.opened,
     onSnapshot: (owner, state) => {
       tally('snapshots');
       if (JSON.stringify(state) === JSON.stringify(truth.state(owner))) return;
@@ -148,10 +149,11 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     clock,
     chance,
     weather,
+    encoded: plan.encoded,
     deliver,
     tell,
     onSent(from, to, message) {
-      const fault = messageFault(to, message, plan.cells);
+      const fault = plan.encoded ? messageFault(to, message, plan.cells) : null;
       if (fault !== null) onFault(fault);
       if (message.type === 'select' && kindOf(from) !== 'conductor') onFault(`alternates: ${from} asks the scheduler`);
       const selecting = SELECTING[message.type];

@@ -21,7 +21,7 @@ export async function shortened(failing: RunResult, options: RunOptions): Promis
     tries += 1;
     const tried = new Set([...spared, ...more]);
     const result = await simulate({ ...options, spared: tried, story: false });
-    if (result.faults.length === 0 || invariantOf(result) !== wanted) return false;
+    if (result.faults.length === 0 || invariantOf(result) !== wanted || result.steps > best.steps) return false;
     spared = tried;
     best = result;
     return true;

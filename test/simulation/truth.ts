@@ -26,6 +26,8 @@ export interface Truth {
   readonly touched: Set<string>;
   /** Claims that were stored since they were last looked at. */
   readonly claims: Extract<PlacementRecord, { type: 'claimed' }>[];
+  /** An owner begins an epoch: no record of an earlier one may follow. */
+  opened(owner: string, epoch: number): void;
   follow(owner: string, entry: StoredEntry): void;
   /** The state of an owner as it would be stored. */
   state(owner: string): unknown;
@@ -50,9 +52,8 @@ export function truthOf(actors: OwnerActors, tally: (what: string) => void): Tru
   function follow(owner: string, { epoch, records }: StoredEntry): void {
     const last = epochs.get(owner) ?? 0;
     if (epoch < last) {
-      throw new Error(`one writer: '${owner}' has a record of epoch ${epoch} after one of epoch ${last}`);
+      throw new Error(`one writer: '${owner}' has a record of epoch ${epoch} after epoch ${last} has begun`);
     }
-    epochs.set(owner, epoch);
     const actor = actors.get(owner) as OwnerActor;
     const state = states.get(owner);
     for (const record of records) {
@@ -116,6 +117,7 @@ export function truthOf(actors: OwnerActors, tally: (what: string) => void): Tru
     conductorOf: (instance) => conductors[conductorShardOf(instance, conductors.length)] as ConductorState,
     touched,
     claims,
+    opened: (owner, epoch) => void epochs.set(owner, epoch),
     follow,
     state: (owner) => (actors.get(owner) as OwnerActor).snapshot(states.get(owner)),
   };
