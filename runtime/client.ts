@@ -6,7 +6,8 @@ import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { decode, encode } from './codec.ts';
 import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
-import type { BuildAnswer, ListAnswer } from './gateway/gateway.ts';
+import type { BuildAnswer } from './gateway/gateway.ts';
+import type { ListAnswer } from './gateway/looking.ts';
 import type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
 import type { Subjects } from './subjects.ts';
 

@@ -186,7 +186,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     },
   };
   try {
-    const journals = journalsOf(options, { clock, subjects, nats });
+    const journals = journalsOf(options, { clock, subjects, nats, onError });
     const has = (kind: Role['kind']) => roles.some((role) => role.kind === kind);
     if (has('placement')) await playPlacement(journals);
     for (const role of roles) if (role.kind === 'cell') await playCell(role.cell, journals);
@@ -236,11 +236,21 @@ async function busOf(
 
 function journalsOf(
   { journals, replicas = 1 }: NodeOptions,
-  { clock, subjects, nats }: { clock: Clock; subjects: Subjects; nats: NatsBus | undefined },
+  {
+    clock,
+    subjects,
+    nats,
+    onError,
+  }: {
+    clock: Clock;
+    subjects: Subjects;
+    nats: NatsBus | undefined;
+    onError(error: unknown, what: string): void;
+  },
 ): Journals {
   if (typeof journals === 'function') return journals;
   if (journals === 'memory' || (journals === undefined && nats === undefined)) return memoryJournals({ clock });
-  if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas });
+  if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas, onError });
   throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
 }
 

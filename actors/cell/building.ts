@@ -121,6 +121,14 @@ export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRe
   advance(work, consumer, { type: 'CLAIM_REFUSED', attempt, reason: refusal.message });
 }
 
+/** Tells the ends of builds to a conductor that may not have heard of them. */
+export function reportEnds(work: Work, instances: readonly string[]): void {
+  for (const instance of instances) {
+    const entry = work.state.instances.get(instance);
+    if (entry !== undefined && !entry.deleting && entry.build.snapshot.status === 'done') report(work, entry);
+  }
+}
+
 function report(work: Work, { build }: Entry): void {
   const { instance } = build.facts;
   const { failure } = build.snapshot.context;

@@ -2,7 +2,7 @@
 // A build that fails is rescheduled here, from its alternates alone: neither a scheduler nor anything else above the
 // cell is asked, only placement. What an attempt may have left on a host is cleared away before its resources go back.
 //
-// It takes: start, delete (from conductors); accepted, build-refused, built, build-failed, build-aborted, destroyed,
+// It takes: start, ask-ends, delete (from conductors); accepted, build-refused, built, build-failed, build-aborted, destroyed,
 // compute-up, alive (from computes); claim-granted, claim-refused, released (from placement); set-host, show, list,
 // list-hosts (from gateways and schedulers). See actors/messages/cell.ts.
 
@@ -14,7 +14,7 @@ import type { CellMessage } from '../messages/cell.ts';
 import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
-import { advance, claimRefused, perform, remove, start } from './building.ts';
+import { advance, claimRefused, perform, remove, reportEnds, start } from './building.ts';
 import { clearAway, destroyed, gone, stepRemoval } from './clearing.ts';
 import { alive, computeUp, setHost, sweepSilent } from './hostkeeping.ts';
 import { viewOfHost } from './hosts.ts';
@@ -81,6 +81,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return start(work, message, from);
       case 'delete':
         return remove(work, message.instance, from);
+      case 'ask-ends':
+        return reportEnds(work, message.instances);
       case 'claim-refused':
         return claimRefused(work, message);
       case 'destroyed':

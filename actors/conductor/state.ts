@@ -70,12 +70,14 @@ export interface OpenRequest {
 export interface ConductorState {
   readonly instances: Map<string, Entry>;
   readonly requests: Map<string, OpenRequest>;
+  /** Instances that are in a cell and of whose end nothing was heard; follows from `instances`. */
+  readonly unended: Set<string>;
   /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
   readonly toAsk: Set<string>;
 }
 
 export function emptyConductor(): ConductorState {
-  return { instances: new Map(), requests: new Map(), toAsk: new Set() };
+  return { instances: new Map(), requests: new Map(), unended: new Set(), toAsk: new Set() };
 }
 
 export function entryOf(state: ConductorState, instance: string): Entry {
@@ -132,16 +134,19 @@ export function applyToConductor(
       if (entry.phase === 'here') {
         entry.phase = 'in-cell';
         entry.build = null;
+        state.unended.add(record.instance);
       }
       return [];
     }
     case 'ended':
+      state.unended.delete(record.instance);
       entryOf(state, record.instance).told = { state: record.state, reason: record.reason };
       return [];
     case 'deleting': {
       const entry = entryOf(state, record.instance);
       entry.phase = 'deleting';
       entry.build = null;
+      state.unended.delete(record.instance);
       entry.repeats = 0;
       return [];
     }
@@ -210,6 +215,7 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
   const state = emptyConductor();
   for (const [instance, { build: hosted, ...entry }] of instances) {
     state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
+    if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   }
   for (const [id, { waiting, ...open }] of requests) {
     state.requests.set(id, { ...open, waiting: new Set(waiting), round: 0, repeats: 0 });

@@ -43,6 +43,8 @@ export const cellMessages = {
   }),
   /** End an instance in whatever state it is; `removed` is said when nothing of it is left. */
   delete: message('delete', { instance: Token }),
+  /** Which of these builds have ended? Each that has is told again as `ended`. */
+  'ask-ends': message('ask-ends', { instances: Type.Array(Token, { minItems: 1, maxItems: 1_000 }) }),
   accepted: message('accepted', ofAttempt),
   'build-refused': message('build-refused', { ...ofAttempt, reason: Reason }),
   built: message('built', ofAttempt),

@@ -10,6 +10,8 @@ export interface Follower {
   ask: number | null;
   /** When the question was last asked, ms since the epoch. */
   askedAt: number;
+  /** When the feed was last heard, ms since the epoch. */
+  heardAt: number;
   /** Ids named on the pages so far. */
   readonly listed: Set<string>;
   /** Whether the whole was ever had. */
@@ -17,7 +19,7 @@ export interface Follower {
 }
 
 export function newFollower(): Follower {
-  return { epoch: -1, sequence: 0, ask: null, askedAt: 0, listed: new Set(), complete: false };
+  return { epoch: -1, sequence: 0, ask: null, askedAt: 0, heardAt: 0, listed: new Set(), complete: false };
 }
 
 /**

@@ -45,7 +45,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string): Ranki
   return { weighers, salt, shapes: new Map() };
 }
 
-/** The best host that `skip` does not name. */
+/** The best host that `skip` does not name; one of a silent cell, which may take its time, only if there is no other. */
 export function best(
   rankings: Rankings,
   view: View,
@@ -54,11 +54,17 @@ export function best(
 ): Ranked | null {
   const shape = shapeOf(rankings, view, spec);
   let found: Weighed | undefined;
-  for (const heap of shape.heaps.values()) {
+  let foundSilent: Weighed | undefined;
+  for (const [cell, heap] of shape.heaps) {
     const [top] = takeBest(shape, heap, 1, skip);
-    if (top !== undefined && (found === undefined || before(top, found))) found = top;
+    if (top === undefined) continue;
+    if (view.silentCells.has(cell)) {
+      if (foundSilent === undefined || before(top, foundSilent)) foundSilent = top;
+    } else if (found === undefined || before(top, found)) {
+      found = top;
+    }
   }
-  return found ?? null;
+  return found ?? foundSilent ?? null;
 }
 
 /** Up to `most` hosts of one cell that `skip` does not name, best first. */

@@ -21,6 +21,8 @@ export interface View {
   readonly toldWholeAt: Map<string, number>;
   readonly trees: Map<string, string[]>;
   readonly hosts: Map<string, ViewHost>;
+  /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
+  readonly silentCells: Set<string>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
   /** The roots that changed, in order; the rankings follow it. */
@@ -38,6 +40,7 @@ export function emptyView(): View {
     toldWholeAt: new Map(),
     trees: new Map(),
     hosts: new Map(),
+    silentCells: new Set(),
     promised: new Map(),
     changes: [],
     changesDropped: 0,

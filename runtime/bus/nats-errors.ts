@@ -1,5 +1,5 @@
 // What the client's error codes mean to us: the one place that reads them.
-// It goes by the shape of the errors, so that nats.ts stays the only file that imports the client.
+// It goes by the shape of the errors, so that it needs nothing of the client.
 
 import { CellwrightError, messageOf, NoRespondersError, TimeoutError } from '../errors.ts';
 import { closedError } from './wire.ts';

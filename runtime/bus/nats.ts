@@ -1,5 +1,5 @@
 // The bus over a NATS server, with the client set up so that it neither goes deaf nor gives up.
-// The only file that imports the NATS client; what JetStream needs of it is re-exported from here.
+// Only it and nats-messages.ts import the NATS client; what JetStream needs of it is re-exported from here.
 
 import {
   connect,
@@ -7,8 +7,6 @@ import {
   DebugEvents,
   Events,
   type Msg,
-  type MsgHdrs,
-  MsgHdrsImpl,
   type NatsConnection,
   ServiceError,
   type ServiceMsg,
@@ -17,8 +15,9 @@ import {
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { systemClock } from '../system-clock.ts';
-import type { Bus, BusMessage, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
+import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
+import { clientHeaders, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
 import { unsentQueue } from './unsent.ts';
 import {
@@ -27,7 +26,6 @@ import {
   checkSubscription,
   closedError,
   guarded,
-  NO_HEADERS,
   reportToConsole,
   serviceErrorText,
 } from './wire.ts';
@@ -310,40 +308,6 @@ async function within(timeoutMs: number, work: Promise<void>, clock: Clock): Pro
     };
     work.then(done, done);
   });
-}
-
-/** By way of a record: `set` would examine each key and value again, which costs more than to send the message. */
-function clientHeaders(record: Readonly<Record<string, string>>): MsgHdrs {
-  const values: Record<string, string[]> = {};
-  for (const [key, value] of Object.entries(record)) values[key] = [value];
-  return MsgHdrsImpl.fromRecord(values);
-}
-
-/** Reads the headers when they are first looked at: most receivers need the body only. */
-function received(from: Msg | ServiceMsg): BusMessage {
-  let headers: Readonly<Record<string, string>> | undefined;
-  const message: BusMessage = {
-    subject: from.subject,
-    get headers() {
-      headers ??= recordOf(from.headers);
-      return headers;
-    },
-    data: from.data,
-  };
-  if (from.reply) message.reply = from.reply;
-  return message;
-}
-
-function recordOf(headers: MsgHdrs | undefined): Readonly<Record<string, string>> {
-  if (headers === undefined) return NO_HEADERS;
-  const record: Record<string, string> = {};
-  for (const [key, values] of headers) record[key] ??= values[0] ?? '';
-  return record;
-}
-
-/** The server's word that nobody heard a message: it comes to the subject for replies, and is no reply. */
-function isNoResponders({ data, headers }: Msg): boolean {
-  return data.length === 0 && headers?.code === 503;
 }
 
 /** Never fails: the client answers nobody, and ends the process, when statistics cannot be written as JSON. */

@@ -2,27 +2,16 @@
 // gets exactly one answer: what was asked for, or `{ error: { code, message, field? } }`.
 
 import { randomUUID } from 'node:crypto';
-import type { InstanceView } from '../../actors/messages/gateway.ts';
-import type { HostState } from '../../actors/messages/scheduler.ts';
 import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import type { Clock } from '../clock.ts';
 import { decode, encode, encodeJson, isJson } from '../codec.ts';
-import { WHO } from '../endpoints.ts';
-import { CellwrightError, MalformedError, messageOf, NoRespondersError, TimeoutError } from '../errors.ts';
+import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
-import {
-  type BuildRequest,
-  checks,
-  type HostRequest,
-  type HostsRequest,
-  type InstanceRequest,
-  type ListRequest,
-  specOf,
-  type Verb,
-} from './requests.ts';
+import { lookingOf } from './looking.ts';
+import { type BuildRequest, checks, type HostRequest, type InstanceRequest, specOf, type Verb } from './requests.ts';
 
 /**
  * The largest body that the API takes, bytes, and never more than a quarter of what the bus carries: on its way to a
@@ -32,21 +21,11 @@ export const MAX_REQUEST_BYTES = 256 * 1024;
 /** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
 const MAX_PAYLOAD_DEPTH = 48;
 const DEFAULT_ALTERNATES = 2;
-const DEFAULT_LIMIT = 100;
-/** How long to wait for word whether anybody serves a cell, ms. */
-const WHO_TIMEOUT_MS = 1_000;
 
 /** The answer to `build`. The builds go on after it. */
 export interface BuildAnswer {
   readonly request: string;
   readonly instances: readonly string[];
-}
-
-/** The answer to `list`. */
-export interface ListAnswer {
-  readonly instances: readonly InstanceView[];
-  /** Give it as `after` for the next page; null at the end. */
-  readonly next: string | null;
 }
 
 export interface GatewayOptions {
@@ -67,6 +46,7 @@ export interface Gateway {
 }
 
 export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clock }: GatewayOptions): Gateway {
+  const { show, list, hosts, unlessUnserved } = lookingOf({ asking, conductorShards, bus, subjects });
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -100,74 +80,10 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     return { id, state: answer.state };
   }
 
-  /** The conductor says where the instance is; its cell, if it has one, says how it is. */
-  async function show({ id }: InstanceRequest): Promise<InstanceView> {
-    const { view } = await asking.ask(conductorOf(id), { type: 'show', instance: id }, 'shown');
-    if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
-    if (view.cell === undefined || view.state === 'deleted') return view;
-    try {
-      const asked = asking.ask(cellAddress(view.cell), { type: 'show', instance: id }, 'shown');
-      const inCell = await unlessUnserved(view.cell, asked);
-      return inCell.view ?? view;
-    } catch (error) {
-      // The cell does not answer: what it said last is said, and that it is no more than that.
-      const silent = error instanceof TimeoutError || (error instanceof CellwrightError && error.code === 'no-owner');
-      if (!silent) throw error;
-      return {
-        ...view,
-        state: 'unknown',
-        failure: { code: 'cell-silent', message: `cell '${view.cell}' does not answer; last known: ${view.state}` },
-      };
-    }
-  }
-
-  async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
-    const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
-    if (cell !== undefined) {
-      const { instances, next } = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'listed'));
-      return { instances, next };
-    }
-    const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
-    const pages = await Promise.all(shards.map((shard) => asking.ask(shard, question, 'listed')));
-    const all = pages
-      .flatMap(({ instances }) => instances)
-      .sort((one, other) => (one.instance < other.instance ? -1 : 1));
-    // Beyond the end of a page that has a next one, there may be instances that nobody told.
-    const ends = pages.map(({ next }) => next).filter((next) => next !== null);
-    const told = all.filter(({ instance }) => ends.every((end) => instance <= end));
-    const instances = told.slice(0, limit);
-    const more = told.length > limit || ends.length > 0;
-    return { instances, next: more ? (instances.at(-1)?.instance ?? null) : null };
-  }
-
-  async function hosts({
-    cell,
-    after,
-    limit = DEFAULT_LIMIT,
-  }: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }> {
-    const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
-    const answer = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'hosts'));
-    return { hosts: answer.hosts, next: answer.next };
-  }
-
   async function host({ cell, ...what }: HostRequest): Promise<{ cell: string; host: string; state: string }> {
     const asked = asking.ask(cellAddress(cell), { type: 'set-host', ...what }, 'host-set');
     const answer = await unlessUnserved(cell, asked);
     return { cell, host: answer.host, state: answer.state };
-  }
-
-  /** A cell that nobody serves, or that there never was, is told at once, not when the time for an answer is over. */
-  function unlessUnserved<Answer>(cell: string, answer: Promise<Answer>): Promise<Answer> {
-    const subject = subjects.of(cellAddress(cell));
-    return new Promise((resolve, reject) => {
-      answer.then(resolve, reject);
-      const options = { timeoutMs: WHO_TIMEOUT_MS, headers: { [HEADERS.type]: WHO } };
-      bus.request(subject, new Uint8Array(0), options).catch((error) => {
-        if (!(error instanceof NoRespondersError)) return;
-        const message = `no node serves the cell '${cell}' now`;
-        reject(new CellwrightError('no-owner', message, { field: 'cell', retryable: true }));
-      });
-    });
   }
 
   const verbs: Record<Verb, (request: never, traceparent: string | undefined) => Promise<object>> = {

@@ -27,6 +27,8 @@ export interface ChainOptions {
   readonly epoch: number;
   /** The entry that stands last in the stream as it is read now. */
   readTail(): Promise<StoredTail>;
+  /** Told, once for each outage, that the server has no room or no leader: writes are sent again until it has. */
+  onRefused(reason: string): void;
   /** Told when a write is refused for good: another owner has written, or the stream has lost what it acknowledged. */
   onBroken(error: CellwrightError): void;
 }
@@ -50,13 +52,14 @@ interface Ack {
   error?: { err_code?: number; description?: string };
 }
 
-export function chain({ bus, clock, stream, subject, epoch, readTail, onBroken }: ChainOptions): Chain {
+export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused, onBroken }: ChainOptions): Chain {
   const inbox = createInbox();
   const pending: Pending[] = [];
   let n = 0;
   let closed = false;
   let broken: CellwrightError | undefined;
   let looking = false;
+  let refused = false;
   let timer: Timer | undefined;
   const subscription = bus.subscribe(`${inbox}.*`, acknowledged);
 
@@ -77,11 +80,15 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onBroken }
     const ack = JSON.parse(Buffer.from(data).toString()) as Ack;
     if (ack.error === undefined && ack.seq !== undefined) {
       entry.sequence = ack.seq;
+      refused = false;
       settle();
     } else if (ack.error?.err_code === WRONG_LAST_ID && entry === pending[0]) {
       void lookAtTail();
+    } else if (ack.error?.err_code !== WRONG_LAST_ID && !refused) {
+      // It passes or is mended by an operator: the timer sends again.
+      refused = true;
+      onRefused(ack.error?.description ?? 'no reason is given');
     }
-    // Any other refusal (no room, no leader) passes or is mended by an operator: the timer sends again.
   }
 
   function settle(): void {

@@ -22,6 +22,8 @@ export interface JetStreamJournalsOptions {
    * records as this, which takes a second or two.
    */
   readonly snapshotEvery?: number;
+  /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
+  onError?(error: CellwrightError, what: string): void;
 }
 
 /** The largest piece of a turn or a snapshot in one entry, bytes. */
@@ -66,7 +68,16 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       epoch = recorded.epoch + 1;
       if (!(await begin(state.last_seq))) continue;
       recordsSince = recorded.recordsSince;
-      entries = chain({ bus, clock, stream, subject, epoch, readTail, onBroken: (error) => breakOff(error) });
+      entries = chain({
+        bus,
+        clock,
+        stream,
+        subject,
+        epoch,
+        readTail,
+        onRefused,
+        onBroken: (error) => breakOff(error),
+      });
       return recorded;
     }
     throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
@@ -106,6 +117,11 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
     const manager = await managerOf(bus, stream);
     const tail = await manager.streams.getMessage(stream, { last_by_subj: subject });
     return { id: tail.header.get('Nats-Msg-Id'), sequence: tail.seq };
+  }
+
+  function onRefused(reason: string): void {
+    const message = `the server takes nothing more for journal '${stream}': ${reason}; '${owner}' waits for it`;
+    options.onError?.(new CellwrightError('journal-refused', message, { retryable: true }), stream);
   }
 
   async function purgeBefore(sequence: number): Promise<void> {

@@ -144,6 +144,19 @@ test('cell - built: it is reported, and nothing more is said', () => {
   assert.ok(![...on.wakes.keys()].includes('build i1'));
 });
 
+test('cell - an end that was not heard is told again to whoever asks, and no other', () => {
+  const on = building();
+  const ask: CellMessage = { type: 'ask-ends', instances: ['i1', 'nobody'] };
+  assert.equal(on.tell(ask).sent, []);
+  on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+  assert.equal(
+    sentOf(on.tell(ask), 'ended').map(({ to, message }) => [to, message.instance, message.state]),
+    [['conductor/0', 'i1', 'active']],
+  );
+  on.tell({ type: 'delete', instance: 'i1' });
+  assert.equal(on.tell(ask).sent, []);
+});
+
 test('cell - alternates are tried in order, each taking over from the one before, and no scheduler is asked', () => {
   const on = building();
   const said: Sent[] = [];

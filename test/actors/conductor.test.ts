@@ -209,7 +209,7 @@ test('conductor - a hand-over is said again until the cell has it, and said twic
   assert.ok(on.pass(20_000).flatMap((turned) => sentOf(turned, 'start')).length >= 4);
   assert.is(on.tell({ type: 'started', instance: 'web' }, 'cell/c1').records.length, 1);
   assert.equal(on.tell({ type: 'started', instance: 'web' }, 'cell/c1').records, []);
-  assert.equal(on.pass(60_000).flatMap(told), []);
+  assert.ok(!on.pass(60_000).flatMap(told).includes('start to cell/c1'));
   assert.is(viewOf(on, 'web')?.cell, 'c1');
 });
 
@@ -223,6 +223,20 @@ test('conductor - what the cell says of the end is shown, once and as it came', 
   assert.equal(on.tell(ended).records, []);
   assert.is(viewOf(on, 'web')?.state, 'failed');
   assert.is(viewOf(on, 'web')?.failure?.message, 'no image');
+});
+
+test('conductor - a cell is asked about a build until its end is heard, also after a recovery', () => {
+  const asks = (all: readonly Turned<unknown>[]) => all.flatMap((one) => sentOf(one, 'ask-ends'));
+  const on = desk();
+  handedOver(on, 'web');
+  assert.equal(asks(on.pass(20_000)), [], 'nothing is in a cell yet');
+  on.tell({ type: 'started', instance: 'web' }, 'cell/c1');
+  const [first, ...more] = asks(on.pass(20_000));
+  assert.equal([first?.to, first?.message.instances, more.length], ['cell/c1', ['web'], 1]);
+  const again = bench(actor, { at: on.now, entries: on.entries });
+  assert.equal(asks([again.recover()]).length, 1);
+  again.tell({ type: 'ended', instance: 'web', state: 'active' }, 'cell/c1');
+  assert.equal(asks(again.pass(20_000)), []);
 });
 
 test('conductor - words about instances that it does not know, or never handed over, change nothing', () => {

@@ -357,6 +357,21 @@ test('scheduler - an instance that waits is given the first host that comes', ()
   assert.is(sentOf(turned, 'claim').length, 1);
 });
 
+test('scheduler - a cell that has fallen silent is passed over as long as another has room, and chosen when it speaks', () => {
+  const { on, ...all } = rig([...hostsIn('c1', 'h1', 'h2', 'h3'), { cell: 'c2', host: 'h9', vcpu: 2 }]);
+  const beat = (cell: string) =>
+    all.hear({ type: 'hosts-changed', cell, epoch: 1, sequence: cell === 'c1' ? 3 : 1, hosts: [] });
+  const chosen = (request: string) => choose({ on, ...all }, selectOf(request)).selected?.selections[0]?.selection.cell;
+  for (let second = 0; second < 6; second += 1) {
+    on.pass(1_000);
+    beat('c2');
+  }
+  assert.is(chosen('one'), 'c2', 'though hosts of c1 have more room');
+  assert.is(chosen('two'), 'c1', 'rather than no host at all');
+  beat('c1');
+  assert.is(chosen('three'), 'c1');
+});
+
 test('scheduler - a deleted consumer ends the search at once', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
   all.shard.tell({ type: 'release', consumer: 'web', deleted: true });

@@ -20,7 +20,7 @@ const silentTurn: Turn<unknown> = {
   cancelWake() {},
 };
 
-const spec = { groups: [{ name: '', resources: { VCPU: 1, MEMORY_MB: 512 } }], groupPolicy: 'none' as const };
+export const spec = { groups: [{ name: '', resources: { VCPU: 1, MEMORY_MB: 512 } }], groupPolicy: 'none' as const };
 
 function perSecond(times: number, once: (n: number) => void): number {
   const begun = performance.now();
@@ -42,7 +42,7 @@ function inventory(total: number) {
   return { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 };
 }
 
-function provider(n: number, vcpus: number) {
+export function provider(n: number, vcpus: number) {
   const inventories = { VCPU: inventory(vcpus), MEMORY_MB: inventory(vcpus * 1_024) };
   return { id: `p${n}`, name: `p${n}`, parent: null, inventories, traits: [], aggregates: [] };
 }

@@ -55,6 +55,30 @@ test('processes - what has an owner already is refused to another process, which
     await allActive(client, 'undisturbed', 3);
   }));
 
+test('processes - with a cell down the others go on, and listings say what is not known', () =>
+  withDeployment(async ({ client, start }) => {
+    await start('placement', 'conductor', 'scheduler', 'cell:c1', 'compute:c1/h1');
+    const cell = await start('cell:c2');
+    await start('compute:c2/h1');
+    await Promise.all([hostsUp(client, 'c1', 1), hostsUp(client, 'c2', 1)]);
+    // Hosts are filled evenly, so that each cell has one of the two.
+    await allActive(client, 'before', 2);
+    await cell.end('SIGKILL');
+    const { instances, silent } = await client.list();
+    assert.equal(silent, ['cell/c2']);
+    assert.equal(instances.map(({ cell: one, state }) => `${one} ${state}`).sort(), ['c1 active', 'c2 unknown']);
+    await eventually('a request goes to the other cell', async () => {
+      const id = `after-${Date.now()}`;
+      await client.build({ id, ...SMALL });
+      return (await client.show(id)).cell === 'c1';
+    });
+    await start('cell:c2');
+    await eventually('all is known again', async () => {
+      const { silent: still, instances: all } = await client.list();
+      return still === undefined && all.every(({ state }) => state === 'active');
+    });
+  }));
+
 test('processes - a compute that was killed comes up again on its host, and builds', () =>
   withDeployment(async ({ client, start }) => {
     await start('placement', 'conductor', 'scheduler', 'cell:c1');

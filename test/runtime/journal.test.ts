@@ -13,6 +13,7 @@ import { memoryJournals } from '../../runtime/journal/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { until } from '../support/until.ts';
 
 interface Noted {
   n: number;
@@ -212,6 +213,43 @@ test('journal - an entry of an earlier epoch after a later one is refused', () =
     { v: 1, kind: 'epoch', epoch: 1 },
   ];
   assert.throws(() => assemble(entries), /epoch 1 follows one of epoch 2/);
+});
+
+test('journal - while the server has no room an append waits, which is told once, and is stored when there is', async () => {
+  const config = 'jetstream { max_file_store: 400KB }';
+  const server = await startTestServer({ config });
+  const bus = await connectNats({ servers: server.url, name: 'journal-test', onError() {} });
+  const told: CellwrightError[] = [];
+  const onError = (error: CellwrightError) => void told.push(error);
+  const journal = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw'), onError })<Noted>(OWNER);
+  try {
+    await journal.open();
+    await append(journal, { n: 1 });
+    const { streams } = await bus.connection.jetstreamManager();
+    await streams.add({ name: 'filler', subjects: ['filler'], storage: 'file' as never });
+    for (let full = false; !full; ) {
+      const { data } = await bus.request('filler', new Uint8Array(40_000), { timeoutMs: 5_000 });
+      full = Buffer.from(data).includes('"error"');
+    }
+    let stored = 0;
+    const waiting = [2, 3, 4].map((n) => append(journal, { n, text: 'x'.repeat(50_000) }).then(() => (stored += 1)));
+    await until('the refusal is told', () => told.length > 0);
+    assert.is(stored, 0);
+    assert.equal([told[0]?.code, told[0]?.retryable], ['journal-refused', true]);
+    assert.match(told[0]?.message ?? '', /journal 'cw-placement-0-journal': .*(resource|storage|space)/);
+    await streams.delete('filler');
+    await Promise.all(waiting);
+    assert.is(told.length, 1);
+    const { records } = await onJetStream(bus)<Noted>(OWNER).open();
+    assert.equal(
+      [...records].map(({ n }) => n),
+      [1, 2, 3, 4],
+    );
+  } finally {
+    await Promise.all([journal, ...opened.splice(0)].map((one) => one.close()));
+    await bus.close();
+    await server.stop();
+  }
 });
 
 test('journal - an account without JetStream is told so by name', async () => {

@@ -31,7 +31,13 @@ export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Pa
   const actors = new Map<string, OwnerActor>();
   actors.set('placement/0', placement({ shard: 0, rememberDeletedMs: rememberMs }) as unknown as OwnerActor);
   for (let shard = 0; shard < conductorShards; shard += 1) {
-    const options = { shard, requestedMs: paces.requestedMs, patience: PATIENCE, rememberDeletedMs: rememberMs * 2 };
+    const options = {
+      shard,
+      requestedMs: paces.requestedMs,
+      watchMs: 2_000,
+      patience: PATIENCE,
+      rememberDeletedMs: rememberMs * 2,
+    };
     actors.set(`conductor/${shard}`, conductor(options) as unknown as OwnerActor);
   }
   for (const name of cells) {
@@ -50,7 +56,7 @@ export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Pa
 }
 
 export function schedulerOf(name: string): OwnerActor {
-  return scheduler({ name, patience: PATIENCE, warmUpMs: 2_500 }) as unknown as OwnerActor;
+  return scheduler({ name, patience: PATIENCE, warmUpMs: 2_500, silentMs: 3_000 }) as unknown as OwnerActor;
 }
 
 export function computeOf(cellName: string, host: string, incarnation: string): OwnerActor {

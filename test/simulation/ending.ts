@@ -3,7 +3,7 @@
 
 import { stateOfBuild } from '../../actors/builds.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
-import type { SchedulerState } from '../../actors/scheduler/scheduler.ts';
+import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import type { Looked } from './invariants.ts';
 import type { Seat } from './lives.ts';
 
@@ -36,8 +36,7 @@ function notEnded({ truth }: Looked, instance: string): string[] {
     return say(`is ${deleting ? 'deleting' : state} in its cell`);
   if (state === 'failed' && (build.snapshot.context.failure?.message ?? '') === '')
     return say('failed without a reason');
-  if (entry.told?.state !== state && process.env.TOLD)
-    return say(`is ${state}, and its conductor was told '${entry.told?.state}'`);
+  if (entry.told?.state !== state) return say(`is ${state}, and its conductor was told '${entry.told?.state}'`);
   return [];
 }
 

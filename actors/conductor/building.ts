@@ -1,0 +1,60 @@
+// The builds that a conductor shard hosts itself: until each is in the hands of the cell of its host.
+
+import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
+import type { Effect } from '../../machines/step.ts';
+import type { Turn } from '../actor.ts';
+import { armBuild, buildEvent, type HostedBuild, stateOfBuild, storeBuild, wakeOfBuild } from '../builds.ts';
+import { cellAddress } from '../routing.ts';
+import { release } from './releasing.ts';
+import type { Entry } from './state.ts';
+import { commit, type Work } from './work.ts';
+
+/** Steps a build that is hosted here and does what it then asks for. */
+export function advance(work: Work, instance: string, event: InstanceBuildEvent): void {
+  const entry = work.state.instances.get(instance);
+  if (entry?.phase !== 'here' || entry.build === null) return;
+  if (!entry.build.snapshot.can(event)) return;
+  const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
+  work.turn.cancelWake(wakeOfBuild(instance));
+  for (const effect of effects) perform(work, instance, entry, effect);
+  if (stateOfBuild(entry.build) === 'failed') {
+    work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
+  }
+}
+
+export function perform(work: Work, instance: string, entry: Entry, { type }: Effect): void {
+  switch (type) {
+    case 'askScheduler':
+      work.state.toAsk.add(entry.request);
+      return;
+    case 'dispatch':
+      return handOver(work, instance, entry);
+    case 'release':
+      return release(work, instance, entry);
+  }
+}
+
+function handOver({ turn, patience }: Work, instance: string, entry: Entry): void {
+  const hosted = entry.build as HostedBuild;
+  const { facts, snapshot } = storeBuild(hosted);
+  turn.send(cellAddress(entry.cell as string), {
+    type: 'start',
+    instance,
+    request: facts.request,
+    spec: facts.spec,
+    snapshot: snapshot as never,
+    ...(facts.project === undefined ? {} : { project: facts.project }),
+    ...(facts.payload === undefined ? {} : { payload: facts.payload }),
+    ...(facts.traceparent === undefined ? {} : { traceparent: facts.traceparent }),
+  });
+  armBuild(hosted, patience, turn as Turn<never>);
+}
+
+/** The cell has recorded the instance: the build is its own from now on. */
+export function started(work: Work, instance: string): void {
+  const entry = work.state.instances.get(instance);
+  // Only what was handed to a cell can have been started there.
+  if (entry === undefined || entry.handedOver || entry.cell === null) return;
+  commit(work, { type: 'started', instance });
+  work.turn.cancelWake(wakeOfBuild(instance));
+}

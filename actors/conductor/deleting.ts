@@ -1,0 +1,47 @@
+// Deleting, which wins in every state: here when no cell has the instance, by its cell otherwise.
+
+import type { Address } from '../actor.ts';
+import { waitMs, wakeOfBuild } from '../builds.ts';
+import { cellAddress } from '../routing.ts';
+import { advance } from './building.ts';
+import { release } from './releasing.ts';
+import type { Entry } from './state.ts';
+import { commit, decline, type Work } from './work.ts';
+
+const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
+
+export function remove(work: Work, ask: number, instance: string, from: Address): void {
+  const entry = work.state.instances.get(instance);
+  if (entry === undefined) return decline(work, from, ask, 'not-found', `there is no instance '${instance}'`, 'id');
+  if (entry.phase === 'here' && entry.cell === null) {
+    advance(work, instance, { type: 'DELETED' });
+    // The claim for it is refused from now on, which is no reason to fail the others: they are asked for anew.
+    work.state.toAsk.add(entry.request);
+  } else if (entry.phase === 'here' || entry.phase === 'in-cell') {
+    commit(work, { type: 'deleting', instance });
+    work.turn.cancelWake(wakeOfBuild(instance));
+    deleteInCell(work, instance, entry);
+  } else if (entry.phase === 'failed') {
+    if (entry.releaseOwed) commit(work, { type: 'deleting', instance });
+    else commit(work, { type: 'deleted', instance, at: work.turn.now });
+  }
+  work.turn.send(from, { type: 'delete-accepted', ask, instance, state: entry.phase });
+}
+
+export function deleteInCell({ turn, patience }: Work, instance: string, { cell, repeats }: Entry): void {
+  turn.send(cellAddress(cell as string), { type: 'delete', instance });
+  turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, repeats));
+}
+
+/** The cell has cleared the instance away, or never had it: then nobody but this shard gives its resources back. */
+export function removed(work: Work, instance: string): void {
+  const entry = work.state.instances.get(instance);
+  if (entry?.phase !== 'deleting' || entry.cell === null || entry.releaseOwed) return;
+  work.turn.cancelWake(DELETE_WAKE(instance));
+  if (entry.handedOver) {
+    commit(work, { type: 'deleted', instance, at: work.turn.now });
+  } else {
+    commit(work, { type: 'removed', instance });
+    release(work, instance, entry);
+  }
+}

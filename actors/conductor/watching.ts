@@ -1,0 +1,35 @@
+// Hearing how builds end that are in the hands of cells. A cell tells it once, when it happens; what was lost on the
+// way is asked for, at a steady pace, of every build whose end is not known.
+
+import type { Address } from '../actor.ts';
+import type { ConductorMessage } from '../messages/conductor.ts';
+import { cellAddress } from '../routing.ts';
+import { commit, type Work } from './work.ts';
+
+/** Instances in one question. */
+const MAX_ASKED = 1_000;
+
+export const WATCH_WAKE = 'ask-ends';
+
+export function ended(work: Work, { instance, state, reason }: Extract<ConductorMessage, { type: 'ended' }>): void {
+  const entry = work.state.instances.get(instance);
+  if (entry?.phase !== 'in-cell' || entry.told?.state === state) return;
+  commit(work, { type: 'ended', instance, state, reason });
+}
+
+/** Asks the cells about every build that is theirs and of whose end nothing was heard. */
+export function askEnds({ state, turn }: Work, watchMs: number): void {
+  const byCell = new Map<Address, string[]>();
+  for (const instance of state.unended) {
+    const to = cellAddress(state.instances.get(instance)?.cell as string);
+    const asked = byCell.get(to);
+    if (asked === undefined) byCell.set(to, [instance]);
+    else asked.push(instance);
+  }
+  for (const [to, instances] of byCell) {
+    for (let first = 0; first < instances.length; first += MAX_ASKED) {
+      turn.send(to, { type: 'ask-ends', instances: instances.slice(first, first + MAX_ASKED) });
+    }
+  }
+  turn.wakeAt(WATCH_WAKE, turn.now + watchMs);
+}

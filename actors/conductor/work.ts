@@ -1,0 +1,28 @@
+// What the parts of a conductor shard work with while they decide: its state, its turn and its settings.
+
+import type { Effect } from '../../machines/step.ts';
+import type { Address, Turn } from '../actor.ts';
+import type { Patience, StateDeadlines } from '../builds.ts';
+import { applyToConductor, type ConductorRecord, type ConductorState } from './state.ts';
+
+export interface Settings {
+  /** The first tokens of the subjects of the shard's events. */
+  readonly scope: readonly string[];
+  readonly deadlines: StateDeadlines;
+  readonly patience: Patience;
+}
+
+export interface Work extends Settings {
+  readonly state: ConductorState;
+  readonly turn: Turn<ConductorRecord>;
+}
+
+/** Records what is decided and applies it; the effects of the machine that it stepped are the caller's to perform. */
+export function commit({ state, turn, deadlines }: Work, record: ConductorRecord): readonly Effect[] {
+  turn.record(record);
+  return applyToConductor(state, record, deadlines);
+}
+
+export function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string, field?: string): void {
+  turn.send(to, { type: 'declined', ask, code, reason, ...(field === undefined ? {} : { field }) });
+}

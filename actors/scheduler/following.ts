@@ -1,0 +1,109 @@
+// Keeping the view by the feeds: what is heard is learned, what was missed is asked for, page by page.
+
+import { waitMs } from '../builds.ts';
+import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
+import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
+import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
+import { type Follower, follow, newFollower } from './feeds.ts';
+import type { Work } from './state.ts';
+import { forgetGenerations, forgetUnlisted, learnChanges, learnHosts, learnProvidersPage } from './view.ts';
+
+const PAGE = 500;
+const CELL_FEED = 'cell ';
+
+export const SILENCE_WAKE = 'silence of cells';
+
+export function providersChanged(work: Work, message: ProvidersChanged): void {
+  const { view, followers } = work.state;
+  const feed = `placement ${message.shard}`;
+  // In another life of the shard its providers may count their changes anew.
+  if (message.epoch !== followers.get(feed)?.epoch) forgetGenerations(view);
+  learnChanges(view, message);
+  heard(work, feed, message, isBeat(message));
+  // What is told between two pages is there, though it may stand on neither.
+  for (const { id } of message.changed) followers.get(feed)?.listed.add(id);
+}
+
+export function hostsChanged(work: Work, message: HostsChanged): void {
+  learnHosts(work.state.view, message);
+  heard(work, `${CELL_FEED}${message.cell}`, message, message.hosts.length === 0);
+}
+
+/** Asks for the whole of what a feed tells of, from the first page. */
+export function resync(work: Work, feed: string): void {
+  const follower = work.state.followers.get(feed) as Follower;
+  follower.listed.clear();
+  askPage(work, feed, follower, undefined);
+}
+
+function askPage(work: Work, feed: string, follower: Follower, after: string | undefined): void {
+  work.state.asks += 1;
+  follower.ask = work.state.asks;
+  follower.askedAt = work.turn.now;
+  const [kind, which] = feed.split(' ') as [string, string];
+  const from = after === undefined ? {} : { after };
+  if (kind === 'placement')
+    work.turn.send(placementAddress(Number(which)), {
+      type: 'list-providers',
+      ask: work.state.asks,
+      limit: PAGE,
+      ...from,
+    });
+  else work.turn.send(cellAddress(which), { type: 'list-hosts', ask: work.state.asks, limit: PAGE, ...from });
+  work.turn.wakeAt(`resync ${feed}`, work.turn.now + waitMs(work.patience, 0));
+}
+
+function heard(
+  work: Work,
+  feed: string,
+  { epoch, sequence }: Pick<HostsChanged, 'epoch' | 'sequence'>,
+  tellsNoChange: boolean,
+): void {
+  let follower = work.state.followers.get(feed);
+  if (follower === undefined) {
+    follower = newFollower();
+    work.state.followers.set(feed, follower);
+  }
+  follower.heardAt = work.turn.now;
+  if (feed.startsWith(CELL_FEED)) work.state.view.silentCells.delete(feed.slice(CELL_FEED.length));
+  if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
+}
+
+export function pageCame(work: Work, feed: string, page: ProvidersPage | HostsPage): void {
+  const follower = work.state.followers.get(feed);
+  if (follower === undefined || follower.ask !== page.ask || isOutdated(follower, page)) return;
+  if (page.type === 'providers') learnProvidersPage(work.state.view, page, follower.listed);
+  else learnHosts(work.state.view, page);
+  if (page.next !== null) return askPage(work, feed, follower, page.next);
+  if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed);
+  follower.ask = null;
+  follower.complete = true;
+  work.turn.cancelWake(`resync ${feed}`);
+}
+
+/** Notes the cells whose feeds, which beat at a steady pace, are not heard any more. */
+export function noticeSilence({ state, turn, silentMs }: Work): void {
+  // A scheduler that was held up could hear nobody.
+  const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS;
+  state.sweptAt = turn.now;
+  for (const [feed, follower] of state.followers) {
+    if (!feed.startsWith(CELL_FEED)) continue;
+    if (wasHeldUp) follower.heardAt = turn.now;
+    else if (turn.now - follower.heardAt >= silentMs) state.view.silentCells.add(feed.slice(CELL_FEED.length));
+  }
+  turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
+}
+
+/** Whether a feed message tells no change, but only the number of the last one. */
+function isBeat({ changed, used, removed }: ProvidersChanged): boolean {
+  return changed.length === 0 && used.length === 0 && removed.length === 0;
+}
+
+/**
+ * Whether a page tells less than the feed has told: it is of another life of the teller, who may have lost its place to
+ * another, or it was overtaken on its way. Providers are told with generations, by which the newer is known by itself.
+ */
+function isOutdated({ epoch, sequence }: Follower, page: ProvidersPage | HostsPage): boolean {
+  if (epoch === -1) return false;
+  return page.epoch !== epoch || (page.type === 'hosts' && page.sequence < sequence);
+}

@@ -1,0 +1,59 @@
+// What a scheduler holds while it works. None of it is recorded: a scheduler that starts anew asks for it again.
+
+import type { Allocation, Selection } from '../../machines/instance-build.ts';
+import type { selection as selectionMachine } from '../../machines/selection.ts';
+import type { begin } from '../../machines/step.ts';
+import type { Address, Turn } from '../actor.ts';
+import type { Patience } from '../builds.ts';
+import type { Select } from '../messages/scheduler.ts';
+import type { Follower } from './feeds.ts';
+import type { Rankings } from './ranking.ts';
+import type { View } from './view.ts';
+
+export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
+
+/** What was chosen for an instance. */
+export interface Selected {
+  readonly instance: string;
+  readonly selection: Selection;
+  readonly alternates: readonly Selection[];
+}
+
+/** A selection under way. */
+export interface Open {
+  readonly asked: Select;
+  readonly from: Address;
+  readonly machines: Map<string, SelectionSnapshot>;
+  /** Instances that have no answer yet. */
+  readonly waiting: Set<string>;
+  /** What was claimed and is not answered, by instance. */
+  readonly promised: Map<string, readonly Allocation[]>;
+  repeats: number;
+}
+
+export interface SchedulerState {
+  readonly view: View;
+  readonly rankings: Rankings;
+  readonly open: Map<string, Open>;
+  /** Which selection an instance belongs to. */
+  readonly selecting: Map<string, string>;
+  /** By feed: `placement 0`, `cell c1`. */
+  readonly followers: Map<string, Follower>;
+  /** Requests with an instance for which no host was known when it was looked for. */
+  readonly unplaced: Set<string>;
+  asks: number;
+  startedAt: number;
+  /** When silent cells were last looked for, ms since the epoch. */
+  sweptAt: number;
+  /** Claims that placement refused: what a stale view cost. */
+  conflicts: number;
+}
+
+/** What the parts of a scheduler work with while they decide. */
+export interface Work {
+  readonly state: SchedulerState;
+  readonly turn: Turn<never>;
+  readonly patience: Patience;
+  readonly warmUpMs: number;
+  readonly silentMs: number;
+}

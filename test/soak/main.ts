@@ -1,0 +1,66 @@
+// `npm run soak -- --minutes M`: see soak.ts. Ends with exit code 1 when anything was lost, stuck or left over.
+
+import { writeFile } from 'node:fs/promises';
+import { Command } from 'commander';
+import { positiveNumber, wholeNumber } from '../../runtime/cli/options.ts';
+import { type SoakResult, soak } from './soak.ts';
+
+interface Flags {
+  minutes: number;
+  seed: number;
+  rate: number;
+  every: number;
+  lease: number;
+  nodes?: string;
+  pods?: string;
+  json?: string;
+}
+
+const flags = new Command('soak')
+  .description('a deployment of real processes under load and under fire')
+  .option('--minutes <number>', 'how long', positiveNumber, 20)
+  .option('--seed <number>', 'decides the load and the blows', wholeNumber(0, 1_000_000_000), 1)
+  .option('--rate <number>', 'requests a second', positiveNumber, 20)
+  .option('--every <seconds>', 'from one blow to the next, on average', positiveNumber, 10)
+  .option('--lease <seconds>', 'for how long an owner that is silent keeps its place', positiveNumber, 2)
+  .option('--nodes <file>', 'play the openb trace: its list of hosts')
+  .option('--pods <file>', 'play the openb trace: its list of requests')
+  .option('--json <file>', 'write the outcome there')
+  .parse()
+  .opts<Flags>();
+
+const begunAt = Date.now();
+const { minutes, seed, rate, every, lease, nodes, pods, json } = flags;
+const result = await soak({
+  minutes,
+  seed,
+  rate,
+  everyMs: every * 1_000,
+  leaseTtlMs: lease * 1_000,
+  ...(nodes === undefined || pods === undefined ? {} : { trace: { nodesFile: nodes, podsFile: pods } }),
+  log: (line) => console.log(`${((Date.now() - begunAt) / 1_000).toFixed(1).padStart(7)} s  ${line}`),
+});
+if (json !== undefined) await writeFile(json, `${JSON.stringify(result, null, 2)}\n`);
+summary(result);
+process.exitCode = isClean(result) ? 0 : 1;
+
+function isClean({ lost, stuck, findings }: SoakResult): boolean {
+  return lost.length === 0 && stuck.length === 0 && findings.length === 0;
+}
+
+function summary({ accepted, refused, ended, lost, stuck, blows, longestStallMs, findings }: SoakResult): void {
+  const struck = new Map<string, number>();
+  for (const { blow } of blows) struck.set(blow, (struck.get(blow) ?? 0) + 1);
+  const list = (entries: Iterable<readonly [string, number]>) =>
+    [...entries].map(([what, count]) => `${count} ${what}`).join(', ');
+  const seconds = (ms: number) => `${(ms / 1_000).toFixed(1)} s`;
+  console.log(`accepted        ${accepted} instances, ${refused} requests refused`);
+  console.log(`ended           ${list(Object.entries(ended))}`);
+  console.log(`blows           ${blows.length}: ${list(struck)}`);
+  console.log(
+    `longest stall   ${seconds(longestStallMs.processes)} after a process, ${seconds(longestStallMs.server)} after the server`,
+  );
+  console.log(`lost            ${lost.length} ${lost.slice(0, 10).join(' ')}`);
+  console.log(`stuck           ${stuck.length} ${stuck.slice(0, 10).join(' ')}`);
+  console.log(`audit           ${findings.length === 0 ? 'finds nothing' : findings.join('\n                ')}`);
+}

@@ -1,0 +1,28 @@
+// One process of a soak: it plays the roles that it is told, on hosts that are folders, until it is killed.
+// Use: node --import tsx process.ts '<json of ProcessOptions>'
+
+import { startNode } from '../../runtime/node.ts';
+import { diskDriver } from './disk-driver.ts';
+import { hostsOf, type ProcessOptions } from './plan.ts';
+
+const options = JSON.parse(process.argv[2] ?? '{}') as ProcessOptions;
+const { servers, roles, folder, leaseTtlMs } = options;
+const hosts = new Map(hostsOf(options).map((host) => [host.host, host]));
+
+process.on('unhandledRejection', (error) => {
+  console.error(error);
+  process.exit(1);
+});
+
+await startNode({
+  roles: [...roles],
+  nats: { servers },
+  cell: { silentMs: leaseTtlMs * 3 },
+  compute: { heartbeatMs: leaseTtlMs / 2 },
+  driver({ host }) {
+    const told = hosts.get(host);
+    if (told === undefined) throw new Error(`the workload has no host '${host}'`);
+    return diskDriver({ host: told, folder, failRate: 0.1 + (told.failureRate ?? 0), longestMs: 300 });
+  },
+});
+console.log('started');

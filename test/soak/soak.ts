@@ -1,0 +1,151 @@
+// A soak: a whole deployment of real processes under load, in which processes and the server are killed, stopped and
+// restarted at random. When it is over and all is healed, every accepted request must have ended and nothing may be
+// left over.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { connectNats } from '../../runtime/bus/nats.ts';
+import { clientOf } from '../../runtime/client.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { play } from '../../runtime/replay/player.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { instanceIds } from '../../runtime/workload/workload.ts';
+import { startTestServer } from '../support/nats-server.ts';
+import { type Struck, wreak } from './chaos.ts';
+import { type PlanOptions, processesOf, workloadOf } from './plan.ts';
+import { memberOf } from './processes.ts';
+import { watchProgress } from './progress.ts';
+
+export interface SoakOptions extends PlanOptions {
+  readonly leaseTtlMs: number;
+  /** From one blow to the next, on average, ms. */
+  readonly everyMs: number;
+  log(line: string): void;
+}
+
+export interface SoakResult {
+  readonly accepted: number;
+  readonly refused: number;
+  /** Instances by the state in which they ended. */
+  readonly ended: Readonly<Record<string, number>>;
+  /** Accepted instances that the deployment does not know any more. */
+  readonly lost: readonly string[];
+  /** Accepted instances that had not ended when everything had been healed for long. */
+  readonly stuck: readonly string[];
+  readonly blows: readonly Struck[];
+  readonly longestStallMs: { readonly processes: number; readonly server: number };
+  /** What the audit found. */
+  readonly findings: readonly string[];
+}
+
+const FINAL = new Set(['active', 'failed', 'deleted']);
+const END_LIMIT_MS = 180_000;
+const LOOK_EVERY_MS = 500;
+const PAGE = 1_000;
+
+export async function soak(options: SoakOptions): Promise<SoakResult> {
+  const { minutes, seed, leaseTtlMs, everyMs, log } = options;
+  const folder = await mkdtemp(join(tmpdir(), 'cellwright-soak-'));
+  const server = await startTestServer();
+  const bus = await connectNats({
+    servers: server.url,
+    name: 'soak',
+    reconnectWaitMs: 100,
+    reconnectJitterMs: 100,
+    onError() {},
+  });
+  const client = clientOf({ bus, clock: systemClock(), subjects: subjectsOf('cw') });
+  const workload = workloadOf(options);
+  const members = processesOf(workload.hosts).map(({ name, roles }) => {
+    const { trace, rate } = options;
+    const told = {
+      seed,
+      minutes,
+      rate,
+      servers: server.url,
+      roles,
+      folder,
+      leaseTtlMs,
+      ...(trace === undefined ? {} : { trace }),
+    };
+    return memberOf(name, told, log);
+  });
+  const progress = watchProgress(bus);
+  try {
+    for (const member of members) await member.start();
+    log(`${members.length} processes are up`);
+    const over = new AbortController();
+    const chaos = wreak({
+      members,
+      server,
+      random: seededRandom(seed).fork('chaos'),
+      leaseTtlMs,
+      everyMs,
+      signal: over.signal,
+      log,
+    });
+    const { refused } = await play(workload.arrivals, {
+      client,
+      clock: systemClock(),
+      speed: workload.endMs / (minutes * 60_000),
+      alternates: 2,
+      hasFailed: () => false,
+    });
+    over.abort();
+    const blows = await chaos;
+    log('all is healed');
+    const accepted = [...workload.arrivals].filter(({ id }) => !refused.has(id)).flatMap(instanceIds);
+    const states = await endStates(accepted);
+    const known = accepted.filter((id) => states.has(id));
+    const isServer = ({ whom }: Struck) => whom === 'server';
+    return {
+      accepted: accepted.length,
+      refused: refused.size,
+      ended: countOf(known.map((id) => states.get(id) ?? '')),
+      lost: accepted.filter((id) => !states.has(id)),
+      stuck: known.filter((id) => !FINAL.has(states.get(id) ?? '')),
+      blows,
+      longestStallMs: {
+        processes: progress.longestStallMs(blows.filter((one) => !isServer(one))),
+        server: progress.longestStallMs(blows.filter(isServer)),
+      },
+      findings: [],
+    };
+  } finally {
+    progress.stop();
+    await Promise.all(members.map((member) => member.kill()));
+    await bus.close();
+    await server.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+
+  /** The state of every accepted instance, once all have ended or it has taken too long. */
+  async function endStates(accepted: readonly string[]): Promise<Map<string, string>> {
+    const deadline = Date.now() + END_LIMIT_MS;
+    for (;;) {
+      const states = await allStates().catch(() => null);
+      const isOver = states !== null && accepted.every((id) => FINAL.has(states.get(id) ?? ''));
+      if (states !== null && (isOver || Date.now() > deadline)) return states;
+      await delay(LOOK_EVERY_MS);
+    }
+  }
+
+  async function allStates(): Promise<Map<string, string>> {
+    const states = new Map<string, string>();
+    for (let after: string | undefined; ; ) {
+      const { instances, next } = await client.list({ limit: PAGE, ...(after === undefined ? {} : { after }) });
+      for (const { instance, state } of instances) states.set(instance, state);
+      if (next === null) return states;
+      after = next;
+    }
+  }
+}
+
+function countOf(states: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const state of states) counts[state] = (counts[state] ?? 0) + 1;
+  return counts;
+}
