@@ -532,6 +532,24 @@ test('scheduler - a page that tells less than the feed has told is not read, and
   assert.is(stateOfHost(), 'disabled');
 });
 
+test('scheduler - what the feed tells of providers that are not known yet outlives a page that it overtook', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
+  all.put({ cell: 'c1', host: 'h2' });
+  all.put({ cell: 'c1', host: 'h3' });
+  const [asked] = sentOf(all.hear(change(epoch, sequence + 9)), 'list-providers');
+  const ask = asked?.message.ask ?? 0;
+  const [page] = sentOf(all.shard.tell({ type: 'list-providers', ask, limit: 10 }), 'providers');
+  const told = { ...(page as NonNullable<typeof page>).message, epoch, sequence: sequence + 9 } as ProvidersPage;
+
+  all.hear({ ...change(epoch, sequence + 10), used: [{ id: 'p-h2', generation: 9, used: { VCPU: 5 } }] });
+  all.hear({ ...change(epoch, sequence + 11), removed: ['p-h3'] });
+  all.hear(told);
+  const { providers } = all.on.state.view;
+  assert.is(providers.get('p-h2')?.stocks.get('VCPU')?.used, 5);
+  assert.equal([...providers.keys()].sort(), ['p-h1', 'p-h2']);
+});
+
 test('scheduler - it is asked for no more alternates than it may rank, and ranks no host twice', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
   const instances = Array.from({ length: 8 }, (_, position) => `web-${position}`);

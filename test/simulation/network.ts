@@ -62,7 +62,7 @@ export function networkOf(options: NetworkOptions): Network {
 
   function carry(letter: Letter, delayMs: number, how: string): void {
     underWay += 1;
-    tell(() => `${letter.from} -> ${letter.to}: ${summaryOf(letter.message)}${how}`);
+    if (!isBeat(letter.message)) tell(() => `${letter.from} -> ${letter.to}: ${summaryOf(letter.message)}${how}`);
     clock.at(clock.now() + delayMs, () => {
       underWay -= 1;
       if (cuts.has(letter.to)) return tell(() => `${letter.to} is cut off: ${summaryOf(letter.message)} is lost`);
@@ -104,22 +104,18 @@ export function networkOf(options: NetworkOptions): Network {
   };
 }
 
+/** Said at a steady pace, and of no interest in a story. */
+function isBeat(message: Message): boolean {
+  const { type, changed, used, removed, hosts } = message as Message & Record<string, readonly unknown[] | undefined>;
+  if (type === 'providers-changed') return [changed, used, removed].every((list) => list?.length === 0);
+  return type === 'alive' || (type === 'hosts-changed' && hosts?.length === 0);
+}
+
 /** A message in a few words. */
 export function summaryOf(message: Message): string {
   const told = message as unknown as Record<string, unknown>;
   const words: string[] = [message.type];
-  for (const field of [
-    'instance',
-    'consumer',
-    'request',
-    'host',
-    'attempt',
-    'round',
-    'state',
-    'code',
-    'reason',
-    'id',
-  ]) {
+  for (const field of FIELDS) {
     const value = told[field];
     if (typeof value === 'string' || typeof value === 'number') words.push(`${field}=${value}`);
   }
@@ -129,9 +125,25 @@ export function summaryOf(message: Message): string {
     keep?: unknown;
     deleted?: boolean;
   };
+  for (const list of ['providers', 'changed', 'used', 'usages', 'hosts'] as const) {
+    const items = told[list];
+    if (Array.isArray(items)) words.push(`${list}=[${items.map(stateOf).join(', ')}]`);
+  }
   if (refusal !== undefined) words.push(refusal.code);
   if (Array.isArray(instances)) words.push(`[${instances.filter((one) => typeof one === 'string').join(' ')}]`);
   if (Array.isArray(keep) && keep.length > 0) words.push(`keep=${keep.join()}`);
   if (deleted === true) words.push('for good');
   return words.join(' ');
+}
+
+const FIELDS = [
+  ...['instance', 'consumer', 'request', 'host', 'attempt', 'round', 'state', 'code', 'reason'],
+  ...['ask', 'epoch', 'sequence'],
+];
+
+/** A provider or a host in a list. */
+function stateOf(item: unknown): string {
+  const { id, host, state, used, generation } = item as Record<string, unknown>;
+  if (typeof host === 'string') return `${host} ${state}`;
+  return `${String(id).slice(0, 4)}${generation === undefined ? '' : ` @${generation} ${JSON.stringify(used)}`}`;
 }
