@@ -116,7 +116,9 @@ export function seatOf(options: SeatOptions): Seat {
     start(life);
   }
 
+  /** Opens the journal: only who holds the lease may, or it would take the journal from who does. */
   function start(life: Life): void {
+    if (life.isStale) return over(life);
     const started = life.host.start().catch((error: Error) => {
       tell(() => `${address} cannot start: ${error.message}`);
       life.clock.at(world.now() + 1_000, () => {
