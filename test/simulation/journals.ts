@@ -69,7 +69,7 @@ export function simulatedJournals(options: JournalsOptions): SimulatedJournals {
     let failed = false;
 
     /** Calls back on the clock of this life: one that is held up hears it later. */
-    const later = (at: number, task: () => void) => void clock.at(at, task);
+    const later = (at: number, task: () => void) => void clock.at(at - world.now() + clock.now(), task);
 
     function delays(key: string): [number, number] {
       const late = (what: string) =>

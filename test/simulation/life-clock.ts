@@ -1,5 +1,6 @@
 // The clock of one life of an actor: it can be held up, as a process that is stopped, and then everything that became
-// due meanwhile is done when it goes on. It counts the steps of its actor, so that one can be ended between any two.
+// due meanwhile is done when it goes on. It may be fast or slow by some time, as clocks of machines are. It counts the
+// steps of its actor, so that one can be ended between any two.
 
 import type { Clock } from '../../runtime/clock.ts';
 
@@ -16,7 +17,8 @@ export interface LifeClock extends Clock {
   onStep: (() => void) | null;
 }
 
-export function lifeClock(world: Clock): LifeClock {
+/** @param fastMs How far it is ahead of the world's clock, ms; negative when it is behind. */
+export function lifeClock(world: Clock, fastMs: number): LifeClock {
   let held = false;
   let ended = false;
   let parked: (() => void)[] = [];
@@ -33,10 +35,10 @@ export function lifeClock(world: Clock): LifeClock {
 
   const clock: LifeClock = {
     onStep: null,
-    now: () => world.now(),
+    now: () => world.now() + fastMs,
     at(at, wake) {
       let cancelled = false;
-      const timer = world.at(at, () =>
+      const timer = world.at(at - fastMs, () =>
         run(() => {
           if (!cancelled) wake();
         }),

@@ -51,6 +51,9 @@ export interface SeatOptions {
   readonly chance: Chance;
   /** Messages that may wait for it. */
   readonly maxMailbox: number;
+  /** How far the clocks of lives may be off, ms: each life is in a process of its own, on some machine. */
+  readonly skewMs: number;
+  tally(what: string): void;
   /** The actor of a life. */
   actor(life: { readonly number: number; keep(state: unknown): void }): OwnerActor;
   /** The journal of a life; absent for actors that keep none. */
@@ -90,7 +93,8 @@ export function seatOf(options: SeatOptions): Seat {
     isWanted = true;
     for (const life of lives) life.isStale = true;
     numbers += 1;
-    const clock = lifeClock(world);
+    const fastMs = Math.round((2 * chance.of(`${address} ${numbers} clock`) - 1) * options.skewMs);
+    const clock = lifeClock(world, fastMs);
     let state: unknown;
     const number = numbers;
     const actor = options.actor({
@@ -121,7 +125,7 @@ export function seatOf(options: SeatOptions): Seat {
     if (life.isStale) return over(life);
     const started = life.host.start().catch((error: Error) => {
       tell(() => `${address} cannot start: ${error.message}`);
-      life.clock.at(world.now() + 1_000, () => {
+      life.clock.at(life.clock.now() + 1_000, () => {
         if (!life.over) start(life);
       });
     });
@@ -135,7 +139,7 @@ export function seatOf(options: SeatOptions): Seat {
       over(life);
     } else if (code === 'journal-lost') {
       const pause = 1 + Math.floor(chance.of(`${address} ${world.now()} restart`) * 50);
-      life.clock.at(world.now() + pause, () => {
+      life.clock.at(life.clock.now() + pause, () => {
         if (!life.over) start(life);
       });
     } else {
@@ -206,6 +210,7 @@ export function seatOf(options: SeatOptions): Seat {
       // What comes to one that is held up waits in its socket.
       life.clock.arrive(() => {
         if (!life.over && !life.host.deliver(letter.message, letter.from)) {
+          options.tally('fault overloaded');
           tell(() => `${address} takes no more: ${letter.message.type} is lost`);
         }
       });

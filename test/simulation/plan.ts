@@ -76,6 +76,8 @@ export interface Plan {
   readonly maxMailbox: number;
   /** Whether messages are encoded, decoded and held against their schemas, which takes a quarter of the time. */
   readonly encoded: boolean;
+  /** How far clocks may be off, ms. */
+  readonly skewMs: number;
   /** How long what is deleted is remembered, ms. */
   readonly rememberMs: number;
 }
@@ -118,6 +120,7 @@ export function planOf(seed: string, { without = new Set() }: PlanLimits = {}): 
     snapshotEvery: random.pick([0, 3, 10]),
     maxMailbox: random.pick([6, 1_000, 1_000]),
     encoded: random.chance(0.25),
+    skewMs: random.pick([0, 50, 1_000]),
     rememberMs: random.pick([25_000, 120_000]),
   };
 }

@@ -198,6 +198,8 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       clock,
       chance,
       maxMailbox: plan.maxMailbox,
+      skewMs: plan.skewMs,
+      tally,
       actor({ number, keep }) {
         host?.forget();
         return watched(address, actorOf(number), { tally, onFault, keep });
