@@ -34,7 +34,7 @@ function isLeftBehind({ truth }: Looked, instance: string, attempt: number): boo
 }
 
 /** capacity, and that a claim gives what was asked for: looked at when the claim is stored. */
-export function claimFaults({ truth }: Looked, claim: Extract<PlacementRecord, { type: 'claimed' }>): string[] {
+export function claimFaults(truth: Truth, claim: Extract<PlacementRecord, { type: 'claimed' }>): string[] {
   const faults: string[] = [];
   const given = new Map<string, number>();
   let root = '';

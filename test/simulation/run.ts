@@ -88,8 +88,8 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
   const altered = (address: Address, actor: OwnerActor) => alteration.actor?.(address, actor) ?? actor;
   const paced = ownersOf(plan, { ...USUAL_PACES, ...alteration.paces });
   const owners = new Map([...paced].map(([address, actor]) => [address, altered(address, actor)]));
-  const truth = truthOf(owners, tally);
   const hosts = new Map<string, SimulatedHost>();
+  const truth = truthOf(owners, tally, (claim) => claimFaults(truth, claim).forEach(onFault));
   for (const one of plan.hosts) {
     const onChange = (instance: string) => void truth.touched.add(instance);
     hosts.set(one.host, simulatedHost({ plan: one, clock, chance, weather, onChange }));
@@ -97,8 +97,6 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
   const looked = { truth, hosts };
 
   function look(): void {
-    for (const claim of truth.claims) claimFaults(looked, claim).forEach(onFault);
-    truth.claims.length = 0;
     for (const instance of truth.touched) faultsOfInstance(looked, instance).forEach(onFault);
     truth.touched.clear();
   }
@@ -258,7 +256,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       if (steps > MAX_STEPS) onFault(`an end: still busy after ${MAX_STEPS} steps`);
       try {
         clock.step();
-        if (truth.touched.size > 0 || truth.claims.length > 0) look();
+        if (truth.touched.size > 0) look();
       } catch (error) {
         onFault(faultOf(error));
       }

@@ -24,8 +24,6 @@ export interface Truth {
   conductorOf(instance: string): ConductorState;
   /** Instances that were touched since they were last looked at. */
   readonly touched: Set<string>;
-  /** Claims that were stored since they were last looked at. */
-  readonly claims: Extract<PlacementRecord, { type: 'claimed' }>[];
   /** An owner begins an epoch: no record of an earlier one may follow. */
   opened(owner: string, epoch: number): void;
   follow(owner: string, entry: StoredEntry): void;
@@ -33,7 +31,12 @@ export interface Truth {
   state(owner: string): unknown;
 }
 
-export function truthOf(actors: OwnerActors, tally: (what: string) => void): Truth {
+/** @param onClaim Told of each claim right after it, before any other record: an operator's change may be next. */
+export function truthOf(
+  actors: OwnerActors,
+  tally: (what: string) => void,
+  onClaim: (claim: Extract<PlacementRecord, { type: 'claimed' }>) => void,
+): Truth {
   const states = new Map<string, unknown>();
   for (const [owner, actor] of actors) states.set(owner, actor.init());
   const conductors = [...states].filter(([owner]) => owner.startsWith('conductor/')).map(([, state]) => state);
@@ -47,7 +50,6 @@ export function truthOf(actors: OwnerActors, tally: (what: string) => void): Tru
   const asked = new Map<string, { alternates: number; spec: RequestSpec }>();
   const accepted = new Set<string>();
   const touched = new Set<string>();
-  const claims: Extract<PlacementRecord, { type: 'claimed' }>[] = [];
 
   function follow(owner: string, { epoch, records }: StoredEntry): void {
     const last = epochs.get(owner) ?? 0;
@@ -65,7 +67,7 @@ export function truthOf(actors: OwnerActors, tally: (what: string) => void): Tru
   }
 
   function notePlacement(record: PlacementRecord): void {
-    if (record.type === 'claimed') claims.push(record);
+    if (record.type === 'claimed') onClaim(record);
     if ('consumer' in record) touched.add(record.consumer);
     tally(`record placement ${record.type}`);
   }
@@ -116,7 +118,6 @@ export function truthOf(actors: OwnerActors, tally: (what: string) => void): Tru
     accepted,
     conductorOf: (instance) => conductors[conductorShardOf(instance, conductors.length)] as ConductorState,
     touched,
-    claims,
     opened: (owner, epoch) => void epochs.set(owner, epoch),
     follow,
     state: (owner) => (actors.get(owner) as OwnerActor).snapshot(states.get(owner)),
