@@ -3,21 +3,21 @@
 
 import { type RunOptions, type RunResult, simulate } from './run.ts';
 
-/** How many shorter runs are tried at most. */
-const MAX_TRIES = 400;
-
 /** The name of the invariant that was found broken first. */
 export const invariantOf = ({ faults }: Pick<RunResult, 'faults'>): string => (faults[0] ?? '').split(':')[0] as string;
 
-/** The shortest run found that fails as this one does, told as a story. */
-export async function shortened(failing: RunResult, options: RunOptions): Promise<RunResult> {
+/**
+ * The shortest run found that fails as this one does, told as a story.
+ * @param maxTries How many shorter runs are tried at most.
+ */
+export async function shortened(failing: RunResult, options: RunOptions, maxTries = 400): Promise<RunResult> {
   const wanted = invariantOf(failing);
   let spared: ReadonlySet<string> = options.spared ?? new Set();
   let best = failing;
   let tries = 0;
 
   async function without(more: readonly string[]): Promise<boolean> {
-    if (more.length === 0 || tries >= MAX_TRIES) return false;
+    if (more.length === 0 || tries >= maxTries) return false;
     tries += 1;
     const tried = new Set([...spared, ...more]);
     const result = await simulate({ ...options, spared: tried, story: false });
