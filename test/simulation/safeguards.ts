@@ -153,6 +153,16 @@ const builtTwice = receiving('compute', (receive) => (state, message, from, turn
   receive(state, message, from, turn);
 });
 
+/** Words of an earlier attempt are taken for words of this one. */
+const anyAttempt = receiving('cell', (receive) => (state, message, from, turn) => {
+  const { type, instance } = message as Message & { instance: string };
+  const build = /^(?:accepted|built|build-.*)$/.test(type)
+    ? (state as CellState).instances.get(instance)?.build
+    : undefined;
+  const meant = build === undefined ? {} : { attempt: build.snapshot.context.attempt };
+  receive(state, { ...message, ...meant }, from, turn);
+});
+
 /** What is asked a second time, because the answer was lost, is not answered. */
 function answeringOnce(kind: string, type: string): Alteration {
   const known = new WeakMap<object, Set<string>>();
@@ -211,6 +221,11 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     breaks: /^(?:no orphan|one home|alternates|built once):/,
   },
   { name: 'an attempt is built once on its host', without: builtTwice, breaks: /^(?:no orphan|built once|one home):/ },
+  {
+    name: 'words of an earlier attempt mean nothing',
+    without: anyAttempt,
+    breaks: /^(?:no orphan|one home|hosts|an end|islands):/,
+  },
   { name: 'what is destroyed is said to be so again', without: answeringOnce('compute', 'destroy'), breaks: AN_END },
   { name: 'what is released is said to be so again', without: answeringOnce('placement', 'release'), breaks: AN_END },
   { name: 'what is started is said to be so again', without: answeringOnce('cell', 'start'), breaks: AN_END },
@@ -221,6 +236,11 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'a conductor that hears nothing asks again',
     without: sayingOnce('conductor', /^(?:build|release|delete|request) /, deadlineInConductor),
+    breaks: AN_END,
+  },
+  {
+    name: 'a conductor that hears of no end asks for it',
+    without: sayingOnce('conductor', /^ask-ends$/, () => null),
     breaks: AN_END,
   },
   {
