@@ -14,12 +14,23 @@ export interface Follower {
   heardAt: number;
   /** Ids named on the pages so far. */
   readonly listed: Set<string>;
+  /** What the feed told to be gone since the whole was asked for, with the number of the change. */
+  readonly goneAt: Map<string, number>;
   /** Whether the whole was ever had. */
   complete: boolean;
 }
 
 export function newFollower(): Follower {
-  return { epoch: -1, sequence: 0, ask: null, askedAt: 0, heardAt: 0, listed: new Set(), complete: false };
+  return {
+    epoch: -1,
+    sequence: 0,
+    ask: null,
+    askedAt: 0,
+    heardAt: 0,
+    listed: new Set(),
+    goneAt: new Map(),
+    complete: false,
+  };
 }
 
 /**

@@ -22,6 +22,7 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
   heard(work, feed, message, isBeat(message));
   // What is told between two pages is there, though it may stand on neither.
   for (const { id } of message.changed) followers.get(feed)?.listed.add(id);
+  for (const id of message.removed) followers.get(feed)?.goneAt.set(id, message.sequence);
 }
 
 export function hostsChanged(work: Work, message: HostsChanged): void {
@@ -33,6 +34,7 @@ export function hostsChanged(work: Work, message: HostsChanged): void {
 export function resync(work: Work, feed: string): void {
   const follower = work.state.followers.get(feed) as Follower;
   follower.listed.clear();
+  follower.goneAt.clear();
   askPage(work, feed, follower, undefined);
 }
 
@@ -71,8 +73,8 @@ function heard(
 
 export function pageCame(work: Work, feed: string, page: ProvidersPage | HostsPage): void {
   const follower = work.state.followers.get(feed);
-  if (follower === undefined || follower.ask !== page.ask) return;
-  if (page.type === 'providers') learnProvidersPage(work.state.view, page, follower.listed);
+  if (follower === undefined || follower.ask !== page.ask || isOutdated(follower, page)) return;
+  if (page.type === 'providers') learnProvidersPage(work.state.view, withoutGone(page, follower), follower.listed);
   else learnHosts(work.state.view, page);
   if (page.next !== null) return askPage(work, feed, follower, page.next);
   if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed);
@@ -97,4 +99,19 @@ export function noticeSilence({ state, turn, silentMs }: Work): void {
 /** Whether a feed message tells no change, but only the number of the last one. */
 function isBeat({ changed, used, removed }: ProvidersChanged): boolean {
   return changed.length === 0 && used.length === 0 && removed.length === 0;
+}
+
+/** A page without what the feed, which overtook it, has told to be gone. */
+function withoutGone(page: ProvidersPage, { goneAt }: Follower): ProvidersPage {
+  if (goneAt.size === 0) return page;
+  return { ...page, providers: page.providers.filter(({ id }) => (goneAt.get(id) ?? -1) <= page.sequence) };
+}
+
+/**
+ * Whether a page tells less than the feed has told: it is of another life of the teller, who may have lost its place to
+ * another, or it was overtaken on its way. Providers are told with generations: of them the newer is known by itself.
+ */
+function isOutdated({ epoch, sequence }: Follower, page: ProvidersPage | HostsPage): boolean {
+  if (epoch === -1) return false;
+  return page.epoch !== epoch || (page.type === 'hosts' && page.sequence < sequence);
 }

@@ -17,6 +17,10 @@ export interface ViewHost {
 
 export interface View {
   readonly providers: Map<string, Provider>;
+  /** The generation at which each provider was last told whole: its use may be known from a later one. */
+  readonly toldWholeAt: Map<string, number>;
+  /** The use of providers that are not known yet: a page on its way may tell of them as they were before. */
+  readonly toldEarly: Map<string, ProviderUsage>;
   readonly trees: Map<string, string[]>;
   readonly hosts: Map<string, ViewHost>;
   /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
@@ -35,6 +39,8 @@ const MAX_CHANGES = 65_536;
 export function emptyView(): View {
   return {
     providers: new Map(),
+    toldWholeAt: new Map(),
+    toldEarly: new Map(),
     trees: new Map(),
     hosts: new Map(),
     silentCells: new Set(),
@@ -56,15 +62,23 @@ function noteChange(view: View, root: string): void {
   view.changesDropped += MAX_CHANGES / 2;
 }
 
-/** Takes a provider as placement tells it, unless something newer is known. */
+/**
+ * Takes a provider as placement tells it, unless something newer is known. The answer to a claim may have told its use
+ * of a later generation before: that use stays, but its inventories are news all the same.
+ */
 export function learnProvider(view: View, told: ProviderState): void {
   const known = view.providers.get(told.id);
-  if (known !== undefined && known.generation >= told.generation) return;
+  if (known !== undefined && (view.toldWholeAt.get(told.id) ?? -1) >= told.generation) return;
   const { root, generation, used, ...spec } = told;
-  const provider = makeProvider(spec, root);
-  provider.generation = generation;
+  const isUseNews = known === undefined || known.generation < generation;
+  const provider = makeProvider(spec, root, isUseNews ? undefined : known);
+  provider.generation = isUseNews ? generation : known.generation;
   view.providers.set(told.id, provider);
-  setUsed(view, provider, used);
+  view.toldWholeAt.set(told.id, generation);
+  if (isUseNews) setUsed(view, provider, used);
+  const early = view.toldEarly.get(told.id);
+  view.toldEarly.delete(told.id);
+  if (early !== undefined) learnUsage(view, early);
   const tree = view.trees.get(root) ?? [];
   if (!tree.includes(told.id)) {
     if (told.id === root) tree.unshift(told.id);
@@ -77,7 +91,11 @@ export function learnProvider(view: View, told: ProviderState): void {
 /** Takes the use of a provider, unless something newer is known. */
 export function learnUsage(view: View, told: ProviderUsage): void {
   const provider = view.providers.get(told.id);
-  if (provider === undefined || provider.generation >= told.generation) return;
+  if (provider === undefined) {
+    if ((view.toldEarly.get(told.id)?.generation ?? -1) < told.generation) view.toldEarly.set(told.id, told);
+    return;
+  }
+  if (provider.generation >= told.generation) return;
   provider.generation = told.generation;
   setUsed(view, provider, told.used);
   noteChange(view, provider.root);
@@ -94,6 +112,8 @@ function forgetProvider(view: View, id: string): void {
   const provider = view.providers.get(id);
   if (provider === undefined) return;
   view.providers.delete(id);
+  view.toldWholeAt.delete(id);
+  view.toldEarly.delete(id);
   const tree = (view.trees.get(provider.root) ?? []).filter((one) => one !== id);
   if (tree.length === 0) view.trees.delete(provider.root);
   else view.trees.set(provider.root, tree);
@@ -134,7 +154,9 @@ export function learnChanges(view: View, { changed, used, removed }: ProvidersCh
 }
 
 /** Lets whatever is told next count as newer than what is known. */
-export function forgetGenerations({ providers }: View): void {
+export function forgetGenerations({ providers, toldWholeAt, toldEarly }: View): void {
+  toldWholeAt.clear();
+  toldEarly.clear();
   for (const provider of providers.values()) provider.generation = -1;
 }
 
@@ -148,6 +170,7 @@ export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<
 
 /** After the last page: what no page had is gone. */
 export function forgetUnlisted(view: View, listed: ReadonlySet<string>): void {
+  view.toldEarly.clear();
   for (const id of [...view.providers.keys()]) if (!listed.has(id)) forgetProvider(view, id);
 }
 

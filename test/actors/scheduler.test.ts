@@ -482,11 +482,72 @@ test('scheduler - the whole is read page by page, and what comes between two pag
   assert.equal([...all.on.state.view.providers.keys()].sort(), ['p-a1', 'p-m1', 'p-m2']);
 });
 
+test('scheduler - an inventory that is told late is learned, though the use of a later moment is known', () => {
+  const { on, shard, hear } = rig(hostsIn('north', 'a'));
+  const larger = shard.tell({ type: 'put-tree', ask: 1, providers: treeOf({ cell: 'north', host: 'a', vcpu: 20 }) });
+  const allocations = [{ provider: 'p-a', group: '', resources: { VCPU: 3 } }];
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 3 } }], groupPolicy: 'none' };
+  const claim = { consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: 9_000_000 };
+  const granted = shard.tell({ type: 'claim', ...claim }, SCHEDULER);
+  const told = (turned: Turned<unknown>, type: string) => {
+    for (const { message } of turned.sent) if (message.type === type) hear(message as SchedulerMessage, 'placement/0');
+  };
+  const stock = () => {
+    const { capacity, used } = on.state.view.providers.get('p-a')?.stocks.get('VCPU') ?? { capacity: 0, used: 0 };
+    return { capacity, used };
+  };
+
+  told(granted, 'claim-granted');
+  assert.equal(stock(), { capacity: 8, used: 3 });
+  told(larger, 'providers-changed');
+  assert.equal(stock(), { capacity: 20, used: 3 });
+});
+
 test('scheduler - a page that answers an older question is not read', () => {
   const all = rig(hostsIn('c1', 'h1'));
   const page: ProvidersPage = { type: 'providers', ask: 0, shard: 0, epoch: 1, sequence: 1, providers: [], next: null };
   all.hear(page);
   assert.is(all.on.state.view.providers.size, 1);
+});
+
+test('scheduler - a page that tells less than the feed has told is not read, and asked for again', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const stateOfHost = () => all.on.state.view.hosts.get('p-h1')?.state;
+  const tell = (epoch: number, sequence: number, state: HostState['state']) =>
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch, sequence, hosts: [{ host: 'h1', provider: 'p-h1', state }] });
+  const answer = (ask: number, epoch: number, sequence: number, state: HostState['state']) => {
+    const hosts = [{ host: 'h1', provider: 'p-h1', state }];
+    all.hear({ type: 'hosts', ask, cell: 'c1', epoch, sequence, hosts, next: null });
+  };
+  const asked = (turned: Pick<Turned<never>, 'sent'>) => sentOf(turned, 'list-hosts')[0]?.message.ask ?? 0;
+
+  const first = asked(tell(2, 7, 'up'));
+  tell(2, 8, 'down');
+  answer(first, 2, 7, 'up');
+  assert.is(stateOfHost(), 'down', 'a page that was overtaken');
+  answer(first, 1, 99, 'up');
+  assert.is(stateOfHost(), 'down', 'a page of an earlier life');
+  const [again] = all.on.pass(1_000).filter((turned) => asked(turned) > 0);
+  answer(asked(again as Turned<never>), 2, 8, 'disabled');
+  assert.is(stateOfHost(), 'disabled');
+});
+
+test('scheduler - what the feed tells of providers that are not known yet outlives a page that it overtook', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
+  all.put({ cell: 'c1', host: 'h2' });
+  all.put({ cell: 'c1', host: 'h3' });
+  const [asked] = sentOf(all.hear(change(epoch, sequence + 9)), 'list-providers');
+  const ask = asked?.message.ask ?? 0;
+  const [page] = sentOf(all.shard.tell({ type: 'list-providers', ask, limit: 10 }), 'providers');
+  const told = { ...(page as NonNullable<typeof page>).message, epoch, sequence: sequence + 9 } as ProvidersPage;
+
+  all.hear({ ...change(epoch, sequence + 10), used: [{ id: 'p-h2', generation: 9, used: { VCPU: 5 } }] });
+  all.hear({ ...change(epoch, sequence + 11), removed: ['p-h3'] });
+  all.hear(told);
+  const { providers } = all.on.state.view;
+  assert.is(providers.get('p-h2')?.stocks.get('VCPU')?.used, 5);
+  assert.equal([...providers.keys()].sort(), ['p-h1', 'p-h2']);
 });
 
 test('scheduler - it is asked for no more alternates than it may rank, and ranks no host twice', () => {

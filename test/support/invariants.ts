@@ -112,8 +112,8 @@ function isAccountedFor(deployment: Deployment, instance: string, attempt: numbe
     if (build === undefined) continue;
     const { selection, attempt: latest } = build.snapshot.context;
     if (selection !== null) return attempt === latest;
-    // The claim under way gives back the one and takes the other.
-    if (stateOfBuild(build) === 'rescheduling') return attempt === latest || attempt === latest + 1;
+    // The claim that is owed gives back what is held and takes the next; alternates that are passed over count as tried.
+    if (stateOfBuild(build) === 'rescheduling') return attempt <= latest + 1;
   }
   return false;
 }

@@ -1,0 +1,114 @@
+// Those outside: callers who build and delete, operators who change inventories and services. They ask again until
+// they are answered, as a client of the API does.
+
+import type { Message } from '../../actors/actor.ts';
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import {
+  cellAddress,
+  computeAddress,
+  conductorAddress,
+  conductorShardOf,
+  placementAddress,
+} from '../../actors/routing.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { providersOf } from '../../runtime/drivers/naming.ts';
+import type { SimulatedHost } from './host.ts';
+import type { Operation, Plan } from './plan.ts';
+
+export const CALLERS = 'gateway/callers';
+
+export interface Callers {
+  begin(): void;
+  take(message: Message): void;
+  /** Operations that are not answered. */
+  readonly open: readonly string[];
+}
+
+export interface CallersOptions {
+  readonly plan: Plan;
+  readonly clock: Clock;
+  readonly hosts: ReadonlyMap<string, SimulatedHost>;
+  send(to: string, message: AnyMessage): void;
+  tell(line: () => string): void;
+}
+
+const AGAIN_MS = 700;
+
+export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): Callers {
+  const startedAt = clock.now();
+  const open = new Map<number, Operation>();
+  let waiting = plan.operations.length;
+  let asks = 0;
+
+  const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, plan.conductorShards));
+
+  function questionOf(operation: Operation, ask: number): [string, AnyMessage][] {
+    switch (operation.what) {
+      case 'build': {
+        const { request, count, alternates, spec } = operation;
+        return [[conductorOf(request), { type: 'build', ask, request, count, alternates, spec }]];
+      }
+      case 'delete':
+        return [[conductorOf(operation.instance), { type: 'delete', ask, instance: operation.instance }]];
+      case 'inventory': {
+        const { plan: where, tree } = hosts.get(operation.host) as SimulatedHost;
+        const providers = providersOf(where.cell, where.host, tree(), []);
+        return [[placementAddress(0), { type: 'put-tree', ask, providers }]];
+      }
+      case 'service': {
+        const { host, enabled } = operation;
+        const { cell } = (hosts.get(host) as SimulatedHost).plan;
+        return [[cellAddress(cell), { type: 'set-host', ask, host, enabled, reason: 'by an operator' }]];
+      }
+      case 'look': {
+        const { instance } = operation;
+        const { cell, host } = plan.hosts[0] as Plan['hosts'][number];
+        const limit = 10;
+        return [
+          [conductorOf(instance), { type: 'show', ask, instance }],
+          [conductorOf(instance), { type: 'list', ask, limit }],
+          [cellAddress(cell), { type: 'show', ask, instance }],
+          [cellAddress(cell), { type: 'list', ask, limit }],
+          [cellAddress(cell), { type: 'list-hosts', ask, limit }],
+          [placementAddress(0), { type: 'list-providers', ask, limit }],
+          [placementAddress(0), { type: 'list-consumers', ask, limit }],
+          [computeAddress(cell, host), { type: 'list-instances', ask }],
+        ];
+      }
+    }
+  }
+
+  function put(operation: Operation): void {
+    const ask = ++asks;
+    if (operation.what === 'inventory') {
+      tell(() => `an operator makes it ${operation.vcpu} VCPU on ${operation.host}`);
+      (hosts.get(operation.host) as SimulatedHost).vcpu = operation.vcpu;
+    }
+    open.set(ask, operation);
+    const again = (): void => {
+      if (!open.has(ask)) return;
+      for (const [to, message] of questionOf(operation, ask)) send(to, message);
+      clock.at(clock.now() + AGAIN_MS, again);
+    };
+    again();
+  }
+
+  return {
+    begin() {
+      for (const operation of plan.operations) {
+        clock.at(startedAt + operation.at, () => {
+          waiting -= 1;
+          put(operation);
+        });
+      }
+    },
+    take(message) {
+      const { ask } = message as { ask?: number };
+      if (ask !== undefined) open.delete(ask);
+    },
+    get open() {
+      const told = [...open.values()].map(({ id }) => id);
+      return waiting > 0 ? [...told, `${waiting} that are still to come`] : told;
+    },
+  };
+}

@@ -1,0 +1,143 @@
+// What must be so when all faults are healed: everything that was accepted has come to its end, nothing is owed, and
+// all that know of something agree about it.
+
+import { stateOfBuild } from '../../actors/builds.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
+import type { SchedulerState } from '../../actors/scheduler/state.ts';
+import type { Looked } from './invariants.ts';
+import type { Seat } from './lives.ts';
+
+/** What is still missing, nothing at the end. */
+export function unfinished(looked: Looked): string[] {
+  return [...[...looked.truth.accepted].flatMap((one) => notEnded(looked, one)), ...notClear(looked)];
+}
+
+function notEnded({ truth }: Looked, instance: string): string[] {
+  const say = (what: string) => [`an end: '${instance}' ${what}`];
+  const entry = truth.conductorOf(instance).instances.get(instance);
+  const cell = [...truth.cells].find(([, { instances }]) => instances.has(instance));
+  // What is deleted is forgotten after a while.
+  if (entry === undefined || entry.phase === 'deleted') {
+    return cell === undefined ? [] : say(`is deleted, and cell '${cell[0]}' has it`);
+  }
+  if (entry.phase === 'here' || entry.phase === 'deleting') return say(`is ${entry.phase} at its conductor`);
+  if (entry.phase === 'failed') {
+    if (entry.releaseOwed) return say('is failed, and its release is owed');
+    if (cell !== undefined) return say(`is failed, and cell '${cell[0]}' has it`);
+    const failure = entry.build?.snapshot.context.failure?.message ?? '';
+    return failure === '' ? say('failed without a reason') : [];
+  }
+  if (cell === undefined || cell[0] !== entry.cell) return say(`is in cell '${entry.cell}', which does not have it`);
+  const { build, deleting } = cell[1].instances.get(instance) as NonNullable<
+    ReturnType<(typeof cell)[1]['instances']['get']>
+  >;
+  const state = stateOfBuild(build);
+  if (deleting || (state !== 'active' && state !== 'failed'))
+    return say(`is ${deleting ? 'deleting' : state} in its cell`);
+  if (state === 'failed' && (build.snapshot.context.failure?.message ?? '') === '')
+    return say('failed without a reason');
+  if (entry.told?.state !== state) return say(`is ${state}, and its conductor was told '${entry.told?.state}'`);
+  return [];
+}
+
+/** Nothing is owed, nothing is held by nobody, and the hosts run exactly what is active. */
+function notClear({ truth, hosts }: Looked): string[] {
+  const faults: string[] = [];
+  const active = new Map<string, { attempt: number; host: string }>();
+  for (const { instances, removals } of truth.cells.values()) {
+    for (const key of removals.keys()) faults.push(`an end: removal '${key}' is not over`);
+    for (const [instance, { build }] of instances) {
+      const { selection, attempt } = build.snapshot.context;
+      if (stateOfBuild(build) === 'active') active.set(instance, { attempt, host: selection?.host ?? '' });
+    }
+  }
+  for (const [consumer, { held }] of truth.placement.consumers.holding) {
+    const attempts = held.map(({ attempt }) => attempt).join(' and ');
+    const expected = String(active.get(consumer)?.attempt ?? 'nothing');
+    if (attempts !== expected) faults.push(`no orphan: '${consumer}' holds '${attempts}' and should hold ${expected}`);
+  }
+  const running = new Set<string>();
+  for (const { plan, present } of hosts.values()) {
+    for (const [key, { instance, attempt, state }] of present) {
+      const should = active.get(instance);
+      if (should?.attempt === attempt && should.host === plan.host && state === 'running') running.add(instance);
+      else faults.push(`hosts: '${key}' is ${state} on ${plan.host} and should not be`);
+    }
+  }
+  for (const [instance, { attempt, host }] of active) {
+    if (!running.has(instance)) faults.push(`hosts: '${instance}/${attempt}' is active and does not run on ${host}`);
+  }
+  return [...faults, ...sumFaults(truth.placement)];
+}
+
+/** capacity: what is held adds up to what is in use. */
+export function sumFaults({ consumers, providers }: PlacementState): string[] {
+  const sums = new Map<string, number>();
+  for (const { held } of consumers.holding.values()) {
+    for (const { provider, resources } of held.flatMap(({ allocations }) => allocations)) {
+      for (const [resourceClass, amount] of Object.entries(resources)) {
+        const key = `${provider} ${resourceClass}`;
+        sums.set(key, (sums.get(key) ?? 0) + amount);
+      }
+    }
+  }
+  return [...providers].flatMap(([id, { stocks, spec }]) =>
+    [...stocks]
+      .filter(([resourceClass, { used }]) => used !== (sums.get(`${id} ${resourceClass}`) ?? 0))
+      .map(([resourceClass, { used }]) => `capacity: ${used} ${resourceClass} in use on ${spec.name}, and other held`),
+  );
+}
+
+/** What each live actor believes is what is stored, and what schedulers see is what placement and cells have. */
+export function disagreements(
+  { truth }: Looked,
+  seats: Iterable<Seat>,
+  same: (owner: string, state: unknown) => boolean,
+) {
+  const faults: string[] = [];
+  for (const { address, last, isOwner, lives } of seats) {
+    if (last?.state === undefined || lives.length !== 1) {
+      faults.push(`an end: '${address}' has ${lives.length} lives`);
+    } else if (isOwner) {
+      if (!same(address, last.state)) faults.push(`replay: '${address}' is in another state than its records lead to`);
+    } else if (address.startsWith('scheduler/')) {
+      const { view, open } = last.state as SchedulerState;
+      if (open.size > 0) faults.push(`an end: '${address}' has ${open.size} selections under way`);
+      for (const [id, { spec, stocks }] of truth.placement.providers) {
+        for (const [resourceClass, { used, capacity }] of stocks) {
+          const seen = view.providers.get(id)?.stocks.get(resourceClass);
+          if (seen?.used === used && seen.capacity === capacity) continue;
+          faults.push(
+            `view: '${address}' sees ${seen?.used} of ${seen?.capacity} ${resourceClass} on ${spec.name}, ${used} of ${capacity} are in use`,
+          );
+        }
+      }
+      for (const { hosts } of truth.cells.values()) {
+        for (const { host, provider, service } of hosts.values()) {
+          const seen = view.hosts.get(provider)?.state;
+          if (seen !== service.value)
+            faults.push(`view: '${address}' sees ${host} ${seen}, it is ${String(service.value)}`);
+        }
+      }
+    }
+  }
+  return faults;
+}
+
+/** What the cells, and unless they are away the conductors, can bring to its end by themselves and have not. */
+export function stillBusy({ truth }: Looked, withoutConductors: boolean): string[] {
+  const faults: string[] = [];
+  for (const [name, { instances, removals }] of truth.cells) {
+    for (const [instance, { build }] of instances) {
+      if (build.snapshot.status === 'active') faults.push(`islands: '${instance}' is not over in cell '${name}'`);
+    }
+    for (const key of removals.keys()) faults.push(`islands: removal '${key}' is not over in cell '${name}'`);
+  }
+  if (withoutConductors) return faults;
+  for (const instance of truth.accepted) {
+    const entry = truth.conductorOf(instance).instances.get(instance);
+    if (entry?.phase === 'here' || entry?.phase === 'deleting')
+      faults.push(`an end: '${instance}' waits at its conductor`);
+  }
+  return faults;
+}

@@ -1,0 +1,190 @@
+// A host of a run: a driver that builds, fails, aborts, hangs and loses its answers as its chance says, and that keeps
+// its promises all the same: it never builds an attempt twice, and what was destroyed is gone. It outlives its compute.
+
+import type { Message } from '../../actors/actor.ts';
+import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { ProviderReport } from '../../runtime/drivers/driver.ts';
+import { providerId, providersOf } from '../../runtime/drivers/naming.ts';
+import type { Chance } from './chance.ts';
+import type { HostPlan, Weather } from './plan.ts';
+
+/** An attempt on a host, whether it is being built or runs. */
+export interface Presence {
+  readonly instance: string;
+  readonly attempt: number;
+  state: 'building' | 'running';
+  /** Ends the build, unless it has ended: what the driver would say if it did not hang. */
+  end: (() => void) | null;
+}
+
+export interface SimulatedHost {
+  readonly plan: HostPlan;
+  /** The id of its root provider. */
+  readonly provider: string;
+  /** What is on the host, by `instance/attempt`. */
+  readonly present: ReadonlyMap<string, Presence>;
+  /** How often each attempt was begun. */
+  readonly begun: ReadonlyMap<string, number>;
+  /** The VCPUs that the host says it has; they can change while it runs. */
+  vcpu: number;
+  tree(): ProviderReport;
+  /** What the compute asks of the driver; answers go to the life of the compute that asked. */
+  take(message: DriverMessage, answer: (message: Message) => void): void;
+  /** The compute begins a new life: whoever waited for an answer is gone. */
+  forget(): void;
+  /** Whatever was to be destroyed and hangs is destroyed. */
+  heal(): void;
+}
+
+export interface HostOptions {
+  readonly plan: HostPlan;
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly weather: Weather;
+  /** Told that something began or ended on the host. */
+  onChange(instance: string): void;
+}
+
+type Outcome = { type: 'driver-built' } | { type: 'driver-failed'; reason: string; aborted: boolean };
+
+const SLOW_BUILD_MS = 6_000;
+
+export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOptions): SimulatedHost {
+  const present = new Map<string, Presence>();
+  const past = new Map<string, Outcome>();
+  const begun = new Map<string, number>();
+  const hanging = new Set<() => void>();
+  /** Those who wait for the outcome of a build, by attempt. */
+  const waiting = new Map<string, ((outcome: Outcome) => void)[]>();
+  let asked = 0;
+  let life = 0;
+
+  const soon = (key: string, task: () => void) =>
+    void clock.at(clock.now() + 1 + Math.floor(chance.of(key) * 30), task);
+
+  function finish(key: string, outcome: Outcome): void {
+    const presence = present.get(key);
+    if (presence?.state !== 'building') return;
+    presence.end = null;
+    if (outcome.type === 'driver-built') {
+      presence.state = 'running';
+    } else {
+      present.delete(key);
+      past.set(key, outcome);
+    }
+    onChange(presence.instance);
+    for (const tell of waiting.get(key) ?? []) tell(outcome);
+    waiting.delete(key);
+  }
+
+  function outcomeOf(key: string): Outcome {
+    if (chance.happens('build-fails', key, weather.buildFails)) {
+      return { type: 'driver-failed', reason: 'no image', aborted: false };
+    }
+    if (chance.happens('build-aborts', key, weather.buildAborts)) {
+      return { type: 'driver-failed', reason: 'a bad request', aborted: true };
+    }
+    return { type: 'driver-built' };
+  }
+
+  function begin(key: string, instance: string, attempt: number): void {
+    begun.set(key, (begun.get(key) ?? 0) + 1);
+    const outcome = outcomeOf(key);
+    const presence: Presence = { instance, attempt, state: 'building', end: () => finish(key, outcome) };
+    present.set(key, presence);
+    onChange(instance);
+    // One that hangs does so to the end: its deadline has to deal with it.
+    if (chance.happens('build-hangs', key, weather.buildHangs)) return;
+    const isSlow = chance.happens('build-slow', key, weather.buildSlow);
+    const ms = 5 + Math.floor(chance.of(`${key} lasts`) * (isSlow ? SLOW_BUILD_MS : 300));
+    clock.at(clock.now() + ms, () => presence.end?.());
+  }
+
+  function build(instance: string, attempt: number, answer: (message: DriverAnswer) => void): void {
+    const ofAttempt = { instance, attempt };
+    const key = `${instance}/${attempt}`;
+    const known = past.get(key);
+    if (known !== undefined) return soon(key, () => answer({ ...known, ...ofAttempt } as DriverAnswer));
+    if (present.get(key)?.state === 'running') {
+      return soon(key, () => answer({ type: 'driver-built', ...ofAttempt }));
+    }
+    if (!present.has(key)) begin(key, instance, attempt);
+    const question = `${plan.host} ${key} ${asked}`;
+    if (chance.happens('driver-silent', question, weather.driverSilent)) return;
+    if (chance.happens('driver-unknown', question, weather.driverUnknown)) {
+      return soon(question, () => answer({ type: 'driver-unknown', ...ofAttempt, reason: 'the daemon went away' }));
+    }
+    const listeners = waiting.get(key) ?? [];
+    listeners.push((outcome) => answer({ ...outcome, ...ofAttempt } as DriverAnswer));
+    waiting.set(key, listeners);
+  }
+
+  function destroy(instance: string, attempt: number, answer: (message: DriverAnswer) => void): void {
+    const ofAttempt = { instance, attempt };
+    const key = `${instance}/${attempt}`;
+    const question = `${plan.host} destroys ${key} ${asked}`;
+    const reason = 'the daemon went away';
+    if (chance.happens('destroy-fails', question, weather.destroyFails)) {
+      return soon(question, () => answer({ type: 'destroy-failed', ...ofAttempt, reason }));
+    }
+    const isSilent = chance.happens('driver-silent', question, weather.driverSilent);
+    const isLost = chance.happens('destroy-unknown', question, weather.destroyFails / 2);
+    const end = () => {
+      const presence = present.get(key);
+      if (presence !== undefined) {
+        presence.end = null;
+        present.delete(key);
+        onChange(instance);
+      }
+      for (const tell of waiting.get(key) ?? []) tell({ type: 'driver-failed', reason: 'destroyed', aborted: false });
+      waiting.delete(key);
+      answer(isLost ? { type: 'destroy-failed', ...ofAttempt, reason } : { type: 'driver-destroyed', ...ofAttempt });
+    };
+    if (isSilent) hanging.add(end);
+    else soon(question, end);
+  }
+
+  const host: SimulatedHost = {
+    plan,
+    provider: providerId(plan.cell, plan.host, ''),
+    present,
+    begun,
+    vcpu: plan.vcpu,
+    tree() {
+      const gpu = { name: `${plan.host}-gpu`, inventories: { PGPU: { total: plan.gpus } } };
+      return {
+        name: plan.host,
+        inventories: { VCPU: { total: host.vcpu } },
+        traits: plan.fast ? ['CUSTOM_FAST'] : [],
+        children: plan.gpus > 0 ? [gpu] : [],
+      };
+    },
+    take(message, answer) {
+      asked += 1;
+      const mine = life;
+      const say = (said: DriverAnswer) => {
+        if (mine === life) answer(said);
+      };
+      if (message.type === 'build') return build(message.instance, message.attempt, say);
+      if (message.type === 'destroy') return destroy(message.instance, message.attempt, say);
+      const question = `${plan.host} describe ${asked}`;
+      if (chance.happens('describe-fails', question, weather.destroyFails)) {
+        return soon(question, () => say({ type: 'describe-failed', reason: 'the daemon is not up yet' }));
+      }
+      soon(question, () => {
+        const running = [...present.values()].map(({ instance, attempt }) => ({ instance, attempt }));
+        say({ type: 'described', providers: providersOf(plan.cell, plan.host, host.tree(), []), running });
+      });
+    },
+    forget() {
+      life += 1;
+      waiting.clear();
+    },
+    heal() {
+      for (const end of hanging) end();
+      hanging.clear();
+    },
+  };
+  return host;
+}

@@ -1,0 +1,161 @@
+// What must hold after every step, looked at where something was touched: the invariants of the design, by name, over
+// what is stored and what is on the hosts.
+
+import { stateOfBuild } from '../../actors/builds.ts';
+import { finalKey, removalKey } from '../../actors/cell/removals.ts';
+import type { PlacementRecord } from '../../actors/placement/state.ts';
+import { instanceNames } from '../../actors/routing.ts';
+import type { SimulatedHost } from './host.ts';
+import type { Truth } from './truth.ts';
+
+export interface Looked {
+  readonly truth: Truth;
+  readonly hosts: ReadonlyMap<string, SimulatedHost>;
+}
+
+/** What does not hold of an instance; nothing when all is well. */
+export function faultsOfInstance(looked: Looked, instance: string): string[] {
+  return [
+    ...homeFaults(looked, instance),
+    ...orphanFaults(looked, instance),
+    ...alternateFaults(looked, instance),
+    ...hostFaults(looked, instance),
+  ];
+}
+
+function heldBy({ truth }: Looked, instance: string): readonly number[] {
+  return truth.placement.consumers.holding.get(instance)?.held.map(({ attempt }) => attempt) ?? [];
+}
+
+function isLeftBehind({ truth }: Looked, instance: string, attempt: number): boolean {
+  const key = removalKey({ instance, attempt, final: false });
+  for (const { removals } of truth.cells.values()) if (removals.has(key)) return true;
+  return false;
+}
+
+/** capacity, and that a claim gives what was asked for: looked at when the claim is stored. */
+export function claimFaults(truth: Truth, claim: Extract<PlacementRecord, { type: 'claimed' }>): string[] {
+  const faults: string[] = [];
+  const given = new Map<string, number>();
+  let root = '';
+  for (const { provider: id, group, resources } of claim.allocations) {
+    const provider = truth.placement.providers.get(id);
+    if (provider === undefined) {
+      faults.push(`capacity: '${claim.consumer}' is given something of '${id}', which is no provider`);
+      continue;
+    }
+    root = provider.root;
+    for (const [resourceClass, amount] of Object.entries(resources)) {
+      given.set(`${group} ${resourceClass}`, (given.get(`${group} ${resourceClass}`) ?? 0) + amount);
+      const stock = provider.stocks.get(resourceClass);
+      if (stock !== undefined && stock.used <= stock.capacity) continue;
+      const { used = 0, capacity = 0 } = stock ?? {};
+      const what = `${used} of ${capacity} ${resourceClass} in use on ${provider.spec.name}`;
+      faults.push(`capacity: ${what} after attempt ${claim.attempt} of '${claim.consumer}'`);
+    }
+  }
+  const request = [...truth.asked].find(([name]) => isOf(claim.consumer, name));
+  for (const { name, resources, required } of request?.[1].spec.groups ?? []) {
+    for (const [resourceClass, amount] of Object.entries(resources)) {
+      const got = given.get(`${name} ${resourceClass}`) ?? 0;
+      if (got !== amount) faults.push(`claim: '${claim.consumer}' asked ${amount} ${resourceClass} and holds ${got}`);
+    }
+    const traits = truth.placement.providers.get(root)?.traits;
+    for (const trait of required ?? []) {
+      if (traits?.has(trait) !== true) faults.push(`claim: '${claim.consumer}' is on a host without ${trait}`);
+    }
+  }
+  return faults;
+}
+
+function isOf(instance: string, request: string): boolean {
+  return instance === request || (instance.startsWith(`${request}-`) && instanceNames(request, 4).includes(instance));
+}
+
+/** one home: whatever is held beside one attempt waits to be cleared away; and one cell has the instance. */
+function homeFaults(looked: Looked, instance: string): string[] {
+  const faults: string[] = [];
+  const homes = heldBy(looked, instance).filter((attempt) => !isLeftBehind(looked, instance, attempt));
+  if (homes.length > 1) faults.push(`one home: '${instance}' holds attempts ${homes.join(' and ')}`);
+  const cells = [...looked.truth.cells].filter(([, { instances }]) => instances.has(instance)).map(([name]) => name);
+  if (cells.length > 1) faults.push(`one home: '${instance}' is in the cells ${cells.join(' and ')}`);
+  return faults;
+}
+
+/** no orphan: held if and only if somebody accounts for it, or owes its release. */
+function orphanFaults(looked: Looked, instance: string): string[] {
+  const { truth } = looked;
+  const held = heldBy(looked, instance);
+  const faults = held
+    .filter((attempt) => !isAccountedFor(looked, instance, attempt))
+    .map((attempt) => `no orphan: nobody accounts for attempt ${attempt} of '${instance}'`);
+  for (const { instances, removals } of truth.cells.values()) {
+    const build = instances.get(instance)?.build;
+    if (build === undefined) continue;
+    const { selection, attempt } = build.snapshot.context;
+    if (selection === null || removals.has(finalKey(instance)) || held.includes(attempt)) continue;
+    faults.push(`no orphan: '${instance}' is ${stateOfBuild(build)} and attempt ${attempt} holds nothing`);
+  }
+  return faults;
+}
+
+function isAccountedFor(looked: Looked, instance: string, attempt: number): boolean {
+  const { truth } = looked;
+  if (isLeftBehind(looked, instance, attempt)) return true;
+  const entry = truth.conductorOf(instance).instances.get(instance);
+  if (entry === undefined) return false;
+  if (entry.phase === 'here' || entry.releaseOwed) return true;
+  if (entry.phase === 'deleting' && !entry.handedOver) return true;
+  for (const { instances, removals } of truth.cells.values()) {
+    if (removals.has(finalKey(instance))) return true;
+    const build = instances.get(instance)?.build;
+    if (build === undefined) continue;
+    const { selection, attempt: latest } = build.snapshot.context;
+    if (selection !== null) return attempt === latest;
+    // The claim that is owed gives back what is held and takes the next; alternates that are passed over count as tried.
+    if (stateOfBuild(build) === 'rescheduling') return attempt <= latest + 1;
+  }
+  return false;
+}
+
+/** alternates: of the same cell, distinct, no more than asked, tried in order. */
+function alternateFaults({ truth }: Looked, instance: string): string[] {
+  const faults: string[] = [];
+  for (const [cell, { instances }] of truth.cells) {
+    const build = instances.get(instance)?.build;
+    if (build === undefined) continue;
+    const chosen = truth.chosen.get(instance) ?? [];
+    const hosts = chosen.map(({ host }) => host);
+    const { attempts, selection, alternates } = build.snapshot.context;
+    const underWay = selection === null ? [] : [selection.host];
+    const standing = [...attempts.map(({ host }) => host), ...underWay, ...alternates.map(({ host }) => host)];
+    const say = (what: string) => faults.push(`alternates: '${instance}' ${what}`);
+    if (standing.join() !== hosts.join()) say(`was to try ${hosts.join()} and tries ${standing.join()}`);
+    if (new Set(hosts).size !== hosts.length) say(`is given ${hosts.join()}, one of them twice`);
+    const wanted = truth.asked.get(build.facts.request)?.alternates ?? 0;
+    if (hosts.length - 1 > wanted) say(`is given ${hosts.length - 1} alternates and asked for ${wanted}`);
+    if (chosen.some((one) => one.cell !== cell)) say('is given a host of another cell');
+  }
+  return faults;
+}
+
+/** Nothing is begun twice, and nothing is on a host whose resources are not held for it there. */
+function hostFaults(looked: Looked, instance: string): string[] {
+  const { truth, hosts } = looked;
+  const faults: string[] = [];
+  const consumer = truth.placement.consumers.holding.get(instance);
+  for (const { plan, provider, present, begun } of hosts.values()) {
+    for (const [key, presence] of present) {
+      if (presence.instance !== instance) continue;
+      const held = consumer?.held.find(({ attempt }) => attempt === presence.attempt);
+      if (held === undefined) {
+        faults.push(`no orphan: '${key}' is on ${plan.host} and holds nothing`);
+      } else {
+        const root = truth.placement.providers.get(held.allocations[0]?.provider ?? '')?.root;
+        if (root !== provider) faults.push(`one home: '${key}' is on ${plan.host} and holds elsewhere`);
+      }
+      if ((begun.get(key) ?? 0) > 1) faults.push(`built once: '${key}' was begun ${begun.get(key)} times`);
+    }
+  }
+  return faults;
+}

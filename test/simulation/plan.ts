@@ -1,0 +1,220 @@
+// The plan of a run, drawn from its seed before it begins: the fleet, what callers ask for and when, who crashes or is
+// held up and when, and how bad the weather is.
+
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import { instanceNames } from '../../actors/routing.ts';
+import { type Random, seededRandom } from '../../runtime/random.ts';
+
+export interface HostPlan {
+  readonly cell: string;
+  readonly host: string;
+  readonly vcpu: number;
+  /** How many GPUs are in it, each unit a whole one; 0 for none. */
+  readonly gpus: number;
+  /** Whether it has the trait that some requests need. */
+  readonly fast: boolean;
+}
+
+/** What callers and operators do. */
+export type Operation = { readonly id: string; readonly at: number } & (
+  | { what: 'build'; request: string; count: number; alternates: number; spec: RequestSpec }
+  | { what: 'delete'; instance: string }
+  | { what: 'inventory'; host: string; vcpu: number }
+  | { what: 'service'; host: string; enabled: boolean }
+  | { what: 'look'; at: number; instance: string }
+);
+
+/** What befalls actors. `steps` is how many more steps the actor takes after `at` before it does. */
+export interface Incident {
+  readonly id: string;
+  readonly at: number;
+  readonly steps: number;
+  readonly what: 'crash' | 'pause' | 'cut';
+  readonly address: string;
+  /** How long it lasts, ms. */
+  readonly forMs: number;
+  /** Of a pause: after how long another owner takes over, ms. */
+  readonly takenOverMs: number;
+}
+
+/** How likely each fault is. */
+export interface Weather {
+  readonly drop: number;
+  readonly double: number;
+  readonly slow: number;
+  /** The longest delay of a slow message, ms. */
+  readonly slowMs: number;
+  /** Of an order to build: every time that it is sent, to the end. */
+  readonly deaf: number;
+  readonly journalSlow: number;
+  readonly journalFails: number;
+  readonly openFails: number;
+  readonly buildFails: number;
+  readonly buildAborts: number;
+  readonly buildHangs: number;
+  readonly buildSlow: number;
+  readonly driverUnknown: number;
+  readonly driverSilent: number;
+  readonly destroyFails: number;
+}
+
+export interface Plan {
+  readonly seed: string;
+  readonly conductorShards: number;
+  readonly schedulers: number;
+  readonly hosts: readonly HostPlan[];
+  readonly cells: readonly string[];
+  readonly operations: readonly Operation[];
+  readonly incidents: readonly Incident[];
+  readonly weather: Weather;
+  /** When all faults end, ms from the start. */
+  readonly healAt: number;
+  /** Who, at the end, is away at first, while the others bring what they have to its end: of these kinds of actor. */
+  readonly awayAtFirst: readonly string[];
+  /** After how many records a snapshot is due; 0 for never. */
+  readonly snapshotEvery: number;
+  readonly maxMailbox: number;
+  /** Whether messages are encoded, decoded and held against their schemas, which takes a quarter of the time. */
+  readonly encoded: boolean;
+  /** How far clocks may be off, ms. */
+  readonly skewMs: number;
+  /** How long what is deleted is remembered, ms. */
+  readonly rememberMs: number;
+}
+
+export interface PlanLimits {
+  /** Operations and incidents that are left out, by id. */
+  readonly without?: ReadonlySet<string>;
+}
+
+export function planOf(seed: string, { without = new Set() }: PlanLimits = {}): Plan {
+  const random = seededRandom(seed);
+  const cells = ['quartz', 'basalt'].slice(0, random.chance(0.6) ? 2 : 1);
+  const hosts = cells.flatMap((cell) => fleetOf(cell, random.fork(`fleet ${cell}`)));
+  const conductorShards = random.pick([1, 1, 2, 3]);
+  const schedulers = random.pick([1, 2, 2, 3]);
+  const healAt = random.integer(5_000, 13_000);
+  const operations = operationsOf(hosts, healAt, random.fork('operations'));
+  const owners = [
+    'placement/0',
+    ...Array.from({ length: conductorShards }, (_, shard) => `conductor/${shard}`),
+    ...cells.map((cell) => `cell/${cell}`),
+  ];
+  const addresses = [
+    ...owners,
+    ...owners,
+    ...Array.from({ length: schedulers }, (_, position) => `scheduler/s${position}`),
+    ...hosts.map(({ cell, host }) => `compute/${cell}/${host}`),
+  ];
+  return {
+    seed,
+    conductorShards,
+    schedulers,
+    hosts,
+    cells,
+    operations: operations.filter(({ id }) => !without.has(id)),
+    incidents: incidentsOf(addresses, healAt, random.fork('incidents')).filter(({ id }) => !without.has(id)),
+    weather: weatherOf(random.fork('weather')),
+    healAt,
+    awayAtFirst: random.pick([[], [], [], [], ['conductor', 'scheduler'], ['scheduler']]),
+    snapshotEvery: random.pick([0, 3, 10]),
+    maxMailbox: random.pick([6, 1_000, 1_000]),
+    encoded: random.chance(0.25),
+    skewMs: random.pick([0, 50, 1_000]),
+    rememberMs: random.pick([25_000, 120_000]),
+  };
+}
+
+function fleetOf(cell: string, random: Random): HostPlan[] {
+  const count = random.pick([1, 2, 3, 3, 4, 5]);
+  return Array.from({ length: count }, (_, position) => ({
+    cell,
+    host: `${cell === 'quartz' ? 'q' : 'b'}${position}`,
+    vcpu: random.integer(2, 8),
+    gpus: random.chance(0.3) ? random.integer(1, 2) : 0,
+    fast: random.chance(0.5),
+  }));
+}
+
+function specOf(random: Random): RequestSpec {
+  const needsFast = random.chance(0.15);
+  const groups: RequestSpec['groups'] = [
+    { name: '', resources: { VCPU: random.integer(1, 3) }, ...(needsFast ? { required: ['CUSTOM_FAST'] } : {}) },
+  ];
+  if (random.chance(0.12)) groups.push({ name: 'gpu', resources: { PGPU: 1 } });
+  return { groups, groupPolicy: 'none' };
+}
+
+function operationsOf(hosts: readonly HostPlan[], untilMs: number, random: Random): Operation[] {
+  const operations: Operation[] = [];
+  const requests = random.integer(2, 14);
+  const eager = random.chance(0.4);
+  for (let position = 0; position < requests; position += 1) {
+    const request = `r${position}`;
+    const at = random.integer(0, eager ? 1_500 : untilMs - 1_000);
+    const count = random.chance(0.25) ? random.integer(2, 4) : 1;
+    const alternates = random.integer(0, 3);
+    operations.push({ id: `build-${request}`, at, what: 'build', request, count, alternates, spec: specOf(random) });
+    for (const instance of instanceNames(request, count)) {
+      const deleteAt = at + Math.floor(random.exponential(2_500));
+      if (random.chance(0.4)) operations.push({ id: `delete-${instance}`, at: deleteAt, what: 'delete', instance });
+    }
+    if (random.chance(0.3)) operations.push({ id: `look-${request}`, at: at + 500, what: 'look', instance: request });
+  }
+  for (let position = 0; random.chance(0.35) && position < 3; position += 1) {
+    const at = random.integer(0, untilMs);
+    const vcpu = random.integer(1, 8);
+    operations.push({ id: `inventory-${position}`, at, what: 'inventory', host: random.pick(hosts).host, vcpu });
+  }
+  for (let position = 0; random.chance(0.25) && position < 2; position += 1) {
+    const at = random.integer(0, untilMs);
+    const { host } = random.pick(hosts);
+    operations.push({ id: `disable-${position}`, at, what: 'service', host, enabled: false });
+    operations.push({
+      id: `enable-${position}`,
+      at: at + random.integer(100, 4_000),
+      what: 'service',
+      host,
+      enabled: true,
+    });
+  }
+  return operations.sort((one, other) => one.at - other.at);
+}
+
+function incidentsOf(addresses: readonly string[], untilMs: number, random: Random): Incident[] {
+  const count = random.pick([0, 1, 2, 4, 6, 9]);
+  return Array.from({ length: count }, (_, position) => {
+    const what = random.pick(['crash', 'crash', 'pause', 'cut'] as const);
+    const address = random.pick(addresses);
+    return {
+      id: `${what}-${position}`,
+      at: random.integer(200, untilMs - 200),
+      steps: random.integer(0, 12),
+      what,
+      address,
+      forMs: random.integer(1, random.pick([50, 2_000, 7_000])),
+      takenOverMs: random.integer(1, random.pick([50, 1_500])),
+    };
+  }).sort((one, other) => one.at - other.at);
+}
+
+function weatherOf(random: Random): Weather {
+  const rate = (...rates: number[]) => random.pick([0, 0, ...rates]);
+  return {
+    drop: rate(0.01, 0.05, 0.2),
+    double: rate(0.02, 0.1, 0.3),
+    slow: rate(0.02, 0.1, 0.3),
+    slowMs: random.pick([200, 1_500, 5_000]),
+    deaf: rate(0.05, 0.2),
+    journalSlow: rate(0.05, 0.3),
+    journalFails: rate(0.005, 0.03),
+    openFails: rate(0.2),
+    buildFails: random.pick([0, 0.2, 0.5, 0.8]),
+    buildAborts: rate(0.05, 0.2),
+    buildHangs: rate(0.05, 0.2),
+    buildSlow: rate(0.2, 0.5),
+    driverUnknown: rate(0.05, 0.3),
+    driverSilent: rate(0.02, 0.1),
+    destroyFails: rate(0.1, 0.4),
+  };
+}

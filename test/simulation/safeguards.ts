@@ -1,0 +1,261 @@
+// What keeps a deployment safe, taken away one at a time and from outside: the production actors and ports stay as they
+// are, and what stands around them forgets, repeats or ignores. Each must be found by the simulation.
+
+import type { Message } from '../../actors/actor.ts';
+import type { CellState } from '../../actors/cell/state.ts';
+import type { ComputeState } from '../../actors/compute/compute.ts';
+import type { ConductorState } from '../../actors/conductor/state.ts';
+import type { Claim } from '../../actors/messages/placement.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
+import type { OwnerActor } from './actors.ts';
+import type { Alteration } from './run.ts';
+import { kindOf } from './watching.ts';
+
+export interface Safeguard {
+  /** What is taken away. */
+  readonly name: string;
+  readonly without: Alteration;
+  /** The invariants of which one must be found broken. */
+  readonly breaks: RegExp;
+}
+
+type Receive = OwnerActor['receive'];
+
+/** Alters what one kind of actor does with what it receives. */
+function receiving(kind: string, alter: (receive: Receive) => Receive): Alteration {
+  return {
+    actor(address, actor) {
+      if (kindOf(address) !== kind) return actor;
+      return { ...actor, receive: alter(actor.receive) };
+    },
+  };
+}
+
+/** Forgets something after every turn and every record. */
+function forgetting(kind: string, forget: (state: unknown) => void): Alteration {
+  return {
+    actor(address, actor) {
+      if (kindOf(address) !== kind) return actor;
+      return {
+        ...actor,
+        receive(state, message, from, turn) {
+          actor.receive(state, message, from, turn);
+          forget(state);
+        },
+        apply(state, record) {
+          actor.apply(state, record);
+          forget(state);
+        },
+      };
+    },
+  };
+}
+
+/** Sends nothing that an obligation asks for, and arms no wake for it, when an actor is recovered. */
+function recoveringNothing(kind: string): Alteration {
+  const OWED = /^(?:build|remove|release|delete|request) /;
+  return {
+    actor(address, actor) {
+      if (kindOf(address) !== kind) return actor;
+      return {
+        ...actor,
+        recover(state, turn) {
+          const wakeAt = (id: string, at: number) => {
+            if (!OWED.test(id)) turn.wakeAt(id, at);
+          };
+          actor.recover(state, { ...turn, send() {}, wakeAt });
+          if (kind === 'conductor') (state as ConductorState).toAsk.clear();
+        },
+      };
+    },
+  };
+}
+
+/** Never says anything again: what was said is taken to have arrived. Deadlines stay. */
+function sayingOnce(
+  kind: string,
+  isAgain: RegExp,
+  deadlineOf: (state: unknown, id: string) => number | null,
+): Alteration {
+  return receiving(kind, (receive) => (state, message, from, turn) => {
+    const { type, id = '' } = message as Message & { id?: string };
+    if (type !== 'wake' || !isAgain.test(id)) return receive(state, message, from, turn);
+    const deadlineAt = deadlineOf(state, id);
+    if (deadlineAt !== null && deadlineAt <= turn.now) return receive(state, message, from, turn);
+    if (deadlineAt !== null) turn.wakeAt(id, deadlineAt);
+  });
+}
+
+const nameIn = (id: string) => id.slice(id.indexOf(' ') + 1);
+
+function deadlineInConductor(state: unknown, id: string): number | null {
+  const { requests, instances } = state as ConductorState;
+  if (!id.startsWith('request ')) return null;
+  const [first = ''] = requests.get(nameIn(id))?.waiting ?? [];
+  return instances.get(first)?.build?.deadlineAt ?? null;
+}
+
+function deadlineInCell(state: unknown, id: string): number | null {
+  if (!id.startsWith('build ')) return null;
+  return (state as CellState).instances.get(nameIn(id))?.build.deadlineAt ?? null;
+}
+
+/** Placement checks nothing that a claim asks for: whatever it names is taken. */
+const unchecked = receiving('placement', (receive) => (state, message, from, turn) => {
+  if (message.type !== 'claim') return receive(state, message, from, turn);
+  const stocks = [...(state as PlacementState).providers.values()].flatMap(({ stocks: all }) => [...all.values()]);
+  const capacities = stocks.map(({ capacity }) => capacity);
+  for (const stock of stocks) (stock as { capacity: number }).capacity = Number.POSITIVE_INFINITY;
+  receive(state, message, from, turn);
+  stocks.forEach((stock, position) => {
+    (stock as { capacity: number }).capacity = capacities[position] as number;
+  });
+});
+
+/** A claim that was granted is decided once more when it comes again. */
+const claimedTwice = receiving('placement', (receive) => (state, message, from, turn) => {
+  const claim = message as Message & Claim;
+  const consumer = (state as PlacementState).consumers.holding.get(claim.consumer);
+  if (claim.type !== 'claim' || consumer === undefined || consumer.latest !== claim.attempt) {
+    return receive(state, message, from, turn);
+  }
+  consumer.latest = claim.attempt - 1;
+  receive(state, { ...claim, keep: consumer.held.map(({ attempt }) => attempt) } as Message, from, turn);
+});
+
+/** A build that was handed over before is begun anew. */
+const startedTwice: Alteration = {
+  actor(address, actor) {
+    if (kindOf(address) !== 'cell') return actor;
+    const forget = (state: unknown, instance: string) => void (state as CellState).instances.delete(instance);
+    return {
+      ...actor,
+      receive(state, message, from, turn) {
+        if (message.type === 'start') forget(state, (message as Message & { instance: string }).instance);
+        actor.receive(state, message, from, turn);
+      },
+      apply(state, record) {
+        const { type, facts } = record as { type: string; facts: { instance: string } };
+        if (type === 'started') forget(state, facts.instance);
+        actor.apply(state, record);
+      },
+    };
+  },
+};
+
+/** An order that was carried out before is carried out again. */
+const builtTwice = receiving('compute', (receive) => (state, message, from, turn) => {
+  const { type, instance, attempt } = message as Message & { instance: string; attempt: number };
+  if (type === 'build') {
+    (state as ComputeState).outcomes.delete(`${instance} ${attempt}`);
+    (state as ComputeState).jobs.delete(`${instance} ${attempt}`);
+  }
+  receive(state, message, from, turn);
+});
+
+/** Words of an earlier attempt are taken for words of this one. */
+const anyAttempt = receiving('cell', (receive) => (state, message, from, turn) => {
+  const { type, instance } = message as Message & { instance: string };
+  const build = /^(?:accepted|built|build-.*)$/.test(type)
+    ? (state as CellState).instances.get(instance)?.build
+    : undefined;
+  const meant = build === undefined ? {} : { attempt: build.snapshot.context.attempt };
+  receive(state, { ...message, ...meant }, from, turn);
+});
+
+/** What is asked a second time, because the answer was lost, is not answered. */
+function answeringOnce(kind: string, type: string): Alteration {
+  const known = new WeakMap<object, Set<string>>();
+  return receiving(kind, (receive) => (state, message, from, turn) => {
+    if (message.type !== type) return receive(state, message, from, turn);
+    const { instance, consumer, attempt } = message as Message & Record<'instance' | 'consumer' | 'attempt', unknown>;
+    const key = `${instance ?? consumer} ${attempt}`;
+    const seen = known.get(state as object) ?? new Set();
+    known.set(state as object, seen);
+    if (seen.has(key)) return;
+    seen.add(key);
+    receive(state, message, from, turn);
+  });
+}
+
+const AN_END = /^(?:an end|islands|no orphan|hosts|view):/;
+const NEVER_MS = 10_000_000;
+
+export const SAFEGUARDS: readonly Safeguard[] = [
+  { name: 'the fence', without: { fenced: false }, breaks: /^one writer:/ },
+  {
+    name: 'the output gate',
+    without: {
+      journal: (_owner, journal) => ({
+        ...journal,
+        get wantsSnapshot() {
+          return journal.wantsSnapshot;
+        },
+        append(records, done) {
+          journal.append(records, (error) => {
+            if (error !== null) done(error);
+          });
+          done(null);
+        },
+      }),
+    },
+    breaks: /^(?:no orphan|one home|capacity|an end|hosts|islands|built once):/,
+  },
+  { name: "the check of a claim's conditions where it is decided", without: unchecked, breaks: /^capacity:/ },
+  { name: 'the obligations of a recovered conductor', without: recoveringNothing('conductor'), breaks: AN_END },
+  { name: 'the obligations of a recovered cell', without: recoveringNothing('cell'), breaks: AN_END },
+  {
+    name: 'the memory of deleted consumers',
+    without: forgetting('placement', (state) => (state as PlacementState).consumers.deleted.clear()),
+    breaks: /^(?:no orphan|one home):/,
+  },
+  {
+    name: 'the memory of deleted instances',
+    without: forgetting('cell', (state) => (state as CellState).deleted.clear()),
+    breaks: /^(?:no orphan|one home|an end):/,
+  },
+  { name: 'a claim is decided once an attempt', without: claimedTwice, breaks: /^(?:one home|capacity|no orphan):/ },
+  {
+    name: 'a build is started once in its cell',
+    without: startedTwice,
+    breaks: /^(?:no orphan|one home|alternates|built once):/,
+  },
+  { name: 'an attempt is built once on its host', without: builtTwice, breaks: /^(?:no orphan|built once|one home):/ },
+  {
+    name: 'words of an earlier attempt mean nothing',
+    without: anyAttempt,
+    breaks: /^(?:no orphan|one home|hosts|an end|islands):/,
+  },
+  { name: 'what is destroyed is said to be so again', without: answeringOnce('compute', 'destroy'), breaks: AN_END },
+  { name: 'what is released is said to be so again', without: answeringOnce('placement', 'release'), breaks: AN_END },
+  { name: 'what is started is said to be so again', without: answeringOnce('cell', 'start'), breaks: AN_END },
+  { name: 'what is removed is said to be so again', without: answeringOnce('cell', 'delete'), breaks: AN_END },
+  { name: 'the deadline of requested', without: { paces: { requestedMs: NEVER_MS } }, breaks: AN_END },
+  { name: 'the deadline of claimed', without: { paces: { claimedMs: NEVER_MS } }, breaks: AN_END },
+  { name: 'the deadline of building', without: { paces: { buildingMs: NEVER_MS } }, breaks: AN_END },
+  {
+    name: 'a conductor that hears nothing asks again',
+    without: sayingOnce('conductor', /^(?:build|release|delete|request) /, deadlineInConductor),
+    breaks: AN_END,
+  },
+  {
+    name: 'a conductor that hears of no end asks for it',
+    without: sayingOnce('conductor', /^ask-ends$/, () => null),
+    breaks: AN_END,
+  },
+  {
+    name: 'a cell that hears nothing asks again',
+    without: sayingOnce('cell', /^(?:build|remove) /, deadlineInCell),
+    breaks: AN_END,
+  },
+  {
+    name: 'a scheduler that hears nothing asks again',
+    without: sayingOnce('scheduler', /^(?:select|resync) /, () => null),
+    breaks: AN_END,
+  },
+  {
+    name: 'a compute that hears nothing asks again',
+    without: sayingOnce('compute', /^(?:come-up$|retry )/, () => null),
+    breaks: AN_END,
+  },
+];

@@ -1,0 +1,5 @@
+// Area: simulation. Five hundred seeds of the two thousand that the suite runs.
+
+import { holdsFrom } from './seeds.ts';
+
+holdsFrom(1001);

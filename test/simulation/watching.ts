@@ -1,0 +1,100 @@
+// Production actors with an eye on them: what they take is counted, every message that they send is checked against
+// the schema of whoever takes it, and a claim that placement refuses is reckoned again.
+
+import type { Message, Turn, Wake } from '../../actors/actor.ts';
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import { cellMessages } from '../../actors/messages/cell.ts';
+import type { Protocol } from '../../actors/messages/common.ts';
+import { computeMessages } from '../../actors/messages/compute.ts';
+import { conductorMessages } from '../../actors/messages/conductor.ts';
+import { type Claim, placementMessages } from '../../actors/messages/placement.ts';
+import { schedulerMessages } from '../../actors/messages/scheduler.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
+import { checkOfProtocol } from '../../runtime/schemas.ts';
+import type { OwnerActor } from './actors.ts';
+
+const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+  cell: cellMessages,
+  compute: computeMessages,
+  conductor: conductorMessages,
+  placement: placementMessages,
+  scheduler: schedulerMessages,
+};
+
+const checks = new Map(Object.entries(PROTOCOLS).map(([kind, protocol]) => [kind, checkOfProtocol(protocol)]));
+
+/** The types of message that each kind of actor takes over the wire. */
+export const TAKEN: readonly string[] = Object.entries(PROTOCOLS).flatMap(([kind, protocol]) =>
+  Object.keys(protocol).map((type) => `message ${kind} ${type}`),
+);
+
+export const kindOf = (address: string): string => address.slice(0, `${address}/`.indexOf('/'));
+
+/** What is wrong with a message for an address, or null. */
+export function messageFault(to: string, message: AnyMessage, cells: readonly string[]): string | null {
+  const isFeed = to.endsWith('/feed');
+  const kind = isFeed ? 'scheduler' : kindOf(to);
+  try {
+    checks.get(kind)?.(message);
+  } catch (error) {
+    return `well-formed: ${(error as Error).message} to ${to}`;
+  }
+  if (kind !== 'placement') return null;
+  const text = JSON.stringify(message);
+  return cells.some((cell) => text.includes(cell)) ? `blind placement: ${text}` : null;
+}
+
+export interface Watch {
+  tally(what: string): void;
+  onFault(fault: string): void;
+  keep(state: unknown): void;
+}
+
+/** The same actor, watched. */
+export function watched(address: string, actor: OwnerActor, { tally, onFault, keep }: Watch): OwnerActor {
+  const kind = kindOf(address);
+  const kept = (state: unknown) => {
+    keep(state);
+    return state;
+  };
+  function receive(state: unknown, message: Message | Wake, from: string, turn: Turn<unknown>): void {
+    tally(`message ${kind} ${message.type}`);
+    if (kind !== 'placement' || message.type !== 'claim') return actor.receive(state, message, from, turn);
+    const claim = message as Message & Claim;
+    const { consumers } = state as PlacementState;
+    const isDecidedAnew = claim.attempt > (consumers.holding.get(claim.consumer)?.latest ?? 0);
+    const send = (to: string, sent: AnyMessage) => {
+      if (sent.type === 'claim-refused' && isDecidedAnew) {
+        const fault = falseRefusal(state as PlacementState, claim, sent.refusal);
+        if (fault !== null) onFault(fault);
+      }
+      turn.send(to, sent);
+    };
+    actor.receive(state, message, from, { ...turn, send });
+  }
+  return {
+    ...actor,
+    init: () => kept(actor.init()),
+    restore: (stored) => kept(actor.restore(stored)),
+    receive,
+  };
+}
+
+/** no false refusal: what is refused did not fit at that moment. */
+function falseRefusal(
+  { providers }: PlacementState,
+  { consumer, attempt, allocations }: Claim,
+  refusal: { code: string; provider?: string | undefined; resourceClass?: string | undefined },
+): string | null {
+  const of = `attempt ${attempt} of '${consumer}'`;
+  const provider = providers.get(refusal.provider ?? '');
+  if (refusal.code === 'unknown-provider')
+    return provider === undefined ? null : `no false refusal: ${of}, it is known`;
+  if (refusal.code !== 'exceeds-capacity') return null;
+  const resourceClass = refusal.resourceClass as string;
+  let asked = 0;
+  for (const one of allocations) if (one.provider === refusal.provider) asked += one.resources[resourceClass] ?? 0;
+  const stock = provider?.stocks.get(resourceClass);
+  if (stock === undefined || stock.used + asked > stock.capacity) return null;
+  return `no false refusal: ${of}, ${asked} of ${stock.capacity - stock.used} free ${resourceClass}`;
+}
