@@ -61,7 +61,9 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
           decline(from, message as Question | null, fault);
           continue;
         }
-        if (!host.deliver(message, from)) decline(from, message as Question, new OverloadedError(host.address));
+        // One that has stopped says nothing: another owner may hear the same message, and whoever sent it says it again.
+        if (!host.deliver(message, from) && host.isUp)
+          decline(from, message as Question, new OverloadedError(host.address));
       }
     }
   };

@@ -8,8 +8,7 @@ import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import type { Clock } from '../clock.ts';
 import { decode, encode, encodeJson, isJson } from '../codec.ts';
-import { WHO } from '../endpoints.ts';
-import { CellwrightError, MalformedError, messageOf, NoRespondersError, TimeoutError } from '../errors.ts';
+import { CellwrightError, MalformedError, messageOf, TimeoutError } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
@@ -33,8 +32,8 @@ export const MAX_REQUEST_BYTES = 256 * 1024;
 const MAX_PAYLOAD_DEPTH = 48;
 const DEFAULT_ALTERNATES = 2;
 const DEFAULT_LIMIT = 100;
-/** How long to wait for word whether anybody serves a cell, ms. */
-const WHO_TIMEOUT_MS = 1_000;
+/** How long to wait for a cell, ms, when what it said last will do. */
+const SILENT_CELL_MS = 2_000;
 
 /** The answer to `build`. The builds go on after it. */
 export interface BuildAnswer {
@@ -64,6 +63,8 @@ export interface Gateway {
   readonly endpoints: readonly Endpoint[];
   /** What a verb was asked and how long it took, the actors included: for `nats micro info` and `stats`. */
   stats(verb: string): Readonly<Record<string, number>>;
+  /** Resolves when every request that has come so far is answered. */
+  answered(): Promise<void>;
 }
 
 export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clock }: GatewayOptions): Gateway {
@@ -106,8 +107,8 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
     if (view.cell === undefined || view.state === 'deleted') return view;
     try {
-      const asked = asking.ask(cellAddress(view.cell), { type: 'show', instance: id }, 'shown');
-      const inCell = await unlessUnserved(view.cell, asked);
+      const question = { type: 'show' as const, instance: id };
+      const inCell = await asking.ask(cellAddress(view.cell), question, 'shown', SILENT_CELL_MS);
       return inCell.view ?? view;
     } catch (error) {
       // The cell does not answer: what it said last is said, and that it is no more than that.
@@ -124,7 +125,7 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
   async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
     const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
     if (cell !== undefined) {
-      const { instances, next } = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'listed'));
+      const { instances, next } = await ofCell(asking.ask(cellAddress(cell), question, 'listed'));
       return { instances, next };
     }
     const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
@@ -146,28 +147,23 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     limit = DEFAULT_LIMIT,
   }: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }> {
     const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
-    const answer = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'hosts'));
+    const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts'));
     return { hosts: answer.hosts, next: answer.next };
   }
 
   async function host({ cell, ...what }: HostRequest): Promise<{ cell: string; host: string; state: string }> {
-    const asked = asking.ask(cellAddress(cell), { type: 'set-host', ...what }, 'host-set');
-    const answer = await unlessUnserved(cell, asked);
+    const answer = await ofCell(asking.ask(cellAddress(cell), { type: 'set-host', ...what }, 'host-set'));
     return { cell, host: answer.host, state: answer.state };
   }
 
-  /** A cell that nobody serves, or that there never was, is told at once, not when the time for an answer is over. */
-  function unlessUnserved<Answer>(cell: string, answer: Promise<Answer>): Promise<Answer> {
-    const subject = subjects.of(cellAddress(cell));
-    return new Promise((resolve, reject) => {
-      answer.then(resolve, reject);
-      const options = { timeoutMs: WHO_TIMEOUT_MS, headers: { [HEADERS.type]: WHO } };
-      bus.request(subject, new Uint8Array(0), options).catch((error) => {
-        if (!(error instanceof NoRespondersError)) return;
-        const message = `no node serves the cell '${cell}' now`;
-        reject(new CellwrightError('no-owner', message, { field: 'cell', retryable: true }));
-      });
-    });
+  /** Whoever named a cell that nobody serves now, or that there never was, is told the field. */
+  async function ofCell<Answer>(asked: Promise<Answer>): Promise<Answer> {
+    try {
+      return await asked;
+    } catch (error) {
+      if (!(error instanceof CellwrightError) || error.code !== 'no-owner') throw error;
+      throw new CellwrightError(error.code, error.message, { field: 'cell', retryable: true, cause: error });
+    }
   }
 
   const verbs: Record<Verb, (request: never, traceparent: string | undefined) => Promise<object>> = {
@@ -210,6 +206,8 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     figure.tookMs += clock.now() - begun;
   }
 
+  const underWay = new Set<Promise<void>>();
+
   const endpoints = (Object.keys(verbs) as Verb[]).map((verb) => ({
     name: verb,
     subject: subjects.api(verb),
@@ -217,7 +215,9 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
       const { reply } = message;
       if (reply === undefined) return;
       // A reply subject on which nothing can be published, or a bus that is closed by now.
-      serve(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
+      const serving = serve(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
+      underWay.add(serving);
+      void serving.then(() => underWay.delete(serving));
     },
   }));
 
@@ -227,6 +227,9 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
       const { answered = 0, refused = 0, tookMs = 0 } = figures.get(verb) ?? {};
       const asked = answered + refused;
       return { answered, refused, averageMs: asked === 0 ? 0 : Math.round(tookMs / asked) };
+    },
+    async answered() {
+      await Promise.all(underWay);
     },
   };
 }

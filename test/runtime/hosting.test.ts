@@ -46,6 +46,7 @@ async function served(unreadable: readonly number[]) {
       subjects,
       logger: pino({ level: 'silent' }),
       maxMailbox: 10,
+      leaseTtlMs: 1_000,
       onError,
     });
   let opened = 0;

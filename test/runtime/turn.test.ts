@@ -91,6 +91,7 @@ async function started(more: { maxMailbox?: number; automatic?: boolean; kept?: 
     send: (_from, _to, message) => out.push((message as { incarnation: string }).incarnation),
     publish: (_from, { cause }) => out.push(`event: ${cause}`),
     local() {},
+    setEpoch() {},
   };
   const host = actorHost({
     address: 'counter/0',
