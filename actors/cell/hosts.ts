@@ -12,6 +12,8 @@ export interface Host {
   provider: string;
   /** Which life of the compute the cell knows. */
   incarnation: string;
+  /** Lives that later ones have taken the place of, oldest first: what comes from them counts no more. */
+  readonly superseded: string[];
   service: ServiceSnapshot;
   /** Instances whose attempt under way is on this host. */
   readonly building: Set<string>;
@@ -19,12 +21,17 @@ export interface Host {
   heardAt: number;
 }
 
+/** Lives remembered of one host: those that are older have long been told. */
+const MAX_SUPERSEDED = 16;
+
 export type Hosts = Map<string, Host>;
 
 export interface StoredHost {
   readonly host: string;
   readonly provider: string;
   readonly incarnation: string;
+  /** Absent in what was stored before such lives were told. */
+  readonly superseded?: readonly string[];
   readonly service: { value: ComputeServiceState; context: ServiceSnapshot['context'] };
 }
 
@@ -33,8 +40,12 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
   let entry = hosts.get(host);
   if (entry === undefined) {
     const { snapshot: service } = begin(computeService, { host });
-    entry = { host, provider, incarnation, service, building: new Set(), heardAt: at };
+    entry = { host, provider, incarnation, superseded: [], service, building: new Set(), heardAt: at };
     hosts.set(host, entry);
+  }
+  if (entry.incarnation !== incarnation) {
+    entry.superseded.push(entry.incarnation);
+    if (entry.superseded.length > MAX_SUPERSEDED) entry.superseded.shift();
   }
   entry.provider = provider;
   entry.incarnation = incarnation;
@@ -59,15 +70,24 @@ export function viewOfHost(entry: Host): HostState {
   return { host, provider, state: stateOfHost(entry), ...(reason === null ? {} : { reason }) };
 }
 
-export function storeHost({ host, provider, incarnation, service }: Host): StoredHost {
+export function storeHost({ host, provider, incarnation, superseded, service }: Host): StoredHost {
   return {
     host,
     provider,
     incarnation,
+    superseded: [...superseded],
     service: { value: service.value as ComputeServiceState, context: service.context },
   };
 }
 
-export function restoreHost({ host, provider, incarnation, service }: StoredHost): Host {
-  return { host, provider, incarnation, service: revive(computeService, service), building: new Set(), heardAt: 0 };
+export function restoreHost({ host, provider, incarnation, superseded = [], service }: StoredHost): Host {
+  return {
+    host,
+    provider,
+    incarnation,
+    superseded: [...superseded],
+    service: revive(computeService, service),
+    building: new Set(),
+    heardAt: 0,
+  };
 }
