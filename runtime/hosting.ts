@@ -72,12 +72,13 @@ export interface Hosting {
   ): Hosted;
   /**
    * Serves an actor with a journal, or stands by for it while another process does.
-   * @throws CellwrightError `already-hosted` that names the other node, where there are no leases; what acquiring the
-   * lease or reading the journal fails of.
+   * @throws CellwrightError `already-hosted` that names the other node, or TimeoutError when it is silent, where there
+   * are no leases; what acquiring the lease or reading the journal fails of.
    */
   own<S, M extends Message, R>(owned: Owned<S, M, R>): Promise<void>;
   /**
-   * Makes sure that nobody else serves these addresses. One who is there and does not answer is taken for gone.
+   * Makes sure that nobody else serves these addresses. One who is there and does not answer is taken for gone: should
+   * it come back, its cell tells it that it has been replaced.
    * @throws CellwrightError `already-hosted` that names the other node.
    */
   claim(addresses: readonly Address[]): Promise<void>;
@@ -124,7 +125,7 @@ export function hostingOf(options: HostingOptions): Hosting {
       const other = Buffer.from(data).toString();
       throw new CellwrightError('already-hosted', `'${address}' is hosted by the node '${other}'`, { field: 'roles' });
     } catch (error) {
-      if (!(error instanceof NoRespondersError || error instanceof TimeoutError)) throw error;
+      if (!(error instanceof NoRespondersError)) throw error;
     }
   }
 
@@ -215,7 +216,13 @@ export function hostingOf(options: HostingOptions): Hosting {
     },
     own,
     async claim(addresses) {
-      await Promise.all(addresses.map(refuseIfHosted));
+      await Promise.all(
+        addresses.map((address) =>
+          refuseIfHosted(address).catch((error) => {
+            if (!(error instanceof TimeoutError)) throw error;
+          }),
+        ),
+      );
     },
     async serve(owner, service) {
       services.set(owner, await onBus(owner, service));
