@@ -22,26 +22,21 @@ import {
   SCHEDULERS,
 } from '../actors/routing.ts';
 import { scheduler } from '../actors/scheduler/scheduler.ts';
-import type { Bus, Endpoint, Subscription } from './bus/bus.ts';
-import { connectNats, type NatsBus } from './bus/nats.ts';
+import type { Endpoint, Subscription } from './bus/bus.ts';
 import { type Client, clientOf } from './client.ts';
-import type { Clock, Timer } from './clock.ts';
+import type { Timer } from './clock.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { hostingOf } from './hosting.ts';
-import { jetStreamJournals } from './journal/jetstream.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
-import { memoryJournals } from './journal/memory.ts';
-import { type NatsServer, startNatsServer } from './nats-server/server.ts';
 import type { NodeOptions } from './node-options.ts';
+import { busOf, checkLeaseTtl, checkShards, journalsOf, leasesOf } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
-import { jetStreamLeases } from './ownership/jetstream.ts';
 import type { Standing } from './ownership/keeper.ts';
-import type { Leases } from './ownership/leases.ts';
 import { parseRoles, type Role } from './roles.ts';
-import { checkToken, type Subjects, subjectsOf } from './subjects.ts';
+import { checkToken, subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 
 export type { NodeOptions } from './node-options.ts';
@@ -68,13 +63,9 @@ export interface Node {
 const ASK_TIMEOUT_MS = 3_000;
 /** No question waits longer than this, ms: people wait for its answer, and clients for 10 s. */
 const MOST_ASK_TIMEOUT_MS = 9_000;
-/** How much of a lease one read or write of it may take: so that a renewal can be tried again in time. */
-const LEASE_TIMEOUT_SHARE = 0.25;
 const DEFAULT_LEASE_TTL_MS = 5_000;
-const LEASE_TTL_LIMITS_MS = { least: 500, most: 600_000 };
 /** How long a node that stops waits for the requests that it has taken to be answered, ms. */
 const ANSWERED_WITHIN_MS = 2_000;
-const MAX_CONDUCTOR_SHARDS = 256;
 const DEFAULT_MAX_MAILBOX = 100_000;
 
 /**
@@ -281,44 +272,6 @@ function hostsByCell(roles: readonly Role[]): Map<string, string[]> {
   return hosts;
 }
 
-async function busOf(
-  { bus, nats = {} }: NodeOptions,
-  name: string,
-  onError: (error: unknown, what: string) => void,
-): Promise<{ bus: Bus; nats?: NatsBus; server?: NatsServer; url: string | null }> {
-  if (bus !== undefined) return { bus, url: null };
-  const { managed, servers, ...rest } = nats;
-  if (servers !== undefined) {
-    const url = typeof servers === 'string' ? servers : servers.join(',');
-    const connected = await connectNats({ servers, name, onError, ...rest });
-    return { bus: connected, nats: connected, url };
-  }
-  const server = await startNatsServer(managed ?? {});
-  try {
-    const connected = await connectNats({ servers: server.url, name, onError, ...rest });
-    return { bus: connected, nats: connected, server, url: server.url };
-  } catch (error) {
-    await server.stop();
-    throw error;
-  }
-}
-
-function journalsOf(
-  { journals, replicas = 1 }: NodeOptions,
-  { clock, subjects, nats }: { clock: Clock; subjects: Subjects; nats: NatsBus | undefined },
-): Journals {
-  if (typeof journals === 'function') return journals;
-  if (journals === 'memory' || (journals === undefined && nats === undefined)) return memoryJournals({ clock });
-  if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas });
-  throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
-}
-
-function checkShards(shards: number): number {
-  if (Number.isInteger(shards) && shards >= 1 && shards <= MAX_CONDUCTOR_SHARDS) return shards;
-  const message = `conductorShards must be a whole number from 1 to ${MAX_CONDUCTOR_SHARDS}`;
-  throw new CellwrightError('bad-option', message, { field: 'conductorShards' });
-}
-
 function defaultName(): string {
   const host = hostname()
     .toLowerCase()
@@ -326,22 +279,4 @@ function defaultName(): string {
     .slice(0, 32)
     .replaceAll(/^-+|-+$/g, '');
   return `${host === '' ? 'node' : host}-${process.pid}-${randomBytes(3).toString('hex')}`;
-}
-
-function leasesOf(
-  { journals, leases, replicas = 1 }: NodeOptions,
-  { nats, subjects, ttlMs }: { nats: NatsBus | undefined; subjects: Subjects; ttlMs: number },
-): Leases | undefined {
-  if (typeof leases === 'object') return leases;
-  const onJetStream = nats !== undefined && (journals === undefined || journals === 'jetstream');
-  if (leases === 'none' || (leases === undefined && !onJetStream)) return undefined;
-  if (nats === undefined) return undefined;
-  return jetStreamLeases({ bus: nats, subjects, replicas, timeoutMs: ttlMs * LEASE_TIMEOUT_SHARE });
-}
-
-function checkLeaseTtl(ttlMs: number): number {
-  const { least, most } = LEASE_TTL_LIMITS_MS;
-  if (Number.isInteger(ttlMs) && ttlMs >= least && ttlMs <= most) return ttlMs;
-  const message = `leaseTtlMs must be a whole number of milliseconds from ${least} to ${most}`;
-  throw new CellwrightError('bad-option', message, { field: 'leaseTtlMs' });
 }
