@@ -10,6 +10,13 @@ export interface Clock {
   now(): number;
   /** Calls `wake` once, at or after the time `at` (milliseconds since the epoch). */
   at(at: number, wake: () => void): Timer;
+  /**
+   * Milliseconds since some moment of the past. Never goes back and does not jump when the time of day is set: for
+   * measuring how long something has lasted.
+   */
+  monotonic(): number;
+  /** Calls `wake` once, `delayMs` from now, however the time of day is set meanwhile. */
+  after(delayMs: number, wake: () => void): Timer;
   /** Runs `task` soon, after what is running now: the tick in which all ready actors take their turns. */
   soon(task: () => void): void;
 }

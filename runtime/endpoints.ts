@@ -65,8 +65,12 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
           decline(from, message as Question | null, fault);
           continue;
         }
-        if (!host.deliver(message, from)) turnAway(from, message as Question);
-        else if (host.waiting === 1) isFull = false;
+        if (host.deliver(message, from)) {
+          if (host.waiting === 1) isFull = false;
+        } else if (host.isUp) {
+          // One that has stopped says nothing: another owner may hear the same, and whoever sent it says it again.
+          turnAway(from, message as Question);
+        }
       }
     }
   };

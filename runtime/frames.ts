@@ -14,7 +14,13 @@ export interface Part {
 }
 
 /** The headers by which traffic can be followed without reading a body. */
-export const HEADERS = { type: 'Cw-Type', from: 'Cw-From', cause: 'Cw-Cause', traceparent: 'traceparent' } as const;
+export const HEADERS = {
+  type: 'Cw-Type',
+  from: 'Cw-From',
+  cause: 'Cw-Cause',
+  epoch: 'Cw-Epoch',
+  traceparent: 'traceparent',
+} as const;
 
 export function encodeFrame(parts: readonly Part[]): Uint8Array {
   return encode(parts);

@@ -1,17 +1,22 @@
 // Keeps the actors of one process: hosts them, starts them again when they fail, puts them on the bus as NATS
-// services, and takes them off when the process stops or another owner has taken over.
+// services, and takes them off when the process stops or another owner has taken over. Those that have a lease are
+// served only while it is held.
 
 import type { Logger } from 'pino';
 import type { Actor, Address, Message } from '../actors/actor.ts';
 import type { Protocol } from '../actors/messages/common.ts';
 import type { Bus, BusMessage, Endpoint, Service } from './bus/bus.ts';
-import type { Clock, Timer } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { endpointOf, WHO } from './endpoints.ts';
-import { CellwrightError, messageOf, NoRespondersError } from './errors.ts';
+import { CellwrightError, messageOf, NoRespondersError, TimeoutError } from './errors.ts';
 import { HEADERS } from './frames.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Outbox } from './outbox.ts';
+import { ownedActor } from './owned.ts';
+import { type Keeper, keeperOf, type Standing } from './ownership/keeper.ts';
+import type { Leases } from './ownership/leases.ts';
 import type { Subjects } from './subjects.ts';
+import { supervision } from './supervision.ts';
 import { type ActorHost, actorHost } from './turn.ts';
 import { VERSION } from './version.ts';
 
@@ -25,6 +30,10 @@ export interface HostingOptions {
   readonly logger: Logger;
   /** Messages that may wait for one actor. */
   readonly maxMailbox: number;
+  /** Who owns what. Default: whoever serves an actor first, until it stops. */
+  readonly leases?: Leases;
+  /** How long a lease lasts without being renewed, ms. */
+  readonly leaseTtlMs: number;
   onError(error: unknown, what: string): void;
 }
 
@@ -44,6 +53,15 @@ export interface RoleService {
   stats?(endpoint: string): Readonly<Record<string, number>>;
 }
 
+/** An actor with a journal: one process at a time may own it. */
+export interface Owned<S, M extends Message, R> {
+  readonly address: Address;
+  readonly actor: Actor<S, M, R>;
+  readonly journal: Journal<R>;
+  readonly protocol: Protocol;
+  readonly service: Omit<RoleService, 'endpoints' | 'stats'> & { readonly endpoint: string };
+}
+
 export interface Hosting {
   /** Makes an actor's host; it is not started. */
   host<S, M extends Message, R>(
@@ -53,67 +71,48 @@ export interface Hosting {
     protocol: Protocol,
   ): Hosted;
   /**
-   * Makes sure that nobody else serves these addresses: two owners of an actor would each decide for themselves.
-   * @throws CellwrightError `already-hosted` that names the other node; TimeoutError when one is there and silent.
+   * Serves an actor with a journal, or stands by for it while another process does.
+   * @throws CellwrightError `already-hosted` that names the other node, or TimeoutError when it is silent, where there
+   * are no leases; what acquiring the lease or reading the journal fails of.
+   */
+  own<S, M extends Message, R>(owned: Owned<S, M, R>): Promise<void>;
+  /**
+   * Makes sure that nobody else serves these addresses. One who is there and does not answer is taken for gone: should
+   * it come back, its cell tells it that it has been replaced.
+   * @throws CellwrightError `already-hosted` that names the other node.
    */
   claim(addresses: readonly Address[]): Promise<void>;
-  /** Puts a role on the bus; `owner` names it, so that it can be taken off when that actor is owned elsewhere. */
+  /** Puts a role on the bus; `owner` names it, so that it can be taken off when that actor fails for good. */
   serve(owner: Address, service: RoleService): Promise<void>;
+  /** Takes a role off the bus: nothing more comes, what has come is handed on. */
+  leave(owner: Address): Promise<void>;
   stats(): Readonly<Record<Address, Readonly<Record<string, number>>>>;
+  /** How this process stands to each actor that has a lease. */
+  standings(): Readonly<Record<Address, Standing>>;
+  /** Hands over what is owned, in order; it is over when others can have it. */
+  handOver(): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** How often an actor that fails is started again before it stays stopped and its place is left to others. */
-const MAX_RESTARTS = 5;
-/** One that ran for this long without failing, ms, is given all its restarts again. */
-const CALM_MS = 600_000;
-/** How long to wait, ms, when the journal cannot be read to start an actor again: a server may be on its way back. */
-const RESTART_PAUSE_MS = 1_000;
 const WHO_TIMEOUT_MS = 1_000;
 
 export function hostingOf(options: HostingOptions): Hosting {
-  const { name, bus, clock, outbox, subjects, logger, maxMailbox, onError } = options;
+  const { name, bus, clock, outbox, subjects, logger, maxMailbox, leases, leaseTtlMs, onError } = options;
   const hosts = new Map<Address, ActorHost>();
   const services = new Map<Address, Service>();
-  const pauses = new Set<Timer>();
-  let stopped = false;
+  const keepers = new Map<Address, Keeper>();
+  /** How to end each actor that is hosted without a lease. */
+  const ends: (() => Promise<void>)[] = [];
   const answer = (subject: string, text: string) => bus.publish(subject, Buffer.from(text));
 
-  function supervise(host: () => ActorHost): (error: Error, address: Address) => void {
-    let restarts = 0;
-    let failedAt = 0;
-    const restart = (address: Address): void => {
-      if (stopped) return;
-      host()
-        .start()
-        .catch((cause) => {
-          if (stopped) return;
-          onError(cause, `the restart of '${address}'`);
-          const timer = clock.at(clock.now() + RESTART_PAUSE_MS, () => {
-            pauses.delete(timer);
-            restart(address);
-          });
-          pauses.add(timer);
-        });
-    };
-    return (error, address) => {
-      logger.error({ node: name, actor: address, error: error.stack }, error.message);
-      // Another owner has taken over: what still comes here is for that one.
-      if (error instanceof CellwrightError && error.code === 'fenced') return leave(address);
-      if (clock.now() - failedAt > CALM_MS) restarts = 0;
-      failedAt = clock.now();
-      restarts += 1;
-      if (restarts <= MAX_RESTARTS) return restart(address);
-      logger.fatal({ node: name, actor: address }, `'${address}' fails again and again; it stays stopped`);
-      // Still served, it would keep every other node from taking it up.
-      leave(address);
-    };
-  }
-
-  function leave(address: Address): void {
-    const service = services.get(address);
-    services.delete(address);
-    service?.stop().catch((error) => onError(error, `leaving '${address}'`));
+  function hostOf<S, M extends Message, R>(
+    { address, actor, journal, protocol }: Pick<Owned<S, M, R>, 'address' | 'actor' | 'journal' | 'protocol'>,
+    onFailure: (error: Error) => void,
+  ): Hosted {
+    const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, onFailure });
+    hosts.set(address, host);
+    const maxBytes = bus.maxPayloadBytes;
+    return { host, handler: endpointOf(host, { node: name, protocol, outbox, maxBytes, answer, onError }) };
   }
 
   async function refuseIfHosted(address: Address): Promise<void> {
@@ -135,36 +134,109 @@ export function hostingOf(options: HostingOptions): Hosting {
     return host === undefined ? {} : { ...host.stats, waiting: host.waiting };
   }
 
+  function onBus(owner: Address, { role, description, metadata, endpoints, stats }: RoleService): Promise<Service> {
+    const bySubject = new Map([...hosts.keys()].map((address) => [subjects.of(address), address]));
+    const addressOf = new Map(endpoints.map((endpoint) => [endpoint.name, bySubject.get(endpoint.subject) ?? owner]));
+    return bus.serve({
+      name: role,
+      description: `${description} on ${name}`,
+      version: VERSION,
+      metadata: { node: name, ...metadata },
+      endpoints,
+      stats: stats ?? ((endpoint) => statsOf(addressOf.get(endpoint) ?? owner)),
+    });
+  }
+
+  async function leave(owner: Address): Promise<void> {
+    const service = services.get(owner);
+    services.delete(owner);
+    await service?.stop().catch((error) => onError(error, `leaving '${owner}'`));
+  }
+
+  async function own<S, M extends Message, R>(owned: Owned<S, M, R>): Promise<void> {
+    const { address, service } = owned;
+    const { endpoint, ...role } = service;
+    const care = supervision({
+      address,
+      node: name,
+      clock,
+      logger,
+      countsStarts: leases !== undefined,
+      start: () => duty.restart(),
+      giveUp,
+      onError,
+    });
+    const { host, handler } = hostOf(owned, care.failed);
+    // Each node has a queue group of its own, so that a process which hears and does not answer takes nothing away.
+    const endpoints = [{ name: endpoint, subject: subjects.of(address), queue: name, handler }];
+    const duty = ownedActor({
+      host,
+      supervision: care,
+      serve: () => onBus(address, { ...role, endpoints }),
+      onError,
+    });
+    let keeper: Keeper | undefined;
+    function giveUp(error: Error): void {
+      if (keeper === undefined) void duty.drop();
+      else if (error instanceof CellwrightError && error.code === 'fenced') keeper.fenced();
+      else keeper.failed(error);
+    }
+    if (leases === undefined) {
+      await refuseIfHosted(address);
+      ends.push(duty.drop);
+      return duty.open();
+    }
+    const onStanding = ({ state, owner, epoch }: Standing) => {
+      outbox.setEpoch(address, epoch);
+      logger.info({ node: name, actor: address, state, owner, epoch }, `'${address}': ${state}`);
+    };
+    keeper = keeperOf({ address, name, leases, clock, ttlMs: leaseTtlMs, duty, onError, onStanding });
+    keepers.set(address, keeper);
+    return keeper.start();
+  }
+
   return {
     host(address, actor, journal, protocol) {
-      const onFailure = supervise(() => host);
-      const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, onFailure });
-      hosts.set(address, host);
-      const maxBytes = bus.maxPayloadBytes;
-      return { host, handler: endpointOf(host, { node: name, protocol, outbox, maxBytes, answer, onError }) };
-    },
-    async claim(addresses) {
-      await Promise.all(addresses.map(refuseIfHosted));
-    },
-    async serve(owner, { role, description, metadata, endpoints, stats }) {
-      const bySubject = new Map([...hosts.keys()].map((address) => [subjects.of(address), address]));
-      const addressOf = new Map(endpoints.map((endpoint) => [endpoint.name, bySubject.get(endpoint.subject) ?? owner]));
-      const service = await bus.serve({
-        name: role,
-        description: `${description} on ${name}`,
-        version: VERSION,
-        metadata: { node: name, ...metadata },
-        endpoints,
-        stats: stats ?? ((endpoint) => statsOf(addressOf.get(endpoint) ?? owner)),
+      const care = supervision({
+        address,
+        node: name,
+        clock,
+        logger,
+        countsStarts: false,
+        start: () => hosted.host.start(),
+        giveUp: () => void leave(address),
+        onError,
       });
-      services.set(owner, service);
+      const hosted = hostOf({ address, actor, journal, protocol }, care.failed);
+      ends.push(async () => {
+        care.end();
+        await hosted.host.stop();
+      });
+      return hosted;
     },
+    own,
+    async claim(addresses) {
+      await Promise.all(
+        addresses.map((address) =>
+          refuseIfHosted(address).catch((error) => {
+            if (!(error instanceof TimeoutError)) throw error;
+          }),
+        ),
+      );
+    },
+    async serve(owner, service) {
+      services.set(owner, await onBus(owner, service));
+    },
+    leave,
     stats: () => Object.fromEntries([...hosts.keys()].map((address) => [address, statsOf(address)])),
+    standings: () => Object.fromEntries([...keepers].map(([address, keeper]) => [address, keeper.standing])),
+    async handOver() {
+      await Promise.all([...keepers.values()].map((keeper) => keeper.stop()));
+    },
     async stop() {
-      stopped = true;
-      for (const timer of pauses) timer.cancel();
+      report(await Promise.allSettled([...keepers.values()].map((keeper) => keeper.stop())));
       report(await Promise.allSettled([...services.values()].map((service) => service.stop())));
-      report(await Promise.allSettled([...hosts.values()].map((host) => host.stop())));
+      report(await Promise.allSettled(ends.map((end) => end())));
     },
   };
 

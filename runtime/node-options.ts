@@ -12,6 +12,7 @@ import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Journals } from './journal/journal.ts';
 import type { NatsServerOptions } from './nats-server/server.ts';
+import type { Leases } from './ownership/leases.ts';
 
 export interface NodeOptions {
   /**
@@ -42,8 +43,20 @@ export interface NodeOptions {
    * the default on a bus of the caller's, survives the death of an actor only. Or journals of the caller's own.
    */
   readonly journals?: 'jetstream' | 'memory' | Journals;
-  /** Copies of each journal in a cluster of NATS servers: 1, 3 or 5; default 1. */
+  /** Copies of each journal, and of the leases, in a cluster of NATS servers: 1, 3 or 5; default 1. */
   readonly replicas?: number;
+  /**
+   * Who owns which actor. Any number of nodes may be started for a role with a journal: one owns the actor, the others
+   * stand by. `jetstream`, the default with journals on JetStream, keeps the leases in a KV bucket. `none`, the default
+   * otherwise: a second node is refused as `already-hosted`. Or leases of the caller's own, for nodes on one bus.
+   */
+  readonly leases?: 'jetstream' | 'none' | Leases;
+  /**
+   * How long a lease lasts without being renewed, ms; 500 to 600,000, default 5,000. An owner that dies is replaced
+   * after this time, one that stops hands over at once; an owner that is held up or cut off for longer loses its actor.
+   * Shorter leases make for shorter gaps, and for owners that change when a machine is merely busy. Nodes may differ.
+   */
+  readonly leaseTtlMs?: number;
   /** Default: the system's clock. */
   readonly clock?: Clock;
   /** Default: warnings and errors, as JSON lines on stderr. */

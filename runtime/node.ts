@@ -22,23 +22,21 @@ import {
   SCHEDULERS,
 } from '../actors/routing.ts';
 import { scheduler } from '../actors/scheduler/scheduler.ts';
-import type { Bus, Endpoint, Subscription } from './bus/bus.ts';
-import { connectNats, type NatsBus } from './bus/nats.ts';
+import type { Endpoint, Subscription } from './bus/bus.ts';
 import { type Client, clientOf } from './client.ts';
-import type { Clock } from './clock.ts';
+import type { Timer } from './clock.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
-import { gatewayOf } from './gateway/gateway.ts';
+import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { hostingOf } from './hosting.ts';
-import { jetStreamJournals } from './journal/jetstream.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
-import { memoryJournals } from './journal/memory.ts';
-import { type NatsServer, startNatsServer } from './nats-server/server.ts';
 import type { NodeOptions } from './node-options.ts';
+import { busOf, checkLeaseTtl, checkShards, journalsOf, leasesOf } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
+import type { Standing } from './ownership/keeper.ts';
 import { parseRoles, type Role } from './roles.ts';
-import { checkToken, type Subjects, subjectsOf } from './subjects.ts';
+import { checkToken, subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 
 export type { NodeOptions } from './node-options.ts';
@@ -51,27 +49,39 @@ export interface Node {
   readonly url: string | null;
   /** How the actors of this node do, by address. */
   stats(): Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** How this node stands to each actor that has a lease: whether it owns it or stands by, and who owns it. */
+  standings(): Readonly<Record<string, Standing>>;
   /**
-   * Stops the roles, then the connection and a managed server. Builds under way go on where their actors are; those
-   * of this node are taken up again by whoever opens the same journals.
+   * Stops the roles, then the connection and a managed server. What this node owns is handed over to nodes that stand
+   * by, each within some tens of milliseconds; without any, builds under way are taken up again by whoever opens the
+   * same journals.
    */
   stop(): Promise<void>;
 }
 
-const ASK_TIMEOUT_MS = 5_000;
-const MAX_CONDUCTOR_SHARDS = 256;
+/** How long a question waits for an actor's owner to answer, ms, beyond the time in which a dead one is replaced. */
+const ASK_TIMEOUT_MS = 3_000;
+/** No question waits longer than this, ms: people wait for its answer, and clients for 10 s. */
+const MOST_ASK_TIMEOUT_MS = 9_000;
+const DEFAULT_LEASE_TTL_MS = 5_000;
+/** How long a node that stops waits for the requests that it has taken to be answered, ms. */
+const ANSWERED_WITHIN_MS = 2_000;
 const DEFAULT_MAX_MAILBOX = 100_000;
 
 /**
- * Starts a node.
+ * Starts a node. It resolves when each actor of its roles is served here, or owned by another node and stood by for.
  * @throws CellwrightError `bad-role`, `bad-id`, `bad-option` with the field; `already-hosted` when another node serves
- * one of the actors; `no-jetstream`; what connecting to NATS or starting a server throws.
+ * a compute, or an actor that has no lease; `no-jetstream`; what connecting to NATS or starting a server throws.
  */
 export async function startNode(options: NodeOptions): Promise<Node> {
   const roles = parseRoles(options.roles);
   const name = checkToken(options.name ?? defaultName(), 'name');
   const subjects = subjectsOf(options.prefix);
   const conductorShards = checkShards(options.conductorShards ?? 1);
+  const leaseTtlMs = checkLeaseTtl(options.leaseTtlMs ?? DEFAULT_LEASE_TTL_MS);
+  if (options.leases === 'jetstream' && options.bus !== undefined) {
+    throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });
+  }
   const { driver } = options;
   if (driver === undefined && roles.some(({ kind }) => kind === 'compute')) {
     throw new CellwrightError('bad-option', 'a compute role needs the option driver', { field: 'driver' });
@@ -84,59 +94,107 @@ export async function startNode(options: NodeOptions): Promise<Node> {
 
   const { bus, nats, server, url } = await busOf(options, name, onError);
   const outbox = outboxOf({ bus, clock, subjects, events: options.events ?? true, onError });
-  const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs: ASK_TIMEOUT_MS, onError });
+  const timeoutMs = Math.min(leaseTtlMs + ASK_TIMEOUT_MS, MOST_ASK_TIMEOUT_MS);
+  const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, onError });
   const maxMailbox = options.maxMailbox ?? DEFAULT_MAX_MAILBOX;
-  const hosting = hostingOf({ name, bus, clock, outbox, subjects, logger, maxMailbox, onError });
+  const leases = leasesOf(options, { nats, subjects, ttlMs: leaseTtlMs });
+  const hosting = hostingOf({
+    name,
+    bus,
+    clock,
+    outbox,
+    subjects,
+    logger,
+    maxMailbox,
+    ...(leases === undefined ? {} : { leases }),
+    leaseTtlMs,
+    onError,
+  });
   const drivers = new Map<string, DriverHost>();
   const subscriptions: Subscription[] = [];
   outbox.local('driver/', (to, message) => drivers.get(to)?.take(message as DriverMessage));
 
+  const apiOwner = `gateway/${name}`;
+  let gateway: Gateway | undefined;
   let stopping: Promise<void> | undefined;
+
+  async function within(limitMs: number, work: Promise<void> | undefined): Promise<void> {
+    let timer: Timer | undefined;
+    const limit = new Promise<void>((resolve) => {
+      timer = clock.after(limitMs, resolve);
+    });
+    await Promise.race([work, limit]);
+    timer?.cancel();
+  }
+
   async function stop(): Promise<void> {
     for (const subscription of subscriptions) subscription.unsubscribe();
+    // First those who ask: they are answered while the actors of this node are still there to answer.
+    await hosting.leave(apiOwner);
+    await within(ANSWERED_WITHIN_MS, gateway?.answered());
+    await hosting.handOver();
     await hosting.stop();
     await Promise.allSettled([...drivers.values()].map((hosted) => hosted.stop()));
     asker.stop();
+    await gateway?.answered();
     if (options.bus === undefined) await bus.close();
     await server?.stop();
   }
 
   async function playPlacement(journals: Journals): Promise<void> {
     const address = placementAddress(0);
-    await hosting.claim([address]);
-    const actor = placement({ shard: 0, ...options.placement });
-    const { host, handler } = hosting.host(address, actor, journals(address), placementMessages);
-    await host.start();
-    const endpoints = [{ name: 'shard-0', subject: subjects.of(address), handler }];
-    const description = 'placement shard 0';
-    await hosting.serve(address, { role: 'placement', description, metadata: { shard: '0' }, endpoints });
+    await hosting.own({
+      address,
+      actor: placement({ shard: 0, ...options.placement }),
+      journal: journals(address),
+      protocol: placementMessages,
+      service: {
+        role: 'placement',
+        description: 'placement shard 0',
+        metadata: { shard: '0' },
+        endpoint: 'shard-0',
+      },
+    });
   }
 
   async function playCell(cellName: string, journals: Journals): Promise<void> {
     const address = cellAddress(cellName);
-    await hosting.claim([address]);
-    const actor = cell({ cell: cellName, conductorShards, ...options.cell });
-    const { host, handler } = hosting.host(address, actor, journals(address), cellMessages);
-    await host.start();
-    const endpoints = [{ name: 'conductor', subject: subjects.of(address), handler }];
-    const description = `cell ${cellName}`;
-    await hosting.serve(address, { role: 'cell', description, metadata: { cell: cellName }, endpoints });
+    await hosting.own({
+      address,
+      actor: cell({ cell: cellName, conductorShards, ...options.cell }),
+      journal: journals(address),
+      protocol: cellMessages,
+      service: {
+        role: 'cell',
+        description: `cell ${cellName}`,
+        metadata: { cell: cellName },
+        endpoint: 'conductor',
+      },
+    });
   }
 
   async function playConductor(journals: Journals): Promise<void> {
-    for (let shard = 0; shard < conductorShards; shard += 1) {
-      const address = conductorAddress(shard);
-      await hosting.claim([address]);
-      const actor = conductor({ shard, ...options.conductor });
-      const { host, handler } = hosting.host(address, actor, journals(address), conductorMessages);
-      await host.start();
-      const endpoints = [{ name: `shard-${shard}`, subject: subjects.of(address), handler }];
-      const metadata = { shard: String(shard), shards: String(conductorShards) };
-      const description = `super conductor shard ${shard}`;
-      await hosting.serve(address, { role: 'conductor', description, metadata, endpoints });
-    }
-    const { endpoints, stats } = gatewayOf({ asking: asker, conductorShards, bus, subjects, clock, onError });
-    await hosting.serve(`gateway/${name}`, { role: 'api', description: 'API', endpoints, stats });
+    const shards = Array.from({ length: conductorShards }, (_, shard) => shard);
+    // All at once: of several nodes that start together each may end up with some.
+    await Promise.all(
+      shards.map((shard) =>
+        hosting.own({
+          address: conductorAddress(shard),
+          actor: conductor({ shard, ...options.conductor }),
+          journal: journals(conductorAddress(shard)),
+          protocol: conductorMessages,
+          service: {
+            role: 'conductor',
+            description: `super conductor shard ${shard}`,
+            metadata: { shard: String(shard), shards: String(conductorShards) },
+            endpoint: `shard-${shard}`,
+          },
+        }),
+      ),
+    );
+    gateway = gatewayOf({ asking: asker, conductorShards, bus, clock, subjects, onError });
+    const { endpoints, stats } = gateway;
+    await hosting.serve(apiOwner, { role: 'api', description: 'API', endpoints, stats });
   }
 
   async function playScheduler(): Promise<void> {
@@ -171,7 +229,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
         });
         drivers.set(driverAddress(cellName, hostName), hosted);
       }
-      const endpoint: Endpoint = { name: hostName, subject: subjects.of(address), handler };
+      // A queue group of its own: an older life that hears and does nothing takes no message away from a newer one.
+      const endpoint: Endpoint = { name: hostName, subject: subjects.of(address), queue: name, handler };
       return { host, endpoint };
     });
     const metadata = { cell: cellName, hosts: String(hostNames.length) };
@@ -186,6 +245,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     url,
     client: clientOf({ bus, clock, subjects }),
     stats: () => hosting.stats(),
+    standings: () => hosting.standings(),
     stop() {
       stopping ??= stop();
       return stopping;
@@ -216,54 +276,6 @@ function hostsByCell(roles: readonly Role[]): Map<string, string[]> {
     else others.push(role.host);
   }
   return hosts;
-}
-
-async function busOf(
-  { bus, nats = {} }: NodeOptions,
-  name: string,
-  onError: (error: unknown, what: string) => void,
-): Promise<{ bus: Bus; nats?: NatsBus; server?: NatsServer; url: string | null }> {
-  if (bus !== undefined) return { bus, url: null };
-  const { managed, servers, ...rest } = nats;
-  if (servers !== undefined) {
-    const url = typeof servers === 'string' ? servers : servers.join(',');
-    const connected = await connectNats({ servers, name, onError, ...rest });
-    return { bus: connected, nats: connected, url };
-  }
-  const server = await startNatsServer(managed ?? {});
-  try {
-    const connected = await connectNats({ servers: server.url, name, onError, ...rest });
-    return { bus: connected, nats: connected, server, url: server.url };
-  } catch (error) {
-    await server.stop();
-    throw error;
-  }
-}
-
-function journalsOf(
-  { journals, replicas = 1 }: NodeOptions,
-  {
-    clock,
-    subjects,
-    nats,
-    onError,
-  }: {
-    clock: Clock;
-    subjects: Subjects;
-    nats: NatsBus | undefined;
-    onError(error: unknown, what: string): void;
-  },
-): Journals {
-  if (typeof journals === 'function') return journals;
-  if (journals === 'memory' || (journals === undefined && nats === undefined)) return memoryJournals({ clock });
-  if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas, onError });
-  throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
-}
-
-function checkShards(shards: number): number {
-  if (Number.isInteger(shards) && shards >= 1 && shards <= MAX_CONDUCTOR_SHARDS) return shards;
-  const message = `conductorShards must be a whole number from 1 to ${MAX_CONDUCTOR_SHARDS}`;
-  throw new CellwrightError('bad-option', message, { field: 'conductorShards' });
 }
 
 function defaultName(): string {

@@ -16,6 +16,8 @@ const MAX_MESSAGES_PER_FRAME = 512;
 export interface Outbox {
   send(from: Address, to: Address, message: AnyMessage): void;
   publish(from: Address, event: PublicEvent): void;
+  /** What an owner sends carries the number of its tenure; null: it has none. */
+  setEpoch(from: Address, epoch: number | null): void;
   /** Messages to addresses that begin like this are not published but handed to `take`, in this process. */
   local(prefix: string, take: (to: Address, message: Message, from: Address) => void): void;
 }
@@ -39,6 +41,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   const piles = new Map<Address, Pile>();
   const told: { from: Address; event: PublicEvent }[] = [];
   const locals: { prefix: string; take: (to: Address, message: Message, from: Address) => void }[] = [];
+  const epochs = new Map<Address, string>();
   let flushing = false;
 
   function flushSoon(): void {
@@ -69,8 +72,18 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
 
   function publishBody(to: Address, parts: readonly Part[]): void {
     const data = encodeFrame(parts);
-    const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts) };
-    bus.publish(subjects.of(to), data, { headers });
+    const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts), ...epochOf(parts) };
+    // Whoever waits for an answer is told at once when nobody hears the question.
+    const asker = parts.find(({ from }) => from.startsWith('gateway/'));
+    if (asker === undefined) bus.publish(subjects.of(to), data, { headers });
+    else bus.publish(subjects.of(to), data, { headers, reply: subjects.unheard(asker.from, to) });
+  }
+
+  /** The tenure of the first sender that has one. */
+  function epochOf(parts: readonly Part[]): Readonly<Record<string, string>> {
+    if (epochs.size === 0) return {};
+    const owner = parts.find(({ from }) => epochs.has(from));
+    return owner === undefined ? {} : { [HEADERS.epoch]: epochs.get(owner.from) as string };
   }
 
   function publishHalves(to: Address, parts: readonly Part[]): void {
@@ -92,6 +105,8 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
       [HEADERS.from]: from,
       [HEADERS.cause]: cause,
     };
+    const epoch = epochs.get(from);
+    if (epoch !== undefined) headers[HEADERS.epoch] = epoch;
     if (traceparent !== undefined) headers[HEADERS.traceparent] = traceparent;
     const subject = subjects.event(topic);
     try {
@@ -125,6 +140,10 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
       if (!events) return;
       told.push({ from, event });
       flushSoon();
+    },
+    setEpoch(from, epoch) {
+      if (epoch === null) epochs.delete(from);
+      else epochs.set(from, String(epoch));
     },
     local(prefix, take) {
       locals.push({ prefix, take });

@@ -28,6 +28,12 @@ export interface Subjects {
   of(address: Address): string;
   /** The subject on which the journal of an owner is written: of a cell's, below the cell's own. */
   journal(owner: Address): string;
+  /** The KV bucket of the leases of all owners. */
+  readonly leases: string;
+  /** The key of an owner's lease in that bucket. */
+  leaseKey(owner: Address): string;
+  /** Where whoever asks from an address is told that nobody listens at another, for the answer to find its way. */
+  unheard(from: Address, to: Address): string;
   /** The subject of a verb of the API. */
   api(verb: string): string;
   /** The subject of a public event. */
@@ -57,6 +63,9 @@ export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
       return subject;
     },
     journal: (owner) => `${prefix}.${owner.split('/').join('.')}.journal`,
+    leases: `${prefix.replaceAll('.', '-')}_leases`,
+    leaseKey: (owner) => owner.split('/').join('.'),
+    unheard: (from, to) => `${prefix}.${tokensOf(from).join('.')}.unheard.${to.split('/').join('.')}`,
     api: (verb) => `${prefix}.api.${verb}`,
     event: (topic) => `${prefix}.${topic.join('.')}`,
     feeds: [`${prefix}.placement.*.feed`, `${prefix}.cell.*.feed`],

@@ -12,7 +12,18 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
  * between ticks. A pending timer keeps the process alive until it is cancelled.
  */
 export function systemClock(): Clock {
-  return { now: Date.now, at, soon: (task) => void setImmediate(task) };
+  return {
+    now: Date.now,
+    at,
+    monotonic: () => performance.now(),
+    after,
+    soon: (task) => void setImmediate(task),
+  };
+}
+
+function after(delayMs: number, wake: () => void): Timer {
+  const handle = setTimeout(wake, Math.min(Math.max(delayMs, 0), LONGEST_TIMEOUT_MS));
+  return { cancel: () => clearTimeout(handle) };
 }
 
 function at(time: number, wake: () => void): Timer {

@@ -9,6 +9,7 @@ import type { Clock, Timer } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Outbox } from './outbox.ts';
+import type { Tenure } from './ownership/tenure.ts';
 
 export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
   readonly address: Address;
@@ -46,15 +47,24 @@ export interface ActorHost {
   readonly waiting: number;
   /** How long it will take, by the pace of late, until what waits now is decided, ms. */
   readonly retryAfterMs: number;
-  /** Reads the journal and does what the state owes. */
-  start(): Promise<void>;
-  /** Puts a message into the mailbox; false when it is full. */
+  /** Whether what is put into the mailbox will be decided, or at least was when this was asked. */
+  readonly isUp: boolean;
+  /**
+   * Reads the journal and does what the state owes. Messages may be put in from now on.
+   * @param tenure The lease by which the actor is owned: no turn is taken while it is in doubt. Default: none is needed.
+   */
+  start(tenure?: Tenure): Promise<void>;
+  /** The lease is certain again: turns that were held are taken. */
+  resume(): void;
+  /** Puts a message into the mailbox; false when it is full, or the actor has stopped. */
   deliver(message: Message, from: Address): boolean;
   /**
    * Puts in an answer of what the actor asked beside it, in this process, however full the mailbox is: nobody would say
    * it again.
    */
   deliverAnswer(message: Message, from: Address): void;
+  /** Resolves when all that is in the mailbox is decided, and safe, and let out; or the actor has stopped. */
+  drained(): Promise<void>;
   /** Ends after the turn under way: what was decided and not yet safe is not let out. */
   stop(): Promise<void>;
 }
@@ -83,18 +93,44 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   let mailbox: Letter[] = [];
   let state: State;
   let phase: 'new' | 'running' | 'stopped' = 'new';
+  let tenure: Tenure | undefined;
+  /** What the state owes after it was read is still to be done. */
+  let owing = false;
   let scheduled = false;
   /** Since when the mailbox has not been empty, and how many messages were decided since. */
   const busy = { since: 0, decided: 0 };
+  let waitingForEnd: (() => void)[] = [];
   /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
   let life = 0;
 
   function schedule(): void {
-    if (scheduled || phase !== 'running' || mailbox.length === 0 || gate.length >= MAX_GATED) return;
+    if (scheduled || phase !== 'running') return;
+    if (!owing && (mailbox.length === 0 || gate.length >= MAX_GATED)) return tellIfDrained();
     scheduled = true;
     clock.soon(() => {
       scheduled = false;
-      if (phase === 'running') runTurn();
+      if (phase !== 'running') return;
+      // Another process may own the actor by now: whatever is decided here could be wrong, an answer that needs no
+      // record too. The messages wait until the lease is renewed or lost.
+      if (tenure !== undefined && !tenure.holds()) return;
+      if (owing) recover();
+      else runTurn();
+    });
+  }
+
+  function recover(): void {
+    owing = false;
+    decide((turn) => actor.recover(state, turn));
+    schedule();
+  }
+
+  function tellIfDrained(): void {
+    if (waitingForEnd.length === 0 || mailbox.length > 0 || gate.length > 0) return;
+    const told = waitingForEnd;
+    waitingForEnd = [];
+    // After the tick in which the last outputs are published.
+    clock.soon(() => {
+      for (const resolve of told) resolve();
     });
   }
 
@@ -186,6 +222,8 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     wakes.clear();
     mailbox = [];
     gate.length = 0;
+    owing = false;
+    tellIfDrained();
   }
 
   function fail(error: Error): void {
@@ -205,17 +243,28 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       const neededMs = busy.decided === 0 ? elapsedMs : (elapsedMs / busy.decided) * mailbox.length;
       return Math.ceil(Math.min(RETRY_AFTER_MS.most, Math.max(RETRY_AFTER_MS.least, neededMs)));
     },
-    async start() {
-      const mine = life;
-      const { snapshot, records } = await journal.open();
-      // Stopped while it was reading.
-      if (mine !== life) return;
-      state = snapshot === null ? actor.init() : actor.restore(snapshot);
-      for (const record of records) actor.apply(state, record);
-      phase = 'running';
-      decide((turn) => actor.recover(state, turn));
-      schedule();
+    get isUp() {
+      return phase !== 'stopped';
     },
+    async start(held) {
+      tenure = held;
+      phase = 'new';
+      const mine = life;
+      try {
+        const { snapshot, records } = await journal.open(held);
+        // Stopped while it was reading.
+        if (mine !== life) return;
+        state = snapshot === null ? actor.init() : actor.restore(snapshot);
+        for (const record of records) actor.apply(state, record);
+      } catch (error) {
+        if (mine === life) drop();
+        throw error;
+      }
+      phase = 'running';
+      if (held === undefined || held.holds()) return recover();
+      owing = true;
+    },
+    resume: schedule,
     deliver(message, from) {
       if (phase === 'stopped') return false;
       if (mailbox.length >= maxMailbox) {
@@ -232,6 +281,14 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       mailbox.push({ message, from });
       schedule();
     },
+    drained: () =>
+      new Promise((resolve) => {
+        // What is due later is for the next owner.
+        for (const timer of wakes.values()) timer.cancel();
+        waitingForEnd.push(resolve);
+        if (phase === 'running') schedule();
+        else tellIfDrained();
+      }),
     async stop() {
       drop();
       await journal.close();

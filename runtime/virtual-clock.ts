@@ -93,6 +93,11 @@ export function virtualClock({ startMs = 0 }: VirtualClockOptions = {}): Virtual
       const timer = timers.add(checked(at), wake);
       return { cancel: () => timers.cancel(timer) };
     },
+    monotonic: () => now,
+    after(delayMs, wake) {
+      const timer = timers.add(checked(now + delayMs), wake);
+      return { cancel: () => timers.cancel(timer) };
+    },
     soon(task) {
       gathering.push(task);
     },

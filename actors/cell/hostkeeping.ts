@@ -16,6 +16,7 @@ export function computeUp(
   from: Address,
 ): void {
   const known = work.state.hosts.get(hostName);
+  if (known?.superseded.includes(incarnation)) return work.turn.send(from, { type: 'retired', incarnation });
   const newLife = known?.incarnation !== incarnation;
   if (newLife || known?.provider !== provider) {
     commit(work, { type: 'met', host: hostName, provider, incarnation });
@@ -113,6 +114,8 @@ export function alive(
   from: Address,
 ): void {
   const host = work.state.hosts.get(hostName);
+  // Two computes of one host would take turns for ever: the one that presented itself last stays.
+  if (host?.superseded.includes(incarnation)) return work.turn.send(from, { type: 'retired', incarnation });
   if (host?.incarnation !== incarnation) return work.turn.send(from, { type: 'who-are-you' });
   host.heardAt = work.turn.now;
   const wasAway = isAway(host);

@@ -12,6 +12,8 @@ export interface Host {
   provider: string;
   /** Which life of the compute the cell knows. */
   incarnation: string;
+  /** Lives that later ones have taken the place of, oldest first: what comes from them counts no more. */
+  readonly superseded: string[];
   service: ServiceSnapshot;
   /** Instances whose attempt under way is on this host. */
   readonly building: Set<string>;
@@ -25,12 +27,17 @@ export interface Host {
   heardAt: number;
 }
 
+/** Lives remembered of one host: those that are older have long been told. */
+const MAX_SUPERSEDED = 16;
+
 export type Hosts = Map<string, Host>;
 
 export interface StoredHost {
   readonly host: string;
   readonly provider: string;
   readonly incarnation: string;
+  /** Absent in what was stored before such lives were told. */
+  readonly superseded?: readonly string[];
   readonly service: { value: ComputeServiceState; context: ServiceSnapshot['context'] };
   readonly failures?: number;
   readonly rests?: number;
@@ -43,8 +50,12 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
   if (entry === undefined) {
     const { snapshot: service } = begin(computeService, { host });
     const record = { failures: 0, rests: 0, onProbation: false };
-    entry = { host, provider, incarnation, service, building: new Set(), ...record, heardAt: at };
+    entry = { host, provider, incarnation, superseded: [], service, building: new Set(), ...record, heardAt: at };
     hosts.set(host, entry);
+  }
+  if (entry.incarnation !== incarnation) {
+    entry.superseded.push(entry.incarnation);
+    if (entry.superseded.length > MAX_SUPERSEDED) entry.superseded.shift();
   }
   entry.provider = provider;
   entry.incarnation = incarnation;
@@ -96,11 +107,13 @@ export function noteOutcome(entry: Host | undefined, isGood: boolean): void {
   else entry.failures += 1;
 }
 
-export function storeHost({ host, provider, incarnation, service, failures, rests, onProbation }: Host): StoredHost {
+export function storeHost(entry: Host): StoredHost {
+  const { host, provider, incarnation, superseded, service, failures, rests, onProbation } = entry;
   return {
     host,
     provider,
     incarnation,
+    superseded: [...superseded],
     service: { value: service.value as ComputeServiceState, context: service.context },
     failures,
     rests,
@@ -110,7 +123,8 @@ export function storeHost({ host, provider, incarnation, service, failures, rest
 
 export function restoreHost(stored: StoredHost): Host {
   const { host, provider, incarnation, service, failures = 0, rests = 0, onProbation = false } = stored;
+  const superseded = [...(stored.superseded ?? [])];
   const revived = revive(computeService, service);
   const record = { failures, rests, onProbation };
-  return { host, provider, incarnation, service: revived, building: new Set(), ...record, heardAt: 0 };
+  return { host, provider, incarnation, superseded, service: revived, building: new Set(), ...record, heardAt: 0 };
 }

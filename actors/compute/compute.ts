@@ -2,7 +2,7 @@
 // what its driver reports, and keeps no journal: after a restart it asks the driver what runs, presents itself, and
 // is asked again for whatever it had not answered.
 //
-// It takes: build, destroy, welcome, who-are-you (from its cell), tree-put, tree-refused (from placement),
+// It takes: build, destroy, welcome, who-are-you, retired (from its cell), tree-put, tree-refused (from placement),
 // list-instances, list-driven (from gateways), and its driver's answers. See actors/messages/compute.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
@@ -43,8 +43,11 @@ interface Job {
   repeats: number;
 }
 
-/** What the compute does before it is up: learn its tree, tell placement, present itself to the cell. */
-type Phase = 'describing' | 'registering' | 'greeting' | 'up';
+/**
+ * What the compute does before it is up: learn its tree, tell placement, present itself to the cell. Once retired, it
+ * takes no orders and says nothing but what comes of those that it took: another compute serves the host.
+ */
+type Phase = 'describing' | 'registering' | 'greeting' | 'up' | 'retired';
 
 export interface ComputeState {
   phase: Phase;
@@ -87,6 +90,8 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       case 'up':
         turn.send(toCell, { type: 'alive', host, incarnation });
         return turn.wakeAt('come-up', turn.now + heartbeatMs);
+      case 'retired':
+        return;
     }
     turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host));
     state.repeats += 1;
@@ -96,6 +101,17 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     state.phase = phase;
     state.repeats = 0;
     comeUp(state, turn);
+  }
+
+  function retire(state: ComputeState, turn: ComputeTurn): void {
+    if (state.phase === 'retired') return;
+    state.phase = 'retired';
+    turn.cancelWake('come-up');
+    turn.publish({
+      topic: ['cell', cell, 'host', host, 'retired'],
+      body: { at: turn.now, host, incarnation },
+      cause: 'retired',
+    });
   }
 
   function present(state: ComputeState, turn: ComputeTurn): void {
@@ -227,9 +243,14 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
 
   function receive(state: ComputeState, message: ComputeMessage | Wake, from: Address, turn: ComputeTurn): void {
     switch (message.type) {
+      case 'retired':
+        if (message.incarnation === incarnation) retire(state, turn);
+        return;
       case 'build':
+        if (state.phase === 'retired') return;
         return build(state, message, from, turn);
       case 'destroy':
+        if (state.phase === 'retired') return;
         return destroy(state, message.instance, message.attempt, from, turn);
       case 'tree-put':
         if (state.phase === 'registering') enter(state, 'greeting', turn);
@@ -241,6 +262,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         if (state.phase === 'up') present(state, turn);
         return;
       case 'list-instances':
+        if (state.phase === 'retired') return;
         return turn.send(from, { type: 'instances-running', ask: message.ask, running: running(state) });
       case 'list-driven':
         return turn.send(toDriver, { type: 'list', ask: message.ask, to: from });

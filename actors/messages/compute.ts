@@ -22,6 +22,8 @@ export const computeMessages = {
   welcome: message('welcome', { incarnation: Type.String() }),
   /** The cell does not know this life of the compute. */
   'who-are-you': message('who-are-you', {}),
+  /** Another life of the compute has taken this one's place. */
+  retired: message('retired', { incarnation: Type.String({ maxLength: 64 }) }),
   /** What this compute believes to be on its host. */
   'list-instances': message('list-instances', { ask: Ask }),
   /** What the host's driver says is on it. */

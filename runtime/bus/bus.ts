@@ -14,15 +14,22 @@ export interface PublishOptions {
   headers?: Readonly<Record<string, string>>;
 }
 
+export interface SubscribeOptions {
+  queue?: string;
+  onUnheard?: (subject: string) => void;
+}
+
 export interface Subscription {
   unsubscribe(): void;
 }
 
-/** One subject served under a service. Those who serve the same subject share its messages. */
+/** One subject served under a service. Those who serve the same subject in the same queue group share its messages. */
 export interface Endpoint {
   /** A token that names the endpoint in `nats micro`. */
   name: string;
   subject: string;
+  /** The queue group; default `q`, as NATS services have it. */
+  queue?: string;
   handler: (message: BusMessage) => void;
 }
 
@@ -51,8 +58,11 @@ export interface Bus {
    * `bad-header`, `closed` after `close`.
    */
   publish(subject: string, data: Uint8Array, options?: PublishOptions): void;
-  /** `handler` may throw: the error is reported and the subscription lives on. */
-  subscribe(subject: string, handler: (message: BusMessage) => void, options?: { queue?: string }): Subscription;
+  /**
+   * `handler` may throw: the error is reported and the subscription lives on. `onUnheard` is told the subject on which
+   * an answer was expected when this connection has published something, with such a subject, that nobody listens to.
+   */
+  subscribe(subject: string, handler: (message: BusMessage) => void, options?: SubscribeOptions): Subscription;
   /**
    * Publishes with a fresh inbox and waits for the first answer.
    * @throws NoRespondersError when nobody listens, TimeoutError, CellwrightError `closed`.
@@ -63,7 +73,7 @@ export interface Bus {
     options: { timeoutMs: number; headers?: Readonly<Record<string, string>> },
   ): Promise<BusMessage>;
   /**
-   * Subscribes every endpoint, in the queue group `q` as NATS services do; over NATS it answers discovery as well.
+   * Subscribes every endpoint in its queue group; over NATS it answers discovery as well.
    * A handler that throws is answered with the headers `Nats-Service-Error` and `Nats-Service-Error-Code`.
    */
   serve(config: ServiceConfig): Promise<Service>;

@@ -5,7 +5,7 @@
 
 import type { Clock } from '../clock.ts';
 import { NoRespondersError, TimeoutError } from '../errors.ts';
-import type { Bus, BusMessage, Endpoint, PublishOptions } from './bus.ts';
+import type { Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions } from './bus.ts';
 import { interest, type Listener, type QueueGroup } from './interest.ts';
 import {
   checkMessage,
@@ -46,7 +46,10 @@ interface Receiver {
   receive(message: BusMessage): void;
 }
 
-interface Subscriber extends Receiver, Listener {}
+interface Subscriber extends Receiver, Listener {
+  /** Told that what was published, to be answered here, is heard by nobody. */
+  readonly onUnheard: ((subject: string) => void) | undefined;
+}
 
 /** Stands for the server's word that nobody listens. */
 const NO_RESPONDERS: BusMessage = { subject: '', headers: NO_HEADERS, data: new Uint8Array(0) };
@@ -122,7 +125,20 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       return dispatch(message);
     };
 
-    const add = (subject: string, handler: (message: BusMessage) => void, queue: string | undefined) => {
+    /** A server says so to the connection that has published, if it listens where the answer was to go. */
+    const tellUnheard = (reply: string): void => {
+      for (const subscriber of listeners.route(reply)?.plain ?? []) {
+        const { onUnheard } = subscriber;
+        if (onUnheard !== undefined && subscribers.has(subscriber))
+          enqueue({ receive: () => !closed && onUnheard(reply) }, NO_RESPONDERS);
+      }
+    };
+
+    const add = (
+      subject: string,
+      handler: (message: BusMessage) => void,
+      { queue, onUnheard }: SubscribeOptions = {},
+    ) => {
       if (closed || closing !== undefined) throw closedError();
       checkSubscription(subject, queue);
       let active = true;
@@ -130,6 +146,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
         subject,
         queue,
         order: subscriptions++,
+        onUnheard,
         receive(message) {
           if (!active || closed) return;
           try {
@@ -152,7 +169,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       return { leave, unsubscribe };
     };
 
-    const serveEndpoint = ({ subject, handler }: Endpoint) =>
+    const serveEndpoint = ({ subject, handler, queue = SERVICE_QUEUE }: Endpoint) =>
       add(
         subject,
         (message) => {
@@ -164,7 +181,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
               send(message.reply, new Uint8Array(0), { headers: serviceErrorHeaders(error) });
           }
         },
-        SERVICE_QUEUE,
+        { queue },
       );
 
     const leaveAll = (): void => {
@@ -175,10 +192,10 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     return {
       maxPayloadBytes,
       publish(subject, data, options = {}) {
-        send(subject, data, options);
+        if (!send(subject, data, options) && options.reply !== undefined) tellUnheard(options.reply);
       },
-      subscribe(subject, handler, { queue } = {}) {
-        const { unsubscribe } = add(subject, handler, queue);
+      subscribe(subject, handler, options) {
+        const { unsubscribe } = add(subject, handler, options);
         return { unsubscribe };
       },
       request: (subject, data, { timeoutMs, headers }) =>

@@ -223,7 +223,7 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
       if (connected) send(subject, data, publishOptions);
       else keep(subject, data, publishOptions, bytes);
     },
-    subscribe(subject, handler, { queue } = {}) {
+    subscribe(subject, handler, { queue, onUnheard } = {}) {
       checkSubscription(subject, queue);
       const callback = (error: Error | null, message: Msg): void => {
         if (error !== null) {
@@ -234,6 +234,7 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
         // A throw here would silence the whole connection, and leave it open.
         try {
           if (!isNoResponders(message)) handler(received(message));
+          else onUnheard?.(message.subject);
         } catch (failure) {
           report(failure, message.subject);
         }
@@ -272,7 +273,9 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
         statsHandler: async (endpoint) => statsOf(config, endpoint.subject),
       });
       for (const endpoint of endpoints) {
-        service.addEndpoint(endpoint.name, { subject: endpoint.subject, handler: endpointHandler(endpoint) });
+        const { queue } = endpoint;
+        const group = queue === undefined ? {} : { queue };
+        service.addEndpoint(endpoint.name, { subject: endpoint.subject, handler: endpointHandler(endpoint), ...group });
       }
       void service.stopped.then((error) => {
         if (error && closing === undefined && !connection.isClosed()) report(busError(error, name), name);

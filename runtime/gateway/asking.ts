@@ -20,13 +20,17 @@ export interface Asking {
   /** Where answers come to. */
   readonly address: Address;
   /**
-   * Puts a question and waits for the answer of the given type.
-   * @throws TimeoutError when there is none in time; CellwrightError with the code of an answer that declines.
+   * Puts a question and waits for the answer of the given type. While nobody owns the actor, or its owner changes, the
+   * question is put again: every question may be asked twice.
+   * @param waitMs How long to wait; default: as long as is usual here.
+   * @throws CellwrightError `no-owner` that names the actor when nobody has served it for all that time, TimeoutError
+   * when whoever serves it has not answered; both are worth another try. With the code of an answer that declines.
    */
   ask<Type extends GatewayMessage['type']>(
     to: Address,
     question: WithoutAsk<Question>,
     answer: Type,
+    waitMs?: number,
   ): Promise<Answer<Type>>;
   stop(): void;
 }
@@ -44,11 +48,27 @@ export interface AskingOptions {
 }
 
 interface Pending {
+  readonly to: Address;
   readonly type: string;
-  readonly timer: Timer;
+  readonly deadline: Timer;
+  /** When the question is put again. */
+  again: Timer;
+  /** Nobody listened when it was put last, as far as is known. */
+  unheard: boolean;
+  /** It waits to be put to whoever may listen by then. */
+  pausing: boolean;
+  /** How long to wait before it is put again the next time that nobody listens, ms. */
+  pauseMs: number;
+  put(): void;
   resolve(answer: GatewayMessage): void;
   reject(error: Error): void;
 }
+
+/** Pause after nobody listened, ms: short, since a planned change of owner takes less than 200 ms; then longer. */
+const FIRST_PAUSE_MS = 10;
+const MOST_PAUSE_MS = 200;
+/** A question that was heard and not answered may be lost with its hearer: it is put again after this, ms, and later. */
+const AGAIN_AFTER_MS = 1_500;
 
 const check = checkOfProtocol(gatewayMessages);
 
@@ -61,8 +81,7 @@ export function asking(options: AskingOptions): Asking {
   function answered(message: GatewayMessage): void {
     const waiting = pending.get(message.ask);
     if (waiting === undefined) return;
-    pending.delete(message.ask);
-    waiting.timer.cancel();
+    settle(message.ask, waiting);
     if (message.type === waiting.type) return waiting.resolve(message);
     if (message.type !== 'declined')
       return waiting.reject(new CellwrightError('bad-answer', `a '${message.type}' came as an answer`));
@@ -72,6 +91,25 @@ export function asking(options: AskingOptions): Asking {
     waiting.reject(new CellwrightError(message.code, message.reason, { retryable, retryAfterMs, ...field }));
   }
 
+  function settle(ask: number, { deadline, again }: Pending): void {
+    pending.delete(ask);
+    deadline.cancel();
+    again.cancel();
+  }
+
+  /** Nobody listens there: whoever asks that actor tries again soon. */
+  function unheard(subject: string): void {
+    for (const waiting of pending.values()) {
+      if (waiting.pausing || subjects.unheard(address, waiting.to) !== subject) continue;
+      waiting.unheard = true;
+      waiting.pausing = true;
+      waiting.again.cancel();
+      waiting.again = clock.after(waiting.pauseMs, waiting.put);
+      waiting.pauseMs = Math.min(waiting.pauseMs * 2, MOST_PAUSE_MS);
+    }
+  }
+
+  const nobody = bus.subscribe(subjects.unheard(address, '>'), () => {}, { onUnheard: unheard });
   const subscription = bus.subscribe(subjects.of(address), ({ data, subject }) => {
     let parts: ReturnType<typeof decodeFrame> = [];
     const what = `an answer on '${subject}'`;
@@ -92,25 +130,51 @@ export function asking(options: AskingOptions): Asking {
 
   return {
     address,
-    ask(to, question, type) {
+    ask(to, question, type, waitMs = timeoutMs) {
       asks += 1;
       const ask = asks;
       return new Promise((resolve, reject) => {
-        const timer = clock.at(clock.now() + timeoutMs, () => {
-          pending.delete(ask);
-          reject(new TimeoutError(`'${to}'`, timeoutMs));
+        let againMs = AGAIN_AFTER_MS;
+        const put = () => {
+          waiting.pausing = false;
+          waiting.again = clock.after(againMs, () => {
+            waiting.unheard = false;
+            againMs *= 2;
+            put();
+          });
+          outbox.send(address, to, { ...question, ask } as AnyMessage);
+        };
+        const deadline = clock.after(waitMs, () => {
+          settle(ask, waiting);
+          reject(waiting.unheard ? noOwner(to) : new TimeoutError(`'${to}'`, waitMs));
         });
-        pending.set(ask, { type, timer, resolve: resolve as (answer: GatewayMessage) => void, reject });
-        outbox.send(address, to, { ...question, ask } as AnyMessage);
+        const waiting: Pending = {
+          to,
+          type,
+          deadline,
+          again: deadline,
+          unheard: false,
+          pausing: false,
+          pauseMs: FIRST_PAUSE_MS,
+          put,
+          resolve: resolve as (answer: GatewayMessage) => void,
+          reject,
+        };
+        pending.set(ask, waiting);
+        put();
       });
     },
     stop() {
       subscription.unsubscribe();
-      for (const { timer, reject } of pending.values()) {
-        timer.cancel();
-        reject(new CellwrightError('closed', 'the node is stopping', { retryable: true }));
+      nobody.unsubscribe();
+      for (const [ask, waiting] of pending) {
+        settle(ask, waiting);
+        waiting.reject(new CellwrightError('closed', 'the node is stopping', { retryable: true }));
       }
-      pending.clear();
     },
   };
+}
+
+function noOwner(address: Address): CellwrightError {
+  return new CellwrightError('no-owner', `no node serves '${address}' now; try again later`, { retryable: true });
 }

@@ -10,7 +10,7 @@ import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
-import { lookingOf } from './looking.ts';
+import { lookingOf, ofCell } from './looking.ts';
 import { type BuildRequest, checks, type HostRequest, type InstanceRequest, specOf, type Verb } from './requests.ts';
 
 /**
@@ -43,10 +43,12 @@ export interface Gateway {
   readonly endpoints: readonly Endpoint[];
   /** What a verb was asked and how long it took, the actors included: for `nats micro info` and `stats`. */
   stats(verb: string): Readonly<Record<string, number>>;
+  /** Resolves when every request that has come so far is answered. */
+  answered(): Promise<void>;
 }
 
 export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clock }: GatewayOptions): Gateway {
-  const { show, list, hosts, unlessUnserved } = lookingOf({ asking, conductorShards, bus, subjects });
+  const { show, list, hosts } = lookingOf({ asking, conductorShards });
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -82,7 +84,7 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
 
   async function host(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
     const { cell } = request;
-    const answer = await unlessUnserved(cell, asking.ask(cellAddress(cell), hostQuestion(request), 'host-set'));
+    const answer = await ofCell(asking.ask(cellAddress(cell), hostQuestion(request), 'host-set'));
     return { cell, host: answer.host, state: answer.state };
   }
 
@@ -126,6 +128,8 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     figure.tookMs += clock.now() - begun;
   }
 
+  const underWay = new Set<Promise<void>>();
+
   const endpoints = (Object.keys(verbs) as Verb[]).map((verb) => ({
     name: verb,
     subject: subjects.api(verb),
@@ -133,7 +137,9 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
       const { reply } = message;
       if (reply === undefined) return;
       // A reply subject on which nothing can be published, or a bus that is closed by now.
-      serve(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
+      const serving = serve(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
+      underWay.add(serving);
+      void serving.then(() => underWay.delete(serving));
     },
   }));
 
@@ -143,6 +149,9 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
       const { answered = 0, refused = 0, tookMs = 0 } = figures.get(verb) ?? {};
       const asked = answered + refused;
       return { answered, refused, averageMs: asked === 0 ? 0 : Math.round(tookMs / asked) };
+    },
+    async answered() {
+      await Promise.all(underWay);
     },
   };
 }

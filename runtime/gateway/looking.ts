@@ -4,17 +4,13 @@
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
-import type { Bus } from '../bus/bus.ts';
-import { WHO } from '../endpoints.ts';
-import { CellwrightError, NoRespondersError, TimeoutError } from '../errors.ts';
-import { HEADERS } from '../frames.ts';
-import type { Subjects } from '../subjects.ts';
+import { CellwrightError, TimeoutError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import type { HostsRequest, InstanceRequest, ListRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 100;
-/** How long to wait for word whether anybody serves a cell, ms. */
-const WHO_TIMEOUT_MS = 1_000;
+/** How long to wait for a cell, ms, when what it said last will do. */
+const SILENT_CELL_MS = 2_000;
 
 /** The answer to `list`. */
 export interface ListAnswer {
@@ -39,18 +35,14 @@ export interface Looking {
   show(request: InstanceRequest): Promise<InstanceView>;
   list(request: ListRequest): Promise<ListAnswer>;
   hosts(request: HostsRequest): Promise<HostsAnswer>;
-  /** A cell that nobody serves, or that there never was, is told at once, not when the time for an answer is over. */
-  unlessUnserved<Answer>(cell: string, answer: Promise<Answer>): Promise<Answer>;
 }
 
 export interface LookingOptions {
   readonly asking: Asking;
   readonly conductorShards: number;
-  readonly bus: Bus;
-  readonly subjects: Subjects;
 }
 
-export function lookingOf({ asking, conductorShards, bus, subjects }: LookingOptions): Looking {
+export function lookingOf({ asking, conductorShards }: LookingOptions): Looking {
   /** The conductor says where the instance is; its cell, if it has one, says how it is. */
   async function show({ id }: InstanceRequest): Promise<InstanceView> {
     const { view } = await asking.ask(
@@ -61,8 +53,8 @@ export function lookingOf({ asking, conductorShards, bus, subjects }: LookingOpt
     if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
     if (view.cell === undefined || view.state === 'deleted') return view;
     try {
-      const asked = asking.ask(cellAddress(view.cell), { type: 'show', instance: id }, 'shown');
-      const inCell = await unlessUnserved(view.cell, asked);
+      const question = { type: 'show' as const, instance: id };
+      const inCell = await asking.ask(cellAddress(view.cell), question, 'shown', SILENT_CELL_MS);
       return inCell.view ?? view;
     } catch (error) {
       // The cell does not answer: what it said last is said, and that it is no more than that.
@@ -74,7 +66,7 @@ export function lookingOf({ asking, conductorShards, bus, subjects }: LookingOpt
   async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
     const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
     if (cell !== undefined) {
-      const { instances, next } = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'listed'));
+      const { instances, next } = await ofCell(asking.ask(cellAddress(cell), question, 'listed'));
       return { instances, next };
     }
     const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
@@ -97,7 +89,7 @@ export function lookingOf({ asking, conductorShards, bus, subjects }: LookingOpt
     const instances = told.slice(0, limit);
     const more = told.length > limit || ends.length > 0;
     const next = more ? (instances.at(-1)?.instance ?? null) : null;
-    const silentCells = await unservedOf(instances);
+    const silentCells = await silentCellsOf(instances);
     silent.push(...silentCells.map(cellAddress));
     const known = instances.map((view) =>
       view.state !== 'deleted' && silentCells.includes(view.cell ?? '') ? unknownOf(view) : view,
@@ -105,11 +97,16 @@ export function lookingOf({ asking, conductorShards, bus, subjects }: LookingOpt
     return { instances: known, next, ...(silent.length === 0 ? {} : { silent }) };
   }
 
-  /** Which cells of these instances nobody serves now. */
-  async function unservedOf(instances: readonly InstanceView[]): Promise<string[]> {
-    const cells = new Set(instances.map(({ cell }) => cell).filter((cell) => cell !== undefined));
-    const asked = [...cells].map(async (one) => ((await isUnserved(one)) ? one : undefined));
-    return (await Promise.all(asked)).filter((one) => one !== undefined);
+  /** Which cells of these instances do not answer. */
+  async function silentCellsOf(instances: readonly InstanceView[]): Promise<string[]> {
+    const cells = [...new Set(instances.map(({ cell }) => cell).filter((cell) => cell !== undefined))];
+    const answers = await Promise.allSettled(
+      cells.map((cell) => asking.ask(cellAddress(cell), { type: 'list-hosts', limit: 1 }, 'hosts', SILENT_CELL_MS)),
+    );
+    return cells.filter((_, position) => {
+      const answer = answers[position];
+      return answer?.status === 'rejected' && isSilence(answer.reason);
+    });
   }
 
   async function hosts({
@@ -118,31 +115,21 @@ export function lookingOf({ asking, conductorShards, bus, subjects }: LookingOpt
     limit = DEFAULT_LIMIT,
   }: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }> {
     const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
-    const answer = await unlessUnserved(cell, asking.ask(cellAddress(cell), question, 'hosts'));
+    const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts'));
     return { hosts: answer.hosts, next: answer.next };
   }
 
-  function unlessUnserved<Answer>(cell: string, answer: Promise<Answer>): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      answer.then(resolve, reject);
-      void isUnserved(cell).then((unserved) => {
-        if (!unserved) return;
-        const message = `no node serves the cell '${cell}' now`;
-        reject(new CellwrightError('no-owner', message, { field: 'cell', retryable: true }));
-      });
-    });
-  }
+  return { show, list, hosts };
+}
 
-  /** Whether the bus knows of nobody who listens where the cell would. */
-  function isUnserved(cell: string): Promise<boolean> {
-    const options = { timeoutMs: WHO_TIMEOUT_MS, headers: { [HEADERS.type]: WHO } };
-    return bus.request(subjects.of(cellAddress(cell)), new Uint8Array(0), options).then(
-      () => false,
-      (error) => error instanceof NoRespondersError,
-    );
+/** Whoever named a cell that nobody serves now, or that there never was, is told the field. */
+export async function ofCell<Answer>(asked: Promise<Answer>): Promise<Answer> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!(error instanceof CellwrightError) || error.code !== 'no-owner') throw error;
+    throw new CellwrightError(error.code, error.message, { field: 'cell', retryable: true, cause: error });
   }
-
-  return { show, list, hosts, unlessUnserved };
 }
 
 /** Whether an error says no more than that somebody does not answer. */

@@ -6,6 +6,7 @@ import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
+import type { Tenure } from '../ownership/tenure.ts';
 import type { Subjects } from '../subjects.ts';
 import { type Chain, chain, type StoredTail } from './chain.ts';
 import { assemble, type Entry, entriesOf, epochEntry, readEntry } from './entries.ts';
@@ -51,7 +52,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
   /** Half of what the server carries leaves ample room for the rest of the entry and its headers. */
   const pieceBytes = () => Math.min(MAX_PIECE_BYTES, bus.maxPayloadBytes / 2);
 
-  async function open() {
+  async function open(tenure?: Tenure) {
     entries?.close();
     const manager = await managerOf(bus, stream);
     const info = await manager.streams.add({
@@ -65,7 +66,12 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       const { state } = opening === 0 ? info : await manager.streams.info(stream);
       const stored = await read(state.messages === 0 ? 0 : state.last_seq);
       const recorded = assemble<R>(stored);
-      epoch = recorded.epoch + 1;
+      epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
+      // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
+      // beginning of our epoch is refused, or is before its.
+      if (tenure?.holds() === false) {
+        throw new CellwrightError('fenced', `the lease of '${owner}' was not renewed while its journal was read`);
+      }
       if (!(await begin(state.last_seq))) continue;
       recordsSince = recorded.recordsSince;
       entries = chain({

@@ -2,6 +2,7 @@
 // it leaves the owner before the entry is acknowledged.
 
 import type { Address } from '../../actors/actor.ts';
+import type { Tenure } from '../ownership/tenure.ts';
 
 /** What a journal holds when it is opened: a snapshot of the state, or null, and the records after it. */
 export interface Recorded<R> {
@@ -10,8 +11,14 @@ export interface Recorded<R> {
 }
 
 export interface Journal<R> {
-  /** Reads what is recorded, before the first append, and again when the owner starts anew. */
-  open(): Promise<Recorded<R>>;
+  /**
+   * Reads what is recorded, before the first append, and again when the owner starts anew. From then on nobody who
+   * opened it before can append.
+   * @param tenure The lease by which the owner owns it: its number is that of the new epoch, or the least it may have.
+   * Default: the epoch after the last one.
+   * @throws CellwrightError `fenced` when the lease is in doubt, for then a newer owner may have opened it.
+   */
+  open(tenure?: Tenure): Promise<Recorded<R>>;
   /**
    * Appends the records of one turn. `done` is called in the order of the appends: without an error when the entry is
    * safe; with one when it may not be, and then the owner must drop its state and stop, for somebody else may own it.

@@ -299,9 +299,24 @@ test('cell - a new life of a compute is given again what the one before was give
   const on = building();
   const again = on.tell(up('h1', 'life-2'), 'compute/c1/h1');
   assert.is(orderIn(again).incarnation, 'life-2');
-  assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1')), [
+  assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-9' }, 'compute/c1/h1')), [
     'who-are-you to compute/c1/h1',
   ]);
+});
+
+test('cell - of two computes of one host the older one is told to retire, whatever it says, also after a recovery', () => {
+  const on = building();
+  on.tell(up('h1', 'life-2'), 'compute/c1/h1');
+  const recovered = bench(actor, { entries: on.entries });
+  const fromSnapshot = bench({ ...actor, init: () => actor.restore(on.stored()) });
+  for (const cell of [on, recovered, fromSnapshot]) {
+    for (const word of [{ type: 'alive', host: 'h1', incarnation: 'life-1' } as const, up('h1', 'life-1')]) {
+      const { records, sent } = cell.tell(word, 'compute/c1/h1');
+      assert.equal(sent, [{ to: 'compute/c1/h1', message: { type: 'retired', incarnation: 'life-1' } }]);
+      assert.equal(records, []);
+    }
+    assert.is(cell.state.hosts.get('h1')?.incarnation, 'life-2');
+  }
 });
 
 test('cell - what runs on a host and is not of the cell is destroyed there; what is, is left alone', () => {

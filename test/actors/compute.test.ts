@@ -125,6 +125,20 @@ test('compute - asked who it is it says so with everything that runs, once it is
   assert.equal(early.tell({ type: 'who-are-you' }, CELL).sent, []);
 });
 
+test('compute - told that another life has taken its place, it takes no orders and says no more that it is alive', () => {
+  const on = desk();
+  on.tell({ type: 'retired', incarnation: 'life-0' }, CELL);
+  assert.is(on.state.phase, 'up', 'it was said to another life');
+  const { events } = on.tell({ type: 'retired', incarnation: LIFE }, CELL);
+  assert.equal(events[0]?.topic, ['cell', 'c1', 'host', 'h1', 'retired']);
+  assert.equal(on.tell({ type: 'retired', incarnation: LIFE }, CELL).events, [], 'it is told once');
+  for (const message of [order(1), { type: 'who-are-you' }, { type: 'list-instances', ask: 1 }] as const) {
+    assert.equal(on.tell(message, CELL).sent, [], message.type);
+  }
+  assert.equal(on.tell({ type: 'destroy', ...ofAttempt(3) }, CELL).sent, []);
+  assert.equal(on.pass(600_000).flatMap(told), []);
+});
+
 // --- building
 
 test('compute - an order is accepted and given to the driver, and its outcome told', () => {

@@ -9,11 +9,12 @@ import type { AnyStateMachine } from 'xstate';
 import { computeService } from '../../machines/compute-service.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
 import { mermaidOf } from '../../machines/mermaid.ts';
+import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { selection } from '../../machines/selection.ts';
 
 export const README = fileURLToPath(new URL('../../README.md', import.meta.url));
-export const MACHINES: readonly AnyStateMachine[] = [instanceBuild, selection, computeService, removal];
+export const MACHINES: readonly AnyStateMachine[] = [instanceBuild, selection, computeService, removal, ownership];
 
 const BEGIN = '<!-- machine: ';
 const END = '<!-- /machine -->';

@@ -21,7 +21,10 @@ export interface Process {
 export interface Deployment {
   readonly server: TestServer;
   readonly client: Connection;
-  /** Starts a process that plays the roles, and waits until it is up, or has ended. */
+  /**
+   * Starts a process that plays the roles, and waits until it is up, or has ended. Words such as `name=n1` and
+   * `lease=800` are settings.
+   */
   start(...roles: string[]): Promise<Process>;
   /** The same, for a process that finds the server at another address. */
   startAt(url: string, ...roles: string[]): Promise<Process>;

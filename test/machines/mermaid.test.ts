@@ -7,6 +7,7 @@ import { assign, setup } from 'xstate';
 import { computeService } from '../../machines/compute-service.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
 import { mermaidOf } from '../../machines/mermaid.ts';
+import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { selection } from '../../machines/selection.ts';
 
@@ -27,7 +28,7 @@ stateDiagram-v2
 });
 
 test('pictures - every state, event, guard and effect of every machine is in its picture', () => {
-  for (const machine of [instanceBuild, selection, computeService, removal]) {
+  for (const machine of [instanceBuild, selection, computeService, removal, ownership]) {
     const picture = mermaidOf(machine);
     const words = new Set(picture.match(/\w+/g));
     for (const event of machine.events) assert.ok(words.has(event), `${machine.id}: ${event}`);

@@ -12,6 +12,7 @@ import {
 } from 'xstate';
 import { computeService } from '../../machines/compute-service.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
+import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { MAX_CLAIMS_PER_SELECTION, selection } from '../../machines/selection.ts';
 import { begin, type Effect, obligations, revive, step } from '../../machines/step.ts';
@@ -20,6 +21,8 @@ import {
   buildEvents,
   buildPaths,
   eventsOf,
+  ownershipEvents,
+  ownershipPaths,
   removalEvents,
   removalPaths,
   selectionAt,
@@ -51,6 +54,7 @@ function ofEveryMachine(check: (walked: Walked) => void): void {
   check({ machine: instanceBuild, input: { instance: 'i1' }, paths: buildPaths(), events: buildEvents as never });
   check({ machine: selection, input: { instance: 'i1' }, paths: selectionPaths(), events: selectionEvents as never });
   check({ machine: computeService, input: { host: 'h1' }, paths: servicePaths(), events: serviceEvents });
+  check({ machine: ownership, input: { address: 'placement/0' }, paths: ownershipPaths(), events: ownershipEvents });
   for (const final of [false, true]) {
     const input = { instance: 'i1', attempt: 2, host: 'h1', final };
     check({ machine: removal, input, paths: removalPaths(input), events: removalEvents });

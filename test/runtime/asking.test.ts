@@ -1,16 +1,123 @@
-// Area: asking. What comes to the address of somebody who asks: answers, each to its question, and whatever else.
+// Area: asking. A question finds its actor though the owner changes: it is put again while nobody listens and when its
+// hearer dies, one answer counts, and when the time is up the asker is told who has no owner.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { memoryServer } from '../../runtime/bus/memory.ts';
-import { encodeFrame } from '../../runtime/frames.ts';
+import { type MemoryBus, memoryServer } from '../../runtime/bus/memory.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { decodeFrame, encodeFrame } from '../../runtime/frames.ts';
 import { asking } from '../../runtime/gateway/asking.ts';
-import type { Outbox } from '../../runtime/outbox.ts';
+import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { failureOf } from '../support/until.ts';
 
 const test = suite('asking');
+const CELL = 'cell/c1';
+const LIMIT_MS = 8_000;
+
+function rig() {
+  const clock = virtualClock();
+  const server = memoryServer({ clock });
+  const subjects = subjectsOf();
+  const bus = server.connect();
+  const onError = (error: unknown) => {
+    throw error;
+  };
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const asker = asking({ name: 'n1', bus, clock, outbox, subjects, timeoutMs: LIMIT_MS, onError });
+  const heard: number[] = [];
+
+  /** Serves the cell; `answers` it, or only hears. */
+  function serve(answers: boolean): MemoryBus {
+    const own = server.connect();
+    own.subscribe(subjects.of(CELL), ({ data }) => {
+      for (const { from, messages } of decodeFrame(data, own.maxPayloadBytes)) {
+        for (const message of messages) {
+          const { ask } = message as unknown as { ask: number };
+          heard.push(clock.now());
+          const answer = { type: 'shown', ask, view: null } as const;
+          if (answers) own.publish(subjects.of(from), encodeFrame([{ from: CELL, messages: [answer] }]));
+        }
+      }
+    });
+    return own;
+  }
+
+  async function done<T>(work: Promise<T>): Promise<T> {
+    let over = false;
+    const end = () => {
+      over = true;
+    };
+    work.then(end, end);
+    await clock.runAsync(() => over);
+    return work;
+  }
+
+  return { clock, asker, serve, done, heard, ask: () => asker.ask(CELL, { type: 'show', instance: 'i1' }, 'shown') };
+}
+
+test('asking - a question that is answered is put once, and leaves no timer', async () => {
+  const { ask, serve, done, heard, clock } = rig();
+  serve(true);
+  assert.is((await done(ask())).view, null);
+  assert.is(heard.length, 1);
+  clock.runUntilIdle();
+  assert.is(clock.now(), 0);
+});
+
+test('asking - while nobody serves the actor the question waits, and reaches the next owner at once', async () => {
+  const { ask, serve, done, heard, clock } = rig();
+  const asked = ask();
+  asked.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: 3_000 });
+  const from = clock.now();
+  serve(true);
+  await done(asked);
+  assert.is(heard.length, 1);
+  assert.ok(clock.now() - from <= 200, `${clock.now() - from} ms`);
+});
+
+test('asking - a question whose hearer died is put to the next owner', async () => {
+  const { ask, serve, done, heard, clock } = rig();
+  const dying = serve(false);
+  const asked = ask();
+  asked.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: 100 });
+  assert.is(heard.length, 1);
+  dying.kill();
+  clock.runUntilIdle({ untilMs: 4_000 });
+  serve(true);
+  await done(asked);
+  assert.is(heard.length, 2);
+});
+
+test('asking - when nobody serves the actor for all the time, the error names it and may be tried again', async () => {
+  const { ask, done, clock } = rig();
+  const { code, message, retryable } = (await failureOf(() => done(ask()))) as CellwrightError;
+  assert.equal([code, retryable], ['no-owner', true]);
+  assert.match(message, /'cell\/c1'/);
+  assert.is(clock.now(), LIMIT_MS);
+});
+
+test('asking - when the owner hears and is silent, the outcome is unknown, and it was asked a few times only', async () => {
+  const { ask, serve, done, heard } = rig();
+  serve(false);
+  assert.is(((await failureOf(() => done(ask()))) as CellwrightError).code, 'timeout');
+  assert.ok(heard.length >= 2 && heard.length <= 4, `${heard.length} times`);
+});
+
+test('asking - many questions that nobody hears cost few messages', async () => {
+  const { asker, done, ask, serve, heard, clock } = rig();
+  const asked = Array.from({ length: 500 }, ask);
+  for (const one of asked) one.catch(() => undefined);
+  clock.runUntilIdle({ untilMs: 5_000 });
+  serve(true);
+  await done(Promise.all(asked));
+  assert.is(heard.length, 500, 'each is heard once');
+  asker.stop();
+});
 
 test('asking - an answer is heard, though what came along with it is none', async () => {
   const clock = systemClock();
@@ -18,7 +125,7 @@ test('asking - an answer is heard, though what came along with it is none', asyn
   const subjects = subjectsOf();
   const errors: string[] = [];
   const onError = (error: unknown) => errors.push((error as Error).message);
-  const outbox = { send() {}, publish() {}, local() {} } as Outbox;
+  const outbox = { send() {}, publish() {}, setEpoch() {}, local() {} } satisfies Outbox;
   const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
   try {
     const shown = asker.ask('cell/c1', { type: 'show', instance: 'i1' }, 'shown');

@@ -29,6 +29,44 @@ function contract(name: string, withRig: (run: (rig: Rig) => Promise<void>) => P
     );
   });
 
+  on('who expects an answer is told at once that nobody listens, and nobody else is', async ({ connect }) => {
+    const [asker, other] = [await connect(), await connect()];
+    const told: string[] = [];
+    const got: string[] = [];
+    const listen = (bus: Bus, name: string) =>
+      bus.subscribe('cw.me.unheard.>', () => got.push(name), {
+        onUnheard: (subject) => told.push(`${name} of ${subject}`),
+      });
+    listen(asker, 'asker');
+    listen(other, 'other');
+    other.subscribe('cw.heard', () => {});
+    await Promise.all([asker.flush(), other.flush()]);
+    asker.publish('cw.heard', EMPTY, { reply: 'cw.me.unheard.heard' });
+    asker.publish('cw.nobody', EMPTY, { reply: 'cw.me.unheard.nobody' });
+    asker.publish('cw.nobody', EMPTY);
+    asker.publish('cw.nobody', EMPTY, { reply: 'cw.elsewhere' });
+    await settled(asker, other);
+    assert.equal(told, ['asker of cw.me.unheard.nobody']);
+    assert.equal(got, []);
+  });
+
+  on('those who serve in queue groups of their own each get every message', async ({ connect }) => {
+    const [asker, one, two] = [await connect(), await connect(), await connect()];
+    const got: string[] = [];
+    for (const [bus, name] of [
+      [one, 'one'],
+      [two, 'two'],
+    ] as const) {
+      const { endpoints, ...service } = greeter('cw.hello', () => got.push(name));
+      await bus.serve({ ...service, endpoints: endpoints.map((endpoint) => ({ ...endpoint, queue: name })) });
+    }
+    await Promise.all([one.flush(), two.flush()]);
+    asker.publish('cw.hello', EMPTY);
+    await asker.flush();
+    await until('both have it', () => got.length === 2);
+    assert.equal(got.sort(), ['one', 'two']);
+  });
+
   on('wildcards match as they should, and no more', async ({ connect }) => {
     const bus = await connect();
     const got: string[] = [];

@@ -1,14 +1,18 @@
 // Area: hosting. An actor that fails is started again, also when its journal cannot be read for a while; one that fails
-// again and again leaves its place to others.
+// again and again leaves its place to others, and so does one that is fenced, whatever it was doing.
 
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Actor, Message } from '../../actors/actor.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
+import { WHO } from '../../runtime/endpoints.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
+import { HEADERS } from '../../runtime/frames.ts';
 import { hostingOf } from '../../runtime/hosting.ts';
 import type { Journal } from '../../runtime/journal/journal.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
+import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 
@@ -46,6 +50,7 @@ async function served(unreadable: readonly number[]) {
       subjects,
       logger: pino({ level: 'silent' }),
       maxMailbox: 10,
+      leaseTtlMs: 1_000,
       onError,
     });
   let opened = 0;
@@ -91,6 +96,116 @@ test('hosting - an actor that fails again and again leaves its place to others',
   clock.runUntilIdle();
   await claimed;
   await hosting.stop();
+});
+
+/** Two processes that would own the same actor; a test may fence the first, and hold up its coming on the bus. */
+async function owned(withLeases: boolean) {
+  const clock = virtualClock();
+  const server = memoryServer({ clock, onError() {} });
+  const subjects = subjectsOf();
+  const onError = () => {};
+  const leases = withLeases ? { leases: memoryLeases({ clock }) } : {};
+  const waiting: (() => void)[] = [];
+  const taken: Record<string, string[]> = { one: [], two: [] };
+  let holdServing = false;
+  const fences: (() => void)[] = [];
+
+  function make(name: string) {
+    const bus = server.connect();
+    const slow: typeof bus = {
+      ...bus,
+      async serve(config) {
+        const service = await bus.serve(config);
+        if (holdServing) await new Promise<void>((resolve) => waiting.push(resolve));
+        return service;
+      },
+    };
+    const outbox = outboxOf({ bus: slow, clock, subjects, events: false, onError });
+    const logger = pino({ level: 'silent' });
+    const more = { maxMailbox: 10, leaseTtlMs: 1_000, onError, ...leases };
+    const hosting = hostingOf({ name, bus: slow, clock, outbox, subjects, logger, ...more });
+    const journal: Journal<number> = {
+      open: async () => ({ snapshot: null, records: [] }),
+      append(_records, done) {
+        fences.push(() => done(new CellwrightError('fenced', 'another owner writes')));
+      },
+      wantsSnapshot: false,
+      saveSnapshot() {},
+      close: async () => {},
+    };
+    const recording: Actor<object, Message, number> = {
+      ...(fragile(taken[name] as string[]) as unknown as Actor<object, Message, number>),
+      recover(_state, turn) {
+        if (name === 'one') turn.record(1);
+      },
+    };
+    const service = { role: 'placement', description: 'placement', endpoint: 'shard-0' };
+    return { hosting, own: () => hosting.own({ address: ADDRESS, actor: recording, journal, protocol: {}, service }) };
+  }
+
+  async function run<T>(work: Promise<T>): Promise<T> {
+    let over = false;
+    const end = () => {
+      over = true;
+    };
+    work.then(end, end);
+    await clock.runAsync(() => over);
+    return work;
+  }
+
+  return {
+    clock,
+    one: make('one'),
+    two: make('two'),
+    run,
+    /** Whoever serves the actor now. */
+    async servedBy(): Promise<string | null> {
+      const headers = { [HEADERS.type]: WHO };
+      const asked = server.connect().request(subjects.of(ADDRESS), new Uint8Array(0), { timeoutMs: 100, headers });
+      return run(asked).then(
+        ({ data }) => Buffer.from(data).toString(),
+        () => null,
+      );
+    },
+    holdServing(hold: boolean) {
+      holdServing = hold;
+      if (!hold) for (const resolve of waiting.splice(0)) resolve();
+    },
+    fences,
+    waiting,
+  };
+}
+
+for (const withLeases of [false, true]) {
+  const how = withLeases ? 'with a lease' : 'without leases';
+
+  test(`hosting - ${how}, one that is fenced while it comes on the bus does not stay there`, async () => {
+    const { clock, one, run, servedBy, holdServing, fences, waiting } = await owned(withLeases);
+    holdServing(true);
+    const owning = one.own();
+    owning.catch(() => undefined);
+    await clock.runAsync(() => waiting.length === 1 && fences.length === 1);
+    fences[0]?.();
+    holdServing(false);
+    // With a lease it begins anew after a rest; without, that is for others.
+    if (withLeases) await clock.runAsync(() => one.hosting.standings()[ADDRESS]?.state === 'resting');
+    else await run(owning);
+    assert.is(await servedBy(), null);
+    await run(one.hosting.stop());
+  });
+}
+
+test('hosting - one that is fenced leaves the bus at once, and another that stands by takes over', async () => {
+  const { one, two, run, servedBy, fences, clock } = await owned(true);
+  await run(one.own());
+  await run(two.own());
+  assert.is(await servedBy(), 'one');
+  fences[0]?.();
+  await clock.runAsync(() => two.hosting.standings()[ADDRESS]?.state === 'owning');
+  assert.is(await servedBy(), 'two');
+  await clock.runAsync(() => one.hosting.standings()[ADDRESS]?.state === 'standby');
+  await run(Promise.all([one.hosting.stop(), two.hosting.stop()]));
+  assert.is(clock.pending, 0);
 });
 
 test.run();

@@ -112,6 +112,38 @@ test('journal - once another owner has opened it, nothing of the old owner is st
     assert.equal([...records], [{ n: 1 }, { n: 2 }]);
   }));
 
+test('journal - an epoch has the number of its tenure, and goes up though the leases have begun anew', () =>
+  onServer(async (_, bus) => {
+    const epochs: string[] = [];
+    for (const epoch of [40, 70, 3]) {
+      const journal = onJetStream(bus)<Noted>(OWNER);
+      await journal.open({ epoch, holds: () => true });
+      await append(journal, { n: epoch });
+      const manager = await bus.connection.jetstreamManager();
+      const tail = await manager.streams.getMessage('cw-placement-0-journal', {
+        last_by_subj: 'cw.placement.0.journal',
+      });
+      epochs.push(tail.header.get('Nats-Msg-Id'));
+    }
+    assert.equal(epochs, ['40-1', '70-1', '71-1']);
+  }));
+
+test('journal - whoever lost the lease while it read does not open it, and disturbs nobody', () =>
+  onServer(async (_, bus) => {
+    const owner = onJetStream(bus)<Noted>(OWNER);
+    await owner.open({ epoch: 5, holds: () => true });
+    await append(owner, { n: 1 });
+    let refusal: unknown;
+    await onJetStream(bus)<Noted>(OWNER)
+      .open({ epoch: 4, holds: () => false })
+      .catch((error) => {
+        refusal = error;
+      });
+    assert.ok(refusal instanceof CellwrightError);
+    assert.is(refusal.code, 'fenced');
+    await append(owner, { n: 2 });
+  }));
+
 test('journal - of two owners that both write all they can, one goes on and the other is fenced', () =>
   onServer(async (_, bus) => {
     const rival = onJetStream(bus)<Noted>(OWNER);

@@ -1,5 +1,6 @@
 // Area: turn. How one actor is hosted: nothing of a turn is seen before its records are safe, in order; what fails is
-// dropped whole and begun again from the journal; the mailbox has an end; a wake comes once.
+// dropped whole and begun again from the journal; the mailbox has an end; a wake comes once; no turn is taken while the
+// lease is in doubt.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -7,6 +8,7 @@ import type { Actor, Message, Turn } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { Journal } from '../../runtime/journal/journal.ts';
 import type { Outbox } from '../../runtime/outbox.ts';
+import type { Tenure } from '../../runtime/ownership/tenure.ts';
 import { type ActorHost, actorHost } from '../../runtime/turn.ts';
 import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
 
@@ -68,7 +70,14 @@ interface Rig {
   take(...orders: Order[]): void;
 }
 
-async function started(more: { maxMailbox?: number; automatic?: boolean; kept?: number[] } = {}): Promise<Rig> {
+interface Circumstances {
+  maxMailbox?: number;
+  automatic?: boolean;
+  kept?: number[];
+  tenure?: Tenure;
+}
+
+async function started(more: Circumstances = {}): Promise<Rig> {
   const clock = virtualClock();
   const out: string[] = [];
   const unacknowledged: Rig['unacknowledged'] = [];
@@ -91,6 +100,7 @@ async function started(more: { maxMailbox?: number; automatic?: boolean; kept?: 
     send: (_from, _to, message) => out.push((message as { incarnation: string }).incarnation),
     publish: (_from, { cause }) => out.push(`event: ${cause}`),
     local() {},
+    setEpoch() {},
   };
   const host = actorHost({
     address: 'counter/0',
@@ -101,7 +111,7 @@ async function started(more: { maxMailbox?: number; automatic?: boolean; kept?: 
     maxMailbox: more.maxMailbox ?? 100,
     onFailure: (error) => failures.push(error.message),
   });
-  await host.start();
+  await host.start(more.tenure);
   out.length = 0;
   const take = (...orders: Order[]) => {
     for (const order of orders) assert.ok(host.deliver(order, 'test'));
@@ -286,6 +296,98 @@ test('start - the journal is replayed before anything is taken, and what came me
   await host.start();
   clock.runUntilIdle();
   assert.equal(out.slice(2), pair('recovered 7'));
+});
+
+// --- the lease
+
+/** A lease that the test may put in doubt. */
+const held = () => {
+  let certain = true;
+  return {
+    tenure: { epoch: 7, holds: () => certain },
+    doubt(inDoubt: boolean) {
+      certain = !inDoubt;
+    },
+  };
+};
+
+test('lease - while it is in doubt no turn is taken, not even one that records nothing', async () => {
+  const { tenure, doubt } = held();
+  const { host, clock, out, take } = await started({ tenure, automatic: true });
+  take({ type: 'ask' });
+  assert.equal(out, pair('asked 0'));
+  doubt(true);
+  take({ type: 'ask' }, { type: 'add', by: 1 });
+  assert.is(host.waiting, 2);
+  assert.is(out.length, 2);
+  doubt(false);
+  host.resume();
+  clock.runUntilIdle();
+  assert.equal(out.slice(2), [...pair('asked 0'), ...pair('total 1')]);
+});
+
+test('lease - messages that wait for it have a limit, and are forgotten when it is lost', async () => {
+  const { tenure, doubt } = held();
+  const { host, clock, out, take } = await started({ tenure, maxMailbox: 2 });
+  doubt(true);
+  take({ type: 'ask' }, { type: 'ask' });
+  assert.not.ok(host.deliver({ type: 'ask' }, 'test'));
+  await host.stop();
+  doubt(false);
+  host.resume();
+  clock.runUntilIdle();
+  assert.equal(out, []);
+  assert.not.ok(host.isUp);
+});
+
+test('lease - what the state owes is done only when the lease is certain', async () => {
+  const { tenure, doubt } = held();
+  doubt(true);
+  const { host, clock, out } = await started({ tenure, kept: [5] });
+  clock.runUntilIdle();
+  assert.equal(out, []);
+  doubt(false);
+  host.resume();
+  clock.runUntilIdle();
+  assert.equal(out, pair('recovered 5'));
+});
+
+test('draining - it is over when all that came is decided, safe and let out', async () => {
+  const { host, clock, out, unacknowledged, take } = await started();
+  take({ type: 'add', by: 1 });
+  assert.ok(host.deliver({ type: 'add', by: 2 } as Order, 'test'));
+  let over = false;
+  void host.drained().then(() => {
+    over = true;
+  });
+  const settle = async () => {
+    clock.runUntilIdle({ untilMs: clock.now() });
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  await settle();
+  assert.is(unacknowledged.length, 2);
+  assert.not.ok(over);
+  unacknowledged.shift()?.(null);
+  await settle();
+  assert.not.ok(over);
+  unacknowledged.shift()?.(null);
+  await settle();
+  assert.ok(over);
+  assert.equal(out, [...pair('total 1'), ...pair('total 3')]);
+});
+
+test('draining - one that has stopped, or fails meanwhile, is waited for no longer', async () => {
+  for (const end of ['stop', 'fail'] as const) {
+    const { host, clock, unacknowledged, take } = await started();
+    take({ type: 'add', by: 1 });
+    let over = false;
+    void host.drained().then(() => {
+      over = true;
+    });
+    if (end === 'stop') await host.stop();
+    else unacknowledged.shift()?.(new Error('no room'));
+    await clock.runAsync(() => over);
+  }
 });
 
 test.run();

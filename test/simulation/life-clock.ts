@@ -50,6 +50,8 @@ export function lifeClock(world: Clock, fastMs: number): LifeClock {
         },
       };
     },
+    monotonic: () => world.monotonic(),
+    after: (delayMs, wake) => clock.at(clock.now() + delayMs, wake),
     soon(task) {
       world.soon(() => run(task));
     },

@@ -170,6 +170,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
         for (const { address } of schedulers) network.send(from, address, message);
       },
       publish: (_from, { cause }) => tally(`event ${cause}`),
+      setEpoch() {},
       local() {},
     };
   }

@@ -5,6 +5,7 @@ import { createTestModel, type TestModel } from '@xstate/test';
 import type { AnyStateMachine, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
 import { type ComputeServiceEvent, computeService } from '../../machines/compute-service.ts';
 import { type InstanceBuildEvent, instanceBuild, type Selection } from '../../machines/instance-build.ts';
+import { type OwnershipEvent, ownership } from '../../machines/ownership.ts';
 import { type RemovalEvent, removal } from '../../machines/removal.ts';
 import { type SelectionEvent, selection } from '../../machines/selection.ts';
 import { testModelOf } from '../../machines/testing.ts';
@@ -127,3 +128,10 @@ export const servicePaths = () => shortestPaths(computeService, { input: { host:
 
 export const removalPaths = (input: InputFrom<typeof removal>) =>
   shortestPaths(removal, { input, events: removalEvents });
+
+const OWNERSHIP_EVENTS = ownership.events.map((type) => ({ type }) as OwnershipEvent);
+
+export const ownershipEvents = () => OWNERSHIP_EVENTS;
+
+export const ownershipPaths = () =>
+  shortestPaths(ownership, { input: { address: 'placement/0' }, events: ownershipEvents });

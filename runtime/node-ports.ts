@@ -1,0 +1,86 @@
+// What a node stands on, chosen by its options: the bus, the journals, the leases. And the checks of those options that
+// are numbers.
+
+import type { Bus } from './bus/bus.ts';
+import { connectNats, type NatsBus } from './bus/nats.ts';
+import type { Clock } from './clock.ts';
+import { CellwrightError } from './errors.ts';
+import { jetStreamJournals } from './journal/jetstream.ts';
+import type { Journals } from './journal/journal.ts';
+import { memoryJournals } from './journal/memory.ts';
+import { type NatsServer, startNatsServer } from './nats-server/server.ts';
+import type { NodeOptions } from './node-options.ts';
+import { jetStreamLeases } from './ownership/jetstream.ts';
+import type { Leases } from './ownership/leases.ts';
+import type { Subjects } from './subjects.ts';
+
+const MAX_CONDUCTOR_SHARDS = 256;
+/** How much of a lease one read or write of it may take: so that a renewal can be tried again in time. */
+const LEASE_TIMEOUT_SHARE = 0.25;
+const LEASE_TTL_LIMITS_MS = { least: 500, most: 600_000 };
+
+export async function busOf(
+  { bus, nats = {} }: NodeOptions,
+  name: string,
+  onError: (error: unknown, what: string) => void,
+): Promise<{ bus: Bus; nats?: NatsBus; server?: NatsServer; url: string | null }> {
+  if (bus !== undefined) return { bus, url: null };
+  const { managed, servers, ...rest } = nats;
+  if (servers !== undefined) {
+    const url = typeof servers === 'string' ? servers : servers.join(',');
+    const connected = await connectNats({ servers, name, onError, ...rest });
+    return { bus: connected, nats: connected, url };
+  }
+  const server = await startNatsServer(managed ?? {});
+  try {
+    const connected = await connectNats({ servers: server.url, name, onError, ...rest });
+    return { bus: connected, nats: connected, server, url: server.url };
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
+}
+
+export function journalsOf(
+  { journals, replicas = 1 }: NodeOptions,
+  {
+    clock,
+    subjects,
+    nats,
+    onError,
+  }: {
+    clock: Clock;
+    subjects: Subjects;
+    nats: NatsBus | undefined;
+    onError(error: unknown, what: string): void;
+  },
+): Journals {
+  if (typeof journals === 'function') return journals;
+  if (journals === 'memory' || (journals === undefined && nats === undefined)) return memoryJournals({ clock });
+  if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas, onError });
+  throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
+}
+
+export function checkShards(shards: number): number {
+  if (Number.isInteger(shards) && shards >= 1 && shards <= MAX_CONDUCTOR_SHARDS) return shards;
+  const message = `conductorShards must be a whole number from 1 to ${MAX_CONDUCTOR_SHARDS}`;
+  throw new CellwrightError('bad-option', message, { field: 'conductorShards' });
+}
+
+export function leasesOf(
+  { journals, leases, replicas = 1 }: NodeOptions,
+  { nats, subjects, ttlMs }: { nats: NatsBus | undefined; subjects: Subjects; ttlMs: number },
+): Leases | undefined {
+  if (typeof leases === 'object') return leases;
+  const onJetStream = nats !== undefined && (journals === undefined || journals === 'jetstream');
+  if (leases === 'none' || (leases === undefined && !onJetStream)) return undefined;
+  if (nats === undefined) return undefined;
+  return jetStreamLeases({ bus: nats, subjects, replicas, timeoutMs: ttlMs * LEASE_TIMEOUT_SHARE });
+}
+
+export function checkLeaseTtl(ttlMs: number): number {
+  const { least, most } = LEASE_TTL_LIMITS_MS;
+  if (Number.isInteger(ttlMs) && ttlMs >= least && ttlMs <= most) return ttlMs;
+  const message = `leaseTtlMs must be a whole number of milliseconds from ${least} to ${most}`;
+  throw new CellwrightError('bad-option', message, { field: 'leaseTtlMs' });
+}

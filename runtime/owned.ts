@@ -1,0 +1,77 @@
+// The duty of an owner: to take the messages of its actor, read its journal and serve it, and to give all that up again,
+// in order or at once. Whether and when is for others to say: the keeper of its lease, or the node that starts and stops.
+
+import type { Service } from './bus/bus.ts';
+import { messageOf } from './errors.ts';
+import type { Duty } from './ownership/keeper.ts';
+import type { Tenure } from './ownership/tenure.ts';
+import type { Supervision } from './supervision.ts';
+import type { ActorHost } from './turn.ts';
+
+export interface OwnedOptions {
+  readonly host: ActorHost;
+  readonly supervision: Supervision;
+  /** Puts the actor on the bus. */
+  serve(): Promise<Service>;
+  onError(error: unknown, what: string): void;
+}
+
+export interface OwnedActor extends Omit<Duty, 'open'> {
+  /** @param tenure Default: the actor has no lease. */
+  open(tenure?: Tenure): Promise<void>;
+  /** Reads the journal again, for an actor that has failed, in the same tenure. */
+  restart(): Promise<void>;
+}
+
+export function ownedActor({ host, supervision, serve, onError }: OwnedOptions): OwnedActor {
+  let service: Service | undefined;
+  let opening: Promise<void> = Promise.resolve();
+  let tenure: Tenure | undefined;
+
+  async function leave(): Promise<void> {
+    const left = service;
+    service = undefined;
+    await left?.stop().catch((error) => onError(error, `leaving '${host.address}'`));
+  }
+
+  async function openNow(): Promise<void> {
+    // What arrives while the journal is read waits in the mailbox.
+    const started = host.start(tenure);
+    try {
+      [service] = await Promise.all([serve(), started]);
+    } catch (error) {
+      await host.stop();
+      await started.catch(() => undefined);
+      throw error;
+    }
+  }
+
+  return {
+    open(held) {
+      tenure = held;
+      supervision.renew();
+      const opened = openNow();
+      opening = opened.catch(() => undefined);
+      return opened;
+    },
+    restart() {
+      const started = host.start(tenure);
+      opening = started.catch(() => undefined);
+      return started;
+    },
+    resume: () => host.resume(),
+    async drain() {
+      // First nothing more comes, then all that has come is finished: nothing is taken and not answered.
+      await leave();
+      await host.drained();
+    },
+    async drop() {
+      supervision.end();
+      // Twice: what is being opened must neither go on nor be left open.
+      await host.stop().catch((error) => onError(messageOf(error), `closing '${host.address}'`));
+      await opening;
+      await leave();
+      await host.stop().catch((error) => onError(messageOf(error), `closing '${host.address}'`));
+    },
+  };
+}

@@ -1,0 +1,119 @@
+// Leases in a KV bucket on JetStream, one key for each actor: `nats kv history <prefix>_leases placement.0` tells the
+// story of an ownership. What is decided is decided by the outcome of a conditional write, never by what was read.
+
+import type { Address } from '../../actors/actor.ts';
+import type { NatsBus } from '../bus/nats.ts';
+import { decode, encodeJson } from '../codec.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
+import type { Subjects } from '../subjects.ts';
+import { checkedLease, type Leases, type SeenLease } from './leases.ts';
+
+export interface JetStreamLeasesOptions {
+  readonly bus: NatsBus;
+  readonly subjects: Subjects;
+  /** Copies of the bucket in a cluster of servers: 1, 3 or 5; default 1. */
+  readonly replicas?: number;
+  /** How long one read or write may take, ms: a part of what a lease lasts, so that it can be tried again. */
+  readonly timeoutMs: number;
+}
+
+const WRONG_LAST_SEQUENCE = 10071;
+/** Records kept of each lease, for people. */
+const HISTORY = 10;
+const MAX_RECORD_BYTES = 4_096;
+/** How long making the bucket may take, ms: a cluster that has just started needs a leader first. */
+const CREATE_TIMEOUT_MS = 5_000;
+
+type Bucket = Awaited<ReturnType<ReturnType<NatsBus['connection']['jetstream']>['views']['kv']>>;
+interface Stored {
+  readonly value: Uint8Array;
+  readonly operation: string;
+  readonly revision: number;
+}
+
+/** The leases of a deployment. Their methods throw CellwrightError `no-jetstream` when the account has no JetStream. */
+export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
+  const { bus, subjects, replicas = 1, timeoutMs } = options;
+  let opened: Promise<Bucket> | undefined;
+
+  async function open(): Promise<Bucket> {
+    try {
+      // Made, if it is not there, with time to spare; then used with little.
+      const settings = { history: HISTORY, replicas, allow_direct: false };
+      await bus.connection.jetstream({ timeout: CREATE_TIMEOUT_MS }).views.kv(subjects.leases, settings);
+      return await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
+    } catch (cause) {
+      if ((cause as { code?: string }).code !== '503') throw cause;
+      const why = `leases need JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
+      throw new CellwrightError('no-jetstream', why, { cause });
+    }
+  }
+
+  /** Runs with the bucket; one that fails is looked up again next time, should somebody have removed it. */
+  async function using<T>(work: (bucket: Bucket) => Promise<T>): Promise<T> {
+    opened ??= open();
+    const mine = opened;
+    try {
+      return await work(await mine);
+    } catch (error) {
+      if (opened === mine) opened = undefined;
+      throw error;
+    }
+  }
+
+  const read = (address: Address) =>
+    using(async (bucket) => seenOf((await bucket.get(subjects.leaseKey(address))) as Stored | null));
+
+  return {
+    read,
+    watch(address, onSeen, onEnd) {
+      let stopped = false;
+      let stop = () => {};
+      let newest = -1;
+      const tell = (seen: SeenLease) => {
+        if (stopped || seen.revision <= newest) return;
+        newest = seen.revision;
+        onSeen(seen);
+      };
+      async function follow(bucket: Bucket): Promise<void> {
+        const key = subjects.leaseKey(address);
+        const changes = await bucket.watch({ key, include: 'updates' as never });
+        stop = () => changes.stop();
+        if (stopped) return stop();
+        // After the watch has begun, so that nothing falls between the two.
+        tell(seenOf((await bucket.get(key)) as Stored | null));
+        for await (const change of changes) tell(seenOf(change as Stored));
+        if (stopped) return;
+        throw new CellwrightError('unwatched', `the lease of '${address}' cannot be followed any more`);
+      }
+      using(follow).catch((error) => {
+        stop();
+        if (!stopped) onEnd(error);
+      });
+      return {
+        stop() {
+          stopped = true;
+          stop();
+        },
+      };
+    },
+    write: (address, record, revision) =>
+      using(async (bucket) => {
+        try {
+          // The conditional write of the bucket: with 0 it creates, whatever the name says.
+          return await bucket.put(subjects.leaseKey(address), encodeJson(record), { previousSeq: revision });
+        } catch (error) {
+          const refusal = (error as { api_error?: { err_code?: number } }).api_error;
+          if (refusal?.err_code === WRONG_LAST_SEQUENCE) return null;
+          throw error;
+        }
+      }),
+  };
+}
+
+function seenOf(stored: Stored | null): SeenLease {
+  if (stored === null) return { record: null, revision: 0 };
+  const { operation, revision, value } = stored;
+  if (operation !== 'PUT') return { record: null, revision };
+  return { record: checkedLease(decode(value, MAX_RECORD_BYTES)), revision };
+}

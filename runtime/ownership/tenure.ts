@@ -1,0 +1,117 @@
+// A tenure: the time for which one process holds the lease of an actor. It knows at any moment, without asking anybody,
+// whether the lease can still be trusted, and renews it for as long as it lasts.
+
+import type { Address } from '../../actors/actor.ts';
+import type { Clock, Timer } from '../clock.ts';
+import type { LeaseRecord, Leases } from './leases.ts';
+
+/** What an owner goes by: asked before every turn, so it costs no more than a look at the clock. */
+export interface Tenure {
+  /** The revision of the lease: higher than in any tenure before, and it rises with each renewal. */
+  readonly epoch: number;
+  /** Whether the lease is this process's for certain. False means that it may be another's by now. */
+  holds(): boolean;
+}
+
+export interface RenewedTenure extends Tenure {
+  /** Ends the renewals; answers the revision to give the lease back with. */
+  end(): Promise<number>;
+}
+
+export interface TenureOptions {
+  readonly address: Address;
+  readonly leases: Leases;
+  readonly clock: Clock;
+  /** What is written with each renewal. */
+  readonly record: LeaseRecord;
+  /** The revision with which the lease was taken. */
+  readonly revision: number;
+  /** When taking it was asked for, on the monotonic clock. */
+  readonly takenAt: number;
+  onRenewed(): void;
+  /** The lease was not renewed in time. */
+  onStale(): void;
+  /** The lease is another's. */
+  onLost(): void;
+  onError(error: unknown, what: string): void;
+}
+
+/** An owner trusts its lease a little less long than others wait for it: their clock may run a little faster. */
+const TRUSTED_SHARE = 0.9;
+/** Three renewals fit a lease, so that one or two may fail. */
+const RENEWALS_PER_LEASE = 3;
+/** Pause after a renewal that failed, as a share of the lease. */
+const RETRY_SHARE = 0.05;
+
+export function renewedTenure(options: TenureOptions): RenewedTenure {
+  const { address, leases, clock, record, onError } = options;
+  const { ttlMs } = record;
+  let { revision } = options;
+  let trustedUntil = options.takenAt + ttlMs * TRUSTED_SHARE;
+  let over = false;
+  let underWay: Promise<void> | undefined;
+  let next: Timer | undefined;
+  let stale: Timer | undefined;
+
+  function renewAfter(delayMs: number): void {
+    next = clock.after(delayMs, () => {
+      underWay = renew().finally(() => {
+        underWay = undefined;
+      });
+    });
+  }
+
+  function watchTrust(): void {
+    stale?.cancel();
+    stale = clock.after(trustedUntil - clock.monotonic(), () => {
+      if (over) return;
+      // A timer may come a little early: then the little is waited for.
+      if (clock.monotonic() < trustedUntil) return watchTrust();
+      options.onStale();
+    });
+  }
+
+  async function renew(): Promise<void> {
+    const sentAt = clock.monotonic();
+    try {
+      const written = await leases.write(address, record, revision);
+      if (written === null) return await refused();
+      revision = written;
+      if (over) return;
+      trustedUntil = sentAt + ttlMs * TRUSTED_SHARE;
+      watchTrust();
+      renewAfter(ttlMs / RENEWALS_PER_LEASE);
+      if (clock.monotonic() < trustedUntil) options.onRenewed();
+    } catch (error) {
+      if (over) return;
+      onError(error, `renewing the lease of '${address}'`);
+      renewAfter(ttlMs * RETRY_SHARE);
+    }
+  }
+
+  /** The lease has changed: by another, or by a renewal of our own whose answer was lost. */
+  async function refused(): Promise<void> {
+    const { record: found, revision: at } = await leases.read(address);
+    if (found?.holder === record.holder) revision = at;
+    if (over) return;
+    if (found?.holder === record.holder) renewAfter(0);
+    else options.onLost();
+  }
+
+  watchTrust();
+  renewAfter(ttlMs / RENEWALS_PER_LEASE);
+
+  return {
+    get epoch() {
+      return revision;
+    },
+    holds: () => !over && clock.monotonic() < trustedUntil,
+    async end() {
+      over = true;
+      next?.cancel();
+      stale?.cancel();
+      await underWay;
+      return revision;
+    },
+  };
+}

@@ -1,0 +1,204 @@
+// Area: ownership. Several processes for the same roles: one owns each actor, the others stand by and take over when it
+// stops, dies or is held up for longer than its lease. Nothing that was accepted is lost, and there is one writer.
+// Real processes, real signals, a real server.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { connectNats } from '../../runtime/bus/nats.ts';
+import type { Connection } from '../../runtime/connect.ts';
+import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
+import { jetStreamLeases } from '../../runtime/ownership/jetstream.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { type Deployment, type Process, withDeployment } from './deployment.ts';
+import { eventually, hostsUp } from './system.ts';
+
+const test = suite('ownership of processes');
+
+const LEASE_MS = 800;
+/** What taking over may take on top of the lease, ms. */
+const SLACK_MS = 1_000;
+const OWNERS = ['placement', 'cell:c1'];
+const ACTORS = ['placement/0', 'cell/c1'];
+const EVERY = [...ACTORS, 'conductor/0'];
+const COMPUTES = ['h1', 'h2', 'h3', 'h4', 'h5'].map((host) => `compute:c1/${host}`);
+/** Five hosts with 8 VCPUs each. */
+const FITS = 40;
+
+interface Ownership {
+  ownerOf(address: string): Promise<string | null>;
+  owns(name: string, addresses: readonly string[]): Promise<void>;
+}
+
+async function withOwners(run: (deployment: Deployment, ownership: Ownership) => Promise<void>): Promise<void> {
+  await withDeployment(async (deployment) => {
+    const bus = await connectNats({ servers: deployment.server.url, name: 'looking-on', onError() {} });
+    const subjects = subjectsOf();
+    const leases = jetStreamLeases({ bus, subjects, timeoutMs: 2_000 });
+    const ownerOf = async (address: string) => (await leases.read(address)).record?.owner ?? null;
+    try {
+      await run(deployment, {
+        ownerOf,
+        owns: (name, addresses) =>
+          eventually(`'${name}' owns ${addresses.join(', ')}`, async () => {
+            const owners = await Promise.all(addresses.map(ownerOf));
+            return owners.every((owner) => owner === name);
+          }),
+      });
+      // Reading a journal fails when an entry of an older epoch follows one of a newer.
+      const journals = jetStreamJournals({ bus, clock: systemClock(), subjects });
+      for (const address of EVERY) {
+        const journal = journals(address);
+        await journal.open();
+        await journal.close();
+      }
+    } finally {
+      await bus.close();
+    }
+  });
+}
+
+/** Starts two processes for the owners, the first of which owns them, and the rest of a deployment. */
+async function twoOf(
+  roles: readonly string[],
+  { start, client }: Deployment,
+  { owns }: Ownership,
+  actors: readonly string[],
+): Promise<{ first: Process; second: Process }> {
+  const first = await start('name=first', `lease=${LEASE_MS}`, ...roles);
+  await owns('first', actors);
+  const others = ['scheduler', ...(roles.includes('conductor') ? [] : ['conductor'])];
+  const [second] = await Promise.all([
+    start('name=second', `lease=${LEASE_MS}`, ...roles),
+    start(`lease=${LEASE_MS}`, ...others),
+    start(...COMPUTES),
+  ]);
+  await hostsUp(client, 'c1', COMPUTES.length);
+  return { first, second: second as Process };
+}
+
+/** Sends a request until it is accepted, however often its answer is lost. */
+async function accepted(client: Connection, id: string): Promise<string> {
+  await eventually(`'${id}' is accepted`, async () => {
+    try {
+      await client.build({ id, alternates: 2, resources: { VCPU: 1, MEMORY_MB: 16 } });
+      return true;
+    } catch {
+      return false;
+    }
+  });
+  return id;
+}
+
+async function allActive(client: Connection, ids: readonly string[]): Promise<void> {
+  for (const id of ids) {
+    await eventually(`'${id}' is active`, async () => {
+      try {
+        return (await client.show(id)).state === 'active';
+      } catch {
+        return false;
+      }
+    });
+  }
+  const { instances } = await client.list({ limit: 1_000 });
+  assert.is(instances.filter(({ state }) => state === 'active').length, ids.length);
+}
+
+/** Asks an actor one question after the other, and tells the longest time between two answers, ms. */
+function longestGap(ask: () => Promise<unknown>): { end(): Promise<{ gapMs: number; refused: string[] }> } {
+  const refused: string[] = [];
+  let over = false;
+  let gapMs = 0;
+  const asking = (async () => {
+    let last = performance.now();
+    while (!over) {
+      try {
+        await ask();
+        gapMs = Math.max(gapMs, performance.now() - last);
+        last = performance.now();
+      } catch (error) {
+        refused.push(String(error));
+      }
+    }
+  })();
+  return {
+    async end() {
+      over = true;
+      await asking;
+      return { gapMs, refused };
+    },
+  };
+}
+
+test('ownership - a process that stops hands over in under 200 ms, and no question meanwhile is refused', () =>
+  withOwners(async (deployment, ownership) => {
+    const { client } = deployment;
+    const { first } = await twoOf(OWNERS, deployment, ownership, ACTORS);
+    const ids = await Promise.all(Array.from({ length: FITS / 2 }, (_, n) => accepted(client, `a${n}x`)));
+    const gap = longestGap(() => client.hosts({ cell: 'c1' }));
+    assert.is(await first.end('SIGTERM'), 0);
+    await ownership.owns('second', ACTORS);
+    await client.hosts({ cell: 'c1' });
+    const { gapMs, refused } = await gap.end();
+    console.log(`planned hand-over of a cell: ${Math.round(gapMs)} ms between two answers`);
+    assert.equal(refused, []);
+    assert.ok(gapMs < 200, `${gapMs} ms`);
+    await allActive(client, ids);
+  }));
+
+test('ownership - an owner killed in the middle of builds is replaced within its lease, and every request ends', () =>
+  withOwners(async (deployment, ownership) => {
+    const { client } = deployment;
+    const { first } = await twoOf([...OWNERS, 'conductor'], deployment, ownership, EVERY);
+    const requests = Array.from({ length: FITS }, (_, n) => accepted(client, `k${n}x`));
+    await requests[0];
+    const gap = longestGap(() => client.hosts({ cell: 'c1' }));
+    await first.end('SIGKILL');
+    await ownership.owns('second', EVERY);
+    await client.hosts({ cell: 'c1' });
+    const { gapMs } = await gap.end();
+    console.log(`crash of an owner with a lease of ${LEASE_MS} ms: ${Math.round(gapMs)} ms between two answers`);
+    assert.ok(gapMs < LEASE_MS + SLACK_MS, `${gapMs} ms`);
+    await allActive(client, await Promise.all(requests));
+  }));
+
+test('ownership - an owner held up for longer than its lease serves nothing afterwards, and stands by', () =>
+  withOwners(async (deployment, ownership) => {
+    const { client } = deployment;
+    const { first, second } = await twoOf(OWNERS, deployment, ownership, ACTORS);
+    const before = await Promise.all(Array.from({ length: FITS / 2 }, (_, n) => accepted(client, `s${n}x`)));
+    first.child.kill('SIGSTOP');
+    await ownership.owns('second', ACTORS);
+    // The held one has these questions in its pipe when it wakes, and a picture in which nothing is disabled.
+    await client.host({ cell: 'c1', host: 'h1', enabled: false, reason: 'while it was held' });
+    const requests = Array.from({ length: FITS / 4 }, (_, n) => accepted(client, `t${n}x`));
+    await requests[0];
+    first.child.kill('SIGCONT');
+    for (let look = 0; look < 200; look += 1) {
+      const { hosts } = await client.hosts({ cell: 'c1' });
+      assert.is(hosts.find(({ host }) => host === 'h1')?.state, 'disabled', 'the newer owner answers');
+    }
+    await client.host({ cell: 'c1', host: 'h1', enabled: true });
+    await allActive(client, [...before, ...(await Promise.all(requests))]);
+    for (const address of ACTORS) assert.is(await ownership.ownerOf(address), 'second');
+    // It stands by: when the other one stops, it is an owner again.
+    assert.is(await second.end('SIGTERM'), 0);
+    await ownership.owns('first', ACTORS);
+    await allActive(client, [...before, ...(await Promise.all(requests))]);
+  }));
+
+test('ownership - of two processes that start at once, one owns each actor and the other stands by', () =>
+  withOwners(async ({ client, start }, { ownerOf }) => {
+    const roles = [...OWNERS, 'conductor', 'scheduler'];
+    const both = await Promise.all(['one', 'two'].map((name) => start(`name=${name}`, `lease=${LEASE_MS}`, ...roles)));
+    for (const { said } of both) assert.is(said(), 'started\n');
+    await start(...COMPUTES);
+    await hostsUp(client, 'c1', COMPUTES.length);
+    const ids = await Promise.all(Array.from({ length: FITS }, (_, n) => accepted(client, `b${n}x`)));
+    await allActive(client, ids);
+    for (const address of EVERY) assert.match((await ownerOf(address)) ?? '', /^(one|two)$/);
+    assert.equal(await Promise.all(both.map((one) => one.end('SIGTERM'))), [0, 0]);
+    for (const address of EVERY) assert.is(await ownerOf(address), null, address);
+  }));
+
+test.run();

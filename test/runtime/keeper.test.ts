@@ -1,0 +1,312 @@
+// Area: the keeping of a lease. Several processes keep the same one in memory, on a clock that the test moves: one of
+// them serves, the others stand by; a stop hands over, a silence is waited out, and whoever is in doubt takes no turn.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { CellwrightError } from '../../runtime/errors.ts';
+import { type Duty, type Keeper, keeperOf } from '../../runtime/ownership/keeper.ts';
+import type { Leases } from '../../runtime/ownership/leases.ts';
+import { memoryLeases } from '../../runtime/ownership/memory.ts';
+import type { Tenure } from '../../runtime/ownership/tenure.ts';
+import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts';
+import { failureOf } from '../support/until.ts';
+
+const test = suite('keeping a lease');
+
+const ADDRESS = 'placement/0';
+const TTL_MS = 3_000;
+
+interface Process {
+  readonly keeper: Keeper;
+  /** What its actor was told to do, in order. */
+  readonly duties: string[];
+  tenure: Tenure | undefined;
+  /** Cut off, its reads and writes fail, and it hears of no change. */
+  cutOff: boolean;
+  /** The next so many writes are carried out, but their answers are lost. */
+  losesAnswers: number;
+  /** Its next attempts to open the actor fail of this. */
+  failsOf: Error | undefined;
+  errors: string[];
+}
+
+interface Room {
+  readonly clock: VirtualClock;
+  readonly leases: Leases;
+  process(name: string): Process;
+  /** Starts it and waits until it serves or stands by. */
+  start(one: Process): Promise<void>;
+  until(holds: () => boolean): Promise<void>;
+  pass(ms: number): Promise<void>;
+  /** Ends every process, so that no timer is left. */
+  end(): Promise<void>;
+}
+
+async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
+  const clock = virtualClock();
+  const leases = memoryLeases({ clock });
+  const all: Process[] = [];
+
+  function through(one: Process): Leases {
+    const reach = () => {
+      if (one.cutOff) throw new Error('cut off');
+    };
+    return {
+      async read(address) {
+        reach();
+        return leases.read(address);
+      },
+      watch: (address, onSeen, onEnd) => leases.watch(address, (seen) => one.cutOff || onSeen(seen), onEnd),
+      async write(...what) {
+        reach();
+        const written = await leases.write(...what);
+        reach();
+        if (one.losesAnswers === 0) return written;
+        one.losesAnswers -= 1;
+        throw new Error('the answer was lost');
+      },
+    };
+  }
+
+  const room: Room = {
+    clock,
+    leases,
+    process(name) {
+      const duty: Duty = {
+        async open(tenure) {
+          one.duties.push('open');
+          if (one.failsOf !== undefined) throw one.failsOf;
+          one.tenure = tenure;
+        },
+        resume() {},
+        async drain() {
+          one.duties.push('drain');
+        },
+        async drop() {
+          one.duties.push('drop');
+          one.tenure = undefined;
+        },
+      };
+      const one: Process = {
+        duties: [],
+        tenure: undefined,
+        cutOff: false,
+        losesAnswers: 0,
+        failsOf: undefined,
+        errors: [],
+        get keeper() {
+          return keeper;
+        },
+      };
+      const keeper = keeperOf({
+        address: ADDRESS,
+        name,
+        leases: through(one),
+        clock,
+        ttlMs: TTL_MS,
+        duty,
+        onError: (_error, what) => one.errors.push(what),
+      });
+      all.push(one);
+      return one;
+    },
+    async start(one) {
+      let over = false;
+      const started = one.keeper.start().finally(() => {
+        over = true;
+      });
+      started.catch(() => undefined);
+      await room.until(() => over);
+      return started;
+    },
+    until: (holds) => clock.runAsync(holds),
+    pass(ms) {
+      let over = false;
+      clock.after(ms, () => {
+        over = true;
+      });
+      return clock.runAsync(() => over);
+    },
+    async end() {
+      let left = all.length;
+      for (const one of all) {
+        one.cutOff = false;
+        void one.keeper.stop().then(() => {
+          left -= 1;
+        });
+      }
+      await clock.runAsync(() => left === 0);
+    },
+  };
+  try {
+    await run(room);
+  } finally {
+    await room.end();
+  }
+  assert.is(clock.pending, 0, 'no timer is left');
+}
+
+const stateOf = ({ keeper }: Process) => keeper.standing.state;
+const serves = (one: Process) => stateOf(one) === 'owning' && one.tenure?.holds() === true;
+
+test('keeping - the first one serves, the second stands by and says who owns it', () =>
+  inRoom(async ({ process, start }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    assert.equal([stateOf(one), stateOf(two)], ['owning', 'standby']);
+    assert.is(two.keeper.standing.owner, 'one');
+    assert.equal([one.duties, two.duties], [['open'], []]);
+  }));
+
+test('keeping - a stop drains, drops and hands over at once, without waiting for the lease', () =>
+  inRoom(async ({ clock, process, start, until }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    const at = clock.now();
+    let stopped = false;
+    void one.keeper.stop().then(() => {
+      stopped = true;
+    });
+    await until(() => serves(two));
+    assert.ok(stopped);
+    assert.is(clock.now(), at);
+    assert.equal(one.duties, ['open', 'drain', 'drop']);
+  }));
+
+test('keeping - one that falls silent is replaced when its lease is over, not before, and had stopped by itself', () =>
+  inRoom(async ({ clock, process, start, until }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    one.cutOff = true;
+    const at = clock.now();
+    await until(() => one.tenure?.holds() === false);
+    assert.ok(clock.now() < at + TTL_MS);
+    assert.is(stateOf(two), 'standby');
+    await until(() => serves(two));
+    assert.ok(clock.now() <= at + TTL_MS + 100, `${clock.now() - at} ms`);
+    assert.ok(!serves(one));
+    one.cutOff = false;
+    await until(() => stateOf(one) === 'standby' && one.keeper.standing.owner === 'two');
+    assert.equal(one.duties, ['open', 'drop']);
+  }));
+
+test('keeping - one that is cut off with nobody standing by serves again when its lease is renewed', () =>
+  inRoom(async ({ process, start, until, pass }) => {
+    const one = process('one');
+    await start(one);
+    one.cutOff = true;
+    await pass(TTL_MS * 3);
+    assert.is(stateOf(one), 'unsure');
+    assert.is(one.tenure?.holds(), false);
+    one.cutOff = false;
+    await until(() => serves(one));
+    assert.equal(one.duties, ['open'], 'it has lost nothing');
+  }));
+
+test('keeping - renewals whose answers are lost are taken for its own', () =>
+  inRoom(async ({ process, start, pass }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    for (let round = 0; round < 5; round += 1) {
+      one.losesAnswers = 1;
+      await pass(TTL_MS);
+      assert.ok(serves(one));
+    }
+    assert.is(stateOf(two), 'standby');
+    assert.equal(one.duties, ['open']);
+  }));
+
+test('keeping - a lease that was taken though the answer was lost is taken up again', () =>
+  inRoom(async ({ process, start, until }) => {
+    const one = process('one');
+    one.losesAnswers = 1;
+    assert.match((await failureOf(() => start(one))).message, /lost/);
+    await until(() => serves(one));
+    assert.equal(one.duties, ['open']);
+  }));
+
+test('keeping - the number of the tenure rises from owner to owner', () =>
+  inRoom(async ({ process, start, until, pass }) => {
+    const all = ['one', 'two', 'three'].map(process);
+    for (const one of all) await start(one);
+    const epochs: number[] = [];
+    for (const one of all) {
+      await until(() => all.some(serves));
+      const owner = all.find(serves) as Process;
+      await pass(TTL_MS);
+      epochs.push(owner.keeper.standing.epoch as number);
+      void owner.keeper.stop();
+      await until(() => stateOf(owner) === 'stopped');
+      assert.ok(one);
+    }
+    assert.equal(
+      epochs,
+      [...new Set(epochs)].sort((a, b) => a - b),
+    );
+    assert.is(epochs.length, 3);
+  }));
+
+test('keeping - of many that start at once, exactly one serves', () =>
+  inRoom(async ({ process, start }) => {
+    const all = Array.from({ length: 8 }, (_, n) => process(`p${n}`));
+    await Promise.all(all.map(start));
+    assert.is(all.filter(serves).length, 1);
+    assert.is(all.filter((one) => stateOf(one) === 'standby').length, 7);
+  }));
+
+test('keeping - what the first opening fails of is told, and later ones are tried again', () =>
+  inRoom(async ({ process, start, until }) => {
+    const one = process('one');
+    one.failsOf = new CellwrightError('unknown-version', 'entry 7 is of version 9');
+    assert.is((await failureOf(() => start(one))).code, 'unknown-version');
+    one.failsOf = undefined;
+    await until(() => serves(one));
+    assert.equal(one.duties, ['open', 'drop', 'open']);
+  }));
+
+test('keeping - one that fails again and again leaves the actor to one that stands by', () =>
+  inRoom(async ({ process, start, until }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    one.keeper.failed(new Error('bad'));
+    await until(() => serves(two));
+    await until(() => stateOf(one) === 'standby');
+    assert.equal(one.duties, ['open', 'drop']);
+  }));
+
+test('keeping - one that is fenced drops everything at once and begins anew', () =>
+  inRoom(async ({ process, start, until }) => {
+    const one = process('one');
+    await start(one);
+    one.keeper.fenced();
+    assert.equal(one.duties, ['open', 'drop']);
+    assert.is(one.tenure, undefined);
+    await until(() => serves(one));
+  }));
+
+test('keeping - told to stop in the middle of taking the lease, it leaves it free', () =>
+  inRoom(async ({ leases, process, start, until }) => {
+    const one = process('one');
+    const starting = start(one);
+    await until(() => stateOf(one) === 'acquiring');
+    let stopped = false;
+    void one.keeper.stop().then(() => {
+      stopped = true;
+    });
+    await until(() => stopped);
+    await starting;
+    assert.equal(one.duties, []);
+    let owner: string | null | undefined;
+    void leases.read(ADDRESS).then(({ record }) => {
+      owner = record?.owner;
+    });
+    await until(() => owner !== undefined);
+    assert.is(owner, null);
+  }));
+
+test.run();

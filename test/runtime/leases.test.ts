@@ -1,0 +1,207 @@
+// Area: leases. What every store of leases must do, in memory and on a real server: one writer wins, a stale write is
+// refused, changes are told. And what a bucket must survive.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { jetStreamLeases } from '../../runtime/ownership/jetstream.ts';
+import type { LeaseRecord, Leases, SeenLease } from '../../runtime/ownership/leases.ts';
+import { memoryLeases } from '../../runtime/ownership/memory.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { failureOf, until } from '../support/until.ts';
+
+const test = suite('leases');
+const ADDRESS = 'placement/0';
+const subjects = subjectsOf('cw');
+
+const by = (owner: string | null): LeaseRecord => ({ v: 1, owner, holder: `${owner}-1`, ttlMs: 1_000 });
+
+async function onServer(run: (server: TestServer, connect: () => Promise<NatsBus>) => Promise<void>): Promise<void> {
+  const server = await startTestServer();
+  const buses: NatsBus[] = [];
+  try {
+    await run(server, async () => {
+      const bus = await connectNats({
+        servers: server.url,
+        name: 'leases',
+        reconnectWaitMs: 20,
+        reconnectJitterMs: 0,
+        onError() {},
+      });
+      buses.push(bus);
+      return bus;
+    });
+  } finally {
+    await Promise.all(buses.map((bus) => bus.close()));
+    await server.stop();
+  }
+}
+
+const onBucket = (bus: NatsBus): Leases => jetStreamLeases({ bus, subjects, timeoutMs: 2_000 });
+
+const unexpected = (what: unknown) => assert.unreachable(JSON.stringify(what));
+
+/** Two views of the same leases, as two processes have them. */
+type Run = (one: Leases, other: Leases) => Promise<void>;
+
+const stores: Readonly<Record<string, (run: Run) => Promise<void>>> = {
+  async 'in memory'(run) {
+    const leases = memoryLeases({ clock: systemClock() });
+    await run(leases, leases);
+  },
+  'in a bucket': (run) => onServer(async (_, connect) => run(onBucket(await connect()), onBucket(await connect()))),
+};
+
+for (const [where, withStore] of Object.entries(stores)) {
+  const on = (name: string, run: Run) => test(`leases ${where} - ${name}`, () => withStore(run));
+
+  on('one that was never held is free, at revision 0', async (one) => {
+    assert.equal(await one.read(ADDRESS), { record: null, revision: 0 });
+  });
+
+  on('of many who take a free one at once, one gets it', async (one, other) => {
+    const takers = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? one : other).write(ADDRESS, by(`n${n}`), 0));
+    const revisions = await Promise.all(takers);
+    const winners = revisions.filter((revision) => revision !== null);
+    assert.is(winners.length, 1);
+    const { record, revision } = await other.read(ADDRESS);
+    assert.is(revision, winners[0]);
+    assert.is(record?.owner, `n${revisions.indexOf(revision)}`);
+  });
+
+  on('it is renewed by its revision, which goes up, and a stale write is refused', async (one, other) => {
+    const first = (await one.write(ADDRESS, by('a'), 0)) as number;
+    const second = (await one.write(ADDRESS, by('a'), first)) as number;
+    assert.ok(second > first);
+    assert.is(await other.write(ADDRESS, by('b'), first), null);
+    assert.is(await other.write(ADDRESS, by('b'), 0), null);
+    assert.equal(await other.read(ADDRESS), { record: by('a'), revision: second });
+  });
+
+  on('revisions number the tenures of all actors', async (one, other) => {
+    const first = (await one.write(ADDRESS, by('a'), 0)) as number;
+    const elsewhere = (await other.write('cell/c1', by('b'), 0)) as number;
+    assert.ok(elsewhere > first);
+    assert.ok(((await one.write(ADDRESS, by('a'), first)) as number) > elsewhere);
+  });
+
+  on('a free one is taken at the revision at which it was given back', async (one, other) => {
+    const first = (await one.write(ADDRESS, by('a'), 0)) as number;
+    const free = (await one.write(ADDRESS, by(null), first)) as number;
+    assert.is(await other.write(ADDRESS, by('b'), 0), null);
+    assert.ok((await other.write(ADDRESS, by('b'), free)) !== null);
+  });
+
+  on('a watch tells how it stands, then each change, and ends when it is stopped', async (one, other) => {
+    const first = (await one.write(ADDRESS, by('a'), 0)) as number;
+    const seen: SeenLease[] = [];
+    const watch = other.watch(ADDRESS, (lease) => seen.push(lease), unexpected);
+    await until('how it stands is told', () => seen.length === 1);
+    const second = (await one.write(ADDRESS, by(null), first)) as number;
+    await until('the change is told', () => seen.length === 2);
+    assert.equal(seen, [
+      { record: by('a'), revision: first },
+      { record: by(null), revision: second },
+    ]);
+    watch.stop();
+    const later: SeenLease[] = [];
+    const another = other.watch(ADDRESS, (lease) => later.push(lease), unexpected);
+    await one.write(ADDRESS, by('b'), second);
+    await until('the other watch hears of it', () => later.at(-1)?.record?.owner === 'b');
+    assert.is(seen.length, 2);
+    another.stop();
+  });
+
+  on('a watch of one that was never held says so, and hears when it is taken', async (one, other) => {
+    const seen: SeenLease[] = [];
+    const watch = other.watch(ADDRESS, (lease) => seen.push(lease), unexpected);
+    await until('it is told', () => seen.length === 1);
+    assert.equal(seen[0], { record: null, revision: 0 });
+    await one.write(ADDRESS, by('a'), 0);
+    await until('the taking is told', () => seen.length === 2);
+    watch.stop();
+  });
+}
+
+test('leases in a bucket - one that an operator removed is free, and is taken at the revision of the removal', () =>
+  onServer(async (_, connect) => {
+    const [bus, other] = [await connect(), await connect()];
+    const leases = onBucket(bus);
+    const first = (await leases.write(ADDRESS, by('a'), 0)) as number;
+    const bucket = await other.connection.jetstream().views.kv(subjects.leases);
+    await bucket.delete(subjects.leaseKey(ADDRESS));
+    const { record, revision } = await leases.read(ADDRESS);
+    assert.is(record, null);
+    assert.ok(revision > first);
+    assert.is(await leases.write(ADDRESS, by('a'), first), null);
+    assert.ok((await leases.write(ADDRESS, by('b'), revision)) !== null);
+  }));
+
+test('leases in a bucket - a bucket that was removed is made again', () =>
+  onServer(async (_, connect) => {
+    const [bus, other] = [await connect(), await connect()];
+    const leases = onBucket(bus);
+    await leases.write(ADDRESS, by('a'), 0);
+    const manager = await other.connection.jetstreamManager();
+    await manager.streams.delete(`KV_${subjects.leases}`);
+    await failureOf(() => leases.write(ADDRESS, by('a'), 1));
+    assert.equal(await leases.read(ADDRESS), { record: null, revision: 0 });
+    assert.ok((await leases.write(ADDRESS, by('a'), 0)) !== null);
+  }));
+
+test('leases in a bucket - they outlive the server, and a watch goes on when it is back', () =>
+  onServer(async (server, connect) => {
+    const [one, other] = [onBucket(await connect()), onBucket(await connect())];
+    const first = (await one.write(ADDRESS, by('a'), 0)) as number;
+    const seen: SeenLease[] = [];
+    let ended = false;
+    const watch = other.watch(
+      ADDRESS,
+      (lease) => seen.push(lease),
+      () => {
+        ended = true;
+      },
+    );
+    await until('how it stands is told', () => seen.length === 1);
+    await server.kill();
+    await server.restart();
+    let revision: number | null = null;
+    for (let attempt = 0; revision === null && attempt < 20; attempt += 1) {
+      revision = await one.write(ADDRESS, by('a'), first).catch(() => null);
+    }
+    assert.ok((revision ?? 0) > first);
+    await until('the renewal is told, or that the watch has ended', () => seen.length === 2 || ended, 30_000);
+    watch.stop();
+  }));
+
+test('leases in a bucket - what another program wrote there is refused, not guessed', () =>
+  onServer(async (_, connect) => {
+    const bus = await connect();
+    const leases = onBucket(bus);
+    await leases.write(ADDRESS, by('a'), 0);
+    const bucket = await bus.connection.jetstream().views.kv(subjects.leases);
+    await bucket.put(subjects.leaseKey(ADDRESS), new TextEncoder().encode('{"v":2,"owner":"a"}'));
+    assert.is((await failureOf(() => leases.read(ADDRESS))).code, 'malformed');
+    let told: unknown;
+    leases.watch(ADDRESS, unexpected, (error) => {
+      told = error;
+    });
+    await until('the watch ends', () => told !== undefined);
+    assert.is((told as CellwrightError).code, 'malformed');
+  }));
+
+test('leases in a bucket - an account without JetStream is told so by name', async () => {
+  const server = await startTestServer({ jetstream: false });
+  const bus = await connectNats({ servers: server.url, name: 'leases', onError() {} });
+  try {
+    assert.is((await failureOf(() => onBucket(bus).read(ADDRESS))).code, 'no-jetstream');
+  } finally {
+    await bus.close();
+    await server.stop();
+  }
+});
+
+test.run();

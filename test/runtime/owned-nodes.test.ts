@@ -1,0 +1,126 @@
+// Area: nodes that own. Several nodes of one process with leases in memory: each actor has one owner, the others stand
+// by and say so, and take over with everything that was recorded.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { clientOf } from '../../runtime/client.ts';
+import { fakeDriver } from '../../runtime/drivers/fake.ts';
+import { memoryJournals } from '../../runtime/journal/memory.ts';
+import { type Node, startNode } from '../../runtime/node.ts';
+import { memoryLeases } from '../../runtime/ownership/memory.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { failureOf } from '../support/until.ts';
+
+const test = suite('nodes that own');
+const OWNERS = ['placement', 'conductor', 'cell:c1'];
+
+function rig() {
+  const clock = virtualClock({ startMs: 1_700_000_000_000 });
+  const server = memoryServer({ clock });
+  const shared = { clock, journals: memoryJournals({ clock }), leases: memoryLeases({ clock }), leaseTtlMs: 2_000 };
+
+  async function done<T>(work: Promise<T>): Promise<T> {
+    let over = false;
+    const end = () => {
+      over = true;
+    };
+    work.then(end, end);
+    await clock.runAsync(() => over);
+    return work;
+  }
+
+  return {
+    clock,
+    done,
+    client: clientOf({ bus: server.connect(), clock, subjects: subjectsOf() }),
+    start: (name: string, roles: readonly string[], more: object = {}) =>
+      done(startNode({ name, roles, bus: server.connect(), ...shared, ...more })),
+    /** Ends the process of a node as a crash does. */
+    startMortal(name: string, roles: readonly string[]) {
+      const bus = server.connect();
+      return done(startNode({ name, roles, bus, ...shared })).then((node) => ({ node, kill: () => bus.kill() }));
+    },
+  };
+}
+
+const statesOf = (node: Node) =>
+  Object.fromEntries(
+    Object.entries(node.standings()).map(([address, { state, owner }]) => [address, `${state} ${owner}`]),
+  );
+
+test('nodes - a second one stands by, says who owns, and takes over when the first one stops', async () => {
+  const { start, client, done, clock } = rig();
+  const first = await start('first', OWNERS);
+  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
+  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const rest = await start('rest', ['scheduler', 'compute:c1/h1'], { driver });
+  const second = await start('second', OWNERS);
+  assert.equal(statesOf(first), {
+    'placement/0': 'owning first',
+    'cell/c1': 'owning first',
+    'conductor/0': 'owning first',
+  });
+  assert.equal(statesOf(second), {
+    'placement/0': 'standby first',
+    'cell/c1': 'standby first',
+    'conductor/0': 'standby first',
+  });
+  assert.equal(statesOf(rest), {});
+  await done(client.build({ id: 'web', resources: { VCPU: 1 } }));
+  assert.is((await done(client.ended('web'))).state, 'active');
+  const at = clock.now();
+  await done(first.stop());
+  assert.is((await done(client.show('web'))).state, 'active', 'the second one has read the journals');
+  assert.ok(clock.now() - at < 200, `${clock.now() - at} ms`);
+  assert.equal(new Set(Object.values(statesOf(second))), new Set(['owning second']));
+  for (const node of [rest, second]) await done(node.stop());
+});
+
+test('nodes - a second one takes over from one that died, when the lease is over', async () => {
+  const { start, startMortal, client, done, clock } = rig();
+  const { kill, node: first } = await startMortal('first', OWNERS);
+  const second = await start('second', OWNERS);
+  await done(client.build({ id: 'web', resources: { VCPU: 1 } }));
+  kill();
+  // Dead, it renews nothing either.
+  const gone = first.stop();
+  const at = clock.now();
+  assert.is((await done(client.show('web'))).instance, 'web');
+  assert.ok(clock.now() - at < 3_000, `${clock.now() - at} ms`);
+  await done(gone.catch(() => undefined));
+  await done(second.stop());
+});
+
+test('nodes - without leases a second one is refused, as nothing could hand over to it', async () => {
+  const { start, done } = rig();
+  const first = await start('first', ['placement'], { leases: 'none' });
+  const refusal = await failureOf(() => start('second', ['placement'], { leases: 'none' }));
+  assert.is(refusal.code, 'already-hosted');
+  await done(first.stop());
+});
+
+test('nodes - leases that cannot be are refused by their field', async () => {
+  const { start } = rig();
+  for (const [field, more] of [
+    ['leaseTtlMs', { leaseTtlMs: 10 }],
+    ['leases', { leases: 'jetstream' }],
+  ] as const) {
+    const refusal = (await failureOf(() => start('first', ['placement'], more))) as { code?: string; field?: string };
+    assert.equal([refusal.code, refusal.field], ['bad-option', field]);
+  }
+});
+
+test('nodes - of several that start together, every shard has one owner and everybody else stands by', async () => {
+  const { start, done } = rig();
+  const nodes = await Promise.all(['a', 'b', 'c'].map((name) => start(name, ['conductor'], { conductorShards: 16 })));
+  for (let shard = 0; shard < 16; shard += 1) {
+    const states = nodes.map((node) => node.standings()[`conductor/${shard}`]?.state);
+    assert.equal(states.sort(), ['owning', 'standby', 'standby']);
+  }
+  for (const node of nodes) await done(node.stop());
+});
+
+test.run();
