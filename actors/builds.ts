@@ -11,6 +11,7 @@ import {
 import { begin, type Effect, revive, step } from '../machines/step.ts';
 import type { PublicEvent, Turn } from './actor.ts';
 import type { RequestSpec } from './messages/common.ts';
+import { fnv1a } from './routing.ts';
 
 type BuildSnapshot = ReturnType<typeof begin<typeof instanceBuild>>['snapshot'];
 
@@ -110,13 +111,23 @@ export interface Patience {
   readonly mostMs: number;
 }
 
-export function waitMs({ firstMs, mostMs }: Patience, repeats: number): number {
-  return Math.min(mostMs, firstMs * 2 ** Math.min(repeats, 20));
+/**
+ * How long to wait before a step is done again, ms.
+ * @param who Whose step it is: of the many that wait for somebody who was away, each comes back at a time of its own, up
+ * to a quarter earlier.
+ */
+export function waitMs({ firstMs, mostMs }: Patience, repeats: number, who = ''): number {
+  const longest = Math.min(mostMs, firstMs * 2 ** Math.min(repeats, 20));
+  if (who === '') return longest;
+  return Math.ceil(longest * (1 - (fnv1a(`${who} ${repeats}`) % SPREAD) / (4 * SPREAD)));
 }
+
+/** Into how many parts the times of a step are spread. */
+const SPREAD = 1_024;
 
 /** Arms the one wake of a build: for its deadline, or to do its obligation again, whichever is first. */
 export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<never>): void {
-  const again = turn.now + waitMs(patience, build.repeats);
+  const again = turn.now + waitMs(patience, build.repeats, build.facts.instance);
   turn.wakeAt(wakeOfBuild(build.facts.instance), build.deadlineAt === null ? again : Math.min(again, build.deadlineAt));
 }
 

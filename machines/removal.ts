@@ -19,6 +19,8 @@ export interface RemovalContext {
   readonly host: string | null;
   /** The instance ends with this: its consumer may never claim again. */
   readonly final: boolean;
+  /** When it began, ms since the epoch. */
+  readonly since?: number;
 }
 
 export type RemovalEvent =

@@ -1,7 +1,9 @@
 // Uses the API from code: the same requests as `nats req cw.api.<verb>`, with types, and waiting for a build to end.
 
+import { randomUUID } from 'node:crypto';
 import type { InstanceView } from '../actors/messages/gateway.ts';
 import type { HostState } from '../actors/messages/scheduler.ts';
+import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { decode, encode } from './codec.ts';
@@ -9,6 +11,7 @@ import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from '.
 import type { BuildAnswer } from './gateway/gateway.ts';
 import type { ListAnswer } from './gateway/looking.ts';
 import type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
+import { type Random, seededRandom } from './random.ts';
 import type { Subjects } from './subjects.ts';
 
 export interface Client {
@@ -23,10 +26,13 @@ export interface Client {
   show(id: string): Promise<InstanceView>;
   list(request?: ListRequest): Promise<ListAnswer>;
   hosts(request: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }>;
-  /** Takes a host out of service, or puts it back. @throws `not-found`. */
+  /**
+   * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
+   * (`fence: true`). @throws `not-found`; `host-is-up` when a host that is to be fenced is not down.
+   */
   host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
   /**
-   * Waits until a build is over, and says how: `active`, `failed` or `deleted`.
+   * Waits until a build is over, and says how: `active`, `failed`, `lost` or `deleted`.
    * @param options.timeoutMs How long to wait; default 10 minutes.
    * @throws TimeoutError, `not-found`.
    */
@@ -37,23 +43,31 @@ export interface ClientOptions {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly subjects: Subjects;
-  /** How long to wait for an answer of the API, ms; default 10,000. */
+  /** How long to wait for an answer of the API, ms; default 10,000. Of one who is overloaded it is asked again. */
   readonly timeoutMs?: number;
+  /** Spreads the calls that are made again; default: a stream of its own for each client. */
+  readonly random?: Random;
 }
 
-const ENDED = new Set(['active', 'failed', 'deleted']);
+const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
 
-export function clientOf({ bus, clock, subjects, timeoutMs = 10_000 }: ClientOptions): Client {
-  async function call<Answer>(verb: string, request: object): Promise<Answer> {
+export function clientOf(options: ClientOptions): Client {
+  const { bus, clock, subjects, timeoutMs = 10_000, random = seededRandom(randomUUID()) } = options;
+
+  /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
+  const call = <Answer>(verb: string, request: object): Promise<Answer> =>
+    untilTaken(() => callOnce<Answer>(verb, request), { clock, random, limitMs: timeoutMs });
+
+  async function callOnce<Answer>(verb: string, request: object): Promise<Answer> {
     const { data } = await bus.request(subjects.api(verb), encode(request), { timeoutMs });
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
-    const { code, message, retryable, field } = body.error;
+    const { code, message, retryable, field, retryAfterMs } = body.error;
     const named = field === undefined ? {} : { field };
     if (code === 'malformed') throw new MalformedError(message, named);
-    throw new CellwrightError(code, message, { retryable, ...named });
+    throw new CellwrightError(code, message, { retryable, retryAfterMs, ...named });
   }
 
   async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {

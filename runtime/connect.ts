@@ -13,13 +13,17 @@ export interface ConnectOptions extends Partial<NatsOptions> {
   readonly servers: NatsOptions['servers'];
   /** The first token of every subject; default `cw`. */
   readonly prefix?: string;
+  /** How long to wait for an answer of the API, ms; default 10,000. */
+  readonly timeoutMs?: number;
 }
 
 /**
  * Connects to a deployment by its NATS server.
  * @throws CellwrightError when the server cannot be reached.
  */
-export async function connect({ prefix, ...nats }: ConnectOptions): Promise<Connection> {
+export async function connect({ prefix, timeoutMs, ...nats }: ConnectOptions): Promise<Connection> {
   const bus = await connectNats({ name: 'client', ...nats });
-  return { ...clientOf({ bus, clock: systemClock(), subjects: subjectsOf(prefix) }), close: () => bus.close() };
+  const limit = timeoutMs === undefined ? {} : { timeoutMs };
+  const client = clientOf({ bus, clock: systemClock(), subjects: subjectsOf(prefix), ...limit });
+  return { ...client, close: () => bus.close() };
 }

@@ -35,14 +35,18 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
     // An answer that declines is not declined in turn: two actors would go on for ever.
     if (to === '' || typeof message?.ask !== 'number' || message.type === 'declined')
       return onError(error, `a message for '${host.address}'`);
-    const field = error.field === undefined ? {} : { field: error.field };
-    outbox.send(host.address, to, {
-      type: 'declined',
-      ask: message.ask,
-      code: error.code,
-      reason: error.message,
-      ...field,
-    });
+    const { code, message: reason, field, retryAfterMs } = error.toJSON();
+    const more = { ...(field === undefined ? {} : { field }), ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
+    outbox.send(host.address, to, { type: 'declined', ask: message.ask, code, reason, ...more });
+  };
+  /** Set while the mailbox is full: what is turned away then is told once. It is counted in the actor's figures. */
+  let isFull = false;
+  const turnAway = (to: Address, message: Question) => {
+    const error = new OverloadedError(host.address, host.retryAfterMs);
+    if (typeof message.ask === 'number') decline(to, message, error);
+    // Whoever waits for what comes of it says it again, at a slowing pace.
+    else if (!isFull) onError(error, `messages for '${host.address}'`);
+    isFull = true;
   };
   return ({ data, headers, reply, subject }) => {
     if (headers[HEADERS.type] === WHO && reply !== undefined) return answer(reply, node);
@@ -61,7 +65,8 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
           decline(from, message as Question | null, fault);
           continue;
         }
-        if (!host.deliver(message, from)) decline(from, message as Question, new OverloadedError(host.address));
+        if (!host.deliver(message, from)) turnAway(from, message as Question);
+        else if (host.waiting === 1) isFull = false;
       }
     }
   };

@@ -6,6 +6,8 @@ export interface CellwrightErrorOptions {
   field?: string;
   /** True when the same call may succeed later without being changed. */
   retryable?: boolean;
+  /** When it is worth trying again, ms from now; absent when there is no telling. */
+  retryAfterMs?: number | undefined;
   cause?: unknown;
 }
 
@@ -16,12 +18,14 @@ export class CellwrightError extends Error {
   readonly code: string;
   readonly retryable: boolean;
   readonly field: string | undefined;
+  readonly retryAfterMs: number | undefined;
 
   constructor(code: string, message: string, options: CellwrightErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.retryable = options.retryable ?? false;
     this.field = options.field;
+    this.retryAfterMs = options.retryAfterMs;
   }
 
   /** The shape in which an error crosses the wire. */
@@ -31,6 +35,7 @@ export class CellwrightError extends Error {
       message: this.message,
       retryable: this.retryable,
       ...(this.field === undefined ? {} : { field: this.field }),
+      ...(this.retryAfterMs === undefined ? {} : { retryAfterMs: this.retryAfterMs }),
     };
   }
 }
@@ -41,6 +46,7 @@ export interface ErrorBody {
   message: string;
   retryable: boolean;
   field?: string;
+  retryAfterMs?: number;
 }
 
 /** The input cannot be read or does not fit its schema; sending it again cannot help. */
@@ -67,11 +73,12 @@ export class TimeoutError extends CellwrightError {
   }
 }
 
-/** The mailbox is full. */
+/** The mailbox is full: the message was not taken, so it may be said again without harm. */
 export class OverloadedError extends CellwrightError {
   override readonly name = 'OverloadedError';
-  constructor(who: string) {
-    super('overloaded', `the mailbox of '${who}' is full; try again later`, { retryable: true });
+  constructor(who: string, retryAfterMs?: number) {
+    const when = retryAfterMs === undefined ? 'later' : `in ${retryAfterMs} ms`;
+    super('overloaded', `the mailbox of '${who}' is full; try again ${when}`, { retryable: true, retryAfterMs });
   }
 }
 

@@ -162,7 +162,13 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       const { host, handler } = hosting.host(address, actor, noJournal, computeMessages);
       const made = driver?.({ cell: cellName, host: hostName });
       if (made !== undefined) {
-        const hosted = driverHost({ cell: cellName, host: hostName, driver: made, answer: host.deliverAnswer });
+        const hosted = driverHost({
+          cell: cellName,
+          host: hostName,
+          driver: made,
+          answer: host.deliverAnswer,
+          onError,
+        });
         drivers.set(driverAddress(cellName, hostName), hosted);
       }
       const endpoint: Endpoint = { name: hostName, subject: subjects.of(address), handler };

@@ -28,6 +28,9 @@ const MAX_GATED = 1_024;
 /** The most messages that one turn decides, so that no answer waits for very many others. */
 const MAX_TURN = 512;
 
+/** What somebody who is turned away is told to wait, ms: neither so short nor so long as to be of no use. */
+const RETRY_AFTER_MS = { least: 50, most: 10_000 } as const;
+
 export interface ActorHostStats {
   turns: number;
   messages: number;
@@ -41,6 +44,8 @@ export interface ActorHost {
   readonly stats: Readonly<ActorHostStats>;
   /** Messages that wait. */
   readonly waiting: number;
+  /** How long it will take, by the pace of late, until what waits now is decided, ms. */
+  readonly retryAfterMs: number;
   /** Reads the journal and does what the state owes. */
   start(): Promise<void>;
   /** Puts a message into the mailbox; false when it is full. */
@@ -79,6 +84,8 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   let state: State;
   let phase: 'new' | 'running' | 'stopped' = 'new';
   let scheduled = false;
+  /** Since when the mailbox has not been empty, and how many messages were decided since. */
+  const busy = { since: 0, decided: 0 };
   /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
   let life = 0;
 
@@ -99,6 +106,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     });
     stats.turns += 1;
     stats.messages += letters.length;
+    busy.decided += letters.length;
     schedule();
   }
 
@@ -191,6 +199,12 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     get waiting() {
       return mailbox.length;
     },
+    get retryAfterMs() {
+      const elapsedMs = clock.now() - busy.since;
+      // With nothing decided there is no pace: it may take as long again.
+      const neededMs = busy.decided === 0 ? elapsedMs : (elapsedMs / busy.decided) * mailbox.length;
+      return Math.ceil(Math.min(RETRY_AFTER_MS.most, Math.max(RETRY_AFTER_MS.least, neededMs)));
+    },
     async start() {
       const mine = life;
       const { snapshot, records } = await journal.open();
@@ -208,6 +222,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         stats.overloaded += 1;
         return false;
       }
+      if (mailbox.length === 0) Object.assign(busy, { since: clock.now(), decided: 0 });
       mailbox.push({ message, from });
       schedule();
       return true;

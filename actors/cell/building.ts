@@ -9,7 +9,7 @@ import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimRefused } from '../messages/placement.ts';
 import { computeAddress, placementAddress } from '../routing.ts';
 import { clearAway, gone } from './clearing.ts';
-import { type Host, stateOfHost } from './hosts.ts';
+import { type Host, isAway, viewOfHost } from './hosts.ts';
 import { attemptsHeld, finalKey, removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -67,21 +67,25 @@ export function perform(work: Work, entry: Entry, effect: Effect, again: boolean
   }
 }
 
-/** Why a host of the cell may be given nothing new, or null. */
-function unfit(host: Host | undefined): string | null {
+/**
+ * Why a host of the cell may be given nothing new, or null. One that is set aside is a last resort: it is tried when
+ * there is nothing else to try, since a build that is likely to fail is better than a request that surely does.
+ */
+function unfit(host: Host | undefined, isLast: boolean): string | null {
   if (host === undefined) return 'the cell knows no such host';
-  const state = stateOfHost(host);
-  return state === 'up' ? null : `the host is ${state}`;
+  const { state, reason } = viewOfHost(host);
+  if (state === 'up' || (state === 'set-aside' && isLast)) return null;
+  return reason === undefined ? `the host is ${state}` : `the host is ${state}: ${reason}`;
 }
 
 /** Tells the compute to build. Before the first order, a host that is not up costs the attempt and nothing else. */
 export function dispatch(work: Work, { build }: Entry, again: boolean): void {
   const { instance, payload } = build.facts;
-  const { selection, attempt } = build.snapshot.context;
+  const { selection, attempt, alternates } = build.snapshot.context;
   const host = work.state.hosts.get(selection?.host ?? '');
-  const reason = unfit(host);
+  const reason = unfit(host, alternates.length === 0);
   if (reason !== null && !again) return advance(work, instance, { type: 'REFUSED', attempt, reason });
-  if (host !== undefined && stateOfHost(host) !== 'down') {
+  if (host !== undefined && !isAway(host)) {
     work.turn.send(computeAddress(work.cell, host.host), {
       type: 'build',
       instance,
@@ -101,7 +105,7 @@ export function dispatch(work: Work, { build }: Entry, again: boolean): void {
 function claimAlternate(work: Work, { build }: Entry): void {
   const { instance, spec } = build.facts;
   const { alternates, attempt } = build.snapshot.context;
-  const reason = unfit(work.state.hosts.get(alternates[0]?.host ?? ''));
+  const reason = unfit(work.state.hosts.get(alternates[0]?.host ?? ''), alternates.length === 1);
   if (reason !== null) return advance(work, instance, { type: 'CLAIM_REFUSED', attempt: attempt + 1, reason });
   work.turn.send(placementAddress(0), {
     type: 'claim',
@@ -125,11 +129,13 @@ export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRe
 export function reportEnds(work: Work, instances: readonly string[]): void {
   for (const instance of instances) {
     const entry = work.state.instances.get(instance);
-    if (entry !== undefined && !entry.deleting && entry.build.snapshot.status === 'done') report(work, entry);
+    if (entry === undefined || entry.deleting || entry.lost !== null) continue;
+    if (entry.build.snapshot.status === 'done') report(work, entry);
   }
 }
 
-function report(work: Work, { build }: Entry): void {
+/** Tells the conductor how a build ended. Not again by itself: a conductor that has not heard it asks. */
+export function report(work: Work, { build }: Entry): void {
   const { instance } = build.facts;
   const { failure } = build.snapshot.context;
   const outcome = stateOfBuild(build) === 'active' ? 'active' : 'failed';
@@ -146,7 +152,7 @@ export function remove(work: Work, instance: string, from: Address): void {
     return work.turn.send(from, { type: 'removed', instance });
   }
   if (entry.deleting) return;
-  commit(work, { type: 'deleting', instance });
+  commit(work, { type: 'deleting', instance, at: work.turn.now });
   advance(work, instance, { type: 'DELETED' });
   const removal = work.state.removals.get(finalKey(instance));
   if (removal === undefined) return gone(work, entry);

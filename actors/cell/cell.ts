@@ -2,9 +2,10 @@
 // A build that fails is rescheduled here, from its alternates alone: neither a scheduler nor anything else above the
 // cell is asked, only placement. What an attempt may have left on a host is cleared away before its resources go back.
 //
-// It takes: start, ask-ends, delete (from conductors); accepted, build-refused, built, build-failed, build-aborted, destroyed,
-// compute-up, alive (from computes); claim-granted, claim-refused, released (from placement); set-host, show, list,
-// list-hosts (from gateways and schedulers). See actors/messages/cell.ts.
+// It takes: start, ask-ends, delete, lost-noted (from conductors); accepted, build-refused, built, build-failed,
+// build-aborted, destroyed, compute-up, alive (from computes); claim-granted, claim-refused, released (from placement);
+// echo (from itself); set-host, fence-host, show, list, list-hosts, list-removals (from gateways and schedulers);
+// do-again (from audits). See actors/messages/cell.ts.
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
@@ -14,11 +15,13 @@ import type { CellMessage } from '../messages/cell.ts';
 import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
-import { advance, claimRefused, perform, remove, reportEnds, start } from './building.ts';
-import { clearAway, destroyed, gone, stepRemoval } from './clearing.ts';
-import { alive, computeUp, setHost, sweepSilent } from './hostkeeping.ts';
+import { advance, claimRefused, perform, remove, report, reportEnds, start } from './building.ts';
+import { clearAway, destroyed, gone, removalsOf, stepRemoval } from './clearing.ts';
+import { lostNoted, tellLost } from './fencing.ts';
+import { alive, computeUp, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
 import { viewOfHost } from './hosts.ts';
 import { finalKey, removalKey } from './removals.ts';
+import { armRest, rested, restIfFailing } from './resting.ts';
 import {
   applyToCell,
   type CellRecord,
@@ -28,7 +31,7 @@ import {
   type StoredCell,
   storeCell,
 } from './state.ts';
-import { viewOfEntry } from './view.ts';
+import { viewOfEntry, viewOfRemoval } from './view.ts';
 import { commit, type Settings, type Work } from './work.ts';
 
 export interface CellOptions {
@@ -41,6 +44,17 @@ export interface CellOptions {
   readonly buildingMs?: number;
   /** How long a compute may be silent before its host counts as down, ms: several of its heartbeats. */
   readonly silentMs?: number;
+  /** Builds in a row that fail on a host before it is set aside; default 5: one or two say little of a host. */
+  readonly failuresBeforeAside?: number;
+  /** How long a host is set aside, ms; default a minute. Twice as long each time after, until a build succeeds. */
+  readonly asideMs?: number;
+  /** The longest time for which a host is set aside, ms; default an hour. */
+  readonly asideMostMs?: number;
+  /**
+   * The share of the hosts in service that may be set aside at one time, 0 to 1; default a quarter. When more than that
+   * fail, the fault is hardly the hosts'. Of two hosts or more one always may, a single one never.
+   */
+  readonly asideShare?: number;
   /** How long to wait for an answer before a step is done again. */
   readonly patience?: Patience;
   /** How long a deleted instance is remembered, ms, so that a build of it that arrives late does not begin. */
@@ -51,6 +65,10 @@ const DEFAULTS = {
   claimedMs: 30_000,
   buildingMs: 600_000,
   silentMs: 15_000,
+  failuresBeforeAside: 5,
+  asideMs: 60_000,
+  asideMostMs: 3_600_000,
+  asideShare: 0.25,
   patience: { firstMs: 2_000, mostMs: 30_000 },
   rememberDeletedMs: 3_600_000,
 } as const;
@@ -69,13 +87,23 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     },
     patience: options.patience ?? DEFAULTS.patience,
     silentMs: options.silentMs ?? DEFAULTS.silentMs,
+    resting: {
+      failuresBefore: options.failuresBeforeAside ?? DEFAULTS.failuresBeforeAside,
+      firstMs: options.asideMs ?? DEFAULTS.asideMs,
+      mostMs: options.asideMostMs ?? DEFAULTS.asideMostMs,
+      share: options.asideShare ?? DEFAULTS.asideShare,
+    },
     conductorOf: (instance) => conductorAddress(conductorShardOf(instance, conductorShards)),
   };
 
   function receive(state: CellState, message: CellMessage | Wake, from: Address, turn: CellTurn): void {
     const work = { state, turn, ...settings };
     const event = eventOf(message);
-    if (event !== null) return advance(work, event.instance, event.event);
+    if (event !== null) {
+      advance(work, event.instance, event.event);
+      if (message.type === 'build-failed') restIfFailing(work, message.host, message.reason);
+      return;
+    }
     switch (message.type) {
       case 'start':
         return start(work, message, from);
@@ -98,6 +126,14 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return alive(work, message, from);
       case 'set-host':
         return setHost(work, message, from);
+      case 'fence-host':
+        return fenceHost(work, message, from);
+      case 'echo':
+        return sweepSilent(work);
+      case 'do-again':
+        return doAgain(work, message.instance);
+      case 'lost-noted':
+        return lostNoted(work, message.instance);
       case 'show': {
         const entry = state.instances.get(message.instance);
         const view = entry === undefined ? null : viewOfEntry(name, entry);
@@ -107,6 +143,11 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         const { ask, after, limit } = message;
         const [instances, next] = page(state.instances, after, limit, (entry) => viewOfEntry(name, entry));
         return turn.send(from, { type: 'listed', ask, instances, next });
+      }
+      case 'list-removals': {
+        const { ask, after, limit } = message;
+        const [removals, next] = page(state.removals, after, limit, viewOfRemoval);
+        return turn.send(from, { type: 'removals', ask, removals, next });
       }
       case 'list-hosts': {
         const [hosts, next] = page(state.hosts, message.after, message.limit, viewOfHost);
@@ -120,7 +161,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
 
   function wake(work: Work, id: string): void {
     const { state, turn } = work;
-    if (id === 'sweep-silent') return sweepSilent(work);
+    if (id === 'sweep-silent') return sweepByEcho(work);
     if (id === 'beat') return beat(state, turn);
     if (id === 'forget-deleted') return forgetDeleted(work);
     const kind = id.slice(0, id.indexOf(' '));
@@ -130,12 +171,30 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       if (removal !== undefined) clearAway(work, removal);
       return;
     }
+    if (kind === 'rested') return rested(work, rest);
     const entry = state.instances.get(rest);
     if (entry === undefined) return;
+    if (kind === 'lost') return tellLost(work, entry);
     const { deadlineAt, snapshot } = entry.build;
-    if (deadlineAt !== null && turn.now >= deadlineAt) return advance(work, rest, { type: 'TIMED_OUT' });
+    if (deadlineAt !== null && turn.now >= deadlineAt) return timedOut(work, rest, snapshot.context.selection?.host);
     entry.build.repeats += 1;
     for (const effect of obligations(snapshot)) perform(work, entry, effect, true);
+  }
+
+  function timedOut(work: Work, instance: string, host: string | undefined): void {
+    advance(work, instance, { type: 'TIMED_OUT' });
+    if (host !== undefined) restIfFailing(work, host, 'no word within the deadline');
+  }
+
+  /** Somebody waits for what is owed for an instance, or missed how it ended. */
+  function doAgain(work: Work, instance: string): void {
+    const { state, turn } = work;
+    if (state.deleted.has(instance)) return turn.send(work.conductorOf(instance), { type: 'removed', instance });
+    const entry = state.instances.get(instance);
+    if (entry === undefined) return;
+    for (const removal of removalsOf(work, instance, entry.build.snapshot.context.attempt)) clearAway(work, removal);
+    if (entry.lost !== null) tellLost(work, entry);
+    else if (entry.build.snapshot.status === 'done') report(work, entry);
   }
 
   function forgetDeleted(work: Work): void {
@@ -178,8 +237,11 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       }
       if (entry.deleting && !state.removals.has(finalKey(entry.build.facts.instance))) gone(work, entry);
     }
-    for (const removal of state.removals.values()) if (removal.repeats === 0) clearAway(work, removal);
-    sweepSilent(work);
+    for (const removal of [...state.removals.values()]) if (removal.repeats === 0) clearAway(work, removal);
+    for (const entry of state.instances.values()) tellLost(work, entry);
+    for (const host of state.hosts.values()) armRest(work, host);
+    state.sweptAt = turn.now;
+    sweepByEcho(work);
     beat(state, turn);
     turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
   }

@@ -3,7 +3,8 @@
 import type { RemovalEvent } from '../../machines/removal.ts';
 import { waitMs } from '../builds.ts';
 import { computeAddress, placementAddress } from '../routing.ts';
-import { attemptsHeld, type Removal, removalKey, stateOfRemoval } from './removals.ts';
+import { stateOfHost } from './hosts.ts';
+import { attemptsHeld, finalKey, type Removal, removalKey, stateOfRemoval } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -24,6 +25,10 @@ export function gone(work: Work, { build }: Entry): void {
 export function clearAway(work: Work, removal: Removal): void {
   const { instance, attempt, host, final } = removal.snapshot.context;
   if (stateOfRemoval(removal) === 'destroying') {
+    const known = work.state.hosts.get(host as string);
+    if (known !== undefined && stateOfHost(known) === 'fenced') {
+      return stepRemoval(work, removalKey(removal.snapshot.context), { type: 'DESTROYED' });
+    }
     work.turn.send(computeAddress(work.cell, host as string), { type: 'destroy', instance, attempt });
   } else if (final) {
     const keep = attemptsHeld(work.state.removals, instance, attempt);
@@ -33,9 +38,17 @@ export function clearAway(work: Work, removal: Removal): void {
   }
   work.turn.wakeAt(
     `remove ${removalKey(removal.snapshot.context)}`,
-    work.turn.now + waitMs(work.patience, removal.repeats),
+    work.turn.now + waitMs(work.patience, removal.repeats, instance),
   );
   removal.repeats += 1;
+}
+
+/** Everything that is still to be cleared away of an instance. */
+export function removalsOf({ state: { removals } }: Work, instance: string, attempts: number): Removal[] {
+  const keys = attemptsHeld(removals, instance, attempts).map((attempt) =>
+    removalKey({ instance, attempt, final: false }),
+  );
+  return [...keys, finalKey(instance)].map((key) => removals.get(key)).filter((one) => one !== undefined);
 }
 
 export function stepRemoval(work: Work, key: string, event: RemovalEvent): void {

@@ -1,25 +1,14 @@
 // Keeping the hosts of a cell: who is up, who went silent, who came back, whom an operator takes out of service.
 
-import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { Address } from '../actor.ts';
 import type { CellMessage } from '../messages/cell.ts';
-import { advance, dispatch } from './building.ts';
+import { cellAddress } from '../routing.ts';
+import { dispatch } from './building.ts';
 import { clearAway } from './clearing.ts';
-import { stateOfHost } from './hosts.ts';
+import { hostEvent } from './host-event.ts';
+import { type Host, isAway, stateOfHost, viewOfHost } from './hosts.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
-
-export function hostEvent(work: Work, hostName: string, event: ComputeServiceEvent): void {
-  const host = work.state.hosts.get(hostName);
-  if (host === undefined || !host.service.can(event)) return;
-  const effects = commit(work, { type: 'host-event', host: hostName, event });
-  work.state.feed.untold.add(hostName);
-  if (!effects.some(({ type }) => type === 'loseBuilds')) return;
-  for (const instance of [...host.building]) {
-    const { attempt } = (work.state.instances.get(instance) as Entry).build.snapshot.context;
-    advance(work, instance, { type: 'HOST_LOST', attempt, reason: `host '${hostName}' went silent` });
-  }
-}
 
 export function computeUp(
   work: Work,
@@ -31,56 +20,91 @@ export function computeUp(
   if (newLife || known?.provider !== provider) {
     commit(work, { type: 'met', host: hostName, provider, incarnation });
   }
-  (work.state.hosts.get(hostName) as { heardAt: number }).heardAt = work.turn.now;
+  const host = work.state.hosts.get(hostName) as Host;
+  const wasAway = isAway(host);
+  host.heardAt = work.turn.now;
+  if (newLife) hostEvent(work, hostName, { type: 'REBORN' });
   hostEvent(work, hostName, { type: 'HEARD' });
-  work.turn.send(from, { type: 'welcome', incarnation });
   for (const { instance, attempt } of running) {
     if (!belongs(work, instance, attempt, hostName)) work.turn.send(from, { type: 'destroy', instance, attempt });
   }
+  // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
+  if (stateOfHost(host) === 'fenced') return;
+  work.turn.send(from, { type: 'welcome', incarnation });
+  if (newLife || wasAway) clearAwayOn(work, hostName);
   if (!newLife) return;
   // The life before may have forgotten what it was asked: it is asked again.
-  for (const instance of work.state.hosts.get(hostName)?.building ?? []) {
-    dispatch(work, work.state.instances.get(instance) as Entry, true);
-  }
+  for (const instance of host.building) dispatch(work, work.state.instances.get(instance) as Entry, true);
+}
+
+/** Asks a host at once for everything that it still has to clear away. */
+function clearAwayOn(work: Work, hostName: string): void {
   for (const removal of work.state.removals.values()) {
-    if (removal.snapshot.context.host === hostName) clearAway(work, removal);
+    if (removal.snapshot.context.host !== hostName) continue;
+    removal.repeats = 0;
+    clearAway(work, removal);
   }
 }
 
 /** Whether an attempt that runs on a host is the one that should. */
 export function belongs(work: Work, instance: string, attempt: number, host: string): boolean {
   const entry = work.state.instances.get(instance);
-  if (entry === undefined || entry.deleting) return false;
+  if (entry === undefined || entry.deleting || entry.lost !== null) return false;
   const { selection, attempt: current } = entry.build.snapshot.context;
   return selection?.host === host && current === attempt;
 }
 
+/**
+ * Looks for silent hosts by and by: the cell says a word to itself, and looks when it hears it. Cut off from the bus it
+ * hears neither that nor any host, and so finds none of them silent.
+ */
+export function sweepByEcho({ cell, silentMs, turn }: Work): void {
+  turn.send(cellAddress(cell), { type: 'echo' });
+  turn.wakeAt('sweep-silent', turn.now + silentMs / 3);
+}
+
 export function sweepSilent(work: Work): void {
-  const { state, turn } = work;
-  // A cell that was held up could hear nobody, and what was said is in its mailbox still: its hosts are given time.
-  const wasHeldUp = turn.now - state.sweptAt > work.silentMs / 2;
+  const { state, turn, silentMs } = work;
+  // A cell that was held up or cut off could hear nobody: its hosts are given time.
+  const wasHeldUp = turn.now - state.sweptAt > silentMs / 2;
   if (wasHeldUp) for (const host of state.hosts.values()) host.heardAt = turn.now;
   state.sweptAt = turn.now;
-  for (const host of work.state.hosts.values()) {
-    if (stateOfHost(host) !== 'down' && host.heardAt + work.silentMs <= work.turn.now) {
-      hostEvent(work, host.host, { type: 'SILENT' });
-    }
+  for (const host of state.hosts.values()) {
+    if (!isAway(host) && host.heardAt + silentMs <= turn.now) hostEvent(work, host.host, { type: 'SILENT' });
   }
-  work.turn.wakeAt('sweep-silent', work.turn.now + work.silentMs / 3);
 }
 
 export function setHost(work: Work, asked: Extract<CellMessage, { type: 'set-host' }>, from: Address): void {
   const { ask, host: hostName, enabled, reason } = asked;
-  const host = work.state.hosts.get(hostName);
-  if (host === undefined) {
-    const unknown = `cell '${work.cell}' has no host '${hostName}'`;
-    return work.turn.send(from, { type: 'declined', ask, code: 'not-found', reason: unknown, field: 'host' });
-  }
+  const host = knownHost(work, ask, hostName, from);
+  if (host === null) return;
   const event = enabled
     ? { type: 'ENABLE' as const }
     : { type: 'DISABLE' as const, reason: reason ?? 'by an operator' };
   hostEvent(work, hostName, event);
-  work.turn.send(from, { type: 'host-set', ask, host: hostName, state: stateOfHost(host) });
+  work.turn.send(from, { type: 'host-set', ask, host: hostName, state: viewOfHost(host).state });
+}
+
+/** Takes an operator's word that nothing runs on a host: not while its compute is there to say otherwise. */
+export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence-host' }>, from: Address): void {
+  const { ask, host: hostName } = asked;
+  const host = knownHost(work, ask, hostName, from);
+  if (host === null) return;
+  if (!isAway(host)) {
+    const seconds = Math.ceil(work.silentMs / 1_000);
+    const reason = `host '${hostName}' of cell '${work.cell}' is ${viewOfHost(host).state}: only one that is down can be fenced; power it off first, it counts as down after ${seconds} s of silence`;
+    return work.turn.send(from, { type: 'declined', ask, code: 'host-is-up', reason, field: 'host' });
+  }
+  hostEvent(work, hostName, { type: 'FENCE' });
+  work.turn.send(from, { type: 'host-set', ask, host: hostName, state: viewOfHost(host).state });
+}
+
+function knownHost({ state, cell, turn }: Work, ask: number, hostName: string, from: Address): Host | null {
+  const host = state.hosts.get(hostName);
+  if (host !== undefined) return host;
+  const reason = `cell '${cell}' has no host '${hostName}'`;
+  turn.send(from, { type: 'declined', ask, code: 'not-found', reason, field: 'host' });
+  return null;
 }
 
 export function alive(
@@ -91,5 +115,10 @@ export function alive(
   const host = work.state.hosts.get(hostName);
   if (host?.incarnation !== incarnation) return work.turn.send(from, { type: 'who-are-you' });
   host.heardAt = work.turn.now;
+  const wasAway = isAway(host);
   hostEvent(work, hostName, { type: 'HEARD' });
+  if (!wasAway) return;
+  // Builds went elsewhere while it was silent: it is to say what it has, and clear up what it should not.
+  work.turn.send(from, { type: 'who-are-you' });
+  if (!isAway(host)) clearAwayOn(work, hostName);
 }

@@ -15,6 +15,12 @@ export interface Host {
   service: ServiceSnapshot;
   /** Instances whose attempt under way is on this host. */
   readonly building: Set<string>;
+  /** How many builds in a row have failed here since one succeeded, or since it came back from a rest. */
+  failures: number;
+  /** How often in a row it was set aside, with no build that succeeded in between. */
+  rests: number;
+  /** It has come back from a rest and has built nothing yet. */
+  onProbation: boolean;
   /** When the compute was last heard, ms since the epoch; not recorded. */
   heardAt: number;
 }
@@ -26,6 +32,9 @@ export interface StoredHost {
   readonly provider: string;
   readonly incarnation: string;
   readonly service: { value: ComputeServiceState; context: ServiceSnapshot['context'] };
+  readonly failures?: number;
+  readonly rests?: number;
+  readonly onProbation?: boolean;
 }
 
 /** Takes note of a life of a compute; a host that is new begins as down, until its first word is stepped. */
@@ -33,7 +42,8 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
   let entry = hosts.get(host);
   if (entry === undefined) {
     const { snapshot: service } = begin(computeService, { host });
-    entry = { host, provider, incarnation, service, building: new Set(), heardAt: at };
+    const record = { failures: 0, rests: 0, onProbation: false };
+    entry = { host, provider, incarnation, service, building: new Set(), ...record, heardAt: at };
     hosts.set(host, entry);
   }
   entry.provider = provider;
@@ -45,7 +55,15 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
 export function stepService(entry: Host, event: ComputeServiceEvent): readonly Effect[] | null {
   const { snapshot, effects } = step(computeService, entry.service, event);
   if (snapshot === entry.service) return null;
+  if (snapshot.value === 'aside' && event.type === 'SET_ASIDE') entry.rests += 1;
+  const { rest } = entry.service.context;
   entry.service = snapshot;
+  if ((rest ?? null) !== null && snapshot.context.rest === null) {
+    entry.failures = 0;
+    // Who was put back by an operator begins anew.
+    entry.onProbation = event.type === 'RESTED';
+    if (!entry.onProbation) entry.rests = 0;
+  }
   return effects;
 }
 
@@ -53,21 +71,46 @@ export function stateOfHost({ service }: Host): ComputeServiceState {
   return service.value as ComputeServiceState;
 }
 
-export function viewOfHost(entry: Host): HostState {
-  const { host, provider, service } = entry;
-  const reason = service.context.disabledReason;
-  return { host, provider, state: stateOfHost(entry), ...(reason === null ? {} : { reason }) };
+/** Whether the compute of a host cannot be told anything, or is not to be listened to. */
+export function isAway(entry: Host): boolean {
+  const state = stateOfHost(entry);
+  return state === 'down' || state === 'fenced';
 }
 
-export function storeHost({ host, provider, incarnation, service }: Host): StoredHost {
+export function viewOfHost(entry: Host): HostState {
+  const { host, provider, service } = entry;
+  const { disabledReason, rest } = service.context;
+  const state = stateOfHost(entry);
+  if (state === 'aside') return { host, provider, state: 'set-aside', ...rest };
+  if (state === 'fenced') return { host, provider, state, reason: FENCED };
+  return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }) };
+}
+
+/** What there is to know of a fenced host. */
+const FENCED = 'an operator has stated that nothing runs there; it comes back when its compute is started anew';
+
+/** Takes note of what came of a build on a host, for or against it. */
+export function noteOutcome(entry: Host | undefined, isGood: boolean): void {
+  if (entry === undefined) return;
+  if (isGood) Object.assign(entry, { failures: 0, rests: 0, onProbation: false });
+  else entry.failures += 1;
+}
+
+export function storeHost({ host, provider, incarnation, service, failures, rests, onProbation }: Host): StoredHost {
   return {
     host,
     provider,
     incarnation,
     service: { value: service.value as ComputeServiceState, context: service.context },
+    failures,
+    rests,
+    onProbation,
   };
 }
 
-export function restoreHost({ host, provider, incarnation, service }: StoredHost): Host {
-  return { host, provider, incarnation, service: revive(computeService, service), building: new Set(), heardAt: 0 };
+export function restoreHost(stored: StoredHost): Host {
+  const { host, provider, incarnation, service, failures = 0, rests = 0, onProbation = false } = stored;
+  const revived = revive(computeService, service);
+  const record = { failures, rests, onProbation };
+  return { host, provider, incarnation, service: revived, building: new Set(), ...record, heardAt: 0 };
 }

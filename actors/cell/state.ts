@@ -16,7 +16,16 @@ import {
   stepBuild,
   storeBuild,
 } from '../builds.ts';
-import { type Host, type Hosts, meet, restoreHost, type StoredHost, stepService, storeHost } from './hosts.ts';
+import {
+  type Host,
+  type Hosts,
+  meet,
+  noteOutcome,
+  restoreHost,
+  type StoredHost,
+  stepService,
+  storeHost,
+} from './hosts.ts';
 import {
   beginRemoval,
   type Removals,
@@ -30,7 +39,11 @@ import {
 export type CellRecord =
   | { type: 'started'; facts: BuildFacts; snapshot: StoredSnapshot; at: number }
   | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
-  | { type: 'deleting'; instance: string }
+  | { type: 'deleting'; instance: string; at?: number }
+  /** An active instance whose host was fenced: nothing of it runs any more. */
+  | { type: 'lost'; instance: string; reason: string }
+  /** The conductor knows that it is lost. */
+  | { type: 'lost-told'; instance: string }
   | { type: 'removal-event'; key: string; event: RemovalEvent }
   /** An instance that never came here, or is gone: it must not begin any more. */
   | { type: 'deleted'; instance: string; at: number }
@@ -42,6 +55,8 @@ export interface Entry {
   readonly build: HostedBuild;
   /** The caller wants it gone. */
   deleting: boolean;
+  /** It was active on a host that was fenced: why, and whether its conductor has taken note. */
+  lost: { readonly reason: string; readonly told: boolean } | null;
 }
 
 export interface CellState {
@@ -57,7 +72,7 @@ export interface CellState {
 }
 
 export interface StoredCell {
-  readonly instances: readonly { build: StoredBuild; deleting: boolean }[];
+  readonly instances: readonly { build: StoredBuild; deleting: boolean; lost?: Entry['lost'] }[];
   readonly removals: readonly StoredRemoval[];
   readonly hosts: readonly StoredHost[];
   readonly deleted: readonly [string, number][];
@@ -81,7 +96,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
   switch (record.type) {
     case 'started': {
       const build = adoptBuild(record.facts, record.snapshot, record.at, deadlines);
-      state.instances.set(record.facts.instance, { build, deleting: false });
+      state.instances.set(record.facts.instance, { build, deleting: false, lost: null });
       noteWhereItBuilds(state, build, undefined);
       return NO_EFFECTS;
     }
@@ -90,7 +105,8 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       const before = build.snapshot.context;
       const effects = stepBuild(build, record.event, record.at, deadlines) ?? NO_EFFECTS;
       noteWhereItBuilds(state, build, before.selection?.host);
-      leaveBehind(state, build, before.attempts.length);
+      leaveBehind(state, build, before.attempts.length, record.at);
+      judge(state, before.selection?.host, build, record.event.type);
       return effects;
     }
     case 'deleting': {
@@ -98,9 +114,18 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       entry.deleting = true;
       const { selection, attempt } = entry.build.snapshot.context;
       if (stateOfBuild(entry.build) === 'active') {
-        const host = selection?.host ?? null;
-        beginRemoval(state.removals, { instance: record.instance, attempt, host, final: true });
+        const host = entry.lost === null ? (selection?.host ?? null) : null;
+        const since = record.at === undefined ? {} : { since: record.at };
+        beginRemoval(state.removals, { instance: record.instance, attempt, host, final: true, ...since });
       }
+      return NO_EFFECTS;
+    }
+    case 'lost':
+      (state.instances.get(record.instance) as Entry).lost = { reason: record.reason, told: false };
+      return NO_EFFECTS;
+    case 'lost-told': {
+      const entry = state.instances.get(record.instance) as Entry;
+      if (entry.lost !== null) entry.lost = { ...entry.lost, told: true };
       return NO_EFFECTS;
     }
     case 'removal-event':
@@ -134,23 +159,34 @@ function noteWhereItBuilds({ hosts }: CellState, build: HostedBuild, before: str
   if (underWay && host !== undefined) hosts.get(host)?.building.add(build.facts.instance);
 }
 
+/** What came of an attempt speaks for its host or against it, unless the request itself was at fault. */
+function judge({ hosts }: CellState, host: string | undefined, build: HostedBuild, event: InstanceBuildEvent['type']) {
+  if (host === undefined) return;
+  if (event === 'BUILT' && stateOfBuild(build) === 'active') noteOutcome(hosts.get(host), true);
+  if (event === 'BUILD_FAILED' || event === 'TIMED_OUT') noteOutcome(hosts.get(host), false);
+}
+
 /** An attempt that ended while it may still run is to be cleared away, and so is all of a build that failed. */
-function leaveBehind({ removals }: CellState, build: HostedBuild, attemptsBefore: number): void {
+function leaveBehind({ removals }: CellState, build: HostedBuild, attemptsBefore: number, since: number): void {
   const { attempts, attempt, instance } = build.snapshot.context;
   const ended = attempts.length > attemptsBefore ? attempts.at(-1) : undefined;
   const failed = stateOfBuild(build) === 'failed';
   if (ended?.mayRun === true && !failed) {
-    beginRemoval(removals, { instance, attempt: ended.attempt, host: ended.host, final: false });
+    beginRemoval(removals, { instance, attempt: ended.attempt, host: ended.host, final: false, since });
   }
   if (failed) {
     const host = ended?.mayRun === true ? ended.host : null;
-    beginRemoval(removals, { instance, attempt, host, final: true });
+    beginRemoval(removals, { instance, attempt, host, final: true, since });
   }
 }
 
 export function storeCell(state: CellState): StoredCell {
   return {
-    instances: [...state.instances.values()].map(({ build, deleting }) => ({ build: storeBuild(build), deleting })),
+    instances: [...state.instances.values()].map(({ build, deleting, lost }) => ({
+      build: storeBuild(build),
+      deleting,
+      ...(lost === null ? {} : { lost }),
+    })),
     removals: [...state.removals.values()].map(storeRemoval),
     hosts: [...state.hosts.values()].map(storeHost),
     deleted: [...state.deleted],
@@ -160,9 +196,9 @@ export function storeCell(state: CellState): StoredCell {
 export function restoreCell({ instances, removals, hosts, deleted }: StoredCell): CellState {
   const state = emptyCell();
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
-  for (const { build, deleting } of instances) {
+  for (const { build, deleting, lost = null } of instances) {
     const restored = restoreBuild(build);
-    state.instances.set(build.facts.instance, { build: restored, deleting });
+    state.instances.set(build.facts.instance, { build: restored, deleting, lost });
     noteWhereItBuilds(state, restored, undefined);
   }
   for (const stored of removals) {

@@ -1,16 +1,17 @@
-// An instance of a cell as people see it.
+// An instance of a cell, and what is left of one, as people see it.
 
 import { stateOfBuild } from '../builds.ts';
-import type { InstanceView } from '../messages/gateway.ts';
+import type { InstanceView, RemovalView } from '../messages/gateway.ts';
+import { type Removal, stateOfRemoval } from './removals.ts';
 import type { Entry } from './state.ts';
 
-export function viewOfEntry(cell: string, { build, deleting }: Entry): InstanceView {
+export function viewOfEntry(cell: string, { build, deleting, lost }: Entry): InstanceView {
   const { instance, request, project } = build.facts;
   const { selection, attempt, attempts, alternates, failure } = build.snapshot.context;
   const view: InstanceView = {
     instance,
     request,
-    state: deleting ? 'deleting' : stateOfBuild(build),
+    state: deleting ? 'deleting' : lost !== null ? 'lost' : stateOfBuild(build),
     cell,
     attempt,
     attempts: attempts.map((one) => ({ ...one })),
@@ -22,5 +23,15 @@ export function viewOfEntry(cell: string, { build, deleting }: Entry): InstanceV
     view.allocations = selection.allocations.map((one) => ({ ...one, resources: { ...one.resources } }));
   }
   if (failure !== null) view.failure = { ...failure };
+  if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };
+  if (lost?.told === false) view.owes = 'report';
+  if (build.deadlineAt !== null) view.deadlineAt = build.deadlineAt;
+  return view;
+}
+
+export function viewOfRemoval(removal: Removal): RemovalView {
+  const { instance, attempt, host, final, since } = removal.snapshot.context;
+  const view: RemovalView = { instance, attempt, host, final, state: stateOfRemoval(removal) };
+  if (since !== undefined) view.since = since;
   return view;
 }

@@ -5,6 +5,17 @@ import type { Address, Turn } from '../actor.ts';
 import type { Patience, StateDeadlines } from '../builds.ts';
 import { applyToCell, type CellRecord, type CellState } from './state.ts';
 
+/** When a host is set aside, and for how long. */
+export interface RestingRules {
+  /** Builds in a row that fail before a host is set aside. */
+  readonly failuresBefore: number;
+  /** How long it rests the first time, ms; twice as long each time after, up to `mostMs`. */
+  readonly firstMs: number;
+  readonly mostMs: number;
+  /** The share of the cell's hosts in service that may rest at one time. */
+  readonly share: number;
+}
+
 export interface Settings {
   readonly cell: string;
   /** The first tokens of the subjects of the cell's events. */
@@ -12,6 +23,7 @@ export interface Settings {
   readonly deadlines: StateDeadlines;
   readonly patience: Patience;
   readonly silentMs: number;
+  readonly resting: RestingRules;
   conductorOf(instance: string): Address;
 }
 

@@ -3,7 +3,7 @@
 // is asked again for whatever it had not answered.
 //
 // It takes: build, destroy, welcome, who-are-you (from its cell), tree-put, tree-refused (from placement),
-// list-instances (from gateways), and its driver's answers. See actors/messages/compute.ts.
+// list-instances, list-driven (from gateways), and its driver's answers. See actors/messages/compute.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
@@ -88,7 +88,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         turn.send(toCell, { type: 'alive', host, incarnation });
         return turn.wakeAt('come-up', turn.now + heartbeatMs);
     }
-    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats));
+    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host));
     state.repeats += 1;
   }
 
@@ -101,6 +101,11 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
   function present(state: ComputeState, turn: ComputeTurn): void {
     const provider = (state.providers[0] as ProviderSpec).id;
     turn.send(toCell, { type: 'compute-up', host, provider, incarnation, running: running(state) });
+  }
+
+  /** Why the host cannot come up: it tries again, at a slowing pace, until somebody has mended it. */
+  function tell(what: string, reason: string, cause: string, turn: ComputeTurn): void {
+    turn.publish({ topic: ['cell', cell, 'host', host, what], body: { at: turn.now, host, reason }, cause });
   }
 
   function running(state: ComputeState): { instance: string; attempt: number }[] {
@@ -164,7 +169,13 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       }
       return enter(state, 'registering', turn);
     }
-    if (said.type === 'describe-failed') return;
+    if (said.type === 'describe-failed') return tell('describe-failed', said.reason, said.type, turn);
+    if (said.type === 'driver-listed') {
+      return turn.send(said.to, { type: 'instances-running', ask: said.ask, running: said.running });
+    }
+    if (said.type === 'list-failed') {
+      return turn.send(said.to, { type: 'declined', ask: said.ask, code: 'driver-failed', reason: said.reason });
+    }
     const { instance, attempt } = said;
     const key = keyOf(instance, attempt);
     const job = state.jobs.get(key);
@@ -175,7 +186,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
     }
     if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
-      turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats));
+      turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats, key));
       job.repeats += 1;
       return;
     }
@@ -231,16 +242,13 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         return;
       case 'list-instances':
         return turn.send(from, { type: 'instances-running', ask: message.ask, running: running(state) });
+      case 'list-driven':
+        return turn.send(toDriver, { type: 'list', ask: message.ask, to: from });
       case 'wake':
         if (message.id === 'come-up') return comeUp(state, turn);
         return retry(state, message.id.slice('retry '.length), turn);
       case 'tree-refused':
-        // It is told again, at a slowing pace, until an operator has mended it.
-        return turn.publish({
-          topic: ['cell', cell, 'host', host, 'tree-refused'],
-          body: { at: turn.now, host, reason: message.reason },
-          cause: 'put-tree',
-        });
+        return tell('tree-refused', message.reason, 'put-tree', turn);
       default:
         return driverSaid(state, message, turn);
     }

@@ -3,10 +3,11 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
 import type { Turn } from '../actor.ts';
-import { armBuild, buildEvent, type HostedBuild, stateOfBuild, storeBuild, wakeOfBuild } from '../builds.ts';
+import { armBuild, buildEvent, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import { cellAddress } from '../routing.ts';
 import { release } from './releasing.ts';
 import type { Entry } from './state.ts';
+import { startOf } from './words.ts';
 import { commit, type Work } from './work.ts';
 
 /** Steps a build that is hosted here and does what it then asks for. */
@@ -36,17 +37,7 @@ export function perform(work: Work, instance: string, entry: Entry, { type }: Ef
 
 function handOver({ turn, patience }: Work, instance: string, entry: Entry): void {
   const hosted = entry.build as HostedBuild;
-  const { facts, snapshot } = storeBuild(hosted);
-  turn.send(cellAddress(entry.cell as string), {
-    type: 'start',
-    instance,
-    request: facts.request,
-    spec: facts.spec,
-    snapshot: snapshot as never,
-    ...(facts.project === undefined ? {} : { project: facts.project }),
-    ...(facts.payload === undefined ? {} : { payload: facts.payload }),
-    ...(facts.traceparent === undefined ? {} : { traceparent: facts.traceparent }),
-  });
+  turn.send(cellAddress(entry.cell as string), startOf(instance, hosted));
   armBuild(hosted, patience, turn as Turn<never>);
 }
 

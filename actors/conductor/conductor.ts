@@ -84,7 +84,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'started':
         return started(work, message.instance);
       case 'ended':
-        return ended(work, message);
+        return ended(work, message, from);
       case 'removed':
         return removed(work, message.instance);
       case 'released':

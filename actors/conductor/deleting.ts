@@ -18,11 +18,11 @@ export function remove(work: Work, ask: number, instance: string, from: Address)
     // The claim for it is refused from now on, which is no reason to fail the others: they are asked for anew.
     work.state.toAsk.add(entry.request);
   } else if (entry.phase === 'here' || entry.phase === 'in-cell') {
-    commit(work, { type: 'deleting', instance });
+    commit(work, { type: 'deleting', instance, at: work.turn.now });
     work.turn.cancelWake(wakeOfBuild(instance));
     deleteInCell(work, instance, entry);
   } else if (entry.phase === 'failed') {
-    if (entry.releaseOwed) commit(work, { type: 'deleting', instance });
+    if (entry.releaseOwed) commit(work, { type: 'deleting', instance, at: work.turn.now });
     else commit(work, { type: 'deleted', instance, at: work.turn.now });
   }
   work.turn.send(from, { type: 'delete-accepted', ask, instance, state: entry.phase });
@@ -30,7 +30,7 @@ export function remove(work: Work, ask: number, instance: string, from: Address)
 
 export function deleteInCell({ turn, patience }: Work, instance: string, { cell, repeats }: Entry): void {
   turn.send(cellAddress(cell as string), { type: 'delete', instance });
-  turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, repeats));
+  turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, repeats, instance));
 }
 
 /** The cell has cleared the instance away, or never had it: then nobody but this shard gives its resources back. */

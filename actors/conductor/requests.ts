@@ -6,11 +6,9 @@ import { buildEvent, type HostedBuild, waitMs } from '../builds.ts';
 import type { Build, Selected } from '../messages/conductor.ts';
 import { instanceNames, SCHEDULERS } from '../routing.ts';
 import { advance } from './building.ts';
-import { type ConductorState, type Entry, entryOf, fingerprintOf, type OpenRequest } from './state.ts';
+import { deadlineOfRequest, entryOf, fingerprintOf } from './state.ts';
+import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
-
-/** An instance that is deleted, or about to be: asked for again, it must have another id. */
-const GOING: ReadonlySet<Entry['phase']> = new Set(['deleting', 'deleted']);
 
 const REQUEST_WAKE = (request: string): string => `request ${request}`;
 
@@ -24,7 +22,7 @@ export function build(work: Work, asked: Build, from: Address): void {
     const fingerprint = fingerprintOf(facts, count, alternates);
     const isRepeated = instances.every((instance) => {
       const entry = state.instances.get(instance);
-      return entry?.request === request && entry.asked === fingerprint && !GOING.has(entry.phase);
+      return entry?.request === request && entry.asked === fingerprint && !isGoing(entry);
     });
     if (isRepeated) turn.send(from, { type: 'build-accepted', ask, request, instances });
     else decline(work, from, ask, 'already-exists', takenBecause(standing, entryOf(state, standing)), 'id');
@@ -65,7 +63,7 @@ export function wakeRequest(work: Work, request: string): void {
   const { state, turn } = work;
   const open = state.requests.get(request);
   if (open === undefined) return;
-  if (turn.now >= deadlineOf(state, open)) return failRequest(work, request, { type: 'TIMED_OUT' });
+  if (turn.now >= deadlineOfRequest(state, open)) return failRequest(work, request, { type: 'TIMED_OUT' });
   open.repeats += 1;
   state.toAsk.add(request);
 }
@@ -76,7 +74,7 @@ export function askSchedulers({ state, turn, patience }: Work): void {
     const open = state.requests.get(request);
     if (open === undefined) continue;
     open.round = Math.max(open.round + 1, turn.now);
-    const deadlineAt = deadlineOf(state, open);
+    const deadlineAt = deadlineOfRequest(state, open);
     turn.send(SCHEDULERS, {
       type: 'select',
       request,
@@ -86,18 +84,7 @@ export function askSchedulers({ state, turn, patience }: Work): void {
       alternates: open.alternates,
       expiresAt: deadlineAt,
     });
-    turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, turn.now + waitMs(patience, open.repeats)));
+    turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, turn.now + waitMs(patience, open.repeats, request)));
   }
   state.toAsk.clear();
-}
-
-function deadlineOf(state: ConductorState, { waiting }: OpenRequest): number {
-  const [first] = waiting;
-  return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
-}
-
-/** Why the id of an instance cannot be taken. */
-function takenBecause(instance: string, { phase }: Entry): string {
-  if (GOING.has(phase)) return `instance '${instance}' was deleted; its id cannot be taken again for a while`;
-  return `instance '${instance}' exists already, of another request`;
 }

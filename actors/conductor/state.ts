@@ -26,8 +26,8 @@ export type ConductorRecord =
     }
   | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
   | { type: 'started'; instance: string }
-  | { type: 'ended'; instance: string; state: 'active' | 'failed'; reason?: string | undefined }
-  | { type: 'deleting'; instance: string }
+  | { type: 'ended'; instance: string; state: 'active' | 'failed' | 'lost'; reason?: string | undefined }
+  | { type: 'deleting'; instance: string; at?: number }
   /** The cell has nothing of the instance; what placement holds for it is given back next. */
   | { type: 'removed'; instance: string }
   | { type: 'released'; instance: string }
@@ -51,6 +51,8 @@ export interface Entry {
   told: { state: string; reason?: string | undefined } | null;
   /** Whether placement has still to say that it gave back what was held. */
   releaseOwed: boolean;
+  /** Since when a release or a removal is owed, ms since the epoch, if it is. */
+  owedSince?: number | undefined;
   /** Whether the cell ever said that the instance is its own. */
   handedOver: boolean;
   deletedAt: number;
@@ -84,6 +86,12 @@ export function entryOf(state: ConductorState, instance: string): Entry {
   const entry = state.instances.get(instance);
   if (entry === undefined) throw new Error(`a record names the instance '${instance}', which is not known`);
   return entry;
+}
+
+/** When the instances of a request that wait for a host give up, ms since the epoch. */
+export function deadlineOfRequest(state: ConductorState, open: OpenRequest): number {
+  const [first] = open.waiting;
+  return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
 }
 
 /** Applies a record and answers the effects, which count only where the record is made. */
@@ -123,6 +131,7 @@ export function applyToConductor(
       if (stateOfBuild(build) === 'failed') {
         entry.phase = build.snapshot.context.failure?.code === 'deleted' ? 'deleting' : 'failed';
         entry.releaseOwed = true;
+        entry.owedSince = record.at;
       } else {
         entry.cell = build.snapshot.context.selection?.cell ?? null;
       }
@@ -148,6 +157,7 @@ export function applyToConductor(
       entry.build = null;
       state.unended.delete(record.instance);
       entry.repeats = 0;
+      entry.owedSince ??= record.at;
       return [];
     }
     case 'removed':

@@ -11,7 +11,12 @@ const MAX_ASKED = 1_000;
 
 export const WATCH_WAKE = 'ask-ends';
 
-export function ended(work: Work, { instance, state, reason }: Extract<ConductorMessage, { type: 'ended' }>): void {
+export function ended(
+  work: Work,
+  { instance, state, reason }: Extract<ConductorMessage, { type: 'ended' }>,
+  from: Address,
+): void {
+  if (state === 'lost') work.turn.send(from, { type: 'lost-noted', instance });
   const entry = work.state.instances.get(instance);
   if (entry?.phase !== 'in-cell' || entry.told?.state === state) return;
   commit(work, { type: 'ended', instance, state, reason });

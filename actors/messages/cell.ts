@@ -64,8 +64,22 @@ export const cellMessages = {
   ...claimAnswers,
   /** An operator takes a host out of service, or puts it back. */
   'set-host': message('set-host', { ask: Ask, host: Token, enabled: Type.Boolean(), reason: Type.Optional(Reason) }),
+  /** An operator states that nothing runs on a host that is down, so that nobody waits for its word any more. */
+  'fence-host': message('fence-host', { ask: Ask, host: Token }),
+  /** The cell's own word to itself: heard again, it shows that the cell can be heard and hosts could be. */
+  echo: message('echo', {}),
+  /** Do now what is owed for an instance, and say how it ended if it did. */
+  'do-again': message('do-again', { instance: Token }),
+  /** The conductor has recorded that an instance is lost. */
+  'lost-noted': message('lost-noted', { instance: Token }),
   show: message('show', { ask: Ask, instance: Token }),
   list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
+  /** What is still to be cleared away, a page at a time. */
+  'list-removals': message('list-removals', {
+    ask: Ask,
+    after: Type.Optional(Type.String({ maxLength: 128 })),
+    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+  }),
   'list-hosts': message('list-hosts', {
     ask: Ask,
     after: Type.Optional(Token),

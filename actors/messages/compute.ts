@@ -22,7 +22,10 @@ export const computeMessages = {
   welcome: message('welcome', { incarnation: Type.String() }),
   /** The cell does not know this life of the compute. */
   'who-are-you': message('who-are-you', {}),
+  /** What this compute believes to be on its host. */
   'list-instances': message('list-instances', { ask: Ask }),
+  /** What the host's driver says is on it. */
+  'list-driven': message('list-driven', { ask: Ask }),
   'tree-put': placementAnswers['tree-put'],
   'tree-refused': placementAnswers['tree-refused'],
 };
@@ -30,6 +33,8 @@ export const computeMessages = {
 /** The words of the driver, which runs beside the compute and is not reached over the wire. */
 export const driverAnswers = {
   described: message('described', { providers: Type.Array(ProviderSpec, { minItems: 1 }), running: Running }),
+  'driver-listed': message('driver-listed', { ask: Ask, to: Type.String(), running: Running }),
+  'list-failed': message('list-failed', { ask: Ask, to: Type.String(), reason: Reason }),
   'describe-failed': message('describe-failed', { reason: Reason }),
   'driver-built': message('driver-built', ofAttempt),
   'driver-failed': message('driver-failed', { ...ofAttempt, reason: Reason, aborted: Type.Boolean() }),
@@ -42,6 +47,8 @@ export const driverAnswers = {
 /** What a compute asks of its driver. */
 export const driverMessages = {
   describe: message('describe', {}),
+  /** Say what is on the host; `to` is whoever asked the compute for it. */
+  list: message('list', { ask: Ask, to: Type.String() }),
   build: computeMessages.build,
   destroy: message('destroy', ofAttempt),
 };

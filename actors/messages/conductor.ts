@@ -55,7 +55,7 @@ export const conductorMessages = {
   /** How a build in the cell ended; told for listings, the cell knows best. */
   ended: message('ended', {
     instance: Token,
-    state: Type.Union([Type.Literal('active'), Type.Literal('failed')]),
+    state: Type.Union([Type.Literal('active'), Type.Literal('failed'), Type.Literal('lost')]),
     reason: Type.Optional(Reason),
   }),
   /** Nothing of the instance is left in the cell, and nothing ever will be. */

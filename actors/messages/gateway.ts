@@ -9,7 +9,7 @@ import { schedulerMessages } from './scheduler.ts';
 export const InstanceView = Type.Object({
   instance: Token,
   request: Token,
-  /** A state of the build machine, or `deleting`, `deleted`. */
+  /** A state of the build machine, or `lost` with its host, `deleting`, `deleted`. */
   state: Type.String(),
   project: Type.Optional(Token),
   cell: Type.Optional(Token),
@@ -31,8 +31,29 @@ export const InstanceView = Type.Object({
   alternates: Type.Optional(Type.Array(Token)),
   allocations: Type.Optional(SelectionSchema.properties.allocations),
   failure: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  /** When the state that the build is in times out, ms since the epoch. */
+  deadlineAt: Type.Optional(Type.Number()),
+  /**
+   * What whoever answers still owes for it: `release` of what is held, its `removal` in the cell, or the `report` of its
+   * loss to the super conductor.
+   */
+  owes: Type.Optional(Type.Union([Type.Literal('release'), Type.Literal('removal'), Type.Literal('report')])),
+  /** Since when that is owed, ms since the epoch. */
+  owedSince: Type.Optional(Type.Number()),
 });
 export type InstanceView = Static<typeof InstanceView>;
+
+/** What is left of an attempt and not cleared away yet. */
+export const RemovalView = Type.Object({
+  instance: Token,
+  attempt: Type.Integer(),
+  /** Where something of it may run; null when nothing does. */
+  host: Type.Union([Token, Type.Null()]),
+  final: Type.Boolean(),
+  state: Type.String(),
+  since: Type.Optional(Type.Number()),
+});
+export type RemovalView = Static<typeof RemovalView>;
 
 export const gatewayMessages = {
   'build-accepted': message('build-accepted', { ask: Ask, request: Token, instances: Type.Array(Token) }),
@@ -46,10 +67,22 @@ export const gatewayMessages = {
   }),
   'host-set': message('host-set', { ask: Ask, host: Token, state: Type.String() }),
   /** The question was understood and the answer is no. */
-  declined: message('declined', { ask: Ask, code: Type.String(), reason: Reason, field: Type.Optional(Type.String()) }),
+  declined: message('declined', {
+    ask: Ask,
+    code: Type.String(),
+    reason: Reason,
+    field: Type.Optional(Type.String()),
+    /** When it is worth asking again, ms from now. */
+    retryAfterMs: Type.Optional(Type.Number({ minimum: 0 })),
+  }),
   'instances-running': message('instances-running', {
     ask: Ask,
     running: Type.Array(Type.Object({ instance: Token, attempt: Type.Integer() })),
+  }),
+  removals: message('removals', {
+    ask: Ask,
+    removals: Type.Array(RemovalView),
+    next: Type.Union([Type.String(), Type.Null()]),
   }),
   hosts: schedulerMessages.hosts,
   consumers: placementAnswers.consumers,

@@ -9,8 +9,19 @@ export const HostState = Type.Object({
   host: Token,
   /** The root provider of the host. */
   provider: Id,
-  state: Type.Union([Type.Literal('up'), Type.Literal('disabled'), Type.Literal('down')]),
+  /** Only one that is `up` is offered instances. */
+  state: Type.Union([
+    Type.Literal('up'),
+    Type.Literal('disabled'),
+    /** Its builds kept failing: it rests until the time in `until`. */
+    Type.Literal('set-aside'),
+    Type.Literal('down'),
+    /** Down, and an operator has stated that nothing runs there. */
+    Type.Literal('fenced'),
+  ]),
   reason: Type.Optional(Type.String()),
+  /** When it comes back by itself, ms since the epoch. */
+  until: Type.Optional(Type.Number()),
 });
 export type HostState = Static<typeof HostState>;
 

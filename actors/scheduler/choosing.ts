@@ -33,7 +33,7 @@ export function select(work: Work, asked: Select, from: Address): void {
     repeats: 0,
   };
   work.state.open.set(key, open);
-  work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0));
+  work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key));
   for (const instance of asked.instances) {
     if (!work.state.open.has(key)) return;
     work.state.selecting.set(instance, key);
@@ -205,7 +205,7 @@ export function sayAgain(work: Work, request: string): void {
     else if (value === 'recalling') recall(work, instance);
     if (state.open.get(request) !== open) return;
   }
-  turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats));
+  turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats, request));
 }
 
 /** Instances for which no host was known look again, now that more is. */

@@ -1,13 +1,16 @@
 #!/usr/bin/env node
 // The command line: which commands there are, and how what they throw becomes a message and an exit code.
 // What a command needs is loaded when it is called: `decode` is called for every message of `nats sub --translate`.
-// 0: all is well; 1: it failed, or a replay found something wrong; 2: wrong usage; 130: interrupted.
+// 0: all is well; 1: it failed, or a replay or an audit found something wrong; 2: wrong usage, or an audit that could not
+// look everywhere; 130: interrupted.
 
 import { Command, CommanderError } from 'commander';
 import { CellwrightError } from '../errors.ts';
 import { VERSION } from '../version.ts';
+import { addAudit } from './audit.ts';
 import { addDecode } from './decode.ts';
 import { addDemo } from './demo.ts';
+import { addHost } from './host.ts';
 import { addNode } from './node.ts';
 import { addReplay } from './replay.ts';
 import { addTap } from './tap.ts';
@@ -21,7 +24,7 @@ const program = new Command('cellwright')
   .version(VERSION)
   .showHelpAfterError('(--help tells the options)')
   .exitOverride();
-for (const add of [addDemo, addReplay, addNode, addTap, addDecode]) add(program);
+for (const add of [addDemo, addReplay, addNode, addHost, addAudit, addTap, addDecode]) add(program);
 
 // Whoever reads our output may stop reading, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -7,6 +7,7 @@ import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.
 import { messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver } from './driver.ts';
 import { providersOf } from './naming.ts';
+import { checkedOutcome, checkedRunning, checkedTraits, insistDescribed } from './report.ts';
 
 export interface DriverHost {
   take(message: DriverMessage): void;
@@ -18,12 +19,14 @@ export interface DriverHostOptions {
   readonly host: string;
   readonly driver: Driver;
   answer(message: Message & DriverAnswer, from: Address): void;
+  /** Told of what a driver says that cannot be: whoever runs it has to mend it. */
+  onError(error: unknown, what: string): void;
 }
 
 /** Reasons come from drivers and go into messages: they are kept short. */
 const MAX_REASON = 1_000;
 
-export function driverHost({ cell, host, driver, answer }: DriverHostOptions): DriverHost {
+export function driverHost({ cell, host, driver, answer, onError }: DriverHostOptions): DriverHost {
   const from = `driver/${cell}/${host}`;
   const names = new Map<string, string>();
   let stopped = false;
@@ -35,11 +38,22 @@ export function driverHost({ cell, host, driver, answer }: DriverHostOptions): D
   async function describe(): Promise<void> {
     try {
       const [tree, traits, running] = await Promise.all([driver.inventory(), driver.capabilities(), driver.list()]);
-      const providers = providersOf(cell, host, tree, traits);
+      const providers = providersOf(cell, host, tree, checkedTraits(traits));
+      const described = { type: 'described' as const, providers, running: checkedRunning(running) };
+      insistDescribed(described);
       for (const { id, name } of providers) names.set(id, name);
-      say({ type: 'described', providers, running: running.map(({ instance, attempt }) => ({ instance, attempt })) });
+      say(described);
     } catch (error) {
+      onError(error, `the description of host '${cell}/${host}' by its driver`);
       say({ type: 'describe-failed', reason: reasonOf(error) });
+    }
+  }
+
+  async function list({ ask, to }: Extract<DriverMessage, { type: 'list' }>): Promise<void> {
+    try {
+      say({ type: 'driver-listed', ask, to, running: checkedRunning(await driver.list()) });
+    } catch (error) {
+      say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
     }
   }
 
@@ -56,7 +70,7 @@ export function driverHost({ cell, host, driver, answer }: DriverHostOptions): D
     }));
     try {
       const order = { ...ofAttempt, allocations: named, ...(payload === undefined ? {} : { payload }) };
-      say(answerOf(ofAttempt, await driver.build(order)));
+      say(answerOf(ofAttempt, checkedOutcome(await driver.build(order))));
     } catch (error) {
       say({ type: 'driver-unknown', ...ofAttempt, reason: reasonOf(error) });
     }
@@ -74,6 +88,7 @@ export function driverHost({ cell, host, driver, answer }: DriverHostOptions): D
   return {
     take(message) {
       if (message.type === 'describe') void describe();
+      else if (message.type === 'list') void list(message);
       else if (message.type === 'build') void build(message);
       else if (message.type === 'destroy') void destroy({ instance: message.instance, attempt: message.attempt });
     },

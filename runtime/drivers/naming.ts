@@ -6,8 +6,11 @@ import { isResourceClass } from '../../actors/messages/resource-classes.ts';
 import { CellwrightError } from '../errors.ts';
 import { checkToken } from '../subjects.ts';
 import type { ProviderReport } from './driver.ts';
+import { checkReport } from './report.ts';
 
 const MAX_UNIT = 2_147_483_647;
+/** As many as placement takes in one tree. */
+const MAX_PROVIDERS = 512;
 
 /** The id of a provider: the same for the same place at every start; a UUID, as the Placement API wants. */
 export function providerId(cell: string, host: string, name: string): string {
@@ -32,6 +35,10 @@ export function providersOf(
   const providers: ProviderSpec[] = [];
   const names = new Set<string>();
   const add = (report: ProviderReport, parent: string | null) => {
+    checkReport(report, host);
+    if (names.size >= MAX_PROVIDERS) {
+      throw new CellwrightError('bad-inventory', `host '${host}' has more than ${MAX_PROVIDERS} providers`);
+    }
     const name = checkToken(report.name, `a provider name of host '${host}'`);
     if (names.has(name)) throw new CellwrightError('bad-inventory', `host '${host}' has two providers named '${name}'`);
     names.add(name);
@@ -43,10 +50,8 @@ export function providersOf(
           `provider '${name}' has an inventory of an unknown class, ${resourceClass}`,
         );
       }
-      return [
-        resourceClass,
-        { reserved: 0, min_unit: 1, max_unit: MAX_UNIT, step_size: 1, allocation_ratio: 1, ...told },
-      ] as const;
+      const { total, reserved = 0, min_unit = 1, max_unit = MAX_UNIT, step_size = 1, allocation_ratio = 1 } = told;
+      return [resourceClass, { total, reserved, min_unit, max_unit, step_size, allocation_ratio }] as const;
     });
     providers.push({
       id,

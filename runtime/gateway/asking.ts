@@ -17,6 +17,8 @@ type WithoutAsk<T> = T extends unknown ? Omit<T, 'ask'> : never;
 type Answer<Type extends GatewayMessage['type']> = Extract<GatewayMessage, { type: Type }>;
 
 export interface Asking {
+  /** Where answers come to. */
+  readonly address: Address;
   /**
    * Puts a question and waits for the answer of the given type.
    * @throws TimeoutError when there is none in time; CellwrightError with the code of an answer that declines.
@@ -66,20 +68,30 @@ export function asking(options: AskingOptions): Asking {
       return waiting.reject(new CellwrightError('bad-answer', `a '${message.type}' came as an answer`));
     const retryable = message.code === 'overloaded';
     const field = message.field === undefined ? {} : { field: message.field };
-    waiting.reject(new CellwrightError(message.code, message.reason, { retryable, ...field }));
+    const { retryAfterMs } = message;
+    waiting.reject(new CellwrightError(message.code, message.reason, { retryable, retryAfterMs, ...field }));
   }
 
   const subscription = bus.subscribe(subjects.of(address), ({ data, subject }) => {
+    let parts: ReturnType<typeof decodeFrame> = [];
+    const what = `an answer on '${subject}'`;
     try {
-      for (const { messages } of decodeFrame(data, bus.maxPayloadBytes)) {
-        for (const message of messages) answered(check(message) as GatewayMessage);
-      }
+      parts = decodeFrame(data, bus.maxPayloadBytes);
     } catch (error) {
-      onError(error, `an answer on '${subject}'`);
+      onError(error, what);
+    }
+    for (const message of parts.flatMap(({ messages }) => messages)) {
+      // One that is no answer must not cost those that came with it.
+      try {
+        answered(check(message) as GatewayMessage);
+      } catch (error) {
+        onError(error, what);
+      }
     }
   });
 
   return {
+    address,
     ask(to, question, type) {
       asks += 1;
       const ask = asks;

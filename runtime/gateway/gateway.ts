@@ -80,9 +80,9 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     return { id, state: answer.state };
   }
 
-  async function host({ cell, ...what }: HostRequest): Promise<{ cell: string; host: string; state: string }> {
-    const asked = asking.ask(cellAddress(cell), { type: 'set-host', ...what }, 'host-set');
-    const answer = await unlessUnserved(cell, asked);
+  async function host(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
+    const { cell } = request;
+    const answer = await unlessUnserved(cell, asking.ask(cellAddress(cell), hostQuestion(request), 'host-set'));
     return { cell, host: answer.host, state: answer.state };
   }
 
@@ -147,6 +147,18 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
   };
 }
 
+/** @throws MalformedError when it is not clear what is to be done with the host. */
+function hostQuestion({ host, enabled, fence, reason }: HostRequest) {
+  if (fence === true) {
+    if (enabled === undefined && reason === undefined) return { type: 'fence-host' as const, host };
+    const field = enabled === undefined ? 'reason' : 'enabled';
+    throw new MalformedError(`'${field}' of the host request does not go with 'fence'`, { field });
+  }
+  if (enabled === undefined)
+    throw new MalformedError("the host request lacks the field 'enabled'", { field: 'enabled' });
+  return { type: 'set-host' as const, host, enabled, ...(reason === undefined ? {} : { reason }) };
+}
+
 function isShallow(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
   return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
@@ -159,7 +171,7 @@ function oneLine(text: string): string {
 
 function statusOf({ code, retryable }: CellwrightError): string {
   if (code === 'not-found') return '404';
-  if (code === 'already-exists') return '409';
+  if (code === 'already-exists' || code === 'host-is-up') return '409';
   if (code === 'malformed') return '400';
   return retryable ? '503' : '500';
 }

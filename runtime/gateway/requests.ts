@@ -73,9 +73,20 @@ export type ListRequest = Static<typeof ListRequest>;
 export const HostsRequest = Type.Object({ ...ListRequest.properties, cell: Token }, strict);
 export type HostsRequest = Static<typeof HostsRequest>;
 
-/** The body of `host`: takes a host out of service, or puts it back. */
+/** The body of `host`: takes a host out of service, puts it back, or fences it. */
 export const HostRequest = Type.Object(
-  { cell: Token, host: Token, enabled: Type.Boolean(), reason: Type.Optional(Type.String({ maxLength: 1024 })) },
+  {
+    cell: Token,
+    host: Token,
+    /** False takes the host out of service: it keeps what it has and is offered nothing new. True puts it back. */
+    enabled: Type.Optional(Type.Boolean()),
+    /**
+     * States that nothing runs on the host any more, which must be down: what waits for its word is done without it,
+     * and what was active there is lost.
+     */
+    fence: Type.Optional(Type.Literal(true)),
+    reason: Type.Optional(Type.String({ maxLength: 1024 })),
+  },
   strict,
 );
 export type HostRequest = Static<typeof HostRequest>;

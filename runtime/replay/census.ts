@@ -5,9 +5,11 @@ import type { Address } from '../../actors/actor.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
 import { cellAddress, computeAddress, conductorAddress, placementAddress } from '../../actors/routing.ts';
+import type { OnHost } from '../audit/differences.ts';
+import { allPages } from '../audit/pages.ts';
 import type { Asking } from '../gateway/asking.ts';
 import type { FleetHost } from '../workload/workload.ts';
-import type { Fleet, OnHost } from './fleet.ts';
+import type { Fleet } from './fleet.ts';
 import { throwIfInterrupted } from './waiting.ts';
 
 export interface Census {
@@ -47,11 +49,13 @@ export async function takeCensus({ asking, fleet, hosts, signal }: CensusOptions
   return {
     conducted: await conductedOf(asking, signal),
     inCells,
-    providers: await allPages(PROVIDERS_PER_PAGE, signal, async (page) => {
+    providers: await allPages(PROVIDERS_PER_PAGE, async (page) => {
+      throwIfInterrupted(signal);
       const { providers, next } = await asking.ask(placement, { type: 'list-providers', ...page }, 'providers');
       return [providers, next];
     }),
-    consumers: await allPages(PROVIDERS_PER_PAGE, signal, async (page) => {
+    consumers: await allPages(PROVIDERS_PER_PAGE, async (page) => {
+      throwIfInterrupted(signal);
       const { consumers, next } = await asking.ask(placement, { type: 'list-consumers', ...page }, 'consumers');
       return [consumers, next];
     }),
@@ -71,26 +75,11 @@ function instancesOf(
   perPage: number,
   signal: AbortSignal | undefined,
 ): Promise<InstanceView[]> {
-  return allPages(perPage, signal, async (page) => {
+  return allPages(perPage, async (page) => {
+    throwIfInterrupted(signal);
     const { instances, next } = await asking.ask(address, { type: 'list', ...page }, 'listed');
     return [instances, next];
   });
-}
-
-async function allPages<Item>(
-  limit: number,
-  signal: AbortSignal | undefined,
-  ask: (page: { limit: number; after?: string }) => Promise<[readonly Item[], string | null]>,
-): Promise<Item[]> {
-  const all: Item[] = [];
-  let after: string | null = null;
-  do {
-    throwIfInterrupted(signal);
-    const [items, next]: [readonly Item[], string | null] = await ask({ limit, ...(after === null ? {} : { after }) });
-    for (const item of items) all.push(item);
-    after = next;
-  } while (after !== null);
-  return all;
 }
 
 async function computingOf(

@@ -2,6 +2,7 @@
 // of the wanted build times and failures. It plays nothing itself.
 
 import { cellAddress } from '../../actors/routing.ts';
+import type { OnHost } from '../audit/differences.ts';
 import type { Driver } from '../drivers/driver.ts';
 import { type FakeFailure, fakeDriver, type TimeRange } from '../drivers/fake.ts';
 import { CellwrightError } from '../errors.ts';
@@ -22,14 +23,6 @@ export interface FleetOptions {
   /** How long deleted instances stay listed, ms: longer than the replay, whose accounts are made of the lists. */
   readonly rememberDeletedMs: number;
   readonly signal?: AbortSignal | undefined;
-}
-
-/** What a driver says is on its host. */
-export interface OnHost {
-  readonly cell: string;
-  readonly host: string;
-  readonly instance: string;
-  readonly attempt: number;
 }
 
 export interface Fleet {

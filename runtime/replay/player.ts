@@ -116,7 +116,7 @@ async function patiently(
       if (!(error instanceof CellwrightError)) throw error;
       const waitMs = RETRY_WAITS_MS[tries];
       if (!error.retryable || waitMs === undefined) return error;
-      await pause(clock, waitMs, signal);
+      await pause(clock, Math.max(waitMs, error.retryAfterMs ?? 0), signal);
     }
   }
 }

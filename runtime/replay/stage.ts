@@ -15,6 +15,7 @@ import { installNatsServer } from '../nats-server/install.ts';
 import { type NatsServer, startNatsServer } from '../nats-server/server.ts';
 import type { NodeOptions } from '../node-options.ts';
 import { outboxOf } from '../outbox.ts';
+import { seededRandom } from '../random.ts';
 import { type Subjects, subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { virtualClock } from '../virtual-clock.ts';
@@ -79,7 +80,7 @@ export function memoryStage(): Stage {
     clock,
     subjects,
     bus,
-    client: clientOf({ bus, clock, subjects }),
+    client: clientOf({ bus, clock, subjects, random: seededRandom('replay client') }),
     asking: asker,
     nodeOptions: { bus: nodeBus, clock, journals },
     url: null,

@@ -6,6 +6,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cell } from '../../actors/cell/cell.ts';
+import { viewOfHost } from '../../actors/cell/hosts.ts';
 import type { CellMessage, Start } from '../../actors/messages/cell.ts';
 import type { ComputeBuild } from '../../actors/messages/compute.ts';
 import type { Refusal } from '../../actors/messages/placement.ts';
@@ -42,7 +43,7 @@ const up = (host: string, incarnation = 'life-1', running: { instance: string; a
 
 /** A cell whose hosts are up. */
 function desk() {
-  const on = bench(actor);
+  const on = bench(actor, { address: 'cell/c1' });
   for (const host of HOSTS) on.tell(up(host), `compute/c1/${host}`);
   return on;
 }
@@ -218,7 +219,7 @@ test('cell - a claim that came too late is sent again, and costs no alternate', 
 });
 
 test('cell - a host that is down or unknown costs the attempt and is given no order', () => {
-  const on = bench(actor);
+  const on = bench(actor, { address: 'cell/c1' });
   on.tell(up('h2'), 'compute/c1/h2');
   const turned = on.tell(startOf('i1'));
   assert.equal(sentOf(turned, 'build'), []);
@@ -265,7 +266,7 @@ test('cell - what may still run is destroyed, also when the next alternate is pa
 test('cell - one that was held up gives its hosts time to be heard', () => {
   const on = building();
   on.now += 30_000;
-  on.tell({ type: 'wake', id: 'sweep-silent' });
+  on.tell({ type: 'echo' }, 'cell/c1');
   for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
   assert.is(viewOf(on)?.state, 'building');
   on.pass(20_000);
@@ -314,6 +315,51 @@ test('cell - what runs on a host and is not of the cell is destroyed there; what
   assert.equal(
     sentOf(turned, 'destroy').map(({ message }) => `${message.instance}/${message.attempt}`),
     ['i1/9', 'nobody/1'],
+  );
+});
+
+test('cell - a host that was silent and is back in the same life clears up, and is asked what it has', () => {
+  const on = building();
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  on.pass(10_000);
+  assert.is(viewOf(on)?.attempts?.[0]?.outcome, 'host-lost');
+  const back = on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1');
+  assert.equal(
+    told(back).filter((what) => !what.endsWith('feed')),
+    ['who-are-you to compute/c1/h1', 'destroy to compute/c1/h1'],
+  );
+  const running = [
+    { instance: 'i1', attempt: 1 },
+    { instance: 'unheard-of', attempt: 1 },
+  ];
+  const shown = on.tell(up('h1', 'life-1', running), 'compute/c1/h1');
+  assert.equal(
+    sentOf(shown, 'destroy').map(({ message }) => `${message.instance}/${message.attempt}`),
+    ['i1/1', 'unheard-of/1'],
+  );
+  assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1')), []);
+});
+
+test('cell - cut off from the bus it finds no host silent, and gives them all time when it is back', () => {
+  const on = building();
+  on.pass(5_000);
+  for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  // Wakes come while the bus is down; what the cell says to itself does not.
+  for (let cutOff = 0; cutOff < 35_000; cutOff += 5_000) {
+    on.now += 5_000;
+    on.tell({ type: 'wake', id: 'sweep-silent' });
+  }
+  assert.is(viewOf(on)?.state, 'building');
+  for (const _ of [1, 2, 3]) on.tell({ type: 'echo' }, 'cell/c1');
+  assert.is(viewOf(on)?.state, 'building');
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  assert.is(viewOf(on)?.state, 'building', 'it is given the whole of the time');
+  on.pass(10_000);
+  assert.equal(
+    [...on.state.hosts.values()].map(viewOfHost).map(({ state }) => state),
+    ['down', 'up', 'up'],
   );
 });
 
@@ -392,7 +438,7 @@ test('cell - deleted after it failed and was cleared away: it is removed at once
 });
 
 test('cell - a deleted instance is remembered for a while', () => {
-  const on = bench(cell({ ...OPTIONS, rememberDeletedMs: 60_000 }));
+  const on = bench(cell({ ...OPTIONS, rememberDeletedMs: 60_000 }), { address: 'cell/c1' });
   on.tell({ type: 'delete', instance: 'i1' });
   on.pass(50_000);
   assert.is(on.state.deleted.size, 1);
@@ -451,6 +497,9 @@ const words: fc.Arbitrary<CellMessage | { pass: number } | { answer: number }> =
   { weight: 3, arbitrary: fc.tuple(some(...INSTANCES), some(2, 3)).map(([one, attempt]) => refused(one, attempt)) },
   { weight: 2, arbitrary: fc.tuple(some(...HOSTS), some('life-1', 'life-2')).map(([host, life]) => up(host, life)) },
   { weight: 2, arbitrary: fc.tuple(some(...HOSTS), some('life-1', 'life-2')).map(alive) },
+  { weight: 1, arbitrary: some(...HOSTS).map((host): CellMessage => ({ type: 'fence-host', ask: 1, host })) },
+  { weight: 1, arbitrary: some(...INSTANCES).map((instance): CellMessage => ({ type: 'lost-noted', instance })) },
+  { weight: 1, arbitrary: some(...INSTANCES).map((instance): CellMessage => ({ type: 'do-again', instance })) },
   { weight: 3, arbitrary: fc.integer({ min: 100, max: 25_000 }).map((pass) => ({ pass })) },
 );
 
@@ -571,7 +620,11 @@ test('cell - after a crash at any moment it does what is owed, until nothing is'
     fc.property(scripts, fc.nat(), (script, cut) => {
       const live = desk();
       sayAll(live, script, () => {});
-      const again = bench(actor, { at: live.now, entries: live.entries.slice(0, cut % (live.entries.length + 1)) });
+      const again = bench(actor, {
+        address: 'cell/c1',
+        at: live.now,
+        entries: live.entries.slice(0, cut % (live.entries.length + 1)),
+      });
       const met = HOSTS.flatMap((host) => again.tell(up(host, 'life-3'), `compute/c1/${host}`).sent);
       const isOver = () =>
         again.state.removals.size === 0 &&

@@ -52,26 +52,50 @@ test('models in memory - the builds went through every state and event', () => b
 type Service = SnapshotFrom<typeof computeService>;
 const services = modelRun<Service>(computeService);
 
+/** One failure is enough, and a rest is longer than it takes for a host to be silent, and come back. */
+const QUICK_TO_REST = { ...USUAL_PACES, cell: { ...USUAL_PACES.cell, failuresBeforeAside: 1, asideMs: 300_000 } };
+
 function serviceModel(world: World): ModelHandlers<Service> {
-  const [cell, host] = ['north', 'n1'];
+  const cell = 'north';
+  const host = 'n1';
   const set = async (enabled: boolean, reason?: string) => {
     await world.run(world.client.host({ cell, host, enabled, ...(reason === undefined ? {} : { reason }) }));
+  };
+  const serviceContext = () => world.deployment.cells.get(cell)?.hosts.get(host)?.service.context;
+  let builds = 0;
+  /** A build that can go to this host alone, and fails there. */
+  const failOne = async () => {
+    builds += 1;
+    const id = `fails-${builds}`;
+    for (const other of world.deployment.rooms.keys()) if (other !== host) await world.fill(other);
+    world.room(host).fate = () => ({ outcome: 'failed', reason: 'no image' });
+    await world.build({ id, resources: { VCPU: 1 }, alternates: 0 });
+    await world.until(`'${id}' has failed`, () => world.stateOf(id) === 'failed');
   };
   const state = async ({ value, context }: Service) => {
     await world.until(`'${host}' is ${value}`, () => world.serviceOf(host) === value);
     await world.settle();
     const { hosts } = await world.run(world.client.hosts({ cell }));
     const seen = hosts.find((one) => one.host === host);
-    assert.is(seen?.state, value);
-    assert.is(seen?.reason ?? null, context.disabledReason);
-    assert.is(lastTold(world, host), value, 'every change is announced to the schedulers');
+    const shown = value === 'aside' ? 'set-aside' : value;
+    assert.is(seen?.state, shown);
+    if (value === 'aside') assert.match(seen?.reason ?? '', /^1 builds? in a row failed, the last with: no image/);
+    else if (value !== 'fenced') assert.is(seen?.reason ?? null, context.disabledReason);
+    assert.is((serviceContext()?.rest ?? null) !== null, (context.rest ?? null) !== null);
+    assert.is(lastTold(world, host), shown, 'every change is announced to the schedulers');
     assert.equal(world.faults, []);
   };
   return {
-    states: { down: state, up: state, disabled: state },
+    states: { down: state, up: state, aside: state, disabled: state, fenced: state },
     events: {
       HEARD: () => world.wire.mend(host),
+      REBORN: () => world.restart(host),
       SILENT: () => world.wire.cut(host),
+      SET_ASIDE: failOne,
+      RESTED: () => world.until('the host has rested', () => (serviceContext()?.rest ?? null) === null),
+      FENCE: async () => {
+        await world.run(world.client.host({ cell, host, fence: true }));
+      },
       DISABLE: ({ event }) => set(false, (event as { reason?: string }).reason),
       ENABLE: () => set(true),
     },
@@ -86,11 +110,15 @@ function lastTold({ wire }: World, host: string): string | undefined {
 
 for (const path of servicePaths()) {
   test(`models in memory - a service: ${nameOf(path)}`, () =>
-    inWorld(MODEL_FLEET, async (world) => {
-      world.wire.cut('n1');
-      await world.until('the host is down', () => world.serviceOf('n1') === 'down');
-      await services.test(path, serviceModel(world));
-    }));
+    inWorld(
+      MODEL_FLEET,
+      async (world) => {
+        world.wire.cut('n1');
+        await world.until('the host is down', () => world.serviceOf('n1') === 'down');
+        await services.test(path, serviceModel(world));
+      },
+      QUICK_TO_REST,
+    ));
 }
 
 test('models in memory - the services went through every state and event', () => services.assertCoverage());

@@ -153,6 +153,9 @@ const OTHER_WRONGS: readonly (readonly [verb: string, ...Wrong])[] = [
   ['list', { page: 2 }, 'page', /unknown field/],
   ['hosts', {}, 'cell', /lacks the field/],
   ['host', { cell: 'c1', host: 'h1' }, 'enabled', /lacks the field/],
+  ['host', { cell: 'c1', host: 'h1', fence: false }, 'fence', /must be true/],
+  ['host', { cell: 'c1', host: 'h1', fence: true, enabled: false }, 'enabled', /does not go with 'fence'/],
+  ['host', { cell: 'c1', host: 'h1', fence: true, reason: 'fire' }, 'reason', /does not go with 'fence'/],
   ['host', { cell: 'c1', host: 'h1', enabled: false, reason: 'x'.repeat(1025) }, 'reason'],
   ['host', { cell: 'c1', host: 'h1', enabled: false, by: 'me' }, 'by', /unknown field/],
 ];

@@ -23,26 +23,40 @@ export interface Deployment {
   readonly client: Connection;
   /** Starts a process that plays the roles, and waits until it is up, or has ended. */
   start(...roles: string[]): Promise<Process>;
+  /** The same, for a process that finds the server at another address. */
+  startAt(url: string, ...roles: string[]): Promise<Process>;
   /** Names of the connections to the server, with the number of their subscriptions. */
   connections(): Promise<Readonly<Record<string, number>>>;
 }
 
-export async function withDeployment(run: (deployment: Deployment) => Promise<void>): Promise<void> {
+/**
+ * @param node Options of every node, and `buildMs`, as plain data.
+ * @param timeoutMs How long the client waits for an answer.
+ */
+export async function withDeployment(
+  run: (deployment: Deployment) => Promise<void>,
+  node: object = {},
+  timeoutMs = 10_000,
+): Promise<void> {
   const monitoring = 'http: "127.0.0.1:-1"\n';
   const lines: string[] = [];
   const server = await startTestServer({ config: monitoring, log: (line) => lines.push(line) });
   const processes: Process[] = [];
-  const client = await connect({ servers: server.url });
+  const client = await connect({ servers: server.url, timeoutMs });
+
+  async function startAt(url: string, ...roles: string[]): Promise<Process> {
+    const one = spawnNode(url, roles, node);
+    processes.push(one);
+    await until(`a node with the roles ${roles.join(', ')} is up`, () => one.said() !== '', 30_000);
+    return one;
+  }
+
   try {
     await run({
       server,
       client,
-      async start(...roles) {
-        const one = spawnNode(server.url, roles);
-        processes.push(one);
-        await until(`a node with the roles ${roles.join(', ')} is up`, () => one.said() !== '', 30_000);
-        return one;
-      },
+      start: (...roles) => startAt(server.url, ...roles),
+      startAt,
       async connections() {
         const address = /monitor on (\S+)/.exec(lines.join('\n'))?.[1];
         const answer = await fetch(`http://${address}/connz`);
@@ -57,9 +71,10 @@ export async function withDeployment(run: (deployment: Deployment) => Promise<vo
   }
 }
 
-function spawnNode(url: string, roles: readonly string[]): Process {
+function spawnNode(url: string, roles: readonly string[], node: object): Process {
   const child = spawn(process.execPath, ['--import', 'tsx', NODE, url, ...roles], {
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['pipe', 'pipe', 'inherit'],
+    env: { ...process.env, CELLWRIGHT_TEST_NODE: JSON.stringify(node) },
   });
   const exited = once(child, 'exit') as Promise<[number | null]>;
   let said = '';

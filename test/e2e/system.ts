@@ -59,15 +59,15 @@ export const hostTree = (name: string) => ({
   inventories: { VCPU: { total: 8 }, MEMORY_MB: { total: 8_192 } },
 });
 
-/** A driver that builds in a few milliseconds. */
-export function quickDriver(cell: string, host: string): Driver {
+/** A driver that builds in a few milliseconds, unless it is to take longer. */
+export function quickDriver(cell: string, host: string, buildMs = { min: 1, max: 5 }): Driver {
   const random = seededRandom(`${cell}/${host}`);
   const range = { min: 1, max: 5 };
   return fakeDriver({
     host: hostTree(host),
     clock: systemClock(),
     random,
-    buildMs: range,
+    buildMs,
     destroyMs: range,
   });
 }

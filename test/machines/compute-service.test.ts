@@ -1,5 +1,5 @@
-// Area: the service machine of a host. That a host is up, disabled or down as its words and its operator say, that
-// every change is announced, and that only going down loses builds.
+// Area: the service machine of a host. That a host is up, disabled, set aside, down or fenced as its words, its builds
+// and its operator say, that every change is announced, and that only going down loses builds.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -16,32 +16,52 @@ type Service = SnapshotFrom<typeof computeService>;
 const EFFECTS: Readonly<Record<ComputeServiceState, readonly string[]>> = {
   down: ['announce', 'loseBuilds'],
   up: ['announce'],
+  aside: ['announce'],
   disabled: ['announce'],
+  fenced: ['announce', 'confirmGone'],
 };
 
 /** What an operator and a listener would say of the host, kept beside the machine. */
 interface Seen {
   silent: boolean;
+  fenced: boolean;
+  resting: boolean;
   disabled: string | null;
 }
 
+function stateBy({ silent, fenced, resting, disabled }: Seen): ComputeServiceState {
+  if (fenced) return 'fenced';
+  if (silent) return 'down';
+  if (disabled !== null) return 'disabled';
+  return resting ? 'aside' : 'up';
+}
+
+function note(seen: Seen, taken: ComputeServiceEvent): void {
+  const before = stateBy(seen);
+  if (taken.type === 'HEARD') seen.silent = false;
+  if (taken.type === 'SILENT') seen.silent = true;
+  if (taken.type === 'FENCE' && before === 'down') seen.fenced = true;
+  if (taken.type === 'REBORN' && before === 'fenced') Object.assign(seen, { fenced: false, silent: false });
+  if (taken.type === 'SET_ASIDE' && before === 'up') seen.resting = true;
+  if (taken.type === 'RESTED') seen.resting = false;
+  if (taken.type === 'DISABLE') seen.disabled = taken.reason;
+  if (taken.type === 'ENABLE') Object.assign(seen, { disabled: null, resting: false });
+}
+
 function handlers(sut: Stepped<typeof computeService>): ModelHandlers<Service> {
-  const seen: Seen = { silent: true, disabled: null };
+  const seen: Seen = { silent: true, fenced: false, resting: false, disabled: null };
   const state = (expected: Service) => {
     const { value, context } = sut.snapshot;
     assert.is(value, expected.value);
     assert.is(context.disabledReason, seen.disabled);
-    assert.is(value, seen.silent ? 'down' : seen.disabled === null ? 'up' : 'disabled');
+    assert.is(context.rest !== null, seen.resting);
+    assert.is(value, stateBy(seen));
     const changed = sut.before === null || sut.before.value !== value;
     assert.equal(sut.effects, changed ? EFFECTS[value as ComputeServiceState] : []);
   };
   const event = ({ event: told }: { event: { type: string } }) => {
-    const taken = told as ComputeServiceEvent;
-    if (taken.type === 'HEARD') seen.silent = false;
-    if (taken.type === 'SILENT') seen.silent = true;
-    if (taken.type === 'DISABLE') seen.disabled = taken.reason;
-    if (taken.type === 'ENABLE') seen.disabled = null;
-    sut.take(taken);
+    note(seen, told as ComputeServiceEvent);
+    sut.take(told as ComputeServiceEvent);
   };
   return {
     states: Object.fromEntries(Object.keys(EFFECTS).map((value) => [value, state])),
@@ -65,6 +85,28 @@ test('compute service - one that was disabled while down comes back disabled, an
   assert.is(sut.snapshot.value, 'disabled');
   sut.take({ type: 'ENABLE' });
   assert.is(sut.snapshot.value, 'up');
+});
+
+test('compute service - one that is set aside and goes silent comes back set aside, until it has rested', () => {
+  const sut = stepped(computeService, { host: 'h1' });
+  for (const type of ['HEARD', 'SILENT', 'HEARD'] as const) {
+    if (type === 'SILENT') sut.take({ type: 'SET_ASIDE', reason: 'five in a row', until: 9 });
+    sut.take({ type });
+  }
+  assert.equal([sut.snapshot.value, sut.snapshot.context.rest], ['aside', { reason: 'five in a row', until: 9 }]);
+  sut.take({ type: 'RESTED' });
+  assert.equal([sut.snapshot.value, sut.snapshot.context.rest], ['up', null]);
+});
+
+test('compute service - a fenced host is not listened to, but in a new life', () => {
+  const sut = stepped(computeService, { host: 'h1' });
+  sut.take({ type: 'FENCE' });
+  sut.take({ type: 'HEARD' });
+  assert.is(sut.snapshot.value, 'fenced');
+  sut.take({ type: 'REBORN' });
+  assert.is(sut.snapshot.value, 'up');
+  sut.take({ type: 'FENCE' });
+  assert.is(sut.snapshot.value, 'up', 'one that is up cannot be fenced');
 });
 
 test('compute service - it has no end', () => {

@@ -9,6 +9,12 @@ const options = JSON.parse(process.argv[2] ?? '{}') as ProcessOptions;
 const { servers, roles, folder, leaseTtlMs } = options;
 const hosts = new Map(hostsOf(options).map((host) => [host.host, host]));
 
+// Its input ends with the soak that started it, however that ends.
+process.stdin
+  .on('end', () => process.exit(1))
+  .resume()
+  .unref();
+
 process.on('unhandledRejection', (error) => {
   console.error(error);
   process.exit(1);

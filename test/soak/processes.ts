@@ -28,7 +28,7 @@ export function memberOf(name: string, options: ProcessOptions, log: (line: stri
   async function start(): Promise<void> {
     if (child !== undefined) return;
     const mine = spawn(process.execPath, ['--import', 'tsx', PROGRAM, JSON.stringify(options)], {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
     });
     child = mine;
     exited = once(mine, 'exit').then(() => {

@@ -187,7 +187,9 @@ export function buildModel(world: World, path: BuildPath) {
         left.map(({ host }) => host),
       );
     }
-    return view;
+    // What is owed is done at its own pace.
+    const { owes: _, owedSince: __, ...lasting } = view;
+    return lasting;
   }
 
   async function isAsModelled({ value }: Build): Promise<void> {

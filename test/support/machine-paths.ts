@@ -109,7 +109,11 @@ export const selectionPaths = () => shortestPaths(selection, { input: { instance
 
 const SERVICE_EVENTS: readonly ComputeServiceEvent[] = [
   { type: 'HEARD' },
+  { type: 'REBORN' },
   { type: 'SILENT' },
+  { type: 'SET_ASIDE', reason: 'five builds failed in a row', until: 60_000 },
+  { type: 'RESTED' },
+  { type: 'FENCE' },
   { type: 'DISABLE', reason: 'a new disk' },
   { type: 'DISABLE', reason: 'a new kernel' },
   { type: 'ENABLE' },

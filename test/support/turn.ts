@@ -57,10 +57,15 @@ export function told({ sent }: Pick<Turned<unknown>, 'sent'>): string[] {
 /**
  * Puts an actor on the bench, recovered once as a runtime does on a first start.
  * @param entries What is in its journal already. Default: nothing.
+ * @param address What the actor says to itself, by this address, it hears when time passes.
  */
 export function bench<State, Incoming extends Message, Recorded>(
   actor: Actor<State, Incoming, Recorded>,
-  { at = 1_000_000, entries = [] }: { at?: number; entries?: readonly (readonly Recorded[])[] } = {},
+  {
+    at = 1_000_000,
+    entries = [],
+    address = 'bench',
+  }: { at?: number; entries?: readonly (readonly Recorded[])[]; address?: Address } = {},
 ): Bench<State, Incoming, Recorded> & { readonly first: Turned<Recorded> } {
   const state = actor.init();
   const kept: (readonly Recorded[])[] = [];
@@ -108,6 +113,9 @@ export function bench<State, Incoming extends Message, Recorded>(
         wakes.delete(next[0]);
         desk.now = Math.max(desk.now, next[1]);
         turns.push(desk.tell({ type: 'wake', id: next[0] }));
+        for (const { to, message } of turns.at(-1)?.sent ?? []) {
+          if (to === address) turns.push(desk.tell(message as unknown as Incoming, address));
+        }
       }
       desk.now = until;
       return turns;

@@ -1,13 +1,15 @@
 // What can be wrong with the final state of a replay, and the one function that finds all of it in a census. Pure.
-// The rules are written anew here rather than taken from the actors: a check that shares their code shares their errors.
+// What an audit compares is compared here too, with accounts as they are when nothing is under way any more; what was
+// asked for is known besides. The rules are not taken from the actors: a check that shares their code shares their errors.
 
 import type { InstanceView } from '../../../actors/messages/gateway.ts';
+import { capacityDifferences } from '../../audit/capacity.ts';
+import type { Account, Difference, DifferenceKind } from '../../audit/differences.ts';
+import { holdingDifferences } from '../../audit/holding.ts';
+import { runningDifferences } from '../../audit/running.ts';
 import { type Arrival, type BuildSpec, instanceIds } from '../../workload/workload.ts';
 import type { Census } from '../census.ts';
-import { capacityFaults } from './capacity.ts';
-import { holdingFaults } from './holding.ts';
 import { placingFaults } from './placing.ts';
-import { runningFaults } from './running.ts';
 
 /**
  * - `overcommitted`: more is used of a class of a provider than fits, or its use is not the sum of its allocations.
@@ -25,6 +27,16 @@ export interface Fault {
   readonly what: string;
 }
 
+const KINDS: Readonly<Record<DifferenceKind, FaultKind>> = {
+  'over-capacity': 'overcommitted',
+  'usage-differs': 'overcommitted',
+  'leaked-allocation': 'leaked',
+  'unheld-instance': 'leaked',
+  'two-homes': 'two-homes',
+  'running-without-record': 'leaked',
+  'not-running': 'not-running',
+};
+
 export function faultsOf(census: Census, arrivals: Iterable<Arrival>): Fault[] {
   const live = new Map<string, InstanceView>();
   const faults: Fault[] = [];
@@ -41,13 +53,16 @@ export function faultsOf(census: Census, arrivals: Iterable<Arrival>): Fault[] {
   for (const arrival of arrivals) {
     for (const instance of instanceIds(arrival)) if (live.has(instance)) specs.set(instance, arrival.spec);
   }
-  faults.push(
-    ...capacityFaults(census),
-    ...holdingFaults(census, live),
-    ...runningFaults('compute', census.computing, live),
-    ...runningFaults('driver', census.driven, live),
-    ...placingFaults(census, live, specs),
-  );
+  const { providers, consumers, computing, driven } = census;
+  const accounts = new Map([...live].map(([instance, view]) => [instance, accountOf(view)]));
+  const differences: Difference[] = [
+    ...capacityDifferences(providers, consumers),
+    ...holdingDifferences(providers, consumers, accounts),
+    ...runningDifferences('compute', computing, accounts),
+    ...runningDifferences('driver', driven, accounts),
+  ];
+  for (const { kind, what } of differences) faults.push({ kind: KINDS[kind], what });
+  faults.push(...placingFaults(census, live, specs));
   return faults;
 }
 
@@ -58,4 +73,20 @@ export function countOf(faults: readonly Fault[], kind: FaultKind): number {
 /** Instances that may hold resources: all but those that failed; a deleted one is not listed any more. */
 function isLive({ state }: InstanceView): boolean {
   return state !== 'failed' && state !== 'deleting';
+}
+
+/** A live instance is in one place, and nothing is owed for it. */
+function accountOf({ instance, state, cell, host, attempt }: InstanceView): Account {
+  return {
+    instance,
+    state,
+    cell,
+    host,
+    attempt,
+    mustHold: state === 'active',
+    mustRun: state === 'active',
+    mayHold: (held) => held === attempt,
+    isOwed: () => false,
+    mayRun: (inCell, onHost, running) => inCell === cell && onHost === host && running === attempt,
+  };
 }

@@ -1,12 +1,15 @@
 // Capacity: on every provider and class, what is used fits (total - reserved) * allocation_ratio, and is exactly what
 // the consumers hold. Pure.
 
-import type { Census } from '../census.ts';
-import type { Fault } from './faults.ts';
+import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
+import type { Difference } from './differences.ts';
 
-export function capacityFaults({ providers, consumers }: Pick<Census, 'providers' | 'consumers'>): Fault[] {
+export function capacityDifferences(
+  providers: readonly ProviderState[],
+  consumers: readonly ConsumerState[],
+): Difference[] {
   const held = heldByProvider(consumers);
-  const faults: Fault[] = [];
+  const differences: Difference[] = [];
   for (const { id, inventories, used } of providers) {
     const allocated = held.get(id) ?? new Map<string, number>();
     held.delete(id);
@@ -17,22 +20,24 @@ export function capacityFaults({ providers, consumers }: Pick<Census, 'providers
       const counted = used[resourceClass] ?? 0;
       const sum = allocated.get(resourceClass) ?? 0;
       const where = `${resourceClass} of provider '${id}'`;
+      const at = { provider: id, resourceClass };
       if (Math.max(counted, sum) > capacity) {
         const what = `${where}: ${counted} counted, ${sum} allocated, ${capacity} is all`;
-        faults.push({ kind: 'overcommitted', what });
+        differences.push({ kind: 'over-capacity', what, ...at });
       } else if (counted !== sum) {
-        faults.push({ kind: 'overcommitted', what: `${where}: ${counted} counted, but ${sum} allocated` });
+        differences.push({ kind: 'usage-differs', what: `${where}: ${counted} counted, but ${sum} allocated`, ...at });
       }
     }
   }
   for (const id of held.keys()) {
-    faults.push({ kind: 'overcommitted', what: `provider '${id}' is not known, but allocated from` });
+    const what = `provider '${id}' is not known, but allocated from`;
+    differences.push({ kind: 'usage-differs', what, provider: id });
   }
-  return faults;
+  return differences;
 }
 
 /** The sum of all allocations, by provider and class. */
-function heldByProvider(consumers: Census['consumers']): Map<string, Map<string, number>> {
+function heldByProvider(consumers: readonly ConsumerState[]): Map<string, Map<string, number>> {
   const sums = new Map<string, Map<string, number>>();
   for (const { held } of consumers) {
     for (const { provider, resources } of held.flatMap(({ allocations }) => allocations)) {

@@ -1,0 +1,55 @@
+// Fencing: an operator states that nothing runs on a host any more, because it is powered off or gone. What waited for
+// the host's own word is done on the operator's: removals go on as if the host had confirmed them, and the instances
+// that were active there are lost. They keep their resources until they are deleted, which needs no host any more.
+
+import { stateOfBuild, waitMs } from '../builds.ts';
+import { stepRemoval } from './clearing.ts';
+import type { Entry } from './state.ts';
+import { commit, type Work } from './work.ts';
+
+const wakeOf = (instance: string): string => `lost ${instance}`;
+
+/** Takes everything that a host had as gone. */
+export function loseAll(work: Work, hostName: string): void {
+  for (const [key, removal] of [...work.state.removals]) {
+    if (removal.snapshot.context.host === hostName) stepRemoval(work, key, { type: 'DESTROYED' });
+  }
+  for (const [instance, entry] of work.state.instances) {
+    const { build, deleting, lost } = entry;
+    if (stateOfBuild(build) !== 'active' || deleting || lost !== null) continue;
+    if (build.snapshot.context.selection?.host !== hostName) continue;
+    commit(work, {
+      type: 'lost',
+      instance,
+      reason: `host '${hostName}' was fenced while the instance was active there`,
+    });
+    publishLost(work, entry, hostName);
+    tellLost(work, entry);
+  }
+}
+
+function publishLost({ turn, scope }: Work, { build: { facts } }: Entry, host: string): void {
+  const { instance, request, traceparent } = facts;
+  turn.publish({
+    topic: [...scope, 'build', instance, 'lost'],
+    body: { at: turn.now, instance, request, state: 'lost', cause: 'fence', host },
+    cause: 'fence',
+    traceparent,
+  });
+}
+
+/** Tells the conductor that an instance is lost, and again until it has taken note. */
+export function tellLost(work: Work, { build, lost }: Entry): void {
+  if (lost === null || lost.told) return;
+  const { instance } = build.facts;
+  work.turn.send(work.conductorOf(instance), { type: 'ended', instance, state: 'lost', reason: lost.reason });
+  work.turn.wakeAt(wakeOf(instance), work.turn.now + waitMs(work.patience, build.repeats, instance));
+  build.repeats += 1;
+}
+
+export function lostNoted(work: Work, instance: string): void {
+  const lost = work.state.instances.get(instance)?.lost ?? null;
+  if (lost === null || lost.told) return;
+  commit(work, { type: 'lost-told', instance });
+  work.turn.cancelWake(wakeOf(instance));
+}

@@ -1,0 +1,31 @@
+// What a conductor says of an instance: the hand-over of its build to a cell, and why its id cannot be taken.
+
+import { type HostedBuild, storeBuild } from '../builds.ts';
+import type { Start } from '../messages/cell.ts';
+import type { Entry } from './state.ts';
+
+/** A build changes hands as its snapshot. */
+export function startOf(instance: string, hosted: HostedBuild): Start {
+  const { facts, snapshot } = storeBuild(hosted);
+  return {
+    type: 'start',
+    instance,
+    request: facts.request,
+    spec: facts.spec,
+    snapshot: snapshot as never,
+    ...(facts.project === undefined ? {} : { project: facts.project }),
+    ...(facts.payload === undefined ? {} : { payload: facts.payload }),
+    ...(facts.traceparent === undefined ? {} : { traceparent: facts.traceparent }),
+  };
+}
+
+/** An instance that is deleted, or about to be: asked for again, it must have another id. */
+export function isGoing({ phase }: Entry): boolean {
+  return phase === 'deleting' || phase === 'deleted';
+}
+
+/** Why the id of an instance cannot be taken. */
+export function takenBecause(instance: string, entry: Entry): string {
+  if (isGoing(entry)) return `instance '${instance}' was deleted; its id cannot be taken again for a while`;
+  return `instance '${instance}' exists already, of another request`;
+}

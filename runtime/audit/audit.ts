@@ -1,0 +1,96 @@
+// The audit: looks, compares, and looks again, so that what is only a step under way is not taken for a fault. It mends
+// only when it is told to, only what is certainly dead, and then looks whether it helped.
+
+import type { Client } from '../client.ts';
+import type { Clock } from '../clock.ts';
+import type { Asking } from '../gateway/asking.ts';
+import type { Outbox } from '../outbox.ts';
+import { pause } from '../replay/waiting.ts';
+import { type Compared, compare } from './compare.ts';
+import { type Finding, keyOf } from './finding.ts';
+import { type Look, lookAround } from './look.ts';
+import { carryOut } from './repair.ts';
+
+export interface AuditOptions {
+  readonly asking: Asking;
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly outbox: Outbox;
+  /** Cells that are known to be there, besides those that instances are in. */
+  readonly cells: Iterable<string>;
+  /** Whether what is certainly dead is cleared away; default false. */
+  readonly repair?: boolean;
+  /**
+   * How long to wait before the second look, ms; default 5,000: longer than a step takes from one owner to the next. A
+   * step that is lost on the way takes longer, but is owed by somebody, and that is seen.
+   */
+  readonly pauseMs?: number;
+  /** How long something may be owed before it is told, ms; default 10 minutes. */
+  readonly overdueMs?: number;
+  /** How long a build may be past its deadline before it is told, ms; default a minute. */
+  readonly graceMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface AuditResult {
+  /** What does not add up, seen twice; after a repair, what is left of it. */
+  readonly findings: readonly Finding[];
+  /** What could not be looked at, and so is not known. */
+  readonly unknown: readonly string[];
+  /** What was done about it, for people. */
+  readonly repaired: readonly string[];
+  /** How much was looked at. */
+  readonly looked: Readonly<Record<'cells' | 'hosts' | 'instances' | 'consumers' | 'providers', number>>;
+}
+
+const DEFAULTS = { pauseMs: 5_000, overdueMs: 600_000, graceMs: 60_000 } as const;
+/** What is destroyed in one round is given back in the next. */
+const MAX_ROUNDS = 4;
+
+export async function audit(options: AuditOptions): Promise<AuditResult> {
+  const repaired: string[] = [];
+  for (let round = 1; ; round += 1) {
+    const { compared, look } = await confirmed(options);
+    const repairs = compared.findings.flatMap((finding) => finding.repairs);
+    if (options.repair !== true || repairs.length === 0 || round === MAX_ROUNDS) {
+      return { ...compared, repaired, looked: extentOf(look) };
+    }
+    for (const repair of repairs) {
+      const done = await carryOut(repair, options);
+      if (done !== null) repaired.push(done);
+    }
+    await pause(options.clock, options.pauseMs ?? DEFAULTS.pauseMs, options.signal);
+  }
+}
+
+/** Looks, and if anything does not add up or was not there, looks again: what is found twice counts. */
+async function confirmed(options: AuditOptions): Promise<{ compared: Compared; look: Look }> {
+  const { clock, signal, pauseMs = DEFAULTS.pauseMs, ...rest } = options;
+  const limits = { overdueMs: rest.overdueMs ?? DEFAULTS.overdueMs, graceMs: rest.graceMs ?? DEFAULTS.graceMs };
+  const first = await lookAround(options);
+  const seen = compare(first, limits);
+  if (seen.findings.length === 0 && seen.unknown.length === 0) return { compared: seen, look: first };
+  await pause(clock, pauseMs, signal);
+  const look = await lookAround(options);
+  const again = compare(look, limits);
+  const keys = new Set(seen.findings.map(keyOf));
+  const findings = again.findings.filter((finding) => keys.has(keyOf(finding)));
+  return { compared: { findings, unknown: again.unknown }, look };
+}
+
+function extentOf({ placement, cells }: Look): AuditResult['looked'] {
+  const seen = [...cells.values()].filter((cell) => cell !== null);
+  return {
+    cells: seen.length,
+    hosts: seen.reduce((sum, { hosts }) => sum + hosts.length, 0),
+    instances: seen.reduce((sum, { instances }) => sum + instances.length, 0),
+    consumers: placement?.consumers.length ?? 0,
+    providers: placement?.providers.length ?? 0,
+  };
+}
+
+/** 1 when something does not add up; else 2 when not everything could be looked at; else 0. */
+export function exitCodeOf({ findings, unknown }: Pick<AuditResult, 'findings' | 'unknown'>): 0 | 1 | 2 {
+  if (findings.length > 0) return 1;
+  return unknown.length > 0 ? 2 : 0;
+}

@@ -1,0 +1,27 @@
+// Which cells there are: each says at a steady pace that it is there, and one that is down says nothing.
+
+import { FEED_BEAT_MS } from '../../actors/routing.ts';
+import type { Bus } from '../bus/bus.ts';
+import type { Clock } from '../clock.ts';
+import { pause } from '../replay/waiting.ts';
+import type { Subjects } from '../subjects.ts';
+
+/** A beat may be lost, or late. */
+const BEATS = 2.5;
+
+/** Listens for as long as a few beats take. */
+export async function cellsHeard(
+  { bus, clock, subjects }: { bus: Bus; clock: Clock; subjects: Subjects },
+  signal?: AbortSignal,
+): Promise<Set<string>> {
+  const heard = new Set<string>();
+  const feed = subjects.event(['cell', '*', 'feed']);
+  const position = feed.split('.').indexOf('*');
+  const subscription = bus.subscribe(feed, ({ subject }) => heard.add(subject.split('.')[position] as string));
+  try {
+    await pause(clock, BEATS * FEED_BEAT_MS, signal);
+  } finally {
+    subscription.unsubscribe();
+  }
+  return heard;
+}

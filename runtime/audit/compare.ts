@@ -1,0 +1,101 @@
+// Compares what was seen in one look, and says what does not add up and whose obligation it is. Pure. A finding of one
+// look may be nothing but a step under way: only what is found twice, with a pause in between, counts.
+
+import { accountsOf, never } from './accounts.ts';
+import { capacityDifferences } from './capacity.ts';
+import type { Account, Difference } from './differences.ts';
+import { type Finding, type Repair, whoseIs } from './finding.ts';
+import { holdingDifferences } from './holding.ts';
+import { type Look, placeOf } from './look.ts';
+import { disagreements } from './owners.ts';
+import { runningDifferences } from './running.ts';
+import { isCompleteIn, unknownIn } from './unknown.ts';
+import { overdue, stuck } from './waiting.ts';
+
+export interface CompareOptions {
+  /** How long something may be owed before it is told, ms. */
+  readonly overdueMs: number;
+  /** How long a build may be past its deadline before it is told, ms. */
+  readonly graceMs: number;
+}
+
+export interface Compared {
+  readonly findings: readonly Finding[];
+  /** What could not be looked at, and so is not known, for people. */
+  readonly unknown: readonly string[];
+}
+
+export function compare(look: Look, options: CompareOptions): Compared {
+  const accounts = accountsOf(look);
+  const differences = [...placementDifferences(look, accounts), ...hostDifferences(look, accounts)];
+  return {
+    findings: [
+      ...differences.map((difference) => findingOf(difference, look, accounts)),
+      ...disagreements(look),
+      ...stuck(look, options.graceMs),
+      ...overdue(look, options.overdueMs),
+    ],
+    unknown: unknownIn(look),
+  };
+}
+
+function placementDifferences(look: Look, accounts: ReadonlyMap<string, Account>): Difference[] {
+  if (look.placement === null) return [];
+  const { providers, consumers, steady } = look.placement;
+  const capacity = capacityDifferences(providers, consumers).filter(
+    // Of a provider that is busy the figures do not belong together.
+    ({ provider = '' }) => steady.has(provider) || !providers.some(({ id }) => id === provider),
+  );
+  const holding = holdingDifferences(providers, consumers, accounts).filter(
+    ({ instance = '' }) => accounts.has(instance) || isNobodys(look, instance),
+  );
+  return [...capacity, ...holding];
+}
+
+/**
+ * Whether everybody who could know a consumer was asked: the super conductor, and the cells of the hosts on which it
+ * holds resources. A provider that is no host's, and serves others, has no cell to ask.
+ */
+function isNobodys({ placement, conducted, cells }: Look, consumer: string): boolean {
+  if (placement === null || conducted === null) return false;
+  const known = new Set([...cells.values()].flatMap((cell) => cell?.hosts.map(({ provider }) => provider) ?? []));
+  const everyCell = [...cells.values()].every((cell) => cell !== null);
+  const roots = new Map(placement.providers.map(({ id, root }) => [id, root]));
+  const held = placement.consumers.find((one) => one.consumer === consumer)?.held ?? [];
+  return held.every(({ allocations }) =>
+    allocations.every(({ provider }) => everyCell || known.has(roots.get(provider) ?? '')),
+  );
+}
+
+function hostDifferences({ driven, cells, conducted }: Look, accounts: ReadonlyMap<string, Account>): Difference[] {
+  const onHosts = [...driven.values()].flatMap((found) => found ?? []);
+  const isKnown = (cell: string, host: string) => (driven.get(placeOf(cell, host)) ?? null) !== null;
+  return runningDifferences('driver', onHosts, accounts, isKnown).filter(
+    // An instance that its own cell does not know may be another's, which could not be asked.
+    ({ instance = '' }) => accounts.has(instance) || (conducted !== null && [...cells.values()].every(Boolean)),
+  );
+}
+
+function findingOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Finding {
+  const { kind, what, instance, attempts, cell, host, provider } = difference;
+  const repairs = isCompleteIn(look) ? repairsOf(difference, look, accounts) : [];
+  return { kind, what, whose: whoseIs(difference), instance, attempts, cell, host, provider, repairs };
+}
+
+function repairsOf(difference: Difference, look: Look, accounts: ReadonlyMap<string, Account>): Repair[] {
+  const { kind, instance, attempts = [], cell, host } = difference;
+  if (instance === undefined) return [];
+  const account = accounts.get(instance);
+  // Attempts only count up: what comes before the one that counts is dead, whatever happens meanwhile.
+  const isOver = (attempt: number) =>
+    account?.attempt === undefined || account.mayHold === never || attempt < account.attempt;
+  if (cell !== undefined && host !== undefined && (kind === 'running-without-record' || kind === 'two-homes')) {
+    return attempts.filter(isOver).map((attempt) => ({ type: 'destroy', cell, host, instance, attempt }));
+  }
+  if (kind !== 'leaked-allocation' && kind !== 'two-homes') return [];
+  const runs = [...look.driven.values()].flatMap((found) => found ?? []).filter((one) => one.instance === instance);
+  if (account === undefined) return runs.length > 0 ? [] : [{ type: 'release', consumer: instance, attempt: null }];
+  return attempts
+    .filter((attempt) => isOver(attempt) && !runs.some((one) => one.attempt === attempt))
+    .map((attempt) => ({ type: 'release', consumer: instance, attempt }));
+}

@@ -1,0 +1,50 @@
+// No orphan and one home: resources are held if and only if somebody accounts for them, for the attempt that the
+// instance lives in, and in one tree; beside it only what is owed back already. Pure.
+
+import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
+import { type Account, type Difference, SHARING_TRAIT } from './differences.ts';
+
+export function holdingDifferences(
+  providers: readonly ProviderState[],
+  consumers: readonly ConsumerState[],
+  accounts: ReadonlyMap<string, Account>,
+): Difference[] {
+  const roots = new Map(providers.map(({ id, root }) => [id, root]));
+  const shared = new Set(providers.filter(({ traits }) => traits.includes(SHARING_TRAIT)).map(({ id }) => id));
+  const holding = new Map<string, readonly number[]>();
+  const differences: Difference[] = [];
+  for (const { consumer: instance, held } of consumers) {
+    if (held.length === 0) continue;
+    const account = accounts.get(instance);
+    const attempts = held.map(({ attempt }) => attempt);
+    const named = attempts.join(' and ');
+    if (account === undefined) {
+      const what = `'${instance}' holds resources for attempt ${named} and does not live`;
+      differences.push({ kind: 'leaked-allocation', what, instance, attempts });
+      continue;
+    }
+    const residing = held.filter(({ attempt }) => !account.isOwed(attempt));
+    const taken = residing.flatMap(({ allocations }) => allocations.map(({ provider }) => provider));
+    const homes = new Set(taken.filter((provider) => !shared.has(provider)).map((provider) => roots.get(provider)));
+    const strange = residing.map(({ attempt }) => attempt).filter((attempt) => !account.mayHold(attempt));
+    if (homes.size > 1) {
+      const what = `'${instance}' holds resources in ${homes.size} trees`;
+      differences.push({ kind: 'two-homes', what, instance, attempts: strange });
+    } else if (strange.length > 0) {
+      const lives = account.attempt === undefined ? `is ${account.state}` : `lives in attempt ${account.attempt}`;
+      const what = `'${instance}' holds resources for attempt ${named} and ${lives}`;
+      differences.push({ kind: 'leaked-allocation', what, instance, attempts: strange });
+    } else {
+      holding.set(instance, attempts);
+      continue;
+    }
+    // It is told what is wrong with it; what it lacks beside that would be the same thing said twice.
+    holding.set(instance, account.attempt === undefined ? attempts : [account.attempt]);
+  }
+  for (const { instance, state, mustHold, attempt, cell, host } of accounts.values()) {
+    if (!mustHold || attempt === undefined || holding.get(instance)?.includes(attempt) === true) continue;
+    const what = `'${instance}' is ${state} and holds no resources`;
+    differences.push({ kind: 'unheld-instance', what, instance, attempts: [attempt], cell, host });
+  }
+  return differences;
+}

@@ -1,0 +1,154 @@
+// A look at everything that the owners of a deployment say they have, and the drivers beside them. Whoever does not
+// answer is noted as not looked at: what they know is not guessed. It draws no conclusions.
+
+import type { InstanceView, RemovalView } from '../../actors/messages/gateway.ts';
+import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
+import type { HostState } from '../../actors/messages/scheduler.ts';
+import { cellAddress, computeAddress, placementAddress } from '../../actors/routing.ts';
+import type { Client } from '../client.ts';
+import type { Clock } from '../clock.ts';
+import { CellwrightError } from '../errors.ts';
+import type { Asking } from '../gateway/asking.ts';
+import type { OnHost } from './differences.ts';
+import { allPages } from './pages.ts';
+
+export interface CellLook {
+  readonly instances: readonly InstanceView[];
+  readonly removals: readonly RemovalView[];
+  readonly hosts: readonly HostState[];
+}
+
+export interface PlacementLook {
+  readonly providers: readonly ProviderState[];
+  readonly consumers: readonly ConsumerState[];
+  /** The providers that did not change while this was read, so that their figures belong together. */
+  readonly steady: ReadonlySet<string>;
+}
+
+/** What was seen; null stands for an owner that did not answer. */
+export interface Look {
+  /** When it was begun, ms since the epoch. */
+  readonly at: number;
+  readonly placement: PlacementLook | null;
+  readonly cells: ReadonlyMap<string, CellLook | null>;
+  /** All instances as the super conductor knows them. */
+  readonly conducted: ReadonlyMap<string, InstanceView> | null;
+  /** What the drivers say is on their hosts, by `cell/host`; a host that is down or fenced is not asked. */
+  readonly driven: ReadonlyMap<string, readonly OnHost[] | null>;
+}
+
+export interface LookOptions {
+  readonly asking: Asking;
+  readonly client: Client;
+  readonly clock: Clock;
+  /** Cells that are known to be there, besides those that instances are in. */
+  readonly cells: Iterable<string>;
+}
+
+/** A cell's views tell every attempt and its reason: so many fit into one body, whatever they say. */
+const VIEWS_PER_PAGE = 200;
+const CONDUCTED_PER_PAGE = 500;
+const PROVIDERS_PER_PAGE = 500;
+const HOSTS_PER_PAGE = 500;
+/** Computes that are asked at the same time. */
+const COMPUTES_AT_ONCE = 128;
+
+export const placeOf = (cell: string, host: string): string => `${cell}/${host}`;
+
+/** Placement is read before those who account for what it holds, and the drivers last. */
+export async function lookAround(options: LookOptions): Promise<Look> {
+  const { asking, client, clock } = options;
+  const at = clock.now();
+  const placement = await unlessSilent(placementLook(asking));
+  const conducted = await unlessSilent(conductedBy(client));
+  const names = new Set(options.cells);
+  for (const { cell } of conducted?.values() ?? []) if (cell !== undefined) names.add(cell);
+  const cells = new Map<string, CellLook | null>();
+  await Promise.all([...names].map(async (cell) => cells.set(cell, await unlessSilent(cellLook(asking, cell)))));
+  return { at, placement, conducted, cells, driven: await drivenOn(asking, cells) };
+}
+
+/** Null when nobody answers, or the one who does cannot: that is for a look to note and not for it to fail of. */
+async function unlessSilent<Seen>(work: Promise<Seen>): Promise<Seen | null> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof CellwrightError && error.code !== 'closed') return null;
+    throw error;
+  }
+}
+
+async function placementLook(asking: Asking): Promise<PlacementLook> {
+  const before = await providersOf(asking);
+  const consumers = await allPages(PROVIDERS_PER_PAGE, async (page) => {
+    const answer = await asking.ask(placementAddress(0), { type: 'list-consumers', ...page }, 'consumers');
+    return [answer.consumers, answer.next];
+  });
+  const after = await providersOf(asking);
+  // A provider counts its changes, in one life of placement: with the same count nothing has changed in between.
+  const counts = new Map(before.providers.map(({ id, generation }) => [id, generation]));
+  const isSameLife = before.epochs.size === 1 && [...after.epochs].join() === [...before.epochs].join();
+  const steady = after.providers.filter(({ id, generation }) => isSameLife && counts.get(id) === generation);
+  return { providers: after.providers, consumers, steady: new Set(steady.map(({ id }) => id)) };
+}
+
+async function providersOf(asking: Asking): Promise<{ providers: ProviderState[]; epochs: Set<number> }> {
+  const epochs = new Set<number>();
+  const providers = await allPages(PROVIDERS_PER_PAGE, async (page) => {
+    const answer = await asking.ask(placementAddress(0), { type: 'list-providers', ...page }, 'providers');
+    epochs.add(answer.epoch);
+    return [answer.providers, answer.next];
+  });
+  return { providers, epochs };
+}
+
+async function conductedBy(client: Client): Promise<Map<string, InstanceView>> {
+  const views = await allPages(CONDUCTED_PER_PAGE, async (page) => {
+    const { instances, next } = await client.list(page);
+    return [instances, next];
+  });
+  return new Map(views.map((view) => [view.instance, view]));
+}
+
+async function cellLook(asking: Asking, cell: string): Promise<CellLook> {
+  const address = cellAddress(cell);
+  // Hosts first: silence is told early, and not found out by every further question.
+  const hosts = await allPages(HOSTS_PER_PAGE, async (page) => {
+    const answer = await asking.ask(address, { type: 'list-hosts', ...page }, 'hosts');
+    return [answer.hosts, answer.next];
+  });
+  const removals = await allPages(HOSTS_PER_PAGE, async (page) => {
+    const answer = await asking.ask(address, { type: 'list-removals', ...page }, 'removals');
+    return [answer.removals, answer.next];
+  });
+  const instances = await allPages(VIEWS_PER_PAGE, async (page) => {
+    const answer = await asking.ask(address, { type: 'list', ...page }, 'listed');
+    return [answer.instances, answer.next];
+  });
+  return { hosts, removals, instances };
+}
+
+async function drivenOn(
+  asking: Asking,
+  cells: ReadonlyMap<string, CellLook | null>,
+): Promise<Map<string, readonly OnHost[] | null>> {
+  const places = [...cells].flatMap(([cell, look]) =>
+    (look?.hosts ?? []).filter(isThere).map(({ host }) => ({ cell, host })),
+  );
+  const driven = new Map<string, readonly OnHost[] | null>();
+  for (let first = 0; first < places.length; first += COMPUTES_AT_ONCE) {
+    const some = places.slice(first, first + COMPUTES_AT_ONCE).map(async ({ cell, host }) => {
+      const question = { type: 'list-driven' } as const;
+      const answer = await unlessSilent(asking.ask(computeAddress(cell, host), question, 'instances-running'));
+      const found = answer?.running.map(({ instance, attempt }) => ({ cell, host, instance, attempt }));
+      driven.set(placeOf(cell, host), found ?? null);
+    });
+    await Promise.all(some);
+  }
+  return driven;
+}
+
+/** Whether a host has a compute that can be asked. */
+export function isThere({ state }: HostState): boolean {
+  return state !== 'down' && state !== 'fenced';
+}

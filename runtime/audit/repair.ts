@@ -1,0 +1,63 @@
+// Carries out what mends a finding. Before anything is taken, the super conductor is asked once more whether it knows
+// the instance: an id may have been asked for anew since the look.
+
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import { cellAddress, computeAddress, placementAddress } from '../../actors/routing.ts';
+import type { Client } from '../client.ts';
+import { CellwrightError } from '../errors.ts';
+import type { Asking } from '../gateway/asking.ts';
+import type { Outbox } from '../outbox.ts';
+import type { Repair } from './finding.ts';
+
+export interface RepairTools {
+  readonly client: Client;
+  readonly asking: Asking;
+  readonly outbox: Outbox;
+}
+
+/** Says what was done, or answers null when it is not certain any more that it should be. Whether it helped is seen. */
+export async function carryOut(repair: Repair, tools: RepairTools): Promise<string | null> {
+  const say = (to: string, message: AnyMessage) => tools.outbox.send(tools.asking.address, to, message);
+  switch (repair.type) {
+    case 'release': {
+      const { consumer, attempt } = repair;
+      if (attempt === null) {
+        if (!(await isUnknown(consumer, tools))) return null;
+        say(placementAddress(0), { type: 'release', consumer, deleted: true });
+        return `gave back all that '${consumer}' held`;
+      }
+      say(placementAddress(0), { type: 'release', consumer, attempt, deleted: false });
+      return `gave back what '${consumer}' held for attempt ${attempt}`;
+    }
+    case 'destroy': {
+      const { cell, host, instance, attempt } = repair;
+      if (await isCurrent(repair, tools)) return null;
+      say(computeAddress(cell, host), { type: 'destroy', instance, attempt });
+      return `had attempt ${attempt} of '${instance}' destroyed on '${cell}/${host}'`;
+    }
+    case 'do-again':
+      say(cellAddress(repair.cell), { type: 'do-again', instance: repair.instance });
+      return `asked cell '${repair.cell}' to do again what it owes for '${repair.instance}'`;
+  }
+}
+
+/** Whether the super conductor knows nothing of an instance that could live. */
+async function isUnknown(instance: string, { client }: RepairTools): Promise<boolean> {
+  try {
+    return (await client.show(instance)).state === 'deleted';
+  } catch (error) {
+    if (error instanceof CellwrightError && error.code === 'not-found') return true;
+    throw error;
+  }
+}
+
+/** Whether an attempt is, after all, the one in which its instance lives, or may be about to. */
+async function isCurrent({ instance, attempt }: { instance: string; attempt: number }, { client }: RepairTools) {
+  try {
+    const view = await client.show(instance);
+    return view.state !== 'deleted' && (view.attempt ?? 0) <= attempt && view.state !== 'failed';
+  } catch (error) {
+    if (error instanceof CellwrightError && error.code === 'not-found') return false;
+    throw error;
+  }
+}

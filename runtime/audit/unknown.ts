@@ -1,0 +1,43 @@
+// What a look could not see, in words: who did not answer, and what of the rest hangs on that. Pure.
+
+import { SHARING_TRAIT } from './differences.ts';
+import { isThere, type Look, placeOf } from './look.ts';
+
+/** Nothing when everything was seen. */
+export function unknownIn(look: Look): string[] {
+  const unknown: string[] = [];
+  if (look.placement === null) unknown.push('placement does not answer: what is held is not known');
+  if (look.conducted === null) {
+    unknown.push('the super conductor does not answer: which requests there are is not known');
+  }
+  for (const [cell, seen] of look.cells) {
+    if (seen === null) unknown.push(`cell '${cell}' does not answer: its instances and hosts are not known`);
+    for (const one of seen?.hosts ?? []) {
+      const place = placeOf(cell, one.host);
+      if (one.state === 'down') {
+        unknown.push(
+          `host '${place}' is down: what runs there is not known; if that is nothing for certain: ${fenceCommand(cell, one.host)}`,
+        );
+      } else if (isThere(one) && (look.driven.get(place) ?? null) === null) {
+        unknown.push(`host '${place}' is ${one.state}, but does not say what runs there`);
+      }
+    }
+  }
+  return [...unknown, ...unownedProviders(look)];
+}
+
+export const fenceCommand = (cell: string, host: string): string => `cellwright host fence --cell ${cell} ${host}`;
+
+/** Whether all owners and all hosts were seen, so that what nobody knows is known to be nobody's. */
+export function isCompleteIn(look: Look): boolean {
+  return unknownIn(look).length === 0;
+}
+
+/** Hosts of placement that no cell has shown: there is a cell that nobody has heard of. */
+function unownedProviders({ placement, cells }: Look): string[] {
+  if (placement === null || [...cells.values()].includes(null)) return [];
+  const owned = new Set([...cells.values()].flatMap((cell) => cell?.hosts.map(({ provider }) => provider) ?? []));
+  return placement.providers
+    .filter(({ id, root, traits }) => id === root && !owned.has(id) && !traits.includes(SHARING_TRAIT))
+    .map(({ id, name }) => `provider '${id}' (${name}) is of no cell that was heard of: what runs there is not known`);
+}

@@ -1,0 +1,37 @@
+// `cellwright host`: the hosts of a cell as it sees them, and what an operator has to say of one.
+
+import type { Command } from 'commander';
+import { list } from './options.ts';
+import type { HostFlags } from './perform-host.ts';
+
+export function addHost(program: Command): void {
+  const host = program.command('host').description('look at the hosts of a cell, and take them out of service');
+  const perform = async () => import('./perform-host.ts');
+  withFlags(host.command('list').description('how the hosts of a cell stand')).action(async (flags: HostFlags) =>
+    (await perform()).listHosts(flags),
+  );
+  withFlags(host.command('disable').description('offer a host nothing new; it keeps what it has'))
+    .argument('<host>')
+    .option('--reason <text>', 'why, for others to see')
+    .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'disable', flags));
+  withFlags(host.command('enable').description('put a host back into service, also one that is set aside'))
+    .argument('<host>')
+    .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'enable', flags));
+  withFlags(
+    host
+      .command('fence')
+      .description(
+        'state that nothing runs on a host that is down, because it is powered off: ' +
+          'what waits for it is done without it, and what was active there is lost',
+      ),
+  )
+    .argument('<host>')
+    .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'fence', flags));
+}
+
+function withFlags(command: Command): Command {
+  return command
+    .requiredOption('--cell <cell>', 'the cell of the host')
+    .option('--nats, --servers <urls>', 'the NATS server', list, ['nats://127.0.0.1:4222'])
+    .option('--prefix <prefix>', 'the first token of every subject', 'cw');
+}

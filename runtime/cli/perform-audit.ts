@@ -1,0 +1,61 @@
+// Performs an audit for a command: connects, looks, prints, and says how to exit.
+
+import { type AuditResult, exitCodeOf } from '../audit/audit.ts';
+import { auditOn } from '../audit/auditor.ts';
+import { connectNats } from '../bus/nats.ts';
+import { CellwrightError } from '../errors.ts';
+import { subjectsOf } from '../subjects.ts';
+import { systemClock } from '../system-clock.ts';
+import { onInterrupt } from './interrupt.ts';
+import { figure } from './text.ts';
+
+export interface AuditFlags {
+  servers: string[];
+  prefix: string;
+  json?: boolean;
+  repair?: boolean;
+  pause: number;
+  overdue: number;
+}
+
+export async function performAudit(flags: AuditFlags): Promise<void> {
+  const { servers, prefix, json = false, repair = false } = flags;
+  const subjects = subjectsOf(prefix);
+  const interrupt = onInterrupt();
+  const bus = await connectNats({ servers, name: 'audit' });
+  try {
+    const result = await auditOn({
+      bus,
+      clock: systemClock(),
+      subjects,
+      repair,
+      pauseMs: flags.pause * 1_000,
+      overdueMs: flags.overdue * 60_000,
+      signal: interrupt.signal,
+    });
+    console.log(json ? JSON.stringify(result, null, 2) : linesOf(result).join('\n'));
+    process.exitCode = exitCodeOf(result);
+  } catch (error) {
+    if (!(error instanceof CellwrightError) || error.code !== 'interrupted') throw error;
+    throw new CellwrightError('interrupted', 'the audit was interrupted', { cause: error });
+  } finally {
+    interrupt.dispose();
+    await bus.close();
+  }
+}
+
+/** What came of an audit, for people. */
+export function linesOf({ findings, unknown, repaired, looked }: AuditResult): string[] {
+  const { cells, hosts, instances, consumers, providers } = looked;
+  const lines = [
+    `looked at ${figure(cells)} cells, ${figure(hosts)} hosts, ${figure(instances)} instances, ` +
+      `${figure(consumers)} consumers of ${figure(providers)} providers`,
+    ...repaired.map((what) => `mended: ${what}`),
+    ...findings.flatMap(({ kind, what, whose }) => [`${kind}: ${what}`, `  ${whose}`]),
+    ...unknown.map((what) => `not known: ${what}`),
+  ];
+  if (findings.length > 0)
+    lines.push(`${figure(findings.length)} ${findings.length === 1 ? 'thing does' : 'things do'} not add up`);
+  else lines.push(unknown.length > 0 ? 'all that could be looked at adds up' : 'everything adds up');
+  return lines;
+}

@@ -1,0 +1,51 @@
+// Performs what `cellwright host` was asked for, by the API.
+
+import type { HostState } from '../../actors/messages/scheduler.ts';
+import { allPages } from '../audit/pages.ts';
+import { type Connection, connect } from '../connect.ts';
+
+export interface HostFlags {
+  cell: string;
+  servers: string[];
+  prefix: string;
+  reason?: string;
+}
+
+const PAGE = 500;
+
+export function listHosts(flags: HostFlags): Promise<void> {
+  return withClient(flags, async (client) => {
+    const hosts = await allPages(PAGE, async (page) => {
+      const answer = await client.hosts({ cell: flags.cell, ...page });
+      return [answer.hosts, answer.next];
+    });
+    for (const host of hosts) console.log(lineOf(host));
+  });
+}
+
+export function setHost(host: string, what: 'disable' | 'enable' | 'fence', flags: HostFlags): Promise<void> {
+  const { cell, reason } = flags;
+  const request =
+    what === 'fence'
+      ? { cell, host, fence: true as const }
+      : { cell, host, enabled: what === 'enable', ...(reason === undefined ? {} : { reason }) };
+  return withClient(flags, async (client) => {
+    const answer = await client.host(request);
+    console.log(`host '${answer.cell}/${answer.host}' is ${answer.state}`);
+  });
+}
+
+/** `h1  set-aside until 10:31:07Z: 5 builds in a row failed ...` */
+function lineOf({ host, state, reason, until }: HostState): string {
+  const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
+  return `${host}  ${state}${till}${reason === undefined ? '' : `: ${reason}`}`;
+}
+
+async function withClient({ servers, prefix }: HostFlags, work: (client: Connection) => Promise<void>): Promise<void> {
+  const client = await connect({ servers, prefix });
+  try {
+    await work(client);
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,165 @@
+// Area: the host of a driver. What a driver says is checked where it is said: a clear error that names the field, and
+// nothing of it goes further; a compute whose driver talks nonsense tries again and comes up when it is mended.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ComputeBuild, DriverAnswer } from '../../actors/messages/compute.ts';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { clientOf } from '../../runtime/client.ts';
+import type { Driver } from '../../runtime/drivers/driver.ts';
+import { driverHost } from '../../runtime/drivers/driver-host.ts';
+import { startNode } from '../../runtime/node.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { eventually, hostsUp, quickDriver } from '../e2e/system.ts';
+import { until } from '../support/until.ts';
+
+const test = suite('driver host');
+
+const TREE = { name: 'h1', inventories: { VCPU: { total: 8 } } };
+
+function driverOf(parts: Record<string, unknown>): Driver {
+  const sound = {
+    inventory: async () => TREE,
+    capabilities: async () => [],
+    list: async () => [],
+    build: async () => ({ outcome: 'built' }),
+    destroy: async () => undefined,
+    close: async () => undefined,
+  };
+  return { ...sound, ...parts } as unknown as Driver;
+}
+
+/** What a driver host answers to a message, and what it reports. */
+async function answerOf(driver: Driver, message: Parameters<ReturnType<typeof driverHost>['take']>[0]) {
+  const answers: DriverAnswer[] = [];
+  const errors: string[] = [];
+  const host = driverHost({
+    cell: 'c1',
+    host: 'h1',
+    driver,
+    answer: (said) => answers.push(said),
+    onError: (error) => errors.push((error as Error).message),
+  });
+  host.take(message);
+  await until('it answers', () => answers.length > 0);
+  return { answer: answers[0] as DriverAnswer & { reason?: string }, errors };
+}
+
+const tree = (change: object) => ({ inventory: async () => ({ ...TREE, ...change }) });
+const stock = (inventory: unknown) => tree({ inventories: { VCPU: inventory } });
+
+const NONSENSE: readonly [string, Record<string, unknown>, RegExp][] = [
+  ['no tree', { inventory: async () => null }, /a provider of host 'h1' must be object/],
+  ['no name', tree({ name: undefined }), /a provider of host 'h1' lacks the field 'name'|'name' of/],
+  ['no inventories', tree({ inventories: 7 }), /'inventories' of provider "h1" of host 'h1' must be object/],
+  ['half an instance', stock({ total: 1.5 }), /'inventories.VCPU.total' of provider "h1" .* must be integer/],
+  ['less than nothing', stock({ total: 8, reserved: -1 }), /'inventories.VCPU.reserved' .* must be >= 0/],
+  ['a slip of the pen', stock({ total: 8, alocation_ratio: 2 }), /unknown field 'inventories.VCPU.alocation_ratio'/],
+  ['no such class', tree({ inventories: { vcpu: { total: 1 } } }), /unknown class, vcpu/],
+  ['a trait in words', tree({ traits: ['has a gpu'] }), /'traits.0' of provider "h1" .* must match/],
+  [
+    'a child that is none',
+    tree({ children: [{ name: 'gpu-0', inventories: 1 }] }),
+    /'inventories' of provider "gpu-0"/,
+  ],
+  [
+    'twins',
+    tree({
+      children: [
+        { ...TREE, name: 'a' },
+        { ...TREE, name: 'a' },
+      ],
+    }),
+    /two providers named 'a'/,
+  ],
+  [
+    'capabilities in words',
+    { capabilities: async () => 'all of them' },
+    /the driver's list of capabilities must be array/,
+  ],
+  ['a list that is none', { list: async () => ({}) }, /the driver's list of what runs must be array/],
+  ['half an attempt', { list: async () => [{ instance: 'i1' }] }, /what runs lacks the field '0.attempt'/],
+  [
+    'an id that breaks routing',
+    { list: async () => [{ instance: 'I.1', attempt: 1 }] },
+    /'0.instance' of .* must match/,
+  ],
+];
+
+for (const [name, parts, expected] of NONSENSE) {
+  test(`driver host - ${name}: it is refused by the name of the field`, async () => {
+    const { answer, errors } = await answerOf(driverOf(parts), { type: 'describe' });
+    assert.is(answer.type, 'describe-failed');
+    assert.match(answer.reason ?? '', expected);
+    assert.match(errors[0] ?? '', expected);
+  });
+}
+
+test('driver host - what it says is passed on without what nobody asked for', async () => {
+  const running = [{ instance: 'i1', attempt: 1, colour: 'red' }];
+  const { answer, errors } = await answerOf(driverOf({ list: async () => running }), { type: 'describe' });
+  assert.equal([answer.type, errors], ['described', []]);
+  assert.equal((answer as { running?: unknown }).running, [{ instance: 'i1', attempt: 1 }]);
+});
+
+test('driver host - an outcome that is none is not taken for one', async () => {
+  const order: ComputeBuild = { type: 'build', instance: 'i1', attempt: 1, incarnation: 'x', allocations: [] };
+  for (const outcome of [undefined, 'built', { outcome: 'fine' }, { outcome: 'failed' }]) {
+    const { answer } = await answerOf(driverOf({ build: async () => outcome }), order);
+    assert.is(answer.type, 'driver-unknown', JSON.stringify(outcome));
+    assert.match(answer.reason ?? '', /the driver's outcome of a build/);
+  }
+});
+
+test('driver host - asked what is on the host, it says what the driver says, or why not', async () => {
+  const question = { type: 'list', ask: 3, to: 'gateway/g' } as const;
+  const running = [{ instance: 'i1', attempt: 2 }];
+  assert.equal((await answerOf(driverOf({ list: async () => running }), question)).answer, {
+    type: 'driver-listed',
+    ask: 3,
+    to: 'gateway/g',
+    running,
+  });
+  const { answer } = await answerOf(
+    driverOf({ list: async () => Promise.reject(new Error('no hypervisor')) }),
+    question,
+  );
+  assert.equal([answer.type, answer.reason], ['list-failed', 'no hypervisor']);
+});
+
+test('driver host - a compute whose driver talks nonsense says so, and comes up when it is mended', async () => {
+  const clock = systemClock();
+  const server = memoryServer({ clock });
+  const bus = server.connect();
+  const told: string[] = [];
+  bus.subscribe('cw.cell.c1.host.h1.*', ({ data }) => told.push(Buffer.from(data).toString()));
+  let isMended = false;
+  const sound = quickDriver('c1', 'h1');
+  const driver: Driver = {
+    ...sound,
+    inventory: async () => (isMended ? sound.inventory() : ({ name: 'h1' } as never)),
+  };
+  const node = await startNode({
+    roles: ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'],
+    bus: server.connect(),
+    driver: () => driver,
+    compute: { patience: { firstMs: 20, mostMs: 50 } },
+    logger: (await import('pino')).default({ level: 'silent' }),
+  });
+  try {
+    const client = clientOf({ bus, clock, subjects: subjectsOf() });
+    await until('it is told twice', () => told.length >= 2);
+    assert.match(told[0] ?? '', /"reason":"provider \\"h1\\" of host 'h1' lacks the field 'inventories'"/);
+    assert.equal((await client.hosts({ cell: 'c1' })).hosts, []);
+    isMended = true;
+    await hostsUp(client, 'c1', 1);
+    await client.build({ id: 'i1', resources: { VCPU: 1 } });
+    await eventually('it builds', async () => (await client.show('i1')).state === 'active');
+  } finally {
+    await node.stop();
+    await bus.close();
+  }
+});
+
+test.run();
