@@ -47,6 +47,9 @@ export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Pa
       claimedMs: paces.claimedMs,
       buildingMs: paces.buildingMs,
       silentMs: paces.silentMs,
+      failuresBeforeAside: 3,
+      asideMs: 1_500,
+      asideMostMs: 6_000,
       patience: PATIENCE,
       rememberDeletedMs: rememberMs,
     };

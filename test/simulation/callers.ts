@@ -70,9 +70,12 @@ export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): C
           [cellAddress(cell), { type: 'show', ask, instance }],
           [cellAddress(cell), { type: 'list', ask, limit }],
           [cellAddress(cell), { type: 'list-hosts', ask, limit }],
+          [cellAddress(cell), { type: 'list-removals', ask, limit }],
+          [cellAddress(cell), { type: 'do-again', instance }],
           [placementAddress(0), { type: 'list-providers', ask, limit }],
           [placementAddress(0), { type: 'list-consumers', ask, limit }],
           [computeAddress(cell, host), { type: 'list-instances', ask }],
+          [computeAddress(cell, host), { type: 'list-driven', ask }],
         ];
       }
     }

@@ -6,7 +6,7 @@ import { TAKEN } from './watching.ts';
 const STATES: Readonly<Record<string, readonly string[]>> = {
   build: ['requested', 'claimed', 'building', 'rescheduling', 'failed', 'active'],
   removal: ['destroying', 'releasing', 'removed'],
-  service: ['up', 'down', 'disabled'],
+  service: ['up', 'down', 'disabled', 'aside'],
   selection: ['ranking', 'claiming', 'recalling', 'selected', 'exhausted'],
 };
 
@@ -18,8 +18,16 @@ const FAULTS = [
   ...['driver-unknown', 'driver-silent', 'describe-fails', 'away conductor and scheduler', 'away scheduler'],
 ];
 
-/** Messages that mean nothing to those who may be sent them, or that only a broken driver brings about. */
-const UNUSED = new Set(['message scheduler released', 'message compute tree-refused']);
+/**
+ * Messages that mean nothing to those who may be sent them, that only a broken driver brings about, or that are about
+ * hosts that are gone for good: in a run every host comes back, with all that it had.
+ */
+const UNUSED = new Set([
+  'message scheduler released',
+  'message compute tree-refused',
+  'message cell fence-host',
+  'message cell lost-noted',
+]);
 
 export interface Coverage {
   runs: number;

@@ -92,14 +92,15 @@ export function sumFaults({ consumers, providers }: PlacementState): string[] {
 export function disagreements(
   { truth }: Looked,
   seats: Iterable<Seat>,
-  same: (owner: string, state: unknown) => boolean,
+  isAsRecorded: (owner: string, state: unknown) => boolean,
 ) {
   const faults: string[] = [];
   for (const { address, last, isOwner, lives } of seats) {
     if (last?.state === undefined || lives.length !== 1) {
       faults.push(`an end: '${address}' has ${lives.length} lives`);
     } else if (isOwner) {
-      if (!same(address, last.state)) faults.push(`replay: '${address}' is in another state than its records lead to`);
+      if (!isAsRecorded(address, last.state))
+        faults.push(`replay: '${address}' is in another state than its records lead to`);
     } else if (address.startsWith('scheduler/')) {
       const { view, open } = last.state as SchedulerState;
       if (open.size > 0) faults.push(`an end: '${address}' has ${open.size} selections under way`);

@@ -145,6 +145,16 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     else soon(question, end);
   }
 
+  const running = () => [...present.values()].map(({ instance, attempt }) => ({ instance, attempt }));
+
+  function list({ ask, to }: Extract<DriverMessage, { type: 'list' }>, answer: (message: DriverAnswer) => void): void {
+    const question = `${plan.host} list ${asked}`;
+    if (chance.happens('list-fails', question, weather.destroyFails)) {
+      return soon(question, () => answer({ type: 'list-failed', ask, to, reason: 'the daemon went away' }));
+    }
+    soon(question, () => answer({ type: 'driver-listed', ask, to, running: running() }));
+  }
+
   const host: SimulatedHost = {
     plan,
     provider: providerId(plan.cell, plan.host, ''),
@@ -168,13 +178,13 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
       };
       if (message.type === 'build') return build(message.instance, message.attempt, say);
       if (message.type === 'destroy') return destroy(message.instance, message.attempt, say);
+      if (message.type === 'list') return list(message, say);
       const question = `${plan.host} describe ${asked}`;
       if (chance.happens('describe-fails', question, weather.destroyFails)) {
         return soon(question, () => say({ type: 'describe-failed', reason: 'the daemon is not up yet' }));
       }
       soon(question, () => {
-        const running = [...present.values()].map(({ instance, attempt }) => ({ instance, attempt }));
-        say({ type: 'described', providers: providersOf(plan.cell, plan.host, host.tree(), []), running });
+        say({ type: 'described', providers: providersOf(plan.cell, plan.host, host.tree(), []), running: running() });
       });
     },
     forget() {

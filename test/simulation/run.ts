@@ -101,10 +101,8 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     truth.touched.clear();
   }
 
-  const sameBytes = (owner: string, state: unknown) => {
-    const live = Buffer.from(JSON.stringify((owners.get(owner) as OwnerActor).snapshot(state)));
-    return live.equals(Buffer.from(JSON.stringify(truth.state(owner))));
-  };
+  const isAsRecorded = (owner: string, state: unknown) =>
+    JSON.stringify((owners.get(owner) as OwnerActor).snapshot(state)) === JSON.stringify(truth.state(owner));
 
   const journals = simulatedJournals({
     clock,
@@ -289,7 +287,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     if (plan.awayAtFirst.length > 0) await doWithout(plan.awayAtFirst);
     await settle(() => {
       const missing = [...unfinished(looked), ...callers.open.map((id) => `an end: nobody answered '${id}'`)];
-      return missing.length > 0 ? missing : disagreements(looked, seats.values(), sameBytes);
+      return missing.length > 0 ? missing : disagreements(looked, seats.values(), isAsRecorded);
     });
     sumFaults(truth.placement).forEach(onFault);
   }
