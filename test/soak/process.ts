@@ -23,6 +23,7 @@ process.on('unhandledRejection', (error) => {
 await startNode({
   roles: [...roles],
   nats: { servers },
+  leaseTtlMs,
   cell: { silentMs: leaseTtlMs * 3 },
   compute: { heartbeatMs: leaseTtlMs / 2 },
   driver({ host }) {

@@ -6,6 +6,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { auditOn } from '../../runtime/audit/auditor.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { clientOf } from '../../runtime/client.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -43,6 +44,7 @@ export interface SoakResult {
 
 const FINAL = new Set(['active', 'failed', 'deleted']);
 const END_LIMIT_MS = 180_000;
+const AUDIT_LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 500;
 const PAGE = 1_000;
 
@@ -57,7 +59,9 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     reconnectJitterMs: 100,
     onError() {},
   });
-  const client = clientOf({ bus, clock: systemClock(), subjects: subjectsOf('cw') });
+  const clock = systemClock();
+  const subjects = subjectsOf('cw');
+  const client = clientOf({ bus, clock, subjects });
   const workload = workloadOf(options);
   const members = processesOf(workload.hosts).map(({ name, roles }) => {
     const { trace, rate } = options;
@@ -89,7 +93,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     });
     const { refused } = await play(workload.arrivals, {
       client,
-      clock: systemClock(),
+      clock,
       speed: workload.endMs / (minutes * 60_000),
       alternates: 2,
       hasFailed: () => false,
@@ -112,7 +116,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
         processes: progress.longestStallMs(blows.filter((one) => !isServer(one))),
         server: progress.longestStallMs(blows.filter(isServer)),
       },
-      findings: [],
+      findings: await findings(),
     };
   } finally {
     progress.stop();
@@ -120,6 +124,18 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     await bus.close();
     await server.stop();
     await rm(folder, { recursive: true, force: true });
+  }
+
+  /** What an audit finds, once it finds nothing or it has taken too long for what was owed. */
+  async function findings(): Promise<string[]> {
+    const deadline = Date.now() + AUDIT_LIMIT_MS;
+    const cells = new Set(workload.hosts.map(({ cell }) => cell));
+    for (;;) {
+      const found = await auditOn({ bus, clock, subjects, cells, pauseMs: 2_000 });
+      const told = [...found.findings.map(({ what }) => what), ...found.unknown];
+      if (told.length === 0 || Date.now() > deadline) return told;
+      log(`the audit still finds ${told.length}: ${told[0]}`);
+    }
   }
 
   /** The state of every accepted instance, once all have ended or it has taken too long. */
