@@ -6,10 +6,12 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import type { Connection } from '../../runtime/connect.ts';
+import { HEADERS } from '../../runtime/frames.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import { jetStreamLeases } from '../../runtime/ownership/jetstream.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { until } from '../support/until.ts';
 import { type Deployment, type Process, withDeployment } from './deployment.ts';
 import { eventually, hostsUp } from './system.ts';
 
@@ -26,6 +28,8 @@ const COMPUTES = ['h1', 'h2', 'h3', 'h4', 'h5'].map((host) => `compute:c1/${host
 const FITS = 40;
 
 interface Ownership {
+  /** The numbers of the tenures in which an actor has answered the API so far, one for each answer. */
+  epochsIn(answersOf: string): readonly number[];
   ownerOf(address: string): Promise<string | null>;
   owns(name: string, addresses: readonly string[]): Promise<void>;
 }
@@ -36,8 +40,13 @@ async function withOwners(run: (deployment: Deployment, ownership: Ownership) =>
     const subjects = subjectsOf();
     const leases = jetStreamLeases({ bus, subjects, timeoutMs: 2_000 });
     const ownerOf = async (address: string) => (await leases.read(address)).record?.owner ?? null;
+    const answers: { from: string; epoch: number }[] = [];
+    bus.subscribe('cw.gateway.*', ({ headers }) => {
+      answers.push({ from: headers[HEADERS.from] ?? '', epoch: Number(headers[HEADERS.epoch]) });
+    });
     try {
       await run(deployment, {
+        epochsIn: (address) => answers.filter(({ from }) => from === address).map(({ epoch }) => epoch),
         ownerOf,
         owns: (name, addresses) =>
           eventually(`'${name}' owns ${addresses.join(', ')}`, async () => {
@@ -171,13 +180,19 @@ test('ownership - an owner held up for longer than its lease serves nothing afte
     await ownership.owns('second', ACTORS);
     // The held one has these questions in its pipe when it wakes, and a picture in which nothing is disabled.
     await client.host({ cell: 'c1', host: 'h1', enabled: false, reason: 'while it was held' });
+    for (let look = 0; look < 50; look += 1) await client.hosts({ cell: 'c1' });
     const requests = Array.from({ length: FITS / 4 }, (_, n) => accepted(client, `t${n}x`));
     await requests[0];
+    const answered = ownership.epochsIn('cell/c1').length;
+    const epoch = Math.max(...ownership.epochsIn('cell/c1'));
     first.child.kill('SIGCONT');
     for (let look = 0; look < 200; look += 1) {
       const { hosts } = await client.hosts({ cell: 'c1' });
       assert.is(hosts.find(({ host }) => host === 'h1')?.state, 'disabled', 'the newer owner answers');
     }
+    const after = ownership.epochsIn('cell/c1').slice(answered);
+    assert.ok(after.length >= 200);
+    assert.equal([...new Set(after)], [epoch], 'nobody answers in the name of an older tenure');
     await client.host({ cell: 'c1', host: 'h1', enabled: true });
     await allActive(client, [...before, ...(await Promise.all(requests))]);
     for (const address of ACTORS) assert.is(await ownership.ownerOf(address), 'second');
@@ -185,6 +200,20 @@ test('ownership - an owner held up for longer than its lease serves nothing afte
     assert.is(await second.end('SIGTERM'), 0);
     await ownership.owns('first', ACTORS);
     await allActive(client, [...before, ...(await Promise.all(requests))]);
+  }));
+
+test('ownership - a server that is away for longer than a lease comes back to one owner of each actor', () =>
+  withOwners(async (deployment, ownership) => {
+    const { client, server } = deployment;
+    await twoOf([...OWNERS, 'conductor'], deployment, ownership, EVERY);
+    const before = await Promise.all(Array.from({ length: FITS / 2 }, (_, n) => accepted(client, `v${n}x`)));
+    await server.kill();
+    const away = performance.now();
+    await until('every lease is over', () => performance.now() - away > LEASE_MS * 1.5);
+    await server.restart();
+    const after = await Promise.all(Array.from({ length: FITS / 2 }, (_, n) => accepted(client, `w${n}x`)));
+    await allActive(client, [...before, ...after]);
+    for (const address of EVERY) assert.match((await ownership.ownerOf(address)) ?? '', /^(first|second)$/);
   }));
 
 test('ownership - of two processes that start at once, one owns each actor and the other stands by', () =>
