@@ -15,7 +15,7 @@
 // | resting   | rest            | leave the lease to others for a while                                             |
 // | stopped   | none            | nothing any more                                                                  |
 
-import { assign, setup } from 'xstate';
+import { setup } from 'xstate';
 
 export interface OwnershipContext {
   readonly v: 1;
@@ -54,10 +54,7 @@ export type OwnershipEvent =
   /** The process is to stop. */
   | { type: 'STOP' };
 
-const leave = assign({ leaving: true });
-const lose = assign({ holds: false });
-
-export const ownership = setup({
+const base = setup({
   types: {
     context: {} as OwnershipContext,
     events: {} as OwnershipEvent,
@@ -79,7 +76,13 @@ export const ownership = setup({
     isLeaving: ({ context }) => context.leaving,
     holdsLease: ({ context }) => context.holds,
   },
-}).createMachine({
+});
+
+const leave = base.assign({ leaving: true });
+const gain = base.assign({ holds: true });
+const lose = base.assign({ holds: false });
+
+export const ownership = base.createMachine({
   id: 'ownership',
   initial: 'standby',
   context: ({ input }) => ({ v: 1, address: input.address, holds: false, leaving: false }),
@@ -92,8 +95,8 @@ export const ownership = setup({
       entry: 'acquire',
       on: {
         ACQUIRED: [
-          { guard: 'isLeaving', target: 'releasing', actions: assign({ holds: true }) },
-          { target: 'opening', actions: assign({ holds: true }) },
+          { guard: 'isLeaving', target: 'releasing', actions: gain },
+          { target: 'opening', actions: gain },
         ],
         TAKEN: [{ guard: 'isLeaving', target: 'stopped' }, { target: 'standby' }],
         FAILED: [{ guard: 'isLeaving', target: 'stopped' }, { target: 'resting' }],
