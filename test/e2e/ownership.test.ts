@@ -176,30 +176,43 @@ test('ownership - an owner held up for longer than its lease serves nothing afte
     const { client } = deployment;
     const { first, second } = await twoOf(OWNERS, deployment, ownership, ACTORS);
     const before = await Promise.all(Array.from({ length: FITS / 2 }, (_, n) => accepted(client, `s${n}x`)));
+    await allActive(client, before);
+    const ask = async (times: number) => {
+      for (let time = 0; time < times; time += 1) await client.hosts({ cell: 'c1' });
+    };
+    /** Wakes the one that was held, and looks whether it answers what has gathered in its pipe. */
+    const wake = async ({ child }: Process) => {
+      const answered = ownership.epochsIn('cell/c1').length;
+      const epoch = Math.max(...ownership.epochsIn('cell/c1'));
+      child.kill('SIGCONT');
+      await ask(200);
+      const after = ownership.epochsIn('cell/c1').slice(answered);
+      assert.ok(after.length >= 200);
+      assert.equal([...new Set(after)], [epoch], 'nobody answers in the name of an older tenure');
+    };
+
+    // Only questions, which need no record, so that nothing but the lease keeps it from answering.
     first.child.kill('SIGSTOP');
     await ownership.owns('second', ACTORS);
-    // The held one has these questions in its pipe when it wakes, and a picture in which nothing is disabled.
+    await ask(50);
+    await wake(first);
+
+    // It stands by: the next to be held up is replaced by it. Now with orders, and a change that it must not undo.
+    second.child.kill('SIGSTOP');
+    await ownership.owns('first', ACTORS);
     await client.host({ cell: 'c1', host: 'h1', enabled: false, reason: 'while it was held' });
-    for (let look = 0; look < 50; look += 1) await client.hosts({ cell: 'c1' });
     const requests = Array.from({ length: FITS / 4 }, (_, n) => accepted(client, `t${n}x`));
     await requests[0];
-    const answered = ownership.epochsIn('cell/c1').length;
-    const epoch = Math.max(...ownership.epochsIn('cell/c1'));
-    first.child.kill('SIGCONT');
-    for (let look = 0; look < 200; look += 1) {
-      const { hosts } = await client.hosts({ cell: 'c1' });
-      assert.is(hosts.find(({ host }) => host === 'h1')?.state, 'disabled', 'the newer owner answers');
-    }
-    const after = ownership.epochsIn('cell/c1').slice(answered);
-    assert.ok(after.length >= 200);
-    assert.equal([...new Set(after)], [epoch], 'nobody answers in the name of an older tenure');
+    await wake(second);
+    const { hosts } = await client.hosts({ cell: 'c1' });
+    assert.is(hosts.find(({ host }) => host === 'h1')?.state, 'disabled');
     await client.host({ cell: 'c1', host: 'h1', enabled: true });
-    await allActive(client, [...before, ...(await Promise.all(requests))]);
-    for (const address of ACTORS) assert.is(await ownership.ownerOf(address), 'second');
-    // It stands by: when the other one stops, it is an owner again.
-    assert.is(await second.end('SIGTERM'), 0);
-    await ownership.owns('first', ACTORS);
-    await allActive(client, [...before, ...(await Promise.all(requests))]);
+    const all = [...before, ...(await Promise.all(requests))];
+    await allActive(client, all);
+    for (const address of ACTORS) assert.is(await ownership.ownerOf(address), 'first');
+    assert.is(await first.end('SIGTERM'), 0);
+    await ownership.owns('second', ACTORS);
+    await allActive(client, all);
   }));
 
 test('ownership - a server that is away for longer than a lease comes back to one owner of each actor', () =>
