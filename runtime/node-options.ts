@@ -17,8 +17,9 @@ import type { Leases } from './ownership/leases.ts';
 export interface NodeOptions {
   /**
    * What this process does: any of `placement`, `scheduler`, `conductor`, `cell:<name>`, `compute:<cell>/<host>`.
-   * A deployment needs one process with each of `placement` and `conductor`, one with each cell, any number with
-   * `scheduler`. The API comes with `conductor`.
+   * A deployment needs one process at least with each of `placement`, `scheduler`, `conductor` and each cell. Further
+   * ones with `scheduler`, and with the API, which comes with `conductor`, share the work; for what has a journal one
+   * process owns the actor and the others stand by.
    */
   readonly roles: readonly string[];
   /**

@@ -68,7 +68,7 @@ interface Pending {
 const FIRST_PAUSE_MS = 10;
 const MOST_PAUSE_MS = 200;
 /** A question that was heard and not answered may be lost with its hearer: it is put again after this, ms, and later. */
-const AGAIN_AFTER_MS = 1_500;
+const AGAIN_AFTER_MS = 1_000;
 
 const check = checkOfProtocol(gatewayMessages);
 

@@ -18,6 +18,7 @@ export interface JetStreamLeasesOptions {
 }
 
 const WRONG_LAST_SEQUENCE = 10071;
+const STREAM_NOT_FOUND = 10059;
 /** Records kept of each lease, for people. */
 const HISTORY = 10;
 const MAX_RECORD_BYTES = 4_096;
@@ -49,14 +50,19 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
     }
   }
 
-  /** Runs with the bucket; one that fails is looked up again next time, should somebody have removed it. */
+  /** Runs with the bucket; one that is missing is made next time. */
   async function using<T>(work: (bucket: Bucket) => Promise<T>): Promise<T> {
+    const forget = () => {
+      if (opened === mine) opened = undefined;
+    };
     opened ??= open();
     const mine = opened;
+    mine.catch(forget);
+    const bucket = await mine;
     try {
-      return await work(await mine);
+      return await work(bucket);
     } catch (error) {
-      if (opened === mine) opened = undefined;
+      if (isMissing(error)) forget();
       throw error;
     }
   }
@@ -109,6 +115,12 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
         }
       }),
   };
+}
+
+/** Nobody listens to what is written, or there is no such stream to read. */
+function isMissing(error: unknown): boolean {
+  const { code, api_error: refusal } = error as { code?: string; api_error?: { err_code?: number } };
+  return code === '503' || refusal?.err_code === STREAM_NOT_FOUND;
 }
 
 function seenOf(stored: Stored | null): SeenLease {
