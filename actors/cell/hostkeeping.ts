@@ -12,12 +12,15 @@ import { commit, type Work } from './work.ts';
 
 export function computeUp(
   work: Work,
-  { host: hostName, provider, incarnation, running }: Extract<CellMessage, { type: 'compute-up' }>,
+  { host: hostName, provider, incarnation, challenge, running }: Extract<CellMessage, { type: 'compute-up' }>,
   from: Address,
 ): void {
   const known = work.state.hosts.get(hostName);
   if (known?.superseded.includes(incarnation)) return work.turn.send(from, { type: 'retired', incarnation });
   const newLife = known?.incarnation !== incarnation;
+  if (known !== undefined && newLife && !hasAnswered(known, incarnation, challenge)) {
+    return challengeLife(work, known, incarnation, from);
+  }
   if (newLife || known?.provider !== provider) {
     commit(work, { type: 'met', host: hostName, provider, incarnation });
   }
@@ -36,6 +39,18 @@ export function computeUp(
   if (!newLife) return;
   // The life before may have forgotten what it was asked: it is asked again.
   for (const instance of host.building) dispatch(work, work.state.instances.get(instance) as Entry, true);
+}
+
+function hasAnswered({ challenged }: Host, incarnation: string, challenge: number | undefined): boolean {
+  return challenged !== null && challenged.incarnation === incarnation && challenged.challenge === challenge;
+}
+
+/** Two lives of a compute: only the one that answers now can take the place of the one that is known. */
+function challengeLife({ turn }: Work, known: Host, incarnation: string, from: Address): void {
+  if (known.challenged?.incarnation !== incarnation) {
+    known.challenged = { incarnation, challenge: Math.max(turn.now, (known.challenged?.challenge ?? 0) + 1) };
+  }
+  turn.send(from, { type: 'who-are-you', incarnation, challenge: known.challenged.challenge });
 }
 
 /** Asks a host at once for everything that it still has to clear away. */

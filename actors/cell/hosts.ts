@@ -23,6 +23,8 @@ export interface Host {
   rests: number;
   /** It has come back from a rest and has built nothing yet. */
   onProbation: boolean;
+  /** Another life than the known one has presented itself, and was asked with this number whether it lives; not recorded. */
+  challenged: { readonly incarnation: string; readonly challenge: number } | null;
   /** When the compute was last heard, ms since the epoch; not recorded. */
   heardAt: number;
 }
@@ -50,13 +52,24 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
   if (entry === undefined) {
     const { snapshot: service } = begin(computeService, { host });
     const record = { failures: 0, rests: 0, onProbation: false };
-    entry = { host, provider, incarnation, superseded: [], service, building: new Set(), ...record, heardAt: at };
+    entry = {
+      host,
+      provider,
+      incarnation,
+      superseded: [],
+      service,
+      building: new Set(),
+      ...record,
+      challenged: null,
+      heardAt: at,
+    };
     hosts.set(host, entry);
   }
   if (entry.incarnation !== incarnation) {
     entry.superseded.push(entry.incarnation);
     if (entry.superseded.length > MAX_SUPERSEDED) entry.superseded.shift();
   }
+  entry.challenged = null;
   entry.provider = provider;
   entry.incarnation = incarnation;
   return entry;
@@ -126,5 +139,15 @@ export function restoreHost(stored: StoredHost): Host {
   const superseded = [...(stored.superseded ?? [])];
   const revived = revive(computeService, service);
   const record = { failures, rests, onProbation };
-  return { host, provider, incarnation, superseded, service: revived, building: new Set(), ...record, heardAt: 0 };
+  return {
+    host,
+    provider,
+    incarnation,
+    superseded,
+    service: revived,
+    building: new Set(),
+    ...record,
+    challenged: null,
+    heardAt: 0,
+  };
 }

@@ -114,9 +114,10 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     });
   }
 
-  function present(state: ComputeState, turn: ComputeTurn): void {
+  function present(state: ComputeState, turn: ComputeTurn, challenge?: number): void {
     const provider = (state.providers[0] as ProviderSpec).id;
-    turn.send(toCell, { type: 'compute-up', host, provider, incarnation, running: running(state) });
+    const answering = challenge === undefined ? {} : { challenge };
+    turn.send(toCell, { type: 'compute-up', host, provider, incarnation, ...answering, running: running(state) });
   }
 
   /** Why the host cannot come up: it tries again, at a slowing pace, until somebody has mended it. */
@@ -259,7 +260,8 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         if (state.phase === 'greeting' && message.incarnation === incarnation) enter(state, 'up', turn);
         return;
       case 'who-are-you':
-        if (state.phase === 'up') present(state, turn);
+        if (message.incarnation !== undefined && message.incarnation !== incarnation) return;
+        if (state.phase === 'greeting' || state.phase === 'up') present(state, turn, message.challenge);
         return;
       case 'list-instances':
         if (state.phase === 'retired') return;

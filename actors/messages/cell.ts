@@ -57,6 +57,8 @@ export const cellMessages = {
     provider: Id,
     /** Which life of the compute this is. */
     incarnation: Type.String({ maxLength: 64 }),
+    /** The number in the cell's question, when this answers one. */
+    challenge: Type.Optional(Type.Integer({ minimum: 0 })),
     running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: 10_000 }),
   }),
   /** A compute is alive: said at a steady pace. */

@@ -20,8 +20,14 @@ export const computeMessages = {
   destroy: message('destroy', ofAttempt),
   /** The cell knows this compute. */
   welcome: message('welcome', { incarnation: Type.String() }),
-  /** The cell does not know this life of the compute. */
-  'who-are-you': message('who-are-you', {}),
+  /**
+   * The cell wants to be told what the compute is. With a number it asks whether that life of it is the one that is
+   * alive: what a dead one said may arrive late, but it answers nothing.
+   */
+  'who-are-you': message('who-are-you', {
+    incarnation: Type.Optional(Type.String({ maxLength: 64 })),
+    challenge: Type.Optional(Type.Integer({ minimum: 0 })),
+  }),
   /** Another life of the compute has taken this one's place. */
   retired: message('retired', { incarnation: Type.String({ maxLength: 64 }) }),
   /** What this compute believes to be on its host. */

@@ -10,7 +10,7 @@ import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
-import { lookingOf, ofCell } from './looking.ts';
+import { lookingOf, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { type BuildRequest, checks, type HostRequest, type InstanceRequest, specOf, type Verb } from './requests.ts';
 
 /**
@@ -84,7 +84,7 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
 
   async function host(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
     const { cell } = request;
-    const answer = await ofCell(asking.ask(cellAddress(cell), hostQuestion(request), 'host-set'));
+    const answer = await ofCell(asking.ask(cellAddress(cell), hostQuestion(request), 'host-set', SILENT_CELL_MS));
     return { cell, host: answer.host, state: answer.state };
   }
 

@@ -9,8 +9,8 @@ import type { Asking } from './asking.ts';
 import type { HostsRequest, InstanceRequest, ListRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 100;
-/** How long to wait for a cell, ms, when what it said last will do. */
-const SILENT_CELL_MS = 2_000;
+/** How long to wait for a cell, ms: whoever looks would rather hear that it is silent than wait for its next owner. */
+export const SILENT_CELL_MS = 2_000;
 
 /** The answer to `list`. */
 export interface ListAnswer {
@@ -66,7 +66,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
     const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
     if (cell !== undefined) {
-      const { instances, next } = await ofCell(asking.ask(cellAddress(cell), question, 'listed'));
+      const { instances, next } = await ofCell(asking.ask(cellAddress(cell), question, 'listed', SILENT_CELL_MS));
       return { instances, next };
     }
     const shards = Array.from({ length: conductorShards }, (_, shard) => conductorAddress(shard));
@@ -115,7 +115,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     limit = DEFAULT_LIMIT,
   }: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }> {
     const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
-    const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts'));
+    const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts', SILENT_CELL_MS));
     return { hosts: answer.hosts, next: answer.next };
   }
 

@@ -7,6 +7,7 @@ import { type CellOptions, cell } from '../../actors/cell/cell.ts';
 import { viewOfHost } from '../../actors/cell/hosts.ts';
 import type { CellMessage, Start } from '../../actors/messages/cell.ts';
 import { selectionAt } from '../support/machine-paths.ts';
+import { comesUp } from '../support/new-life.ts';
 import { bench, replayed, restored, sentOf, told } from '../support/turn.ts';
 
 const test = suite('hosts of a cell');
@@ -197,7 +198,7 @@ test('hosts - a fenced host that comes back in a new life destroys what it had, 
   activate('i1', 'h1');
   silence('h1');
   fence('h1');
-  const back = on.tell(up('h1', 'life-2', [{ instance: 'i1', attempt: 1 }]), 'compute/c1/h1');
+  const back = comesUp(on, up('h1', 'life-2', [{ instance: 'i1', attempt: 1 }]));
   assert.equal(sentOf(back, 'destroy').length, 1);
   assert.ok(told(back).includes('welcome to compute/c1/h1'));
   assert.equal([stateOf('h1'), view('i1')?.state], ['up', 'lost']);

@@ -12,6 +12,7 @@ import type { ComputeBuild } from '../../actors/messages/compute.ts';
 import type { Refusal } from '../../actors/messages/placement.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import { selectionAt } from '../support/machine-paths.ts';
+import { comesUp } from '../support/new-life.ts';
 import {
   bench,
   converse,
@@ -290,23 +291,37 @@ test('cell - a silent host loses its builds at once, and clears up when it is ba
   const lost = on.pass(10_000);
   assert.is(viewOf(on)?.attempts?.[0]?.outcome, 'host-lost');
   assert.ok(lost.flatMap(told).includes('claim to placement/0'));
-  const back = on.tell(up('h1', 'life-2', [{ instance: 'i1', attempt: 1 }]), 'compute/c1/h1');
+  const back = comesUp(on, up('h1', 'life-2', [{ instance: 'i1', attempt: 1 }]));
   assert.ok(told(back).includes('destroy to compute/c1/h1'));
   assert.ok(told(back).includes('welcome to compute/c1/h1'));
 });
 
 test('cell - a new life of a compute is given again what the one before was given', () => {
   const on = building();
-  const again = on.tell(up('h1', 'life-2'), 'compute/c1/h1');
+  const again = comesUp(on, up('h1', 'life-2'));
   assert.is(orderIn(again).incarnation, 'life-2');
   assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-9' }, 'compute/c1/h1')), [
     'who-are-you to compute/c1/h1',
   ]);
 });
 
+test('cell - what a dead life of a compute said, and arrives late, takes no place from the one that lives', () => {
+  const on = building();
+  comesUp(on, up('h1', 'life-2'));
+  const late = on.tell(up('h1', 'life-0'), 'compute/c1/h1');
+  const [asked] = sentOf(late, 'who-are-you');
+  assert.is(asked?.message.incarnation, 'life-0');
+  assert.equal(late.records, []);
+  // Neither does an answer to an older question.
+  const stale = { ...up('h1', 'life-0'), challenge: (asked?.message.challenge as number) - 1 };
+  assert.equal(on.tell(stale, 'compute/c1/h1').records, []);
+  assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-2' }, 'compute/c1/h1')), []);
+  assert.is(on.state.hosts.get('h1')?.incarnation, 'life-2');
+});
+
 test('cell - of two computes of one host the older one is told to retire, whatever it says, also after a recovery', () => {
   const on = building();
-  on.tell(up('h1', 'life-2'), 'compute/c1/h1');
+  comesUp(on, up('h1', 'life-2'));
   const recovered = bench(actor, { entries: on.entries });
   const fromSnapshot = bench({ ...actor, init: () => actor.restore(on.stored()) });
   for (const cell of [on, recovered, fromSnapshot]) {
@@ -547,7 +562,8 @@ function answered({ to, message }: Sent): Letter<CellMessage>[] {
       ];
     }
     case 'who-are-you':
-      return [{ message: up(to.split('/')[2] ?? '', 'life-3'), from }];
+      if (message.incarnation !== undefined && message.incarnation !== 'life-3') return [];
+      return [{ message: { ...up(to.split('/')[2] ?? '', 'life-3'), challenge: message.challenge as number }, from }];
     default:
       return [];
   }

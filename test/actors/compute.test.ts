@@ -125,6 +125,13 @@ test('compute - asked who it is it says so with everything that runs, once it is
   assert.equal(early.tell({ type: 'who-are-you' }, CELL).sent, []);
 });
 
+test('compute - asked whether it lives it answers with the number, and not for another life', () => {
+  const on = desk();
+  const [answer] = sentOf(on.tell({ type: 'who-are-you', incarnation: LIFE, challenge: 7 }, CELL), 'compute-up');
+  assert.equal([answer?.message.incarnation, answer?.message.challenge], [LIFE, 7]);
+  assert.equal(on.tell({ type: 'who-are-you', incarnation: 'life-0', challenge: 8 }, CELL).sent, []);
+});
+
 test('compute - told that another life has taken its place, it takes no orders and says no more that it is alive', () => {
   const on = desk();
   on.tell({ type: 'retired', incarnation: 'life-0' }, CELL);
