@@ -11,6 +11,7 @@ import { cellMessages } from '../actors/messages/cell.ts';
 import { computeMessages, type DriverMessage } from '../actors/messages/compute.ts';
 import { conductorMessages } from '../actors/messages/conductor.ts';
 import { placementMessages } from '../actors/messages/placement.ts';
+import { placementApiMessages } from '../actors/messages/placement-api.ts';
 import { schedulerMessages } from '../actors/messages/scheduler.ts';
 import { placement } from '../actors/placement/placement.ts';
 import {
@@ -105,7 +106,10 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     const address = placementAddress(0);
     await hosting.claim([address]);
     const actor = placement({ shard: 0, ...options.placement });
-    const { host, handler } = hosting.host(address, actor, journals(address), placementMessages);
+    const { host, handler } = hosting.host(address, actor, journals(address), {
+      ...placementMessages,
+      ...placementApiMessages,
+    });
     await host.start();
     const endpoints = [{ name: 'shard-0', subject: subjects.of(address), handler }];
     const description = 'placement shard 0';

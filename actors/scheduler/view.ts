@@ -58,6 +58,8 @@ export function learnProvider(view: View, told: ProviderState): void {
   const known = view.providers.get(told.id);
   if (known !== undefined && known.generation >= told.generation) return;
   const { root, generation, used, ...spec } = told;
+  // A provider may be given another parent, and with it another tree.
+  if (known !== undefined && known.root !== root) forgetProvider(view, told.id);
   const provider = makeProvider(spec, root);
   provider.generation = generation;
   view.providers.set(told.id, provider);
