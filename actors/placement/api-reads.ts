@@ -108,35 +108,48 @@ export function hasRoom({ stocks, spec }: Provider, resourceClass: string, amoun
 
 export function showConsumer(state: PlacementState, { consumer: id }: ApiMessage<'consumer-show'>): ApiOutcome {
   const consumer = state.consumers.holding.get(id);
-  const allocations: Record<string, { generation: number; resources: Record<string, number> }> = {};
+  const allocations = new Map<string, { generation: number; resources: Record<string, number> }>();
   for (const { provider: providerId, resources } of heldBy(consumer)) {
     const provider = state.providers.get(providerId);
     if (provider === undefined) continue;
-    allocations[providerId] ??= { generation: revisionOf(provider), resources: {} };
-    addTo(allocations[providerId].resources, resources);
+    const known = allocations.get(providerId) ?? { generation: revisionOf(provider), resources: {} };
+    allocations.set(providerId, known);
+    addTo(known.resources, resources);
   }
   const { project, user, consumerType } = ownerOf(consumer);
   const generation = consumer?.generation ?? 0;
   const changedAt = consumer?.changedAt ?? 0;
-  const view: ConsumerView = { consumer: id, project, user, consumerType, generation, changedAt, allocations };
+  const view: ConsumerView = {
+    consumer: id,
+    project,
+    user,
+    consumerType,
+    generation,
+    changedAt,
+    allocations: Object.fromEntries(allocations),
+  };
   return { ok: view };
 }
 
 export function showProviderAllocations(state: PlacementState, { id }: ApiMessage<'provider-allocations'>): ApiOutcome {
   const provider = state.providers.get(id);
   if (provider === undefined) return noProvider(id);
-  const allocations: Record<string, { generation: number; changedAt: number; resources: Record<string, number> }> = {};
+  const allocations = new Map<string, { generation: number; changedAt: number; resources: Record<string, number> }>();
   for (const [consumerId, consumer] of state.consumers.holding) {
     for (const { allocations: held } of consumer.held) {
       for (const { provider: one, resources } of held) {
         if (one !== id) continue;
         const { generation, changedAt = 0 } = consumer;
-        allocations[consumerId] ??= { generation, changedAt, resources: {} };
-        addTo(allocations[consumerId].resources, resources);
+        const known = allocations.get(consumerId) ?? { generation, changedAt, resources: {} };
+        allocations.set(consumerId, known);
+        addTo(known.resources, resources);
       }
     }
   }
-  const view: ProviderAllocations = { generation: revisionOf(provider), allocations };
+  const view: ProviderAllocations = {
+    generation: revisionOf(provider),
+    allocations: Object.fromEntries(allocations),
+  };
   return { ok: view };
 }
 

@@ -9,6 +9,7 @@ import { VERSION } from '../version.ts';
 import { addDecode } from './decode.ts';
 import { addDemo } from './demo.ts';
 import { addNode } from './node.ts';
+import { addPlacementApi } from './placement-api.ts';
 import { addReplay } from './replay.ts';
 import { addTap } from './tap.ts';
 
@@ -21,7 +22,7 @@ const program = new Command('cellwright')
   .version(VERSION)
   .showHelpAfterError('(--help tells the options)')
   .exitOverride();
-for (const add of [addDemo, addReplay, addNode, addTap, addDecode]) add(program);
+for (const add of [addDemo, addReplay, addNode, addPlacementApi, addTap, addDecode]) add(program);
 
 // Whoever reads our output may stop reading, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

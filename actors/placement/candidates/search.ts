@@ -141,14 +141,15 @@ function candidateOf(
   chosen: readonly Provider[],
   taken: ReadonlyMap<Provider, ReadonlyMap<string, number>>,
 ): Candidate {
-  const allocations: Record<string, Record<string, number>> = {};
-  for (const [{ spec }, sums] of taken) if (sums.size > 0) allocations[spec.id] = Object.fromEntries(sums);
-  const mappings: Record<string, string[]> = {};
+  const allocations = new Map<string, Record<string, number>>();
+  for (const [{ spec }, sums] of taken) if (sums.size > 0) allocations.set(spec.id, Object.fromEntries(sums));
+  // A map: callers choose the suffixes, and `constructor` is one that they may choose.
+  const mappings = new Map<string, string[]>();
   for (const [position, { spec }] of chosen.entries()) {
     const suffix = order[position]?.group.suffix ?? '';
-    const serving = mappings[suffix];
-    if (serving === undefined) mappings[suffix] = [spec.id];
+    const serving = mappings.get(suffix);
+    if (serving === undefined) mappings.set(suffix, [spec.id]);
     else if (!serving.includes(spec.id)) serving.push(spec.id);
   }
-  return { allocations, mappings };
+  return { allocations: Object.fromEntries(allocations), mappings: Object.fromEntries(mappings) };
 }
