@@ -141,6 +141,8 @@ function refusalOfAmounts(
     wanted.flatMap(({ resources }) => Object.keys(resources)),
   );
   if (fault !== null) return fault;
+  const bare = withoutInventory(state, records, inventoriesOf);
+  if (bare !== null) return bare;
   const freed = sumsOf(records.flatMap(({ consumer }) => heldBy(state.consumers.holding.get(consumer))));
   const asked: Sums = new Map();
   for (const { provider: id, resources } of wanted) {
@@ -172,6 +174,34 @@ function refusalOfAmounts(
     }
   }
   return null;
+}
+
+/**
+ * Providers that have an inventory of none of the classes that the change is about: as the reference does, they are
+ * told first, and together.
+ */
+function withoutInventory(
+  state: PlacementState,
+  records: readonly ConsumerRecord[],
+  inventoriesOf: InventoriesOf,
+): Refused | null {
+  const named = records.flatMap(({ consumer, allocations }) =>
+    allocations.length === 0 ? heldBy(state.consumers.holding.get(consumer)) : allocations,
+  );
+  const classes = [...new Set(named.flatMap(({ resources }) => Object.keys(resources)))];
+  const bare = records
+    .flatMap(({ allocations }) => allocations.map(({ provider }) => provider))
+    .filter((id) => {
+      const inventories = inventoriesOf(state.providers.get(id) as Provider);
+      return !classes.some((name) => name in inventories);
+    });
+  if (bare.length === 0) return null;
+  const provider = [...new Set(bare)].join(', ');
+  const resourceClass = classes.join(', ');
+  return refused('no-inventory', `provider '${provider}' has no inventory of ${resourceClass}`, {
+    provider,
+    resourceClass,
+  });
 }
 
 /** Whether one of the consumers holds this very amount now. */

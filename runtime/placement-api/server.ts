@@ -6,11 +6,12 @@ import type { AddressInfo } from 'node:net';
 import { createAdaptorServer, type ServerType } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
 import { CellwrightError, messageOf } from '../errors.ts';
-import { isAcceptable } from './accept.ts';
+import { qualityOf } from './accept.ts';
 import type { Authority } from './authority.ts';
 import type { Reply } from './call.ts';
 import { MAX_MINOR, minorOf, VERSION_HEADER } from './microversion.ts';
-import { notFound, Problem, problemBody } from './problem.ts';
+import { notFound, Problem } from './problem.ts';
+import { problemBody } from './problem-body.ts';
 import { Query } from './query.ts';
 import { type Method, ROUTES, type Route } from './routes.ts';
 import { type Authenticate, authorize } from './tokens.ts';
@@ -157,7 +158,7 @@ async function handle(exchange: Exchange, route: Route, options: ServerOptions):
   checkContentType(exchange);
   if (minor < route.since) throw new Problem(route.absentStatus, '');
   if (takesJson(route, context, minor)) requireJson(context);
-  if (route.givesJson && !isAcceptable(accept, JSON_TYPE)) throw new Problem(406, `Only ${JSON_TYPE} is provided`);
+  if (route.givesJson && qualityOf(accept, JSON_TYPE) === 0) throw new Problem(406, `Only ${JSON_TYPE} is provided`);
   const { searchParams, search } = new URL(context.req.url);
   authorize(principal, route, searchParams.getAll('project_id').at(-1));
   const body = route.changes ? await readBody(context) : '';
@@ -196,7 +197,7 @@ async function readBody(context: Context): Promise<string> {
 
 function response(reply: Reply, exchange: Exchange, minor: number, now: number): Response {
   const headers = commonHeaders(exchange);
-  if (reply.location !== undefined) headers.set('location', reply.location);
+  if (reply.location !== undefined) headers.set('location', new URL(reply.location, exchange.context.req.url).href);
   if (minor >= WITH_LAST_MODIFIED && reply.changedAt !== undefined) {
     headers.set('last-modified', new Date(reply.changedAt === 0 ? now : reply.changedAt).toUTCString());
     headers.set('cache-control', 'no-cache');
