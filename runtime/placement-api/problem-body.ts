@@ -87,23 +87,23 @@ function refusalBody(refusal: ApiRefusal): Record<string, unknown> {
   };
 }
 
-/** The words of a problem, with breaks of HTML in them as webob has them; `escape` is for what comes from outside. */
+/** The words of a problem, with breaks of HTML in them as webob has them; `written` is for what comes from outside. */
 function detailOf(
   { status, message: said }: Problem,
   { method, accept, contentType }: ProblemContext,
-  escape: (text: string) => string,
+  written: (text: string) => string,
 ): string {
-  const message = escape(said);
+  const message = written(said);
   if (status === 405) return `The method ${method} is not allowed for this resource. <br /><br />\n${message}`;
   if (status === 406) {
     const explanation = 'The resource could not be generated that was acceptable to your browser\n';
-    return `${explanation}(content of type ${escape(accept)}. <br /><br />\n${message}`;
+    return `${explanation}(content of type ${written(accept)}. <br /><br />\n${message}`;
   }
   if (status === 415) {
-    const explanation = `The request media type ${escape(contentType)} is not supported by this server.`;
+    const explanation = `The request media type ${written(contentType)} is not supported by this server.`;
     return `${explanation}\n<br /><br />\n${message}`;
   }
-  return `${escape(EXPLANATIONS[status] ?? '')}<br /><br />\n${message}\n\n`;
+  return `${written(EXPLANATIONS[status] ?? '')}<br /><br />\n${message}\n\n`;
 }
 
 /** As webob does before it tells a text as JSON: line ends become spaces, breaks line ends, and tags go. */

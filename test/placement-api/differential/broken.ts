@@ -2,7 +2,7 @@
 // cannot be.
 
 import type { Request } from './exchange.ts';
-import type { Chooser } from './requests.ts';
+import type { Chooser } from './small-world.ts';
 
 const STRANGE: readonly unknown[] = [-1, 0, 3_000_000_000, 1.5, 'text', '', null, true, [], ['a', 'a'], {}, "it's"];
 

@@ -1,6 +1,6 @@
 // Random queries for allocation candidates, as far as a microversion knows the parameters, and a little beyond.
 
-import { AGGREGATES, type Chooser, CLASSES, PROVIDERS, TRAITS } from './requests.ts';
+import { AGGREGATES, type Chooser, CLASSES, PROVIDERS, TRAITS } from './small-world.ts';
 
 export function candidatesPath(choose: Chooser, minor: number): string {
   const suffixes = minor >= 25 ? choose.some(minor >= 33 ? ['_A', '_B', '1'] : ['1', '2', '3'], 0.35) : [];

@@ -6,15 +6,24 @@ import type { Answer, Request } from './exchange.ts';
 import { withoutKnown } from './known.ts';
 
 export function difference(request: Request, reference: Answer, ours: Answer): string | null {
+  if (reference.status === 500 && ours.status < 500) return null;
   const expected = normal(request, reference);
   const got = normal(request, ours);
   if (isDeepStrictEqual(expected, got)) return null;
   const { minor, ...asked } = request;
-  return [
-    `${JSON.stringify(asked)} at 1.${minor}`,
-    `  the reference: ${JSON.stringify(expected)}`,
-    `  ours:          ${JSON.stringify(got)}`,
-  ].join('\n');
+  return [`${JSON.stringify(asked)} at 1.${minor}`, ...apart(expected, got, '')].join('\n');
+}
+
+/** Each place in which two values differ, with what either has there. */
+function apart(expected: unknown, got: unknown, path: string): string[] {
+  if (isDeepStrictEqual(expected, got)) return [];
+  const isBranch = (value: unknown) => typeof value === 'object' && value !== null;
+  if (!isBranch(expected) || !isBranch(got)) {
+    return [`  ${path}: the reference has ${JSON.stringify(expected)}, ours ${JSON.stringify(got)}`];
+  }
+  const [one, other] = [expected as Record<string, unknown>, got as Record<string, unknown>];
+  const keys = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...keys].flatMap((key) => apart(one[key], other[key], `${path}/${key}`));
 }
 
 function normal(request: Request, answer: Answer): Answer {

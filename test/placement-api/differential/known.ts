@@ -8,6 +8,10 @@
 // 6. Without a token the reference's stand-in for Keystone answers in no form of the API.
 // 7. The reference leaves consumers behind that hold nothing, of refused requests too; what they are compared with
 //    later goes wrong. reference/serve.py takes them away after each request.
+// 8. A provider that was told what it is already, and a provider without inventories, have no time of change in the
+//    reference.
+// 9. Where the reference fails with a status of 500, it has no answer to compare with: of candidates of which a sharing
+//    provider of another tree is part, and of bodies that its schemas let pass.
 //
 // The streams leave out what the reference gets wrong: see requests.ts.
 
@@ -23,11 +27,23 @@ export function withoutKnown(request: Request, answer: Answer): Answer {
   const { body } = answer;
   if (typeof body === 'string') return { ...answer, body: inPage(body) };
   if (typeof body !== 'object' || body === null) return answer;
-  if ('errors' in body) return { ...answer, body: { errors: (body.errors as Told[]).map(withoutMadeUp) } };
+  if ('inventories' in body && Object.keys(body.inventories as object).length === 0) {
+    const { 'last-modified': _, ...headers } = answer.headers;
+    return { ...answer, headers };
+  }
+  if (request.method === 'PUT' && /^\/resource_providers\/[^/]*$/.test(request.path)) {
+    const { 'last-modified': _, ...headers } = answer.headers;
+    return 'errors' in body ? { ...answer, headers, body: errorsIn(body) } : { ...answer, headers };
+  }
+  if ('errors' in body) return { ...answer, body: errorsIn(body) };
   if ('traits' in body && request.path.startsWith('/traits')) {
     return { ...answer, body: { traits: (body.traits as string[]).filter((name) => name.startsWith('CUSTOM_')) } };
   }
   return answer;
+}
+
+function errorsIn({ errors }: { errors?: unknown }) {
+  return { errors: (errors as Told[]).map(withoutMadeUp) };
 }
 
 function withoutMadeUp({ request_id: _, refusal: __, detail = '', ...told }: Told) {

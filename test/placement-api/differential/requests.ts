@@ -4,43 +4,26 @@
 // Left out is what the reference gets wrong: a class that two groups of a query ask for without `group_policy=none` is
 // counted up in place; and bodies that make it fail with a status of 500.
 
-import type { Random } from '../../../runtime/random.ts';
 import { broken } from './broken.ts';
 import { candidatesPath } from './candidate-queries.ts';
 import type { Request } from './exchange.ts';
-
-const uuid = (kind: string, n: number) => `${kind.repeat(8)}-0000-4000-8000-00000000000${n}`;
-export const PROVIDERS = [0, 1, 2, 3, 4, 5, 6].map((n) => uuid('a', n));
-const CONSUMERS = [0, 1, 2, 3, 4].map((n) => uuid('c', n));
-export const AGGREGATES = [0, 1, 2].map((n) => uuid('e', n));
-export const CLASSES = ['VCPU', 'MEMORY_MB', 'DISK_GB', 'CUSTOM_GOLD'];
-export const TRAITS = ['HW_CPU_X86_AVX', 'MISC_SHARES_VIA_AGGREGATE', 'CUSTOM_RED', 'CUSTOM_BLUE'];
-const PROJECTS = ['project-1', 'project-2'];
-const MAX_MINOR = 39;
+import {
+  AGGREGATES,
+  type Chooser,
+  CLASSES,
+  CONSUMERS,
+  MAX_MINOR,
+  PROJECTS,
+  PROVIDERS,
+  TRAITS,
+  uuid,
+} from './small-world.ts';
 
 /** How a server stands, as far as the next request needs it. */
 export interface World {
   generationOf(provider: string): Promise<number>;
   /** Null: there is no such consumer. */
   consumerGenerationOf(consumer: string): Promise<number | null>;
-}
-
-export interface Chooser {
-  readonly chance: (share: number) => boolean;
-  readonly of: <Item>(items: readonly Item[]) => Item;
-  readonly upTo: (most: number) => number;
-  readonly some: <Item>(items: readonly Item[], share: number) => Item[];
-}
-
-export function chooserOf(random: Random): Chooser {
-  const upTo = (most: number) => Math.floor(random.next() * (most + 1));
-  const chance = (share: number) => random.next() < share;
-  return {
-    chance,
-    upTo,
-    of: (items) => items[upTo(items.length - 1)] as (typeof items)[number],
-    some: (items, share) => items.filter(() => chance(share)),
-  };
 }
 
 type Make = (choose: Chooser, minor: number, world: World) => Promise<Request> | Request;
