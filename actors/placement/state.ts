@@ -179,14 +179,14 @@ export function storePlacement({ providers, trees, consumers, catalog }: Placeme
 export function restorePlacement(stored: StoredPlacement): PlacementState {
   const { providers, trees, holding, deleted } = stored;
   const state = emptyPlacement();
+  for (const name of stored.catalog?.classes ?? []) state.catalog.classes.add(name);
+  for (const name of stored.catalog?.traits ?? []) state.catalog.traits.add(name);
   for (const { spec, root, untold } of providers) {
     const provider = makeProvider(spec, root);
     restoreUntold(provider, untold);
     install(state, provider);
     learnNames(state.catalog, spec);
   }
-  for (const name of stored.catalog?.classes ?? []) state.catalog.classes.add(name);
-  for (const name of stored.catalog?.traits ?? []) state.catalog.traits.add(name);
   for (const [root, ids] of trees) state.trees.set(root, ids);
   for (const [id, consumer] of holding) {
     state.consumers.holding.set(id, { ...consumer, held: [], generation: consumer.generation ?? 1 });

@@ -100,8 +100,13 @@ export const putInventories: Handler = async (call) => {
   const unknown = (error: string) =>
     badRequest(`Unknown resource class in inventory for resource provider ${id}: ${error}`);
   const impossible = impossibleClass(body.inventories);
-  if (impossible !== undefined) throw unknown(`No such resource class ${impossible}.`);
   const { resource_provider_generation: generation } = body;
+  if (impossible !== undefined) {
+    const known = await asked<ProviderView>(call, { type: 'provider-show', id });
+    if (known.refused !== undefined) throw noSuchProvider(id);
+    if (known.ok.generation !== generation) throw stale(undefined);
+    throw unknown(`No such resource class ${impossible}.`);
+  }
   const { ok, refused } = await put(call, { how: 'all', inventories: completedAll(body.inventories), generation });
   if (refused === undefined) return allOf(ok);
   switch (refused.code) {
@@ -165,8 +170,9 @@ export const deleteInventory: Handler = async (call) => {
   throw notFound(`No inventory of class ${name} found for delete: ${error}`);
 };
 
-function stale(refusal: ApiRefusal): Problem {
-  return new Problem(409, 'resource provider generation conflict', { code: CODES.concurrentUpdate, refusal });
+function stale(refusal: ApiRefusal | undefined): Problem {
+  const code = CODES.concurrentUpdate;
+  return new Problem(409, 'resource provider generation conflict', refusal === undefined ? { code } : { code, refusal });
 }
 
 /** A refusal in the reference's words. */

@@ -30,10 +30,12 @@ function headersOf(choose: Chooser): Record<string, string> {
 function brokenBody(choose: Chooser, body: object): unknown {
   // The reference fails on an inventory or an allocation that is of another type, so they stay what they are.
   if (Array.isArray(body)) return choose.chance(0.5) ? [...body, choose.of(['x', 5, body[0]])] : choose.of(STRANGE);
-  const entries = Object.entries(body);
+  // Without its uuid a provider would be given another one by each.
+  const entries = Object.entries(body).filter(([name]) => name !== 'uuid');
   const [key, value] = entries.length === 0 ? ['name', null] : choose.of(entries);
   const others = entries.filter(([name]) => name !== key);
-  if (choose.chance(0.25)) return Object.fromEntries(others);
+  const kept = 'uuid' in body ? { uuid: body.uuid } : {};
+  if (choose.chance(0.25)) return { ...kept, ...Object.fromEntries(others) };
   if (choose.chance(0.25)) return { ...body, extra: choose.of(STRANGE), more: 1 };
   if (typeof value === 'object' && value !== null && choose.chance(0.7)) {
     return { ...body, [key]: brokenBody(choose, value) };
