@@ -151,7 +151,13 @@ test('consumers of both kinds are seen by both, and a deleted one stays deleted'
 
 test('a provider gets another parent with all that is below it, but never one of these', () => {
   const one = shard();
-  for (const [id, parent] of [['a', null], ['b', 'a'], ['c', 'b'], ['d', null]] as const) one.put(id, {}, parent);
+  for (const [id, parent] of [
+    ['a', null],
+    ['b', 'a'],
+    ['c', 'b'],
+    ['d', null],
+  ] as const)
+    one.put(id, {}, parent);
   const move = (id: string, parent: string | null, reparent: boolean) =>
     codeOf(one.ask({ type: 'provider-update', id, name: id, parent, reparent }));
   assert.is(move('a', 'c', true), 'loop');

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { tokensFrom } from '../../runtime/placement-api/tokens.ts';
-import { type Api, placementApi } from './support.ts';
+import { type Api, errorIn, placementApi } from './support.ts';
 
 const test = suite<{ api: Api }>('Placement API - HTTP');
 const version = (text: string) => ({ 'openstack-api-version': text });
@@ -42,7 +42,7 @@ test('a version is agreed on, told back, and varies the answer', async ({ api })
 test('a version that there is not is refused with the range, one that cannot be read without', async ({ api }) => {
   const none = await api.ask('GET /', undefined, version('placement 1.40'));
   assert.is(none.status, 406);
-  const { max_version, min_version, detail } = none.body.errors?.[0 as never] as never;
+  const { max_version, min_version, detail } = errorIn(none);
   assert.equal([min_version, max_version], ['1.0', '1.39']);
   assert.match(detail, 'Unacceptable version header: 1.40');
   const odd = await api.ask('GET /', undefined, version('placement cow'));
@@ -67,8 +67,9 @@ test('codes of errors are told since 1.23, request ids always', async ({ api }) 
     ['placement 1.22', undefined],
     ['placement 1.23', 'placement.undefined_code'],
   ] as const) {
-    const { status, body, headers } = await api.ask(path, undefined, version(asked));
-    const error = body.errors?.[0 as never] as never as Record<string, unknown>;
+    const said = await api.ask(path, undefined, version(asked));
+    const { status, headers } = said;
+    const error = errorIn(said);
     assert.is(status, 404);
     assert.is(error.code, code);
     assert.is(error.request_id, headers.get('x-openstack-request-id'));
@@ -107,7 +108,7 @@ test('what a schema forbids is told in the words of its validator', async ({ api
   const detailOf = async (request: string, body: unknown) => {
     const said = await api.ask(request, body);
     assert.is(said.status, 400);
-    return String((said.body.errors?.[0 as never] as never as { detail: string }).detail);
+    return errorIn(said).detail;
   };
   const missing = await detailOf('POST /resource_providers', {});
   assert.match(missing, "JSON does not validate: 'name' is a required property");

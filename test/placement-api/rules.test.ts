@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Api, type Body, holding, id, makeProvider, placementApi } from './support.ts';
+import { type Api, type Body, errorIn, holding, id, makeProvider, placementApi } from './support.ts';
 
 const test = suite<{ api: Api }>('Placement API - rules');
 const HOST = id('a', 1);
@@ -105,7 +105,8 @@ test('a refused claim says who refused it, of what, and by how much', async ({ a
   const refusalOf = async (resources: Record<string, number>, generation: number | null = null) => {
     const said = await api.ask(`PUT /allocations/${id('c', 1)}`, holding({ [HOST]: resources }, generation));
     assert.is(said.status, 409);
-    return (said.body.errors?.[0 as never] as never as { detail: string; refusal: Record<string, unknown> });
+    const { detail, refusal = {} } = errorIn(said);
+    return { detail, refusal };
   };
   const large = await refusalOf({ VCPU: 7 });
   assert.match(large.detail, 'The requested amount would exceed the capacity.');

@@ -48,6 +48,22 @@ export async function placementApi(options: Partial<PlacementApiOptions> = {}): 
   };
 }
 
+export interface ToldError {
+  readonly detail: string;
+  readonly code?: string;
+  readonly request_id: string;
+  readonly max_version?: string;
+  readonly min_version?: string;
+  readonly refusal?: Readonly<Record<string, unknown>>;
+}
+
+/** The error that an answer tells. */
+export function errorIn({ status, body }: Said): ToldError {
+  const [error] = (body.errors ?? []) as unknown as ToldError[];
+  if (error === undefined) throw new Error(`a status of ${status} and no error: ${JSON.stringify(body)}`);
+  return error;
+}
+
 export const id = (kind: string, n: number): string =>
   `${kind.repeat(8)}-0000-4000-8000-${String(n).padStart(12, '0')}`;
 

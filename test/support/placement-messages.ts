@@ -45,9 +45,7 @@ function draft(random: Random, known: Known): Draft {
     consumer,
     allocations: chance(0.2)
       ? {}
-      : Object.fromEntries(
-          [pick(PROVIDERS), pick(PROVIDERS)].map((one) => [one, { [pick(CLASSES)]: integer(1, 4) }]),
-        ),
+      : Object.fromEntries([pick(PROVIDERS), pick(PROVIDERS)].map((one) => [one, { [pick(CLASSES)]: integer(1, 4) }])),
     project: pick(['project-1', 'project-2']),
     user: 'user',
     ...(chance(0.5) ? { consumerType: 'INSTANCE' } : {}),
@@ -80,7 +78,11 @@ function draft(random: Random, known: Known): Draft {
     () => ({ type: 'traits-put', id, traits: some(TRAITS, 0.4), ...compared }),
     () => ({ type: 'aggregates-put', id, aggregates: some(AGGREGATES, 0.5), counted: chance(0.5), ...compared }),
     () => ({ type: 'class-put', name: 'CUSTOM_GOLD' }),
-    () => ({ type: 'class-rename', name: pick(['CUSTOM_GOLD', 'CUSTOM_TIN']), to: pick(['CUSTOM_GOLD', 'CUSTOM_TIN']) }),
+    () => ({
+      type: 'class-rename',
+      name: pick(['CUSTOM_GOLD', 'CUSTOM_TIN']),
+      to: pick(['CUSTOM_GOLD', 'CUSTOM_TIN']),
+    }),
     () => ({ type: 'class-delete', name: pick(['CUSTOM_TIN', 'VCPU']) }),
     () => ({ type: 'trait-put', name: 'CUSTOM_RED' }),
     () => ({ type: 'trait-delete', name: 'CUSTOM_RED' }),

@@ -3,7 +3,7 @@
 
 import type { CandidatesRequest } from '../../messages/placement-api.ts';
 import type { Provider, Providers } from '../providers.ts';
-import { canBeIsolated } from './isolation.ts';
+import { canBeIsolated, canHoldTogether } from './feasibility.ts';
 import type { Slot } from './options.ts';
 
 /** One way to serve a request. */
@@ -29,6 +29,7 @@ export function* search(
   // The choice with the fewest options first: a dead end shows soonest there.
   const order = [...slots].sort((one, other) => one.options.length - other.options.length);
   const isolate = request.groupPolicy === 'isolate';
+  if (!canHoldTogether(order)) return;
   if (isolate && !canBeIsolated(order.filter(({ group }) => group.suffix !== ''))) return;
   const chosen: Provider[] = [];
   const taken = new Map<Provider, Map<string, number>>();

@@ -172,7 +172,11 @@ export const deleteInventory: Handler = async (call) => {
 
 function stale(refusal: ApiRefusal | undefined): Problem {
   const code = CODES.concurrentUpdate;
-  return new Problem(409, 'resource provider generation conflict', refusal === undefined ? { code } : { code, refusal });
+  return new Problem(
+    409,
+    'resource provider generation conflict',
+    refusal === undefined ? { code } : { code, refusal },
+  );
 }
 
 /** A refusal in the reference's words. */

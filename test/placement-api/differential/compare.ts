@@ -27,11 +27,15 @@ function apart(expected: unknown, got: unknown, path: string): string[] {
   return [...keys].flatMap((key) => apart(one[key], other[key], `${path}/${key}`));
 }
 
-/** Ours looks at all names that a query has, the reference at none after a part of which there is no candidate. */
+/** Ours looks at all names that a query has, the reference at none after a part that nothing meets. */
 function isUnknownNameUnseen({ path }: Request, reference: Answer, ours: Answer): boolean {
-  if (!path.startsWith('/allocation_candidates') || reference.status !== 200 || ours.status !== 400) return false;
-  const { allocation_requests: found } = reference.body as { allocation_requests: unknown[] };
-  return found.length === 0 && /No such (resource class|trait)/.test(JSON.stringify(ours.body));
+  if (!/^\/(allocation_candidates|resource_providers)\?/.test(path)) return false;
+  if (reference.status !== 200 || ours.status !== 400) return false;
+  const found = reference.body as { allocation_requests?: unknown[]; resource_providers?: unknown[] };
+  return (
+    (found.allocation_requests ?? found.resource_providers)?.length === 0 &&
+    /No such (resource class|trait)/.test(JSON.stringify(ours.body))
+  );
 }
 
 function normal(request: Request, answer: Answer): Answer {

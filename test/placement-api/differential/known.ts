@@ -12,8 +12,8 @@
 //    reference.
 // 9. Where the reference fails with a status of 500, it has no answer to compare with: of candidates of which a sharing
 //    provider of another tree is part, and of bodies that its schemas let pass.
-// 10. A query for candidates with a name that nobody knows is refused by ours in any case, by the reference only if
-//    what it looks at before has candidates: see compare.ts.
+// 10. A query for candidates or providers with a name that nobody knows is refused by ours in any case, by the
+//    reference only if what it looks at before finds any: see compare.ts.
 //
 // The streams leave out what the reference gets wrong: see requests.ts.
 
