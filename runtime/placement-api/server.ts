@@ -71,6 +71,12 @@ function closeServer(server: ServerType): Promise<void> {
 
 function appOf(options: ServerOptions): Hono {
   const app = new Hono();
+  app.use(async (context, next) => {
+    const allowed = preflight(context, options);
+    if (allowed !== null) return allowed;
+    await next();
+    return undefined;
+  });
   const answering = (act: (exchange: Exchange) => Promise<Response>) => async (context: Context) => {
     const exchange = exchangeOf(context);
     try {
@@ -241,6 +247,21 @@ function problemResponse(problem: Problem, exchange: Exchange): Response {
   if (problem.status === 401) headers.set('www-authenticate', 'Token');
   headers.set('content-type', told.contentType);
   return new Response(method === 'HEAD' ? null : told.body, { status: problem.status, headers });
+}
+
+/** Answers a browser that asks, before it asks, whether a page of an allowed origin may; null: it is no such question. */
+function preflight({ req }: Context, { allowedOrigins = [] }: ServerOptions): Response | null {
+  const origin = req.header('origin');
+  const method = req.header('access-control-request-method');
+  if (req.method !== 'OPTIONS' || method === undefined || origin === undefined) return null;
+  if (!allowedOrigins.includes(origin)) return null;
+  const headers = {
+    'access-control-allow-origin': origin,
+    'access-control-allow-methods': 'GET, POST, PUT, DELETE',
+    'access-control-allow-headers': `content-type, x-auth-token, ${VERSION_HEADER}`,
+    vary: 'origin',
+  };
+  return new Response(null, { status: 204, headers });
 }
 
 /** Lets pages of the allowed origins read answers. */

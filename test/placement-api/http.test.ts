@@ -173,6 +173,12 @@ test('pages of other origins read answers only where that is allowed', async ({ 
   try {
     const { headers } = await open.ask('GET /', undefined, { origin });
     assert.is(headers.get('access-control-allow-origin'), origin);
+    const asking = { origin, 'access-control-request-method': 'PUT', 'x-auth-token': '' };
+    const before = await open.ask('OPTIONS /traits/CUSTOM_A', undefined, asking);
+    assert.is(before.status, 204);
+    assert.match(String(before.headers.get('access-control-allow-headers')), 'x-auth-token');
+    const stranger = await open.ask('OPTIONS /traits', undefined, { ...asking, origin: 'http://other.example' });
+    assert.is(stranger.status, 401);
   } finally {
     await open.close();
   }
