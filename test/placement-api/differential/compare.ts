@@ -43,7 +43,7 @@ function normal(request: Request, answer: Answer): Answer {
 }
 
 /** Lists in an order of their own; nothing that the API lists has one that means something. */
-function sorted(value: unknown): unknown {
+export function sorted(value: unknown): unknown {
   if (Array.isArray(value)) {
     const items = value.map(sorted);
     return items.sort((one, other) => (JSON.stringify(one) < JSON.stringify(other) ? -1 : 1));

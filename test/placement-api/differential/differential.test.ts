@@ -13,8 +13,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startPlacementApi } from '../../../runtime/placement-api/start.ts';
 import { seededRandom } from '../../../runtime/random.ts';
-import { difference } from './compare.ts';
-import { exchange } from './exchange.ts';
+import { difference, sorted } from './compare.ts';
+import { type Answer, exchange, type Request } from './exchange.ts';
 import { nextRequest, type World } from './requests.ts';
 import { chooserOf } from './small-world.ts';
 
@@ -23,6 +23,9 @@ const STREAMS = Number(process.env.CELLWRIGHT_DIFFERENTIAL_STREAMS ?? 6);
 const SEED = process.env.CELLWRIGHT_DIFFERENTIAL_SEED ?? 'differential';
 const REQUESTS = 250;
 const MAX_MINOR = 39;
+const LIMIT = 2;
+/** Since when a query may have a limit. */
+const LIMIT_SINCE = 16;
 
 const installed = spawnSync(PYTHON, ['-c', 'import placement.deploy, oslo_config']).status === 0;
 const test = suite('Placement API - the same as the reference');
@@ -66,6 +69,24 @@ function worldOf(url: string): World {
   };
 }
 
+interface Found {
+  readonly allocation_requests: readonly { allocations: unknown }[];
+}
+
+/** With a limit either gives some of all candidates, and which is its own business: ours must be of the reference's. */
+async function limitedDifference(url: string, request: Request, all: Answer): Promise<string | null> {
+  const isQuery = request.path.startsWith('/allocation_candidates') && request.minor >= LIMIT_SINCE;
+  if (!isQuery || all.status !== 200) return null;
+  const { body } = await exchange(url, { ...request, path: `${request.path}&limit=${LIMIT}` });
+  const limited = (body as Found).allocation_requests;
+  const possible = new Set((all.body as Found).allocation_requests.map(keyOf));
+  if (limited.length !== Math.min(LIMIT, possible.size)) return `${limited.length} of ${possible.size} were given`;
+  const stranger = limited.find((one) => !possible.has(keyOf(one)));
+  return stranger === undefined ? null : `${JSON.stringify(stranger)} is none of the reference's`;
+}
+
+const keyOf = ({ allocations }: { allocations: unknown }) => JSON.stringify(sorted(allocations));
+
 async function stream(seed: string, reference: string): Promise<string[]> {
   const ours = await startPlacementApi({ host: '127.0.0.1', port: 0, placement: 'memory' });
   const choose = chooserOf(seededRandom(seed));
@@ -85,6 +106,8 @@ async function stream(seed: string, reference: string): Promise<string[]> {
       const [expected, got] = await Promise.all([exchange(reference, request), exchange(ours.url, request)]);
       const found = difference(request, expected, got);
       if (found !== null) differences.push(`${seed}, request ${n}: ${found}`);
+      const lost = await limitedDifference(ours.url, request, expected);
+      if (lost !== null) differences.push(`${seed}, request ${n} with a limit: ${lost}`);
     }
   } finally {
     await ours.close();
