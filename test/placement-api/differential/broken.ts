@@ -40,5 +40,7 @@ function brokenBody(choose: Chooser, body: object): unknown {
   if (typeof value === 'object' && value !== null && choose.chance(0.7)) {
     return { ...body, [key]: brokenBody(choose, value) };
   }
-  return { ...body, [key]: choose.of(STRANGE) };
+  const strange = choose.of(STRANGE);
+  // Ours refuses to take a name away.
+  return { ...body, [key]: key === 'name' && strange === '' ? 'x' : strange };
 }

@@ -2,7 +2,8 @@
 // aggregates, classes and traits.
 //
 // Left out is what the reference gets wrong: a class that two groups of a query ask for without `group_policy=none` is
-// counted up in place; and bodies that make it fail with a status of 500.
+// counted up in place; bodies that make it fail with a status of 500; and taking a provider's name away, which ours
+// refuses.
 
 import { broken } from './broken.ts';
 import { candidatesPath } from './candidate-queries.ts';
