@@ -70,7 +70,7 @@ function worldOf(url: string): World {
 }
 
 interface Found {
-  readonly allocation_requests: readonly { allocations: unknown }[];
+  readonly allocation_requests: readonly object[];
 }
 
 /** With a limit some of all candidates are given, and which is a server's own business. `all` was compared before. */
@@ -86,7 +86,7 @@ async function limitedDifference(url: string, request: Request, all: Answer): Pr
   return stranger === undefined ? null : `${JSON.stringify(stranger)} is none of them`;
 }
 
-const keyOf = ({ allocations }: { allocations: unknown }) => JSON.stringify(sorted(allocations));
+const keyOf = (candidate: object) => JSON.stringify(sorted(candidate));
 
 async function stream(seed: string, reference: string): Promise<string[]> {
   const ours = await startPlacementApi({ host: '127.0.0.1', port: 0, placement: 'memory' });
