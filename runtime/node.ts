@@ -11,6 +11,7 @@ import { cellMessages } from '../actors/messages/cell.ts';
 import { computeMessages, type DriverMessage } from '../actors/messages/compute.ts';
 import { conductorMessages } from '../actors/messages/conductor.ts';
 import { placementMessages } from '../actors/messages/placement.ts';
+import { placementApiMessages } from '../actors/messages/placement-api.ts';
 import { schedulerMessages } from '../actors/messages/scheduler.ts';
 import { placement } from '../actors/placement/placement.ts';
 import {
@@ -147,7 +148,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       address,
       actor: placement({ shard: 0, ...options.placement }),
       journal: journals(address),
-      protocol: placementMessages,
+      protocol: { ...placementMessages, ...placementApiMessages },
       service: {
         role: 'placement',
         description: 'placement shard 0',

@@ -5,6 +5,7 @@ import type { ComputeMessage, DriverMessage } from './compute.ts';
 import type { ConductorMessage } from './conductor.ts';
 import type { GatewayMessage } from './gateway.ts';
 import type { PlacementMessage } from './placement.ts';
+import type { PlacementApiAnswer, PlacementApiMessage } from './placement-api.ts';
 import type { SchedulerMessage } from './scheduler.ts';
 
 type DeepReadonly<T> = T extends readonly (infer Item)[]
@@ -15,5 +16,13 @@ type DeepReadonly<T> = T extends readonly (infer Item)[]
 
 /** Any message that an actor may send. */
 export type AnyMessage = DeepReadonly<
-  CellMessage | ComputeMessage | DriverMessage | ConductorMessage | GatewayMessage | PlacementMessage | SchedulerMessage
+  | CellMessage
+  | ComputeMessage
+  | DriverMessage
+  | ConductorMessage
+  | GatewayMessage
+  | PlacementMessage
+  | PlacementApiMessage
+  | PlacementApiAnswer
+  | SchedulerMessage
 >;

@@ -40,9 +40,13 @@ export const ProviderSpec = Type.Object({
 });
 export type ProviderSpec = Static<typeof ProviderSpec>;
 
+/** An inventory as placement tells it: callers of the Placement API may give it any ratio. */
+const ToldInventory = Type.Object({ ...Inventory.properties, allocation_ratio: Type.Number() });
+
 /** A provider as placement tells it: `used` by class, and the generation that every change of it counts up. */
 export const ProviderState = Type.Object({
   ...ProviderSpec.properties,
+  inventories: Type.Record(Type.String({ pattern: SYMBOL_PATTERN }), ToldInventory, { additionalProperties: false }),
   root: Id,
   generation: Type.Integer({ minimum: 0 }),
   used: Type.Record(Type.String(), Amount),

@@ -16,6 +16,19 @@ export interface Consumer {
   held: readonly Held[];
   /** Why `latest` was refused, if it was, so that asked again it gets the same answer. */
   refusal: Refusal | null;
+  /** Counts its changes, for callers of the Placement API that compare it. */
+  generation: number;
+  /** When a caller of the Placement API changed it last, ms since the epoch. */
+  changedAt?: number;
+  /** Who it belongs to, as a caller of the Placement API said. */
+  owner?: Owner;
+}
+
+export interface Owner {
+  readonly project: string;
+  readonly user: string;
+  /** Null: nobody said. */
+  readonly consumerType: string | null;
 }
 
 export interface Consumers {
@@ -23,6 +36,9 @@ export interface Consumers {
   /** When each deleted consumer was deleted, ms since the epoch, oldest first. */
   readonly deleted: Map<string, number>;
 }
+
+/** The project and user of a consumer of which nobody said whose it is, as in the reference. */
+export const UNKNOWN_OWNER = '00000000-0000-0000-0000-000000000000';
 
 const NOTHING: readonly Held[] = [];
 
@@ -68,4 +84,14 @@ export function forgetDeleted(consumers: Consumers, before: number): void {
     if (at >= before) return;
     if (!consumers.holding.has(consumer)) consumers.deleted.delete(consumer);
   }
+}
+
+/** Whose a consumer is, as far as anybody said. */
+export function ownerOf(consumer: Consumer | undefined): Owner {
+  return consumer?.owner ?? { project: UNKNOWN_OWNER, user: UNKNOWN_OWNER, consumerType: null };
+}
+
+/** All that a consumer holds, of whatever attempt. */
+export function heldBy(consumer: Consumer | undefined): Allocation[] {
+  return (consumer?.held ?? []).flatMap(({ allocations }) => [...allocations]);
 }

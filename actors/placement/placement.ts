@@ -3,7 +3,8 @@
 // the state that all earlier decisions left. So nothing can be over-committed, no claim is refused that fitted, and
 // no caller is ever asked to try again.
 //
-// It takes: claim, recall, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts).
+// It takes: claim, recall, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts), and what
+// callers of the OpenStack Placement API ask (actors/messages/placement-api.ts, in api.ts).
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
@@ -19,8 +20,10 @@ import type {
   Refusal,
   Release,
 } from '../messages/placement.ts';
+import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import { page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
+import { takeApi } from './api.ts';
 import { refusalOfClaim } from './conditions.ts';
 import { type Consumer, giveBack } from './consumers.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
@@ -50,7 +53,9 @@ function tell(turn: Turn<PlacementRecord>, provider: string, outcome: string, bo
   turn.publish({ topic: ['placement', 'claim', provider, outcome], body: { at: turn.now, ...body }, cause: outcome });
 }
 
-export function placement(options: PlacementOptions): Actor<PlacementState, PlacementMessage, PlacementRecord> {
+export function placement(
+  options: PlacementOptions,
+): Actor<PlacementState, PlacementMessage | PlacementApiMessage, PlacementRecord> {
   const rememberDeletedMs = options.rememberDeletedMs ?? HOUR_MS;
   const sweepEveryMs = rememberDeletedMs / 4;
 
@@ -173,7 +178,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
 
   function receive(
     state: PlacementState,
-    message: PlacementMessage | Wake,
+    message: PlacementMessage | PlacementApiMessage | Wake,
     from: Address,
     turn: Turn<PlacementRecord>,
   ): void {
@@ -214,7 +219,10 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Plac
         const oldest = state.consumers.deleted.values().next().value;
         if (oldest !== undefined && oldest < before) commit(state, turn, { type: 'forgotten', before });
         turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
+        return;
       }
+      default:
+        return takeApi(state, message, from, turn, (record) => commit(state, turn, record));
     }
   }
 

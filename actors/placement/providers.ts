@@ -13,7 +13,12 @@ export interface Provider {
   readonly stocks: Map<string, MutableStock>;
   readonly traits: ReadonlySet<string>;
   readonly aggregates: ReadonlySet<string>;
+  /** Counts every change, for the feed. */
   generation: number;
+  /** How many of them callers of the Placement API are not to notice: see `revisionOf`. */
+  quiet: number;
+  /** When a caller of the Placement API changed it last, ms since the epoch; 0: never. */
+  changedAt: number;
 }
 
 export type Providers = Map<string, Provider>;
@@ -36,15 +41,30 @@ export function makeProvider(spec: ProviderSpec, root: string, before?: Provider
     traits: new Set(spec.traits),
     aggregates: new Set(spec.aggregates),
     generation: (before?.generation ?? -1) + 1,
+    quiet: before?.quiet ?? 0,
+    changedAt: before?.changedAt ?? 0,
   };
 }
 
-/** Takes (or, with a negative sign, gives back) resources of one provider. */
-export function changeUse(provider: Provider, resources: Readonly<Record<string, number>>, sign: 1 | -1): void {
+/**
+ * The generation of the Placement API, which callers compare: it leaves out what the reference does not count, such as
+ * a new name or allocations that are given back.
+ */
+export function revisionOf({ generation, quiet }: Provider): number {
+  return generation - quiet;
+}
+
+/** Takes (or gives back) resources without counting it as a change yet. */
+export function adjustUse(provider: Provider, resources: Readonly<Record<string, number>>, sign: 1 | -1): void {
   for (const resourceClass in resources) {
     const stock = provider.stocks.get(resourceClass);
     if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
   }
+}
+
+/** Takes (or, with a negative sign, gives back) resources of one provider. */
+export function changeUse(provider: Provider, resources: Readonly<Record<string, number>>, sign: 1 | -1): void {
+  adjustUse(provider, resources, sign);
   provider.generation += 1;
 }
 

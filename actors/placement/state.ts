@@ -2,7 +2,10 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Inventory, ProviderSpec, Refusal } from '../messages/placement.ts';
+import { type ApiRecord, applyApiRecord } from './api-apply.ts';
+import { type Catalog, emptyCatalog, learnNames } from './catalog.ts';
 import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
+import { emptyIndexes, type Indexes, install, uninstall } from './indexes.ts';
 import {
   inUse,
   isLeftover,
@@ -26,13 +29,18 @@ export type PlacementRecord =
       deleted: boolean;
       at: number;
     }
-  | { type: 'forgotten'; before: number };
+  | { type: 'forgotten'; before: number }
+  | ApiRecord;
 
 export interface PlacementState {
   readonly providers: Providers;
   /** The ids of each tree, by root, the root first. */
   readonly trees: Map<string, readonly string[]>;
   readonly consumers: Consumers;
+  /** The resource classes and traits beyond the standard ones. */
+  readonly catalog: Catalog;
+  /** Made of the providers; not recorded. */
+  readonly indexes: Indexes;
   /** What the feed has still to tell of this turn; not recorded. */
   readonly untold: { readonly changed: Set<string>; readonly used: Set<string>; readonly removed: Set<string> };
   /** The numbering of the feed in this life of the shard; not recorded. */
@@ -40,7 +48,16 @@ export interface PlacementState {
 }
 
 export interface StoredPlacement {
-  providers: { spec: ProviderSpec; root: string; generation: number; untold: [string, Inventory][] }[];
+  providers: {
+    spec: ProviderSpec;
+    root: string;
+    generation: number;
+    quiet?: number;
+    changedAt?: number;
+    untold: [string, Inventory][];
+  }[];
+  /** Absent in what was stored before there was a catalog. */
+  catalog?: { classes: string[]; traits: string[] };
   trees: [string, readonly string[]][];
   holding: [string, Consumer][];
   deleted: [string, number][];
@@ -51,6 +68,8 @@ export function emptyPlacement(): PlacementState {
     providers: new Map(),
     trees: new Map(),
     consumers: { holding: new Map(), deleted: new Map() },
+    catalog: emptyCatalog(),
+    indexes: emptyIndexes(),
     untold: { changed: new Set(), used: new Set(), removed: new Set() },
     feed: { epoch: 0, sequence: 0 },
   };
@@ -75,6 +94,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
         const { attempt, keep } = record;
         const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
         giveBack(consumer, drop, providers, untold.used);
+        consumer.generation += 1;
         if (record.deleted && consumer.held.length === 0) consumers.holding.delete(record.consumer);
         if (consumers.deleted.has(record.consumer) && consumer.held.length === 0) {
           consumers.holding.delete(record.consumer);
@@ -85,6 +105,8 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
     }
     case 'forgotten':
       return forgetDeleted(consumers, record.before);
+    default:
+      return applyApiRecord(state, record);
   }
 }
 
@@ -95,24 +117,27 @@ function decided(
 ): Consumer {
   let consumer = consumers.holding.get(claim.consumer);
   if (consumer === undefined) {
-    consumer = { latest: claim.attempt, held: [], refusal: null };
+    consumer = { latest: claim.attempt, held: [], refusal: null, generation: 1 };
     consumers.holding.set(claim.consumer, consumer);
     return consumer;
   }
   giveBack(consumer, (attempt) => !claim.keep.includes(attempt), providers, untold.used);
   consumer.latest = claim.attempt;
+  consumer.generation += 1;
   consumer.refusal = null;
   return consumer;
 }
 
-function applyTree({ providers, trees, untold }: PlacementState, tree: readonly ProviderSpec[]): void {
+function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
+  const { providers, trees, untold } = state;
   const root = (tree[0] as ProviderSpec).id;
   const told = new Set<string>();
   for (const spec of tree) {
     told.add(spec.id);
     const before = providers.get(spec.id);
     if (sameAsTold(before, spec)) continue;
-    providers.set(spec.id, makeProvider(spec, root, before));
+    install(state, makeProvider(spec, root, before));
+    learnNames(state.catalog, spec);
     untold.changed.add(spec.id);
   }
   const staying: string[] = [...told];
@@ -123,26 +148,29 @@ function applyTree({ providers, trees, untold }: PlacementState, tree: readonly 
       staying.push(id);
     } else if (inUse(gone)) {
       // It is no longer told, but something is held on it: it stays, empty, until the tree is told without that.
-      providers.set(id, makeProvider({ ...gone.spec, inventories: {} }, root, gone));
+      install(state, makeProvider({ ...gone.spec, inventories: {} }, root, gone));
       untold.changed.add(id);
       staying.push(id);
     } else {
-      providers.delete(id);
+      uninstall(state, id);
       untold.removed.add(id);
     }
   }
   trees.set(root, staying);
 }
 
-export function storePlacement({ providers, trees, consumers }: PlacementState): StoredPlacement {
+export function storePlacement({ providers, trees, consumers, catalog }: PlacementState): StoredPlacement {
   return {
     providers: [...providers.values()].map((provider) => ({
       spec: provider.spec,
       root: provider.root,
       generation: provider.generation,
+      quiet: provider.quiet,
+      changedAt: provider.changedAt,
       untold: untoldInventories(provider),
     })),
     trees: [...trees],
+    catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
     holding: [...consumers.holding],
     deleted: [...consumers.deleted],
   };
@@ -151,20 +179,25 @@ export function storePlacement({ providers, trees, consumers }: PlacementState):
 export function restorePlacement(stored: StoredPlacement): PlacementState {
   const { providers, trees, holding, deleted } = stored;
   const state = emptyPlacement();
+  for (const name of stored.catalog?.classes ?? []) state.catalog.classes.add(name);
+  for (const name of stored.catalog?.traits ?? []) state.catalog.traits.add(name);
   for (const { spec, root, untold } of providers) {
     const provider = makeProvider(spec, root);
     restoreUntold(provider, untold);
-    state.providers.set(spec.id, provider);
+    install(state, provider);
+    learnNames(state.catalog, spec);
   }
   for (const [root, ids] of trees) state.trees.set(root, ids);
   for (const [id, consumer] of holding) {
-    state.consumers.holding.set(id, { ...consumer, held: [] });
+    state.consumers.holding.set(id, { ...consumer, held: [], generation: consumer.generation ?? 1 });
     const restored = state.consumers.holding.get(id) as Consumer;
     for (const { attempt, allocations } of consumer.held) {
       take(restored, attempt, allocations, state.providers, state.untold.used);
     }
   }
   for (const [id, at] of deleted) state.consumers.deleted.set(id, at);
-  for (const { spec, generation } of providers) (state.providers.get(spec.id) as Provider).generation = generation;
+  for (const { spec, generation, quiet = 0, changedAt = 0 } of providers) {
+    Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });
+  }
   return state;
 }

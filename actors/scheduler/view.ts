@@ -70,6 +70,8 @@ export function learnProvider(view: View, told: ProviderState): void {
   const known = view.providers.get(told.id);
   if (known !== undefined && (view.toldWholeAt.get(told.id) ?? -1) >= told.generation) return;
   const { root, generation, used, ...spec } = told;
+  // A provider may be given another parent, and with it another tree.
+  if (known !== undefined && known.root !== root) leaveTree(view, known);
   const isUseNews = known === undefined || known.generation < generation;
   const provider = makeProvider(spec, root, isUseNews ? undefined : known);
   provider.generation = isUseNews ? generation : known.generation;
@@ -114,10 +116,14 @@ function forgetProvider(view: View, id: string): void {
   view.providers.delete(id);
   view.toldWholeAt.delete(id);
   view.toldEarly.delete(id);
-  const tree = (view.trees.get(provider.root) ?? []).filter((one) => one !== id);
-  if (tree.length === 0) view.trees.delete(provider.root);
-  else view.trees.set(provider.root, tree);
-  noteChange(view, provider.root);
+  leaveTree(view, provider);
+}
+
+function leaveTree(view: View, { root, spec }: Provider): void {
+  const tree = (view.trees.get(root) ?? []).filter((one) => one !== spec.id);
+  if (tree.length === 0) view.trees.delete(root);
+  else view.trees.set(root, tree);
+  noteChange(view, root);
 }
 
 /** Counts allocations as used while their claim is under way (sign 1), and no longer when it is answered (-1). */

@@ -482,6 +482,17 @@ test('scheduler - the whole is read page by page, and what comes between two pag
   assert.equal([...all.on.state.view.providers.keys()].sort(), ['p-a1', 'p-m1', 'p-m2']);
 });
 
+test('scheduler - a provider that is given another root leaves the tree that it was in', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  const known = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 10 }), 'providers')[0]?.message;
+  const moved = known?.providers.find(({ id }) => id === 'p-h2');
+  assert.ok(moved);
+  const child = { ...moved, parent: 'p-h1', root: 'p-h1', generation: moved.generation + 1 } as typeof moved;
+  const sequence = all.on.state.followers.get('placement 0')?.sequence ?? 0;
+  all.hear(change(known?.epoch ?? 0, sequence + 1, [child] as ProvidersChanged['changed']), 'placement/0');
+  assert.equal([...all.on.state.view.trees], [['p-h1', ['p-h1', 'p-h2']]]);
+});
+
 test('scheduler - an inventory that is told late is learned, though the use of a later moment is known', () => {
   const { on, shard, hear } = rig(hostsIn('north', 'a'));
   const larger = shard.tell({ type: 'put-tree', ask: 1, providers: treeOf({ cell: 'north', host: 'a', vcpu: 20 }) });

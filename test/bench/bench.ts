@@ -7,6 +7,7 @@ import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { buildsInMemory, buildsOverNats } from './builds.ts';
 import { bareLimits, type Limits } from './limits.ts';
 import { claimsInActor, selects, stepOfMachine } from './parts.ts';
+import { placementBench } from './placement.ts';
 import { recovery } from './recovery.ts';
 
 /** One line of the report. */
@@ -30,6 +31,7 @@ const BENCHES: Readonly<Record<string, (context: { url: string; limits: Limits; 
   memory: ({ report }) => buildsInMemory(report),
   nats: ({ url, limits, report }) => buildsOverNats(url, limits, report),
   recovery: ({ url, report }) => recovery(url, report),
+  placement: ({ url, limits, report }) => placementBench(url, limits, report),
 };
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });

@@ -11,7 +11,7 @@ import type { Figure } from './bench.ts';
 
 type Report = (figure: Figure) => void;
 
-const silentTurn: Turn<unknown> = {
+export const silentTurn: Turn<unknown> = {
   now: 0,
   record() {},
   send() {},

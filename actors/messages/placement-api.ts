@@ -1,0 +1,232 @@
+// What a placement shard takes from callers who speak the OpenStack Placement API, whatever front they come through:
+// changes and questions by provider and by consumer. Each is decided as one; the answer says what came of it, or why
+// it was refused with a stable code. How that reads in HTTP is the front's business.
+
+import Type, { type Static } from 'typebox';
+import { Ask, Id, MAX_AMOUNT, type MessageOf, message } from './common.ts';
+
+const strict = { additionalProperties: false };
+/** A name as a caller may write it; whether it is known is decided by the shard. */
+const Name = Type.String({ maxLength: 255 });
+const Names = Type.Array(Name, { maxItems: 1000 });
+const NameLists = Type.Array(Names, { maxItems: 1000 });
+const Identity = Type.String({ minLength: 1, maxLength: 255 });
+const Generation = Type.Integer();
+/** Aggregates, consumers and providers that are only looked for may be named in any way. */
+const Key = Type.String({ maxLength: 255 });
+const Keys = Type.Array(Key, { maxItems: 1000 });
+const Amounts = Type.Record(Type.String({ maxLength: 255 }), Type.Integer({ minimum: 1 }));
+
+/** An inventory as the API lets it be: a ratio of any size, and more reserved than there is. */
+export const ApiInventory = Type.Object(
+  {
+    total: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+    reserved: Type.Integer({ minimum: 0, maximum: MAX_AMOUNT }),
+    min_unit: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+    max_unit: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+    step_size: Type.Integer({ minimum: 1, maximum: MAX_AMOUNT }),
+    allocation_ratio: Type.Number(),
+  },
+  strict,
+);
+export type ApiInventory = Static<typeof ApiInventory>;
+export const ApiInventories = Type.Record(Type.String({ maxLength: 255 }), ApiInventory);
+export type ApiInventories = Static<typeof ApiInventories>;
+
+/** What one consumer shall hold from now on, all of it; nothing ends the consumer. */
+export const ConsumerChange = Type.Object(
+  {
+    consumer: Id,
+    /** Amounts by provider and class. */
+    allocations: Type.Record(Type.String({ maxLength: 64 }), Amounts),
+    /** Null: whoever asks does not say, and the record of the consumer says so. */
+    project: Type.Union([Identity, Type.Null()]),
+    user: Type.Union([Identity, Type.Null()]),
+    /** Absent: it stays as it is. */
+    consumerType: Type.Optional(Identity),
+    /** Absent: not compared. Null: there must be no such consumer. */
+    generation: Type.Optional(Type.Union([Generation, Type.Null()])),
+  },
+  strict,
+);
+export type ConsumerChange = Static<typeof ConsumerChange>;
+const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: 1000 });
+
+export const CandidateGroup = Type.Object(
+  {
+    /** '' is the group that may be spread over a tree; any other is served by one provider. */
+    suffix: Type.String({ maxLength: 64 }),
+    resources: Amounts,
+    /** Of each list, one trait must be there. */
+    required: NameLists,
+    forbidden: Names,
+    /** Of each list, one aggregate. */
+    memberOf: Type.Array(Keys, { maxItems: 1000 }),
+    notMemberOf: Keys,
+    inTree: Type.Union([Key, Type.Null()]),
+  },
+  strict,
+);
+export type CandidateGroup = Static<typeof CandidateGroup>;
+
+export const CandidatesRequest = Type.Object(
+  {
+    groups: Type.Array(CandidateGroup, { maxItems: 256 }),
+    groupPolicy: Type.Union([Type.Literal('none'), Type.Literal('isolate'), Type.Null()]),
+    rootRequired: Names,
+    rootForbidden: Names,
+    /** Suffixes of each list: what serves them must stand below one of the providers that serve them. */
+    sameSubtree: Type.Array(Type.Array(Type.String({ maxLength: 64 })), { maxItems: 256 }),
+    /** Null: all that there are. */
+    limit: Type.Union([Type.Integer({ minimum: 1 }), Type.Null()]),
+    /** False: no more than one provider of a tree, for callers that do not know of nesting. */
+    nested: Type.Boolean(),
+  },
+  strict,
+);
+export type CandidatesRequest = Static<typeof CandidatesRequest>;
+
+export const placementApiMessages = {
+  'provider-create': message('provider-create', {
+    ask: Ask,
+    id: Id,
+    name: Type.String({ maxLength: 200 }),
+    parent: Type.Union([Key, Type.Null()]),
+  }),
+  /** `parent` absent: it stays. `reparent` allows to change or end a parent once given. */
+  'provider-update': message('provider-update', {
+    ask: Ask,
+    id: Key,
+    name: Type.String({ maxLength: 200 }),
+    parent: Type.Optional(Type.Union([Key, Type.Null()])),
+    reparent: Type.Boolean(),
+  }),
+  'provider-delete': message('provider-delete', { ask: Ask, id: Key }),
+  /** `all`: these and no other. `add`, `update`: one that must be new, or must be there. `remove`: the named ones. */
+  'inventories-put': message('inventories-put', {
+    ask: Ask,
+    id: Key,
+    how: Type.Union([Type.Literal('all'), Type.Literal('add'), Type.Literal('update'), Type.Literal('remove')]),
+    inventories: ApiInventories,
+    removed: Names,
+    /** Absent: not compared. */
+    generation: Type.Optional(Generation),
+    /** Whether the reserved part may be as large as the total. */
+    allReserved: Type.Boolean(),
+  }),
+  'traits-put': message('traits-put', { ask: Ask, id: Key, traits: Names, generation: Type.Optional(Generation) }),
+  /** `counted`: it counts the provider's generation up, as callers from 1.19 on expect. */
+  'aggregates-put': message('aggregates-put', {
+    ask: Ask,
+    id: Key,
+    aggregates: Type.Array(Id, { maxItems: 1000 }),
+    generation: Type.Optional(Generation),
+    counted: Type.Boolean(),
+  }),
+  'class-put': message('class-put', { ask: Ask, name: Name }),
+  'class-rename': message('class-rename', { ask: Ask, name: Name, to: Name }),
+  'class-delete': message('class-delete', { ask: Ask, name: Name }),
+  'trait-put': message('trait-put', { ask: Ask, name: Name }),
+  'trait-delete': message('trait-delete', { ask: Ask, name: Name }),
+  /** Changes what one or several consumers hold, all of it or nothing of it. */
+  'allocations-put': message('allocations-put', { ask: Ask, consumers: ConsumerChanges }),
+  'allocations-delete': message('allocations-delete', { ask: Ask, consumer: Key }),
+  /** Changes inventories and, at the same moment, what consumers hold. */
+  reshape: message('reshape', {
+    ask: Ask,
+    inventories: Type.Array(
+      Type.Object({ provider: Key, generation: Generation, inventories: ApiInventories }, strict),
+      { maxItems: 1000 },
+    ),
+    consumers: ConsumerChanges,
+  }),
+  'provider-show': message('provider-show', { ask: Ask, id: Key }),
+  'providers-find': message('providers-find', {
+    ask: Ask,
+    name: Type.Optional(Type.String({ maxLength: 200 })),
+    id: Type.Optional(Key),
+    inTree: Type.Optional(Key),
+    memberOf: Type.Array(Keys, { maxItems: 1000 }),
+    notMemberOf: Keys,
+    required: NameLists,
+    forbidden: Names,
+    resources: Amounts,
+  }),
+  'provider-allocations': message('provider-allocations', { ask: Ask, id: Key }),
+  'consumer-show': message('consumer-show', { ask: Ask, consumer: Key }),
+  /** What the consumers of a project hold, by consumer type. */
+  usages: message('usages', {
+    ask: Ask,
+    project: Identity,
+    user: Type.Optional(Identity),
+  }),
+  'classes-list': message('classes-list', { ask: Ask }),
+  'traits-list': message('traits-list', { ask: Ask }),
+  candidates: message('candidates', { ask: Ask, ...CandidatesRequest.properties }),
+};
+export type PlacementApiMessage = MessageOf<typeof placementApiMessages>;
+export type ApiMessage<Kind extends PlacementApiMessage['type']> = Extract<PlacementApiMessage, { type: Kind }>;
+
+/**
+ * The answer: JSON of an ApiOutcome, in parts when it is long, because a message has its limit.
+ */
+export const placementApiAnswers = {
+  'placement-answer': message('placement-answer', {
+    ask: Ask,
+    part: Type.Integer({ minimum: 0 }),
+    parts: Type.Integer({ minimum: 1 }),
+    text: Type.String(),
+  }),
+};
+export type PlacementApiAnswer = MessageOf<typeof placementApiAnswers>;
+
+/** Why something was refused; the codes are stable. */
+export interface ApiRefusal {
+  readonly code: ApiRefusalCode;
+  readonly message: string;
+  /** The name, id or class that it is about. */
+  readonly subject?: string;
+  readonly provider?: string;
+  readonly resourceClass?: string;
+  readonly consumer?: string;
+  /** The generation that stands; null when there is no such consumer. */
+  readonly expected?: number | null;
+  readonly given?: number | null;
+  /** The amount that was asked, and by how much it was too large. */
+  readonly requested?: number;
+  readonly short?: number;
+}
+
+export type ApiRefusalCode =
+  | 'no-provider'
+  | 'no-parent'
+  | 'own-parent'
+  | 'no-reparenting'
+  | 'no-unparenting'
+  | 'loop'
+  | 'no-name'
+  | 'duplicate-name'
+  | 'duplicate-id'
+  | 'has-children'
+  | 'provider-in-use'
+  | 'provider-generation'
+  | 'consumer-generation'
+  | 'consumer-deleted'
+  | 'no-class'
+  | 'class-exists'
+  | 'class-standard'
+  | 'class-in-use'
+  | 'no-trait'
+  | 'trait-standard'
+  | 'trait-in-use'
+  | 'inventory-exists'
+  | 'no-inventory-record'
+  | 'inventory-in-use'
+  | 'reserved-exceeds-total'
+  | 'no-inventory'
+  | 'unit-constraint'
+  | 'exceeds-capacity'
+  | 'no-allocations'
+  | 'too-many-combinations';
+
+export type ApiOutcome = { readonly ok: unknown } | { readonly refused: ApiRefusal };

@@ -1,0 +1,245 @@
+// Decides changes of what consumers hold, for callers of the Placement API: one or several consumers at once, all or
+// nothing. What the named consumers hold now is free for what they shall hold. An amount fits when the inventory has
+// it, or when the change leaves no more used than was before: so a provider over its capacity can be drained.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { ApiMessage, ApiRefusal, ConsumerChange } from '../messages/placement-api.ts';
+import type { ApiRecord, ConsumerRecord } from './api-apply.ts';
+import { staleness, unknownClass } from './api-checks.ts';
+import { type Decision, decline, noProvider, refused } from './api-refusals.ts';
+import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from './consumers.ts';
+import { capacityOf, unitAllowed } from './inventory.ts';
+import type { Provider } from './providers.ts';
+import type { PlacementState } from './state.ts';
+
+type Refused = { readonly refused: ApiRefusal };
+type Decided = Decision<ApiRecord>;
+/** Amounts by provider and class. */
+type Sums = Map<string, Map<string, number>>;
+/** The inventories of a provider as they are to be while the change is made. */
+type InventoriesOf = (provider: Provider) => Provider['spec']['inventories'];
+
+export function putAllocations(state: PlacementState, asked: ApiMessage<'allocations-put'>, at: number): Decided {
+  const decided = decideConsumers(state, asked.consumers, ({ spec }) => spec.inventories);
+  if ('refused' in decided) return decline(decided);
+  const answer = () => ({ ok: null });
+  if (decided.every(({ consumer, allocations }) => allocations.length === 0 && !holds(state, consumer))) {
+    return { record: null, answer };
+  }
+  return { record: { type: 'allocated', consumers: decided, counted: true, at }, answer };
+}
+
+export function deleteAllocations(state: PlacementState, asked: ApiMessage<'allocations-delete'>, at: number): Decided {
+  const { consumer: id } = asked;
+  if (!holds(state, id)) {
+    return decline(refused('no-allocations', `consumer '${id}' holds nothing`, { consumer: id }));
+  }
+  const consumers = [{ consumer: id, allocations: [], owner: ownerOf(state.consumers.holding.get(id)) }];
+  return { record: { type: 'allocated', consumers, counted: false, at }, answer: () => ({ ok: null }) };
+}
+
+export function reshape(state: PlacementState, asked: ApiMessage<'reshape'>, at: number): Decided {
+  const given = new Map<string, Provider['spec']['inventories']>();
+  for (const { provider: id, generation, inventories } of asked.inventories) {
+    const provider = state.providers.get(id);
+    if (provider === undefined) return decline(noProvider(id));
+    const stale = staleness(provider, generation);
+    if (stale !== null) return decline(stale);
+    given.set(id, inventories);
+  }
+  const widened: InventoriesOf = ({ spec }) => ({ ...spec.inventories, ...given.get(spec.id) });
+  const early = refusalOfConsumers(state, asked.consumers);
+  if (early !== null) return decline(early);
+  const classes = asked.inventories.flatMap(({ inventories }) => Object.keys(inventories));
+  const fault = unknownClass(state, classes);
+  if (fault !== null) return decline(fault);
+  const decided = decideConsumers(state, asked.consumers, widened);
+  if ('refused' in decided) return decline(decided);
+  const busy = leftBehind(state, asked, decided);
+  if (busy !== null) return decline(busy);
+  const inventories = asked.inventories.map(({ provider, inventories: ofProvider }) => ({
+    provider,
+    inventories: ofProvider,
+  }));
+  return { record: { type: 'reshaped', inventories, consumers: decided, at }, answer: () => ({ ok: null }) };
+}
+
+/** An inventory that would go though something of it would still be held. */
+function leftBehind(
+  state: PlacementState,
+  asked: ApiMessage<'reshape'>,
+  decided: readonly ConsumerRecord[],
+): Refused | null {
+  const freed = sumsOf(decided.flatMap(({ consumer }) => heldBy(state.consumers.holding.get(consumer))));
+  const taken = sumsOf(decided.flatMap(({ allocations }) => allocations));
+  for (const { provider: id, inventories } of asked.inventories) {
+    const provider = state.providers.get(id) as Provider;
+    const busy: string[] = [];
+    for (const name of new Set([...provider.stocks.keys(), ...(taken.get(id)?.keys() ?? [])])) {
+      if (name in inventories) continue;
+      const used = provider.stocks.get(name)?.used ?? 0;
+      if (used - amountIn(freed, id, name) + amountIn(taken, id, name) > 0) busy.push(name);
+    }
+    if (busy.length > 0) {
+      const message = `something of ${busy.join(', ')} would still be held on provider '${id}'`;
+      return refused('inventory-in-use', message, { provider: id, resourceClass: busy.join(', ') });
+    }
+  }
+  return null;
+}
+
+function decideConsumers(
+  state: PlacementState,
+  changes: readonly ConsumerChange[],
+  inventoriesOf: InventoriesOf,
+): Refused | ConsumerRecord[] {
+  const early = refusalOfConsumers(state, changes);
+  if (early !== null) return early;
+  const records = changes.map((change): ConsumerRecord => {
+    const { consumer, allocations } = change;
+    const before = ownerOf(state.consumers.holding.get(consumer));
+    return {
+      consumer,
+      allocations: Object.entries(allocations).map(([provider, resources]) => ({ provider, group: '', resources })),
+      owner: {
+        project: change.project ?? UNKNOWN_OWNER,
+        user: change.user ?? UNKNOWN_OWNER,
+        consumerType: change.consumerType ?? before.consumerType,
+      },
+    };
+  });
+  return refusalOfAmounts(state, records, inventoriesOf) ?? records;
+}
+
+/** What can be refused without looking at amounts, in the order in which the reference looks. */
+function refusalOfConsumers(state: PlacementState, changes: readonly ConsumerChange[]): Refused | null {
+  for (const { consumer: id, generation } of changes) {
+    if (state.consumers.deleted.has(id)) {
+      return refused('consumer-deleted', `consumer '${id}' is deleted`, { consumer: id });
+    }
+    if (generation === undefined) continue;
+    const expected = holds(state, id) ? (state.consumers.holding.get(id) as Consumer).generation : null;
+    if (expected !== generation) {
+      const message = `consumer '${id}' is at generation ${expected}, not ${generation}`;
+      return refused('consumer-generation', message, { consumer: id, expected, given: generation });
+    }
+  }
+  for (const { allocations } of changes) {
+    for (const id in allocations) if (!state.providers.has(id)) return noProvider(id);
+  }
+  return null;
+}
+
+function refusalOfAmounts(
+  state: PlacementState,
+  records: readonly ConsumerRecord[],
+  inventoriesOf: InventoriesOf,
+): Refused | null {
+  const wanted = records.flatMap(({ allocations }) => allocations);
+  const fault = unknownClass(
+    state,
+    wanted.flatMap(({ resources }) => Object.keys(resources)),
+  );
+  if (fault !== null) return fault;
+  const bare = withoutInventory(state, records, inventoriesOf);
+  if (bare !== null) return bare;
+  const freed = sumsOf(records.flatMap(({ consumer }) => heldBy(state.consumers.holding.get(consumer))));
+  const asked: Sums = new Map();
+  for (const { provider: id, resources } of wanted) {
+    const provider = state.providers.get(id) as Provider;
+    const inventories = inventoriesOf(provider);
+    for (const [resourceClass, amount] of Object.entries(resources)) {
+      const about = { provider: id, resourceClass, requested: amount };
+      const inventory = inventories[resourceClass];
+      if (inventory === undefined) {
+        return refused('no-inventory', `provider '${id}' has no inventory of ${resourceClass}`, about);
+      }
+      add(asked, id, resourceClass, amount);
+      const before = amountIn(freed, id, resourceClass);
+      const together = amountIn(asked, id, resourceClass);
+      const worsens = together > before;
+      // A holding that only changes hands is not measured again by rules that came after it.
+      const handedOver = before > 0 && handed(state, records, id, resourceClass, amount);
+      if (!unitAllowed(inventory, amount) && !handedOver) {
+        const { min_unit, max_unit, step_size } = inventory;
+        const rule = `min_unit ${min_unit}, max_unit ${max_unit}, step_size ${step_size}`;
+        return refused('unit-constraint', `${amount} ${resourceClass} violate the ${rule} of '${id}'`, about);
+      }
+      const used = (provider.stocks.get(resourceClass)?.used ?? 0) - before;
+      const short = used + together - capacityOf(inventory);
+      if (short > 0 && worsens) {
+        const message = `${amount} ${resourceClass} exceed what is free on provider '${id}' by ${short}`;
+        return refused('exceeds-capacity', message, { ...about, short });
+      }
+    }
+  }
+  return null;
+}
+
+/**
+ * Providers that have an inventory of none of the classes that the change is about: as the reference does, they are
+ * told first, and together.
+ */
+function withoutInventory(
+  state: PlacementState,
+  records: readonly ConsumerRecord[],
+  inventoriesOf: InventoriesOf,
+): Refused | null {
+  const named = records.flatMap(({ consumer, allocations }) =>
+    allocations.length === 0 ? heldBy(state.consumers.holding.get(consumer)) : allocations,
+  );
+  const classes = [...new Set(named.flatMap(({ resources }) => Object.keys(resources)))];
+  const bare = records
+    .flatMap(({ allocations }) => allocations.map(({ provider }) => provider))
+    .filter((id) => {
+      const inventories = inventoriesOf(state.providers.get(id) as Provider);
+      return !classes.some((name) => name in inventories);
+    });
+  if (bare.length === 0) return null;
+  const provider = [...new Set(bare)].join(', ');
+  const resourceClass = classes.join(', ');
+  return refused('no-inventory', `provider '${provider}' has no inventory of ${resourceClass}`, {
+    provider,
+    resourceClass,
+  });
+}
+
+/** Whether one of the consumers holds this very amount now. */
+function handed(
+  state: PlacementState,
+  records: readonly ConsumerRecord[],
+  id: string,
+  resourceClass: string,
+  amount: number,
+): boolean {
+  return records.some(({ consumer }) =>
+    heldBy(state.consumers.holding.get(consumer)).some(
+      ({ provider, resources }) => provider === id && resources[resourceClass] === amount,
+    ),
+  );
+}
+
+function holds({ consumers }: PlacementState, id: string): boolean {
+  return (consumers.holding.get(id)?.held.length ?? 0) > 0;
+}
+
+function sumsOf(allocations: readonly Allocation[]): Sums {
+  const sums: Sums = new Map();
+  for (const { provider, resources } of allocations) {
+    for (const resourceClass in resources) add(sums, provider, resourceClass, resources[resourceClass] as number);
+  }
+  return sums;
+}
+
+function add(sums: Sums, provider: string, resourceClass: string, amount: number): void {
+  let ofProvider = sums.get(provider);
+  if (ofProvider === undefined) {
+    ofProvider = new Map();
+    sums.set(provider, ofProvider);
+  }
+  ofProvider.set(resourceClass, (ofProvider.get(resourceClass) ?? 0) + amount);
+}
+
+function amountIn(sums: Sums, provider: string, resourceClass: string): number {
+  return sums.get(provider)?.get(resourceClass) ?? 0;
+}

@@ -1,0 +1,163 @@
+// What callers of the Placement API changed, as records, and how each changes the state: the same live and on replay.
+// Whether a change may be made was decided before.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { ApiInventories } from '../messages/placement-api.ts';
+import type { Owner } from './consumers.ts';
+import { install } from './indexes.ts';
+import { adjustUse, makeProvider, type Provider } from './providers.ts';
+import { renameClass } from './rename-class.ts';
+import type { PlacementState } from './state.ts';
+import { moveSubtree, plant, uproot } from './trees.ts';
+
+/** What a consumer holds after a change, and whose it is. Without allocations it is gone. */
+export interface ConsumerRecord {
+  readonly consumer: string;
+  readonly allocations: readonly Allocation[];
+  readonly owner: Owner;
+}
+
+export type ApiRecord =
+  | { type: 'provider-created'; id: string; name: string; parent: string | null; at: number }
+  | { type: 'provider-updated'; id: string; name: string; parent: string | null; at: number }
+  | { type: 'provider-deleted'; id: string }
+  | { type: 'inventories'; id: string; inventories: ApiInventories; at: number }
+  | { type: 'traits'; id: string; traits: readonly string[]; at: number }
+  | { type: 'aggregates'; id: string; aggregates: readonly string[]; counted: boolean; at: number }
+  | { type: 'class-made'; name: string }
+  | { type: 'class-renamed'; name: string; to: string }
+  | { type: 'class-removed'; name: string }
+  | { type: 'trait-made'; name: string }
+  | { type: 'trait-removed'; name: string }
+  /** `counted`: the providers that it names count a change, as the reference does but for a plain deletion. */
+  | { type: 'allocated'; consumers: readonly ConsumerRecord[]; counted: boolean; at: number }
+  | {
+      type: 'reshaped';
+      inventories: readonly { provider: string; inventories: ApiInventories }[];
+      consumers: readonly ConsumerRecord[];
+      at: number;
+    };
+
+export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
+  const { catalog } = state;
+  switch (record.type) {
+    case 'provider-created':
+      return plant(state, record);
+    case 'provider-updated':
+      return applyUpdate(state, record);
+    case 'provider-deleted':
+      uproot(state, record.id);
+      return;
+    case 'inventories':
+      return respecify(state, record.id, { inventories: record.inventories }, record.at, true);
+    case 'traits':
+      return respecify(state, record.id, { traits: [...record.traits] }, record.at, true);
+    case 'aggregates':
+      return respecify(state, record.id, { aggregates: [...record.aggregates] }, record.at, record.counted);
+    case 'class-made':
+      catalog.classes.add(record.name);
+      return;
+    case 'class-renamed':
+      return renameClass(state, record.name, record.to);
+    case 'class-removed':
+      catalog.classes.delete(record.name);
+      return;
+    case 'trait-made':
+      catalog.traits.add(record.name);
+      return;
+    case 'trait-removed':
+      catalog.traits.delete(record.name);
+      return;
+    case 'allocated':
+      return replaceAllocations(state, record.consumers, record.counted, record.at);
+    case 'reshaped': {
+      const named = record.inventories.filter(({ provider }) => state.providers.has(provider));
+      // The reference counts the inventories before and after the move of what is held; so do we.
+      for (const { provider, inventories } of named) {
+        if (Object.keys(inventories).length > 0) (state.providers.get(provider) as Provider).generation += 1;
+      }
+      // What moves in needs its inventory there, what moves out needs its own still there.
+      for (const { provider, inventories } of named) widen(state, provider, inventories);
+      replaceAllocations(state, record.consumers, true, record.at);
+      for (const { provider, inventories } of named) respecify(state, provider, { inventories }, record.at, true);
+    }
+  }
+}
+
+type Change = Partial<Pick<Provider['spec'], 'inventories' | 'traits' | 'aggregates' | 'name'>>;
+
+/** Gives a provider other properties. */
+function respecify(state: PlacementState, id: string, change: Change, at: number, counted: boolean): void {
+  const before = state.providers.get(id);
+  if (before === undefined) return;
+  const after = makeProvider({ ...before.spec, ...change }, before.root, before);
+  after.changedAt = at;
+  if (!counted) after.quiet += 1;
+  install(state, after);
+  state.untold.changed.add(id);
+}
+
+/** Adds inventories to those of a provider, without counting it as a change. */
+function widen(state: PlacementState, id: string, inventories: ApiInventories): void {
+  const before = state.providers.get(id) as Provider;
+  const wide = makeProvider(
+    { ...before.spec, inventories: { ...before.spec.inventories, ...inventories } },
+    before.root,
+    before,
+  );
+  wide.generation = before.generation;
+  install(state, wide);
+}
+
+function applyUpdate(
+  state: PlacementState,
+  { id, name, parent, at }: { id: string; name: string; parent: string | null; at: number },
+): void {
+  const provider = state.providers.get(id);
+  if (provider === undefined) return;
+  respecify(state, id, { name }, at, false);
+  if (provider.spec.parent !== parent) moveSubtree(state, id, parent);
+}
+
+function replaceAllocations(
+  { consumers, providers, untold }: PlacementState,
+  changes: readonly ConsumerRecord[],
+  counted: boolean,
+  at: number,
+): void {
+  const touched = new Set<string>();
+  const named = new Set<string>();
+  const use = (allocations: readonly Allocation[], sign: 1 | -1, naming: boolean) => {
+    for (const { provider: id, resources } of allocations) {
+      const provider = providers.get(id);
+      if (provider === undefined) continue;
+      adjustUse(provider, resources, sign);
+      touched.add(id);
+      if (naming) named.add(id);
+    }
+  };
+  for (const { consumer: id, allocations, owner } of changes) {
+    const consumer = consumers.holding.get(id);
+    const ends = allocations.length === 0;
+    for (const held of consumer?.held ?? []) use(held.allocations, -1, ends);
+    use(allocations, 1, true);
+    if (ends) {
+      consumers.holding.delete(id);
+      continue;
+    }
+    const held = [{ attempt: consumer?.latest ?? 0, allocations }];
+    if (consumer === undefined) {
+      const fresh = { latest: 0, held, refusal: null, generation: 1, changedAt: at, owner };
+      consumers.holding.set(id, fresh);
+    } else {
+      Object.assign(consumer, { held, generation: consumer.generation + 1, changedAt: at, owner });
+    }
+  }
+  for (const id of touched) {
+    const provider = providers.get(id) as Provider;
+    provider.generation += 1;
+    if (!counted || !named.has(id)) provider.quiet += 1;
+    else provider.changedAt = at;
+    untold.used.add(id);
+  }
+}

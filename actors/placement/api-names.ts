@@ -1,0 +1,61 @@
+// Decides what callers of the Placement API ask for resource classes and traits of their own.
+
+import type { ApiMessage } from '../messages/placement-api.ts';
+import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
+import type { ApiRecord } from './api-apply.ts';
+import { type Decision, decline, noClass, noTrait, refused } from './api-refusals.ts';
+import { isKnownClass, isKnownTrait } from './catalog.ts';
+import type { PlacementState } from './state.ts';
+
+type Decided = Decision<ApiRecord>;
+
+const CUSTOM = 'CUSTOM_';
+
+function done(record: ApiRecord | null, ok: unknown = null): Decided {
+  return { record, answer: () => ({ ok }) };
+}
+
+/** Answers whether the class is new. */
+export function putClass({ catalog }: PlacementState, { name }: ApiMessage<'class-put'>): Decided {
+  if (isKnownClass(catalog, name)) return done(null, { made: false });
+  return done({ type: 'class-made', name }, { made: true });
+}
+
+export function renameClass({ catalog }: PlacementState, asked: ApiMessage<'class-rename'>): Decided {
+  const { name, to } = asked;
+  if (!isKnownClass(catalog, name)) return decline(noClass(name));
+  if (STANDARD_RESOURCE_CLASSES.has(name)) return decline(refused('class-standard', `${name} is a standard class`));
+  if (name === to) return done(null);
+  if (isKnownClass(catalog, to)) return decline(refused('class-exists', `there is a class ${to}`));
+  return done({ type: 'class-renamed', name, to });
+}
+
+export function deleteClass({ catalog, providers }: PlacementState, { name }: ApiMessage<'class-delete'>): Decided {
+  if (!isKnownClass(catalog, name)) return decline(noClass(name));
+  if (STANDARD_RESOURCE_CLASSES.has(name)) return decline(refused('class-standard', `${name} is a standard class`));
+  for (const { stocks, spec } of providers.values()) {
+    if (stocks.has(name)) {
+      return decline(
+        refused('class-in-use', `provider '${spec.id}' has an inventory of ${name}`, { provider: spec.id }),
+      );
+    }
+  }
+  return done({ type: 'class-removed', name });
+}
+
+/** Answers whether the trait is new. */
+export function putTrait({ catalog }: PlacementState, { name }: ApiMessage<'trait-put'>): Decided {
+  if (isKnownTrait(catalog, name)) return done(null, { made: false });
+  return done({ type: 'trait-made', name }, { made: true });
+}
+
+export function deleteTrait({ catalog, providers }: PlacementState, { name }: ApiMessage<'trait-delete'>): Decided {
+  if (!isKnownTrait(catalog, name)) return decline(noTrait(name));
+  if (!name.startsWith(CUSTOM)) return decline(refused('trait-standard', `${name} is a standard trait`));
+  for (const { traits, spec } of providers.values()) {
+    if (traits.has(name)) {
+      return decline(refused('trait-in-use', `provider '${spec.id}' has the trait ${name}`, { provider: spec.id }));
+    }
+  }
+  return done({ type: 'trait-removed', name });
+}

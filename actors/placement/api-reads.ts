@@ -1,0 +1,186 @@
+// What callers of the Placement API may ask to see. The answers name things as they are kept; a front words them for
+// the version that its caller speaks.
+
+import type { ApiInventories, ApiMessage, ApiOutcome } from '../messages/placement-api.ts';
+import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
+
+import { unknownClass } from './api-checks.ts';
+import { noProvider, noTrait } from './api-refusals.ts';
+import { isKnownTrait } from './catalog.ts';
+import { heldBy, ownerOf } from './consumers.ts';
+import { fits, unitAllowed } from './inventory.ts';
+import { type Provider, revisionOf } from './providers.ts';
+import { STANDARD_TRAITS } from './standard-traits.ts';
+import type { PlacementState } from './state.ts';
+import { treeOf } from './trees.ts';
+
+export interface ProviderSummary {
+  readonly id: string;
+  readonly name: string;
+  readonly parent: string | null;
+  readonly root: string;
+  readonly generation: number;
+  /** ms since the epoch; 0: not known. */
+  readonly changedAt: number;
+}
+
+export interface ProviderView extends ProviderSummary {
+  readonly inventories: ApiInventories;
+  readonly used: Readonly<Record<string, number>>;
+  readonly traits: readonly string[];
+  readonly aggregates: readonly string[];
+}
+
+export interface ConsumerView {
+  readonly consumer: string;
+  readonly project: string;
+  readonly user: string;
+  readonly consumerType: string | null;
+  readonly generation: number;
+  readonly changedAt: number;
+  /** By provider: its generation, and amounts by class. */
+  readonly allocations: Readonly<Record<string, { generation: number; resources: Record<string, number> }>>;
+}
+
+export interface ProviderAllocations {
+  readonly generation: number;
+  readonly allocations: Readonly<
+    Record<string, { generation: number; changedAt: number; resources: Record<string, number> }>
+  >;
+}
+
+/** By consumer type, '' for those without one: amounts by class, and how many consumers. */
+export type Usages = Readonly<Record<string, { consumers: number; resources: Record<string, number> }>>;
+
+export function providerSummary(provider: Provider): ProviderSummary {
+  const { spec, root, changedAt } = provider;
+  const { id, name, parent } = spec;
+  return { id, name, parent, root, generation: revisionOf(provider), changedAt };
+}
+
+export function providerView(provider: Provider): ProviderView {
+  const { spec, stocks } = provider;
+  const used: Record<string, number> = {};
+  for (const [resourceClass, stock] of stocks) used[resourceClass] = stock.used;
+  const { inventories, traits, aggregates } = spec;
+  return { ...providerSummary(provider), inventories, used, traits, aggregates };
+}
+
+export function showProvider({ providers }: PlacementState, { id }: ApiMessage<'provider-show'>): ApiOutcome {
+  const provider = providers.get(id);
+  return provider === undefined ? noProvider(id) : { ok: providerView(provider) };
+}
+
+export function findProviders(state: PlacementState, asked: ApiMessage<'providers-find'>): ApiOutcome {
+  const { name, id, inTree, memberOf, notMemberOf, required, forbidden, resources } = asked;
+  const unknown = [...required.flat(), ...forbidden].find((trait) => !isKnownTrait(state.catalog, trait));
+  const fits = Object.entries(resources);
+  let pool: Iterable<Provider> = state.providers.values();
+  if (id !== undefined) pool = [state.providers.get(id)].filter((one) => one !== undefined);
+  else if (inTree !== undefined) pool = treeOf(state, state.providers.get(inTree)?.root ?? '');
+  const treeRoot = inTree === undefined ? undefined : (state.providers.get(inTree)?.root ?? null);
+  // As the reference does: in a tree that is not there nothing is looked for, not even what is asked.
+  if (treeRoot === null) return { ok: [] };
+  if (unknown !== undefined) return noTrait(unknown);
+  const fault = unknownClass(state, Object.keys(resources));
+  if (fault !== null) return fault;
+  const found: ProviderSummary[] = [];
+  for (const provider of pool) {
+    const { spec, root, traits, aggregates } = provider;
+    if (name !== undefined && name !== '' && spec.name !== name) continue;
+    if (treeRoot !== undefined && root !== treeRoot) continue;
+    if (!required.every((any) => any.some((trait) => traits.has(trait)))) continue;
+    if (forbidden.some((trait) => traits.has(trait))) continue;
+    if (!memberOf.every((any) => any.some((aggregate) => aggregates.has(aggregate)))) continue;
+    if (notMemberOf.some((aggregate) => aggregates.has(aggregate))) continue;
+    if (!fits.every(([resourceClass, amount]) => hasRoom(provider, resourceClass, amount))) continue;
+    found.push(providerSummary(provider));
+  }
+  return { ok: found };
+}
+
+/** Whether a provider could give the amount now. */
+export function hasRoom({ stocks, spec }: Provider, resourceClass: string, amount: number): boolean {
+  const stock = stocks.get(resourceClass);
+  if (stock === undefined || !(resourceClass in spec.inventories)) return false;
+  return fits(stock, amount) && unitAllowed(stock.inventory, amount);
+}
+
+export function showConsumer(state: PlacementState, { consumer: id }: ApiMessage<'consumer-show'>): ApiOutcome {
+  const consumer = state.consumers.holding.get(id);
+  const allocations = new Map<string, { generation: number; resources: Record<string, number> }>();
+  for (const { provider: providerId, resources } of heldBy(consumer)) {
+    const provider = state.providers.get(providerId);
+    if (provider === undefined) continue;
+    const known = allocations.get(providerId) ?? { generation: revisionOf(provider), resources: {} };
+    allocations.set(providerId, known);
+    addTo(known.resources, resources);
+  }
+  const { project, user, consumerType } = ownerOf(consumer);
+  const generation = consumer?.generation ?? 0;
+  const changedAt = consumer?.changedAt ?? 0;
+  const view: ConsumerView = {
+    consumer: id,
+    project,
+    user,
+    consumerType,
+    generation,
+    changedAt,
+    allocations: Object.fromEntries(allocations),
+  };
+  return { ok: view };
+}
+
+export function showProviderAllocations(state: PlacementState, { id }: ApiMessage<'provider-allocations'>): ApiOutcome {
+  const provider = state.providers.get(id);
+  if (provider === undefined) return noProvider(id);
+  const allocations = new Map<string, { generation: number; changedAt: number; resources: Record<string, number> }>();
+  for (const [consumerId, consumer] of state.consumers.holding) {
+    for (const { allocations: held } of consumer.held) {
+      for (const { provider: one, resources } of held) {
+        if (one !== id) continue;
+        const { generation, changedAt = 0 } = consumer;
+        const known = allocations.get(consumerId) ?? { generation, changedAt, resources: {} };
+        allocations.set(consumerId, known);
+        addTo(known.resources, resources);
+      }
+    }
+  }
+  const view: ProviderAllocations = {
+    generation: revisionOf(provider),
+    allocations: Object.fromEntries(allocations),
+  };
+  return { ok: view };
+}
+
+export function showUsages({ consumers }: PlacementState, asked: ApiMessage<'usages'>): ApiOutcome {
+  const usages: Record<string, { consumers: number; resources: Record<string, number> }> = {};
+  for (const consumer of consumers.holding.values()) {
+    const { project, user, consumerType } = ownerOf(consumer);
+    if (project !== asked.project || (asked.user !== undefined && user !== asked.user)) continue;
+    const held = heldBy(consumer);
+    if (held.length === 0) continue;
+    const key = consumerType ?? '';
+    usages[key] ??= { consumers: 0, resources: {} };
+    usages[key].consumers += 1;
+    for (const { resources } of held) addTo(usages[key].resources, resources);
+  }
+  return { ok: usages satisfies Usages };
+}
+
+export function listClasses({ catalog }: PlacementState): ApiOutcome {
+  return { ok: [...STANDARD_RESOURCE_CLASSES, ...catalog.classes] };
+}
+
+/** All traits, and those that some provider has. */
+export function listTraits({ catalog, providers }: PlacementState): ApiOutcome {
+  const associated = new Set<string>();
+  for (const { traits } of providers.values()) for (const trait of traits) associated.add(trait);
+  return { ok: { traits: [...STANDARD_TRAITS, ...catalog.traits], associated: [...associated] } };
+}
+
+function addTo(sums: Record<string, number>, resources: Readonly<Record<string, number>>): void {
+  for (const resourceClass in resources) {
+    sums[resourceClass] = (sums[resourceClass] ?? 0) + (resources[resourceClass] as number);
+  }
+}

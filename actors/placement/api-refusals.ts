@@ -1,0 +1,34 @@
+// The refusals that callers of the Placement API get: their codes are stable, their words are for people.
+
+import type { ApiOutcome, ApiRefusal, ApiRefusalCode } from '../messages/placement-api.ts';
+
+export function refused(
+  code: ApiRefusalCode,
+  message: string,
+  more: Omit<ApiRefusal, 'code' | 'message'> = {},
+): { readonly refused: ApiRefusal } {
+  return { refused: { code, message, ...more } };
+}
+
+export function noProvider(id: string): { readonly refused: ApiRefusal } {
+  return refused('no-provider', `there is no provider '${id}'`, { provider: id });
+}
+
+export function noClass(name: string): { readonly refused: ApiRefusal } {
+  return refused('no-class', `there is no resource class '${name}'`, { subject: name });
+}
+
+export function noTrait(name: string): { readonly refused: ApiRefusal } {
+  return refused('no-trait', `there is no trait '${name}'`, { subject: name });
+}
+
+/** The decision on a change: what to record, if anything, and what to answer once it is recorded. */
+export interface Decision<Recorded> {
+  readonly record: Recorded | null;
+  /** Called when the record is applied. */
+  answer(): ApiOutcome;
+}
+
+export function decline(outcome: { readonly refused: ApiRefusal }): Decision<never> {
+  return { record: null, answer: () => outcome };
+}

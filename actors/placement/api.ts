@@ -1,0 +1,116 @@
+// Takes what callers of the Placement API ask of a shard, in the shard's own turns: decides it, records what changes,
+// and answers with how things stand then.
+
+import type { Address, Turn } from '../actor.ts';
+import type { ApiOutcome, PlacementApiMessage } from '../messages/placement-api.ts';
+import { deleteAllocations, putAllocations, reshape } from './api-allocations.ts';
+import type { ApiRecord } from './api-apply.ts';
+import { deleteClass, deleteTrait, putClass, putTrait, renameClass } from './api-names.ts';
+import {
+  createProvider,
+  deleteProvider,
+  putAggregates,
+  putInventories,
+  putTraits,
+  updateProvider,
+} from './api-providers.ts';
+import {
+  findProviders,
+  listClasses,
+  listTraits,
+  showConsumer,
+  showProvider,
+  showProviderAllocations,
+  showUsages,
+} from './api-reads.ts';
+import type { Decision } from './api-refusals.ts';
+import { findCandidates } from './candidates/find.ts';
+import type { PlacementRecord, PlacementState } from './state.ts';
+
+/** The most characters in one part of an answer: it stays below the payload limit however they are encoded. */
+const MAX_PART_LENGTH = 128 * 1024;
+
+/** Applies and records what was decided. */
+export type Commit = (record: PlacementRecord) => void;
+
+export function takeApi(
+  state: PlacementState,
+  message: PlacementApiMessage,
+  from: Address,
+  turn: Turn<PlacementRecord>,
+  commit: Commit,
+): void {
+  answer(from, message.ask, outcomeOf(state, message, turn.now, commit), turn);
+}
+
+function outcomeOf(state: PlacementState, message: PlacementApiMessage, now: number, commit: Commit): ApiOutcome {
+  const decided = decide(state, message, now);
+  if (!('answer' in decided)) return decided;
+  if (decided.record !== null) commit(decided.record);
+  return decided.answer();
+}
+
+function decide(state: PlacementState, message: PlacementApiMessage, now: number): Decision<ApiRecord> | ApiOutcome {
+  switch (message.type) {
+    case 'provider-create':
+      return createProvider(state, message, now);
+    case 'provider-update':
+      return updateProvider(state, message, now);
+    case 'provider-delete':
+      return deleteProvider(state, message);
+    case 'inventories-put':
+      return putInventories(state, message, now);
+    case 'traits-put':
+      return putTraits(state, message, now);
+    case 'aggregates-put':
+      return putAggregates(state, message, now);
+    case 'class-put':
+      return putClass(state, message);
+    case 'class-rename':
+      return renameClass(state, message);
+    case 'class-delete':
+      return deleteClass(state, message);
+    case 'trait-put':
+      return putTrait(state, message);
+    case 'trait-delete':
+      return deleteTrait(state, message);
+    case 'allocations-put':
+      return putAllocations(state, message, now);
+    case 'allocations-delete':
+      return deleteAllocations(state, message, now);
+    case 'reshape':
+      return reshape(state, message, now);
+    case 'provider-show':
+      return showProvider(state, message);
+    case 'providers-find':
+      return findProviders(state, message);
+    case 'provider-allocations':
+      return showProviderAllocations(state, message);
+    case 'consumer-show':
+      return showConsumer(state, message);
+    case 'usages':
+      return showUsages(state, message);
+    case 'classes-list':
+      return listClasses(state);
+    case 'traits-list':
+      return listTraits(state);
+    case 'candidates':
+      return findCandidates(state, message);
+  }
+}
+
+/** Sends an answer in as many parts as it needs. */
+function answer(to: Address, ask: number, outcome: ApiOutcome, turn: Turn<PlacementRecord>): void {
+  const text = JSON.stringify(outcome);
+  const pieces: string[] = [];
+  for (let begin = 0; begin < text.length; ) {
+    let end = begin + MAX_PART_LENGTH;
+    // Half a character could not be sent.
+    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? '')) end -= 1;
+    pieces.push(text.slice(begin, end));
+    begin = end;
+  }
+  for (const [part, piece] of pieces.entries()) {
+    turn.send(to, { type: 'placement-answer', ask, part, parts: pieces.length, text: piece });
+  }
+}

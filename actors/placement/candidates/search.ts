@@ -1,0 +1,156 @@
+// All ways to serve a request from one tree, one after the other: a search that gives up a way as soon as it cannot
+// lead anywhere, instead of listing all combinations and throwing most of them away.
+
+import type { CandidatesRequest } from '../../messages/placement-api.ts';
+import type { Provider, Providers } from '../providers.ts';
+import { canBeIsolated, canHoldTogether } from './feasibility.ts';
+import type { Slot } from './options.ts';
+
+/** One way to serve a request. */
+export interface Candidate {
+  /** Amounts by provider and class. */
+  readonly allocations: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** By suffix, the providers that serve the group. */
+  readonly mappings: Readonly<Record<string, readonly string[]>>;
+}
+
+/** How many choices a query may still try, over all trees: so that no question can hold up the shard for long. */
+export interface Budget {
+  steps: number;
+}
+
+/** The ways to fill the slots, each once. */
+export function* search(
+  slots: readonly Slot[],
+  request: CandidatesRequest,
+  providers: Providers,
+  budget: Budget,
+): Generator<Candidate> {
+  // The choice with the fewest options first: a dead end shows soonest there.
+  const order = [...slots].sort((one, other) => one.options.length - other.options.length);
+  const isolate = request.groupPolicy === 'isolate';
+  if (!canHoldTogether(order)) return;
+  if (isolate && !canBeIsolated(order.filter(({ group }) => group.suffix !== ''))) return;
+  const chosen: Provider[] = [];
+  const taken = new Map<Provider, Map<string, number>>();
+
+  function* fill(position: number): Generator<Candidate> {
+    const slot = order[position];
+    if (slot === undefined) {
+      if (holds(order, chosen, request, providers)) yield candidateOf(order, chosen, taken);
+      return;
+    }
+    for (const provider of slot.options) {
+      budget.steps -= 1;
+      if (budget.steps < 0) return;
+      if (isolate && slot.group.suffix !== '' && isServing(order, chosen, position, provider)) continue;
+      if (!take(taken, provider, slot.resources)) continue;
+      chosen.push(provider);
+      yield* fill(position + 1);
+      chosen.pop();
+      giveBack(taken, provider, slot.resources);
+    }
+  }
+  yield* fill(0);
+}
+
+/** Whether a provider serves a named group already. */
+function isServing(order: readonly Slot[], chosen: readonly Provider[], until: number, provider: Provider): boolean {
+  for (let position = 0; position < until; position += 1) {
+    if (chosen[position] === provider && order[position]?.group.suffix !== '') return true;
+  }
+  return false;
+}
+
+/** Counts resources as taken, if the provider has room for all that is taken of it together. */
+function take(
+  taken: Map<Provider, Map<string, number>>,
+  provider: Provider,
+  resources: Readonly<Record<string, number>>,
+): boolean {
+  let sums = taken.get(provider);
+  for (const resourceClass in resources) {
+    const stock = provider.stocks.get(resourceClass);
+    if (stock === undefined) return false;
+    const sum = (sums?.get(resourceClass) ?? 0) + (resources[resourceClass] as number);
+    // Rounded down, as the capacity that a candidate tells is.
+    if (stock.used + sum > Math.trunc(stock.capacity) || sum > stock.inventory.max_unit) return false;
+  }
+  if (sums === undefined) {
+    sums = new Map();
+    taken.set(provider, sums);
+  }
+  for (const resourceClass in resources) {
+    sums.set(resourceClass, (sums.get(resourceClass) ?? 0) + (resources[resourceClass] as number));
+  }
+  return true;
+}
+
+function giveBack(
+  taken: Map<Provider, Map<string, number>>,
+  provider: Provider,
+  resources: Readonly<Record<string, number>>,
+): void {
+  const sums = taken.get(provider) as Map<string, number>;
+  for (const resourceClass in resources) {
+    const left = (sums.get(resourceClass) as number) - (resources[resourceClass] as number);
+    if (left === 0) sums.delete(resourceClass);
+    else sums.set(resourceClass, left);
+  }
+}
+
+/** The conditions on all choices together. */
+function holds(
+  order: readonly Slot[],
+  chosen: readonly Provider[],
+  { sameSubtree, nested }: CandidatesRequest,
+  providers: Providers,
+): boolean {
+  const unnamed = order.find(({ group }) => group.suffix === '')?.group;
+  if (unnamed !== undefined && unnamed.required.length > 0) {
+    const serving = chosen.filter((_, position) => order[position]?.group === unnamed);
+    const has = (trait: string) => serving.some(({ traits }) => traits.has(trait));
+    if (!unnamed.required.every((any) => any.some(has))) return false;
+  }
+  for (const suffixes of sameSubtree) {
+    const serving = chosen.filter((_, position) => suffixes.includes(order[position]?.group.suffix ?? ''));
+    if (serving.length > 0 && !isSubtree(serving, providers)) return false;
+  }
+  return nested || !sharesTree(order, chosen);
+}
+
+/** Whether one of the providers is all others' ancestor, or is alone. */
+function isSubtree(serving: readonly Provider[], providers: Providers): boolean {
+  return serving.some((top) => serving.every((one) => isBelow(one, top, providers)));
+}
+
+function isBelow(provider: Provider, top: Provider, providers: Providers): boolean {
+  for (let one: Provider | undefined = provider; one !== undefined; one = providers.get(one.spec.parent ?? '')) {
+    if (one === top) return true;
+  }
+  return false;
+}
+
+/** Whether two of the providers that give something are of one tree. */
+function sharesTree(order: readonly Slot[], chosen: readonly Provider[]): boolean {
+  const giving = new Set(chosen.filter((_, position) => Object.keys(order[position]?.resources ?? {}).length > 0));
+  return new Set([...giving].map(({ root }) => root)).size < giving.size;
+}
+
+function candidateOf(
+  order: readonly Slot[],
+  chosen: readonly Provider[],
+  taken: ReadonlyMap<Provider, ReadonlyMap<string, number>>,
+): Candidate {
+  const allocations = new Map<string, Record<string, number>>();
+  for (const [{ spec }, sums] of taken) if (sums.size > 0) allocations.set(spec.id, Object.fromEntries(sums));
+  // A map: callers choose the suffixes, and `constructor` is one that they may choose.
+  const mappings = new Map<string, string[]>();
+  for (const [position, { spec }] of chosen.entries()) {
+    const suffix = order[position]?.group.suffix ?? '';
+    const serving = mappings.get(suffix);
+    if (serving === undefined) mappings.set(suffix, [spec.id]);
+    else if (!serving.includes(spec.id)) serving.push(spec.id);
+  }
+  return { allocations: Object.fromEntries(allocations), mappings: Object.fromEntries(mappings) };
+}

@@ -1,0 +1,58 @@
+// Ways to providers other than by id: how many bear a name, who is in an aggregate, who shares. They are made of the
+// providers, so they need no record; every provider comes and goes through here.
+
+import type { Provider, Providers } from './providers.ts';
+import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
+
+export interface Indexes {
+  readonly names: Map<string, number>;
+  readonly aggregates: Map<string, Set<string>>;
+  readonly sharing: Set<string>;
+}
+
+interface Indexed {
+  readonly providers: Providers;
+  readonly indexes: Indexes;
+}
+
+export function emptyIndexes(): Indexes {
+  return { names: new Map(), aggregates: new Map(), sharing: new Set() };
+}
+
+/** Puts a provider in, in place of the one with its id. */
+export function install({ providers, indexes }: Indexed, provider: Provider): void {
+  const { id } = provider.spec;
+  const before = providers.get(id);
+  if (before !== undefined) leave(indexes, before);
+  providers.set(id, provider);
+  enter(indexes, provider);
+}
+
+export function uninstall({ providers, indexes }: Indexed, id: string): void {
+  const provider = providers.get(id);
+  if (provider === undefined) return;
+  providers.delete(id);
+  leave(indexes, provider);
+}
+
+function enter({ names, aggregates, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
+  names.set(name, (names.get(name) ?? 0) + 1);
+  for (const aggregate of provider.aggregates) {
+    const members = aggregates.get(aggregate);
+    if (members === undefined) aggregates.set(aggregate, new Set([id]));
+    else members.add(id);
+  }
+  if (provider.traits.has(SHARES_VIA_AGGREGATE)) sharing.add(id);
+}
+
+function leave({ names, aggregates, sharing }: Indexes, { spec: { id, name }, ...provider }: Provider): void {
+  const others = (names.get(name) ?? 1) - 1;
+  if (others === 0) names.delete(name);
+  else names.set(name, others);
+  for (const aggregate of provider.aggregates) {
+    const members = aggregates.get(aggregate);
+    members?.delete(id);
+    if (members?.size === 0) aggregates.delete(aggregate);
+  }
+  sharing.delete(id);
+}

@@ -1,0 +1,31 @@
+// `cellwright placement-api`: serves the OpenStack Placement API over HTTP.
+
+import { type Command, InvalidArgumentError } from 'commander';
+import { list, readable } from './options.ts';
+import type { PlacementApiFlags } from './serve-placement-api.ts';
+
+export function addPlacementApi(program: Command): void {
+  program
+    .command('placement-api')
+    .description('serve the OpenStack Placement API, microversions 1.0 to 1.39, until Ctrl-C')
+    .option('--listen <host:port>', 'where to listen', place, { host: '127.0.0.1', port: 8778 })
+    .option('--in-memory', 'a placement of its own that begins empty and forgets all at the end')
+    .option('--nats <urls>', 'be a front to the system on these NATS servers', list)
+    .option('--store <folder>', 'where the managed NATS server keeps its data; default: a place that goes with it')
+    .option('--prefix <prefix>', 'the first token of every subject; default: cw')
+    .option(
+      '--tokens <file>',
+      'who may ask, as JSON; default: development mode, in which the token admin may',
+      readable,
+    )
+    .option('--allow-origins <origins>', 'origins that browsers may ask from; default: none', list)
+    .action(async (flags: PlacementApiFlags) => (await import('./serve-placement-api.ts')).servePlacementApi(flags));
+}
+
+function place(text: string): { host: string; port: number } {
+  const [, bracketed, plain, digits] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+  const port = Number(digits);
+  const host = bracketed ?? plain;
+  if (host !== undefined && port <= 65_535) return { host, port };
+  throw new InvalidArgumentError('It must be a host and a port, such as 127.0.0.1:8778 or [::1]:8778.');
+}

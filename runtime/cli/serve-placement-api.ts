@@ -1,0 +1,44 @@
+// Serves the Placement API as `cellwright placement-api` was told.
+
+import { CellwrightError } from '../errors.ts';
+import { type PlacementApiOptions, startPlacementApi } from '../placement-api/start.ts';
+import { tokensFrom } from '../placement-api/tokens.ts';
+import { onInterrupt } from './interrupt.ts';
+
+export interface PlacementApiFlags {
+  listen: { host: string; port: number };
+  inMemory?: boolean;
+  nats?: string[];
+  store?: string;
+  prefix?: string;
+  tokens?: string;
+  allowOrigins?: string[];
+}
+
+export async function servePlacementApi(flags: PlacementApiFlags): Promise<void> {
+  const { listen, store, prefix, tokens, allowOrigins } = flags;
+  const interrupt = onInterrupt();
+  const server = await startPlacementApi({
+    ...listen,
+    placement: placementOf(flags),
+    ...(store === undefined ? {} : { storeDir: store }),
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(tokens === undefined ? {} : { authenticate: tokensFrom(tokens) }),
+    ...(allowOrigins === undefined ? {} : { allowedOrigins: allowOrigins }),
+  });
+  console.log(`the Placement API listens at ${server.url}`);
+  if (tokens === undefined) console.log("development mode: whoever sends the token 'admin' may do everything");
+  await interrupt.happened;
+  await server.close();
+}
+
+function placementOf({ inMemory, nats, store }: PlacementApiFlags): PlacementApiOptions['placement'] {
+  if (inMemory === true && (nats !== undefined || store !== undefined)) {
+    const message = '--in-memory keeps nothing and connects to nothing: it goes with neither --nats nor --store';
+    throw new CellwrightError('bad-option', message, { field: 'in-memory' });
+  }
+  if (inMemory === true) return 'memory';
+  if (nats === undefined) return 'managed';
+  if (store === undefined) return { servers: nats };
+  throw new CellwrightError('bad-option', '--store is for a managed server, not for --nats', { field: 'store' });
+}

@@ -1,0 +1,112 @@
+// Asks placement, wherever it runs: a numbered question goes to the shard, and the answer comes back to this process
+// in one or more parts.
+
+import type { Address } from '../../actors/actor.ts';
+import { gatewayMessages } from '../../actors/messages/gateway.ts';
+import {
+  type ApiOutcome,
+  type PlacementApiAnswer,
+  type PlacementApiMessage,
+  placementApiAnswers,
+} from '../../actors/messages/placement-api.ts';
+import { placementAddress } from '../../actors/routing.ts';
+import type { Bus } from '../bus/bus.ts';
+import type { Clock, Timer } from '../clock.ts';
+import { CellwrightError, TimeoutError } from '../errors.ts';
+import { decodeFrame } from '../frames.ts';
+import type { Outbox } from '../outbox.ts';
+import { checkOfProtocol } from '../schemas.ts';
+import type { Subjects } from '../subjects.ts';
+
+type WithoutAsk<T> = T extends unknown ? Omit<T, 'ask'> : never;
+export type Question = WithoutAsk<PlacementApiMessage>;
+
+export interface Authority {
+  /**
+   * Puts a question to placement.
+   * @throws TimeoutError when there is no answer in time; CellwrightError with the code of an answer that declines.
+   */
+  ask(question: Question): Promise<ApiOutcome>;
+  stop(): void;
+}
+
+export interface AuthorityOptions {
+  /** Names the asker among all of the deployment. */
+  readonly name: string;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly outbox: Outbox;
+  readonly subjects: Subjects;
+  /** How long to wait for an answer, ms. */
+  readonly timeoutMs: number;
+  onError(error: unknown, what: string): void;
+}
+
+interface Pending {
+  readonly timer: Timer;
+  readonly parts: string[];
+  resolve(outcome: ApiOutcome): void;
+  reject(error: Error): void;
+}
+
+const check = checkOfProtocol({ ...placementApiAnswers, declined: gatewayMessages.declined });
+type Answer = PlacementApiAnswer | { type: 'declined'; ask: number; code: string; reason: string };
+
+export function authorityOf(options: AuthorityOptions): Authority {
+  const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
+  const address: Address = `gateway/${name}`;
+  const shard = placementAddress(0);
+  const pending = new Map<number, Pending>();
+  let asks = 0;
+
+  function answered(answer: Answer): void {
+    const waiting = pending.get(answer.ask);
+    if (waiting === undefined) return;
+    if (answer.type === 'declined') {
+      settle(answer.ask, waiting);
+      const retryable = answer.code === 'overloaded';
+      return waiting.reject(new CellwrightError(answer.code, answer.reason, { retryable }));
+    }
+    waiting.parts.push(answer.text);
+    if (waiting.parts.length < answer.parts) return;
+    settle(answer.ask, waiting);
+    waiting.resolve(JSON.parse(waiting.parts.join('')) as ApiOutcome);
+  }
+
+  function settle(ask: number, { timer }: Pending): void {
+    pending.delete(ask);
+    timer.cancel();
+  }
+
+  const subscription = bus.subscribe(subjects.of(address), ({ data, subject }) => {
+    try {
+      for (const { messages } of decodeFrame(data, bus.maxPayloadBytes)) {
+        for (const message of messages) answered(check(message) as Answer);
+      }
+    } catch (error) {
+      onError(error, `an answer on '${subject}'`);
+    }
+  });
+
+  return {
+    ask(question) {
+      asks += 1;
+      const ask = asks;
+      return new Promise((resolve, reject) => {
+        const timer = clock.at(clock.now() + timeoutMs, () => {
+          pending.delete(ask);
+          reject(new TimeoutError('placement', timeoutMs));
+        });
+        pending.set(ask, { timer, parts: [], resolve, reject });
+        outbox.send(address, shard, { ...question, ask } as PlacementApiMessage);
+      });
+    },
+    stop() {
+      subscription.unsubscribe();
+      for (const [ask, waiting] of pending) {
+        settle(ask, waiting);
+        waiting.reject(new CellwrightError('closed', 'the Placement API is stopping', { retryable: true }));
+      }
+    },
+  };
+}

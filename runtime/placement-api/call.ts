@@ -1,0 +1,78 @@
+// One request as the handlers see it, and the answer as they give it. What all answers share is added in server.ts.
+
+import type { ApiOutcome, ApiRefusal } from '../../actors/messages/placement-api.ts';
+import type { Authority, Question } from './authority.ts';
+import { faultOf, type Schema } from './json-schema.ts';
+import { badRequest, notFound } from './problem.ts';
+import type { Query } from './query.ts';
+
+export interface Call {
+  /** The minor microversion. */
+  readonly minor: number;
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: Query;
+  readonly body: string;
+  readonly authority: Authority;
+}
+
+export interface Reply {
+  readonly status: 200 | 201 | 204;
+  /** Absent: no body. */
+  readonly body?: unknown;
+  readonly location?: string;
+  /**
+   * Since 1.15 such an answer tells when its content changed last, ms since the epoch, 0 when that is not known; absent:
+   * it never tells.
+   */
+  readonly changedAt?: number;
+}
+
+export type Handler = (call: Call) => Promise<Reply>;
+
+/** The outcome, with its content typed: what each question is answered with is said in actors/placement/api-reads.ts. */
+export async function asked<Content>(
+  { authority }: Call,
+  question: Question,
+): Promise<{ ok: Content; refused?: undefined } | { ok?: undefined; refused: ApiRefusal }> {
+  const outcome: ApiOutcome = await authority.ask(question);
+  return 'refused' in outcome ? { refused: outcome.refused } : { ok: outcome.ok as Content };
+}
+
+/** A named part of the path. */
+export function param({ params }: Call, name: string): string {
+  return params[name] ?? '';
+}
+
+/** @throws Problem 400 when the body is no JSON or not as the schema has it. */
+export function bodyOf<Content>({ body }: Call, schema: Schema): Content {
+  let content: unknown;
+  try {
+    content = JSON.parse(body);
+  } catch (error) {
+    throw badRequest(`Malformed JSON: ${parserWords(body, error)}`);
+  }
+  const fault = faultOf(content, schema);
+  if (fault !== null) throw badRequest(`JSON does not validate: ${fault}`);
+  return content as Content;
+}
+
+/** The same for the body of a request to a provider: that there is none is told first. */
+export async function bodyForProvider<Content>(call: Call, id: string, schema: Schema): Promise<Content> {
+  try {
+    return bodyOf(call, schema);
+  } catch (error) {
+    const { refused } = await asked(call, { type: 'provider-show', id });
+    if (refused !== undefined) throw noSuchProvider(id);
+    throw error;
+  }
+}
+
+export function noSuchProvider(id: string) {
+  return notFound(`No resource provider with uuid ${id} found`);
+}
+
+/** As Python's parser words it, where that is simple to say. */
+function parserWords(body: string, error: unknown): string {
+  if (body.trim() === '') return 'Expecting value: line 1 column 1 (char 0)';
+  return error instanceof Error ? error.message : String(error);
+}

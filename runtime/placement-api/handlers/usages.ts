@@ -1,0 +1,52 @@
+// /usages and /resource_providers/{uuid}/usages
+
+import type { ProviderView, Usages } from '../../../actors/placement/api-reads.ts';
+import { asked, type Handler, param } from '../call.ts';
+import { notFound } from '../problem.ts';
+import { usages as usagesQuery } from '../schemas/providers.ts';
+
+export const showProviderUsages: Handler = async (call) => {
+  const id = param(call, 'uuid');
+  const { ok, refused } = await asked<ProviderView>(call, { type: 'provider-show', id });
+  if (refused !== undefined) {
+    throw notFound(`No resource provider with uuid ${id} found: No resource provider with uuid ${id} found`);
+  }
+  const usages = Object.fromEntries(Object.keys(ok.inventories).map((name) => [name, ok.used[name] ?? 0]));
+  return { status: 200, body: { resource_provider_generation: ok.generation, usages }, changedAt: 0 };
+};
+
+export const showUsages: Handler = async (call) => {
+  const { query, minor } = call;
+  query.check(usagesQuery(minor));
+  const user = query.get('user_id');
+  const { ok, refused } = await asked<Usages>(call, {
+    type: 'usages',
+    project: query.get('project_id') ?? '',
+    ...(user === undefined ? {} : { user }),
+  });
+  if (refused !== undefined) throw new Error(refused.message);
+  const usages = minor >= 38 ? byType(ok, query.get('consumer_type')) : together(ok).resources;
+  return { status: 200, body: { usages }, changedAt: 0 };
+};
+
+interface OfType {
+  consumers: number;
+  resources: Record<string, number>;
+}
+
+function together(usages: Usages): OfType {
+  const sum: OfType = { consumers: 0, resources: {} };
+  for (const { consumers, resources } of Object.values(usages)) {
+    sum.consumers += consumers;
+    for (const [name, amount] of Object.entries(resources)) sum.resources[name] = (sum.resources[name] ?? 0) + amount;
+  }
+  return sum;
+}
+
+/** By consumer type: all of them, the one that is asked for, or `all` and `unknown`. */
+function byType(usages: Usages, type: string | undefined): Record<string, Record<string, number>> {
+  const told = ({ consumers, resources }: OfType) => ({ ...resources, consumer_count: consumers });
+  if (type === 'all') return Object.keys(usages).length === 0 ? {} : { all: told(together(usages)) };
+  const named = Object.entries(usages).map(([key, ofType]) => [key === '' ? 'unknown' : key, told(ofType)] as const);
+  return Object.fromEntries(named.filter(([key]) => type === undefined || key === type));
+}

@@ -1,0 +1,117 @@
+// Starts the Placement API: in one process with a placement of its own, in memory or over a managed NATS server, or as
+// a front to a running system.
+
+import { randomBytes } from 'node:crypto';
+import pino, { type Logger } from 'pino';
+import type { Bus } from '../bus/bus.ts';
+import { memoryBus } from '../bus/memory.ts';
+import { connectNats } from '../bus/nats.ts';
+import type { Clock } from '../clock.ts';
+import { messageOf } from '../errors.ts';
+import { type Node, startNode } from '../node.ts';
+import { outboxOf } from '../outbox.ts';
+import { subjectsOf } from '../subjects.ts';
+import { systemClock } from '../system-clock.ts';
+import { authorityOf } from './authority.ts';
+import { listen, type PlacementServer } from './server.ts';
+import { type Authenticate, developmentTokens } from './tokens.ts';
+
+export interface PlacementApiOptions {
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  /**
+   * Where placement is: `memory`, a new one in this process that is empty and forgets all when it ends; `managed`, one
+   * in this process over a NATS server of its own, which remembers; or the NATS servers of a running system.
+   */
+  readonly placement: 'memory' | 'managed' | { readonly servers: readonly string[] };
+  /** Where a managed server keeps its data; default: a new place that goes with it. */
+  readonly storeDir?: string;
+  /** The first token of every subject; default `cw`. */
+  readonly prefix?: string;
+  /** Default: tokens of development, any of which is good. */
+  readonly authenticate?: Authenticate;
+  /** Origins that browsers may ask from; default none. */
+  readonly allowedOrigins?: readonly string[];
+  /** How long placement may take to answer, ms; default 10,000. */
+  readonly timeoutMs?: number;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+}
+
+const DEFAULT_TIMEOUT_MS = 10_000;
+
+/**
+ * @throws CellwrightError `cannot-listen`; what connecting to NATS or starting a server throws.
+ */
+export async function startPlacementApi(options: PlacementApiOptions): Promise<PlacementServer> {
+  const clock = options.clock ?? systemClock();
+  const logger =
+    options.logger ?? pino({ name: 'cellwright', level: 'warn' }, pino.destination({ dest: 2, sync: true }));
+  const onError = (error: unknown, what: string) => logger.warn({ what, error: messageOf(error) }, messageOf(error));
+  const name = `placement-api-${randomBytes(6).toString('hex')}`;
+  const { bus, node } = await placementOf(options, { clock, logger, name, onError });
+  const prefix = options.prefix;
+  const subjects = subjectsOf(prefix);
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
+  const authority = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs, onError });
+
+  async function stop(): Promise<void> {
+    authority.stop();
+    await node?.stop();
+    await bus.close();
+  }
+
+  try {
+    const server = await listen({
+      host: options.host,
+      port: options.port,
+      authority,
+      authenticate: options.authenticate ?? developmentTokens,
+      allowedOrigins: options.allowedOrigins ?? [],
+      now: () => clock.now(),
+      onError,
+    });
+    return {
+      url: server.url,
+      async close() {
+        await server.close();
+        await stop();
+      },
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+interface Surroundings {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly name: string;
+  onError(error: unknown, what: string): void;
+}
+
+/** A bus on which placement answers, and the node that plays it if it is of this process. */
+async function placementOf(
+  { placement, prefix, storeDir }: PlacementApiOptions,
+  { clock, logger, name, onError }: Surroundings,
+): Promise<{ bus: Bus; node?: Node }> {
+  const common = { roles: ['placement'], clock, logger, ...(prefix === undefined ? {} : { prefix }) };
+  if (placement === 'memory') {
+    const bus = memoryBus({ clock });
+    return { bus, node: await startNode({ ...common, bus, journals: 'memory', events: false }) };
+  }
+  if (placement === 'managed') {
+    const managed = storeDir === undefined ? {} : { dataDir: storeDir };
+    const node = await startNode({ ...common, nats: { managed } });
+    try {
+      return { bus: await connectNats({ servers: node.url ?? '', name, onError }), node };
+    } catch (error) {
+      await node.stop();
+      throw error;
+    }
+  }
+  return { bus: await connectNats({ servers: [...placement.servers], name, onError }) };
+}

@@ -1,0 +1,245 @@
+// Area: placement. Allocation candidates: what serves a request, found by a search that is compared with plain
+// enumeration, and the rules of each parameter.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { CandidateGroup, CandidatesRequest } from '../../actors/messages/placement-api.ts';
+import { placementApiMessages } from '../../actors/messages/placement-api.ts';
+import { type Candidates, findCandidates } from '../../actors/placement/candidates/find.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { checkOfProtocol } from '../../runtime/schemas.ts';
+import { bench } from '../support/turn.ts';
+
+const test = suite('placement - candidates');
+const check = checkOfProtocol(placementApiMessages);
+const SHARES = 'MISC_SHARES_VIA_AGGREGATE';
+
+interface Part {
+  id: string;
+  parent?: string;
+  has?: Record<string, number>;
+  traits?: string[];
+  aggregates?: string[];
+}
+
+function shardOf(parts: readonly Part[]) {
+  const one = bench(placement({ shard: 0 }));
+  const ask = (question: object) => {
+    const message = { ...question, ask: 0 } as never;
+    check(message);
+    one.tell(message, 'gateway/test');
+  };
+  for (const { id, parent = null, has = {}, traits = [], aggregates = [] } of parts) {
+    ask({ type: 'provider-create', id, name: id, parent });
+    const inventories = Object.fromEntries(
+      Object.entries(has).map(([name, total]) => [
+        name,
+        { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 },
+      ]),
+    );
+    for (const name of traits) if (name.startsWith('CUSTOM_')) ask({ type: 'trait-put', name });
+    ask({ type: 'inventories-put', id, how: 'all', inventories, removed: [], allReserved: true });
+    ask({ type: 'traits-put', id, traits });
+    ask({ type: 'aggregates-put', id, aggregates, counted: false });
+  }
+  return one.state;
+}
+
+const group = (suffix: string, resources: Record<string, number>, more: Partial<CandidateGroup> = {}) => ({
+  suffix,
+  resources,
+  required: [],
+  forbidden: [],
+  memberOf: [],
+  notMemberOf: [],
+  inTree: null,
+  ...more,
+});
+
+function find(
+  state: ReturnType<typeof shardOf>,
+  groups: CandidateGroup[],
+  more: Partial<CandidatesRequest> = {},
+): Candidates {
+  const request: CandidatesRequest = {
+    groups,
+    groupPolicy: null,
+    rootRequired: [],
+    rootForbidden: [],
+    sameSubtree: [],
+    limit: null,
+    nested: true,
+    ...more,
+  };
+  const outcome = findCandidates(state, request);
+  assert.ok('ok' in outcome, JSON.stringify(outcome));
+  return (outcome as { ok: Candidates }).ok;
+}
+
+/** Each candidate as text: `p1 VCPU=2 + p2 DISK_GB=1`. */
+function said({ requests }: Candidates): string[] {
+  return requests
+    .map(({ allocations }) =>
+      Object.entries(allocations)
+        .map(([id, amounts]) =>
+          [
+            id,
+            ...Object.entries(amounts)
+              .map(([name, n]) => `${name}=${n}`)
+              .sort(),
+          ].join(' '),
+        )
+        .sort()
+        .join(' + '),
+    )
+    .sort();
+}
+
+const nodes = (state: Candidates) => state.requests.map(({ mappings }) => mappings);
+
+test('the unnamed group may be spread over a tree, a named one may not', () => {
+  const state = shardOf([
+    { id: 'h', has: { DISK_GB: 10 } },
+    { id: 'n1', parent: 'h', has: { VCPU: 4, MEMORY_MB: 8 } },
+    { id: 'n2', parent: 'h', has: { VCPU: 4 } },
+  ]);
+  const asked = { VCPU: 2, MEMORY_MB: 2 };
+  assert.equal(said(find(state, [group('', asked)])), ['n1 MEMORY_MB=2 + n2 VCPU=2', 'n1 MEMORY_MB=2 VCPU=2'].sort());
+  const named = find(state, [group('_A', asked)]);
+  assert.equal(said(named), ['n1 MEMORY_MB=2 VCPU=2']);
+  assert.equal(nodes(named), [{ _A: ['n1'] }]);
+  assert.equal(Object.keys(named.summaries).sort(), ['h', 'n1', 'n2']);
+  assert.equal(said(find(state, [group('', asked)], { nested: false })), ['n1 MEMORY_MB=2 VCPU=2']);
+});
+
+test('a shared pool serves the trees of its aggregate, whole or in part', () => {
+  const state = shardOf([
+    { id: 'h1', has: { VCPU: 4 }, aggregates: ['a'] },
+    { id: 'h2', has: { VCPU: 4, DISK_GB: 5 }, aggregates: ['a'] },
+    { id: 'h3', has: { VCPU: 4 } },
+    { id: 'pool', has: { DISK_GB: 100 }, traits: [SHARES], aggregates: ['a'] },
+  ]);
+  const found = find(state, [group('', { VCPU: 1, DISK_GB: 2 })]);
+  assert.equal(said(found), ['h1 VCPU=1 + pool DISK_GB=2', 'h2 DISK_GB=2 VCPU=1', 'h2 VCPU=1 + pool DISK_GB=2']);
+  const apart = find(state, [group('', { VCPU: 1 }), group('_D', { DISK_GB: 2 })]);
+  assert.equal(said(apart), said(found));
+  assert.equal(said(find(state, [group('', { DISK_GB: 50 })])), ['pool DISK_GB=50']);
+  assert.equal(said(find(state, [group('', { VCPU: 1, DISK_GB: 2 }, { inTree: 'h1' })])), []);
+});
+
+test('traits are collective in the unnamed group and single in a named one', () => {
+  const state = shardOf([
+    { id: 'h', has: { VCPU: 4 }, traits: ['CUSTOM_RED'] },
+    { id: 'd', parent: 'h', has: { DISK_GB: 4 }, traits: ['CUSTOM_BLUE'] },
+  ]);
+  const both = { required: [['CUSTOM_RED'], ['CUSTOM_BLUE']] };
+  assert.is(find(state, [group('', { VCPU: 1, DISK_GB: 1 }, both)]).requests.length, 1);
+  assert.is(find(state, [group('', { VCPU: 1 }, both)]).requests.length, 0);
+  assert.is(find(state, [group('_A', { VCPU: 1 }, both)]).requests.length, 0);
+  assert.is(find(state, [group('_A', { VCPU: 1 }, { required: [['CUSTOM_RED', 'CUSTOM_BLUE']] })]).requests.length, 1);
+  assert.is(find(state, [group('', { VCPU: 1, DISK_GB: 1 }, { forbidden: ['CUSTOM_BLUE'] })]).requests.length, 0);
+  assert.is(find(state, [group('', { VCPU: 1 })], { rootRequired: ['CUSTOM_RED'] }).requests.length, 1);
+  assert.is(find(state, [group('', { DISK_GB: 1 })], { rootForbidden: ['CUSTOM_RED'] }).requests.length, 0);
+});
+
+test('aggregates count for the provider or, in the unnamed group, for its root', () => {
+  const state = shardOf([
+    { id: 'h', aggregates: ['a'] },
+    { id: 'c', parent: 'h', has: { VCPU: 4 } },
+    { id: 'other', has: { VCPU: 4 }, aggregates: ['b'] },
+  ]);
+  const inA = { memberOf: [['a', 'x']] };
+  assert.equal(said(find(state, [group('', { VCPU: 1 }, inA)])), ['c VCPU=1']);
+  assert.equal(said(find(state, [group('_A', { VCPU: 1 }, inA)])), []);
+  assert.equal(said(find(state, [group('', { VCPU: 1 }, { notMemberOf: ['a'] })])), ['other VCPU=1']);
+});
+
+test('groups in one subtree stand below one of them', () => {
+  const state = shardOf([
+    { id: 'h', has: { VCPU: 8 } },
+    { id: 'n1', parent: 'h', has: { MEMORY_MB: 8 }, traits: ['CUSTOM_NODE'] },
+    { id: 'n2', parent: 'h', has: { MEMORY_MB: 8 }, traits: ['CUSTOM_NODE'] },
+    { id: 'g1', parent: 'n1', has: { VGPU: 1 } },
+    { id: 'g2', parent: 'n2', has: { VGPU: 1 } },
+  ]);
+  const groups = [group('_M', { MEMORY_MB: 1 }), group('_G', { VGPU: 1 })];
+  assert.is(find(state, groups, { groupPolicy: 'none' }).requests.length, 4);
+  const close = find(state, groups, { groupPolicy: 'none', sameSubtree: [['_M', '_G']] });
+  assert.equal(said(close), ['g1 VGPU=1 + n1 MEMORY_MB=1', 'g2 VGPU=1 + n2 MEMORY_MB=1']);
+  const resourceless = [group('_G', { VGPU: 1 }), group('_N', {}, { required: [['CUSTOM_NODE']] })];
+  const below = find(state, resourceless, { groupPolicy: 'none', sameSubtree: [['_N', '_G']] });
+  assert.equal(said(below), ['g1 VGPU=1', 'g2 VGPU=1']);
+  assert.equal(
+    nodes(below)
+      .flatMap(({ _N }) => _N)
+      .sort(),
+    ['n1', 'n2'],
+  );
+});
+
+test('a limit is spread over hosts', () => {
+  const hosts = Array.from({ length: 5 }, (_, n) => `h${n}`);
+  const state = shardOf(
+    hosts.flatMap((id) => [{ id }, ...[0, 1, 2].map((n) => ({ id: `${id}-${n}`, parent: id, has: { VGPU: 2 } }))]),
+  );
+  const groups = ['_A', '_B'].map((suffix) => group(suffix, { VGPU: 1 }));
+  const found = find(state, groups, { groupPolicy: 'isolate', limit: 7 });
+  assert.is(found.requests.length, 7);
+  const perHost = hosts.map((id) => said(found).filter((one) => one.startsWith(`${id}-`)).length).sort();
+  assert.equal(perHost, [1, 1, 1, 2, 2]);
+  assert.is(find(state, groups, { groupPolicy: 'isolate' }).requests.length, 5 * 6);
+});
+
+/** Every way to give each group a provider of the tree, tried one by one. */
+function enumerated(parts: readonly Part[], groups: readonly CandidateGroup[], isolate: boolean): string[] {
+  let ways: string[][] = [[]];
+  for (const _ of groups) ways = ways.flatMap((way) => parts.map(({ id }) => [...way, id]));
+  const fitting = ways.filter((way) => {
+    if (isolate && new Set(way).size < way.length) return false;
+    return parts.every(({ id, has = {} }) =>
+      ['VCPU', 'VGPU'].every((name) => {
+        const asked = groups.reduce((sum, one, n) => sum + (way[n] === id ? (one.resources[name] ?? 0) : 0), 0);
+        return asked <= (has[name] ?? 0);
+      }),
+    );
+  });
+  return fitting.map((way) => way.map((id, n) => `${groups[n]?.suffix}:${id}`).join(' ')).sort();
+}
+
+test('the search finds what plain enumeration finds', () => {
+  let found = 0;
+  for (let seed = 0; seed < 150; seed += 1) {
+    const random = seededRandom(`candidates-${seed}`);
+    const parts: Part[] = Array.from({ length: random.integer(1, 5) }, (_, n) => ({
+      id: `p${n}`,
+      ...(n === 0 ? {} : { parent: `p${random.integer(0, n - 1)}` }),
+      has: { VCPU: random.integer(1, 4), ...(random.chance(0.6) ? { VGPU: random.integer(1, 3) } : {}) },
+    }));
+    const groups = Array.from({ length: random.integer(1, 4) }, (_, n) =>
+      group(`_${n}`, random.chance(0.5) ? { VCPU: random.integer(1, 3) } : { VCPU: 1, VGPU: 1 }),
+    );
+    const isolate = random.chance(0.5);
+    const answer = find(shardOf(parts), groups, { groupPolicy: isolate ? 'isolate' : 'none' });
+    const ways = nodes(answer).map((mappings) => groups.map(({ suffix }) => `${suffix}:${mappings[suffix]}`).join(' '));
+    assert.equal(ways.sort(), enumerated(parts, groups, isolate), `seed ${seed}`);
+    found += ways.length;
+  }
+  assert.ok(found > 500);
+});
+
+test('a question with millions of combinations is answered, and one without an answer soon found to be so', () => {
+  const children = Array.from({ length: 8 }, (_, n) => ({ id: `g${n}`, parent: 'h', has: { VGPU: 1 } }));
+  const state = shardOf([{ id: 'h' }, ...children]);
+  const groups = Array.from({ length: 9 }, (_, n) => group(`_${n}`, { VGPU: 1 }));
+  assert.is(find(state, groups.slice(0, 8), { groupPolicy: 'isolate' }).requests.length, 40_320);
+  assert.is(find(state, groups.slice(0, 8), { groupPolicy: 'none', limit: 100 }).requests.length, 100);
+  const began = process.cpuUsage();
+  for (const groupPolicy of ['isolate', 'none'] as const) {
+    assert.is(find(state, groups, { groupPolicy }).requests.length, 0);
+  }
+  const { user } = process.cpuUsage(began);
+  assert.ok(user < 100_000, `it took ${user} microseconds`);
+});
+
+test.run();

@@ -1,0 +1,203 @@
+// Area: placement. What callers of the Placement API ask of a shard: whatever they ask, in whatever order, what is
+// listed is what is used, what is recorded leads to the same state again, and every message can be sent.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { feedMessages, type PlacementMessage } from '../../actors/messages/placement.ts';
+import type { ApiOutcome, PlacementApiMessage } from '../../actors/messages/placement-api.ts';
+import { placementApiAnswers, placementApiMessages } from '../../actors/messages/placement-api.ts';
+import { capacityOf } from '../../actors/placement/inventory.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { revisionOf } from '../../actors/placement/providers.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { checkOfProtocol } from '../../runtime/schemas.ts';
+import { randomMessage } from '../support/placement-messages.ts';
+import { bench, replayed, restored, sentOf } from '../support/turn.ts';
+
+const test = suite('placement - the Placement API');
+const checkIn = checkOfProtocol(placementApiMessages);
+const checkOut = checkOfProtocol({ ...placementApiAnswers, 'providers-changed': feedMessages['providers-changed'] });
+
+const inventory = (total: number) => ({
+  total,
+  reserved: 0,
+  min_unit: 1,
+  max_unit: total,
+  step_size: 1,
+  allocation_ratio: 1,
+});
+
+function shard() {
+  const one = bench(placement({ shard: 0 }));
+  let asks = 0;
+  return {
+    ...one,
+    get state() {
+      return one.state;
+    },
+    ask(question: object): ApiOutcome {
+      asks += 1;
+      const turned = one.tell({ ...question, ask: asks } as PlacementApiMessage, 'gateway/test');
+      for (const { message } of turned.sent) checkOut(message);
+      const parts = sentOf(turned, 'placement-answer').map(({ message }) => message.text);
+      return JSON.parse(parts.join('')) as ApiOutcome;
+    },
+    tell: (message: PlacementMessage) => one.tell(message, 'scheduler/s'),
+    put(id: string, inventories: Record<string, object>, parent: string | null = null) {
+      this.ask({ type: 'provider-create', id, name: id, parent });
+      return this.ask({ type: 'inventories-put', id, how: 'all', inventories, removed: [], allReserved: true });
+    },
+    hold(consumer: string, allocations: Record<string, Record<string, number>>, more: object = {}) {
+      const consumers = [{ consumer, allocations, project: 'p', user: 'u', ...more }];
+      return this.ask({ type: 'allocations-put', consumers });
+    },
+  };
+}
+
+const codeOf = (outcome: ApiOutcome) => ('refused' in outcome ? outcome.refused.code : 'ok');
+
+function checkAccounts({ providers, consumers, trees, indexes }: PlacementState): void {
+  const sums = new Map<string, number>();
+  for (const { held } of consumers.holding.values()) {
+    for (const { allocations } of held) {
+      for (const { provider, resources } of allocations) {
+        for (const [name, amount] of Object.entries(resources)) {
+          const key = `${provider} ${name}`;
+          sums.set(key, (sums.get(key) ?? 0) + amount);
+        }
+      }
+    }
+  }
+  for (const [id, { stocks, spec, root }] of providers) {
+    for (const [name, { used, capacity, inventory: told }] of stocks) {
+      assert.is(used, sums.get(`${id} ${name}`) ?? 0, `${name} of ${id}`);
+      assert.is(capacity, capacityOf(told));
+      sums.delete(`${id} ${name}`);
+    }
+    assert.ok(trees.get(root)?.includes(id));
+    assert.is(spec.parent === null ? id : providers.get(spec.parent)?.root, root);
+  }
+  assert.equal([...sums], [], 'something is held of what is not there');
+  const inTrees = [...trees.values()].flat();
+  assert.equal([...new Set(inTrees)].sort(), [...providers.keys()].sort());
+  assert.is(inTrees.length, providers.size);
+  const named = [...indexes.names.values()].reduce((sum, count) => sum + count, 0);
+  assert.is(named, providers.size);
+}
+
+test('random changes keep the accounts, and their records and snapshots lead to the same state', () => {
+  for (let seed = 0; seed < 25; seed += 1) {
+    const random = seededRandom(`placement-api-${seed}`);
+    const actor = placement({ shard: 0 });
+    const one = bench(actor);
+    const known = {
+      providerGeneration: (id: string) => {
+        const provider = one.state.providers.get(id);
+        return provider === undefined ? undefined : revisionOf(provider);
+      },
+      consumerGeneration: (id: string) => one.state.consumers.holding.get(id)?.generation ?? null,
+    };
+    const before = new Map<string, number>();
+    for (let n = 0; n < 200; n += 1) {
+      const message = randomMessage(random, known, n);
+      checkIn(message);
+      for (const { spec, stocks } of one.state.providers.values()) {
+        for (const [name, { used, capacity }] of stocks) before.set(`${spec.id} ${name}`, used - capacity);
+      }
+      for (const { message: said } of one.tell(message, 'gateway/test').sent) checkOut(said);
+      checkAccounts(one.state);
+      if (message.type !== 'allocations-put') continue;
+      for (const { spec, stocks } of one.state.providers.values()) {
+        for (const [name, { used, capacity }] of stocks) {
+          const over = Math.max(0, before.get(`${spec.id} ${name}`) ?? 0);
+          assert.ok(used - capacity <= over, `${name} of ${spec.id} was over-committed by ${JSON.stringify(message)}`);
+        }
+      }
+    }
+    assert.equal(replayed(actor, one.entries), one.stored());
+    assert.equal(restored(actor, one.stored()), one.stored());
+  }
+});
+
+test('names of providers are one of a kind, whoever made them', () => {
+  const one = shard();
+  one.tell({
+    type: 'put-tree',
+    ask: 0,
+    providers: [{ id: 'h1', name: 'host', parent: null, inventories: {}, traits: ['GPU'], aggregates: [] }],
+  });
+  assert.is(codeOf(one.ask({ type: 'provider-create', id: 'x', name: 'host', parent: null })), 'duplicate-name');
+  // What a tree is told with counts as known.
+  assert.is(codeOf(one.ask({ type: 'traits-put', id: 'h1', traits: ['GPU'] })), 'ok');
+});
+
+test('consumers of both kinds are seen by both, and a deleted one stays deleted', () => {
+  const one = shard();
+  one.put('h1', { VCPU: inventory(10) });
+  const spec = { groups: [{ name: '', resources: { VCPU: 4 } }], groupPolicy: 'none' as const };
+  const allocations = [{ provider: 'h1', group: '', resources: { VCPU: 4 } }];
+  one.tell({ type: 'claim', consumer: 'i', attempt: 1, spec, allocations, keep: [], expiresAt: Number.MAX_VALUE });
+  const seen = one.ask({ type: 'consumer-show', consumer: 'i' }) as { ok: { generation: number; allocations: object } };
+  assert.equal(seen.ok.allocations, { h1: { generation: 2, resources: { VCPU: 4 } } });
+  // Who goes by what was seen changes it; who goes by something older does not.
+  assert.is(codeOf(one.hold('i', { h1: { VCPU: 2 } }, { generation: seen.ok.generation })), 'ok');
+  assert.is(codeOf(one.hold('i', { h1: { VCPU: 3 } }, { generation: seen.ok.generation })), 'consumer-generation');
+  assert.is(one.state.providers.get('h1')?.stocks.get('VCPU')?.used, 2);
+  one.tell({ type: 'release', consumer: 'i', deleted: true });
+  assert.is(one.state.providers.get('h1')?.stocks.get('VCPU')?.used, 0);
+  assert.is(codeOf(one.hold('i', { h1: { VCPU: 1 } })), 'consumer-deleted');
+});
+
+test('a provider gets another parent with all that is below it, but never one of these', () => {
+  const one = shard();
+  for (const [id, parent] of [
+    ['a', null],
+    ['b', 'a'],
+    ['c', 'b'],
+    ['d', null],
+  ] as const)
+    one.put(id, {}, parent);
+  const move = (id: string, parent: string | null, reparent: boolean) =>
+    codeOf(one.ask({ type: 'provider-update', id, name: id, parent, reparent }));
+  assert.is(move('a', 'c', true), 'loop');
+  assert.is(move('b', 'd', false), 'no-reparenting');
+  assert.is(move('b', null, false), 'no-unparenting');
+  assert.is(move('b', 'd', true), 'ok');
+  assert.is(one.state.providers.get('c')?.root, 'd');
+  assert.equal(one.state.trees.get('d'), ['d', 'b', 'c']);
+  assert.is(codeOf(one.ask({ type: 'provider-delete', id: 'd' })), 'has-children');
+  assert.is(move('b', null, true), 'ok');
+  assert.is(codeOf(one.ask({ type: 'provider-delete', id: 'd' })), 'ok');
+});
+
+test('reshaping moves inventories and what is held of them at one moment', () => {
+  const one = shard();
+  one.put('host', { VGPU: inventory(4) });
+  one.put('gpu', {}, 'host');
+  one.hold('c', { host: { VGPU: 3 } });
+  const consumer = { consumer: 'c', allocations: { gpu: { VGPU: 3 } }, project: 'p', user: 'u', generation: 1 };
+  const inventories = [
+    { provider: 'host', generation: 2, inventories: {} },
+    { provider: 'gpu', generation: 1, inventories: { VGPU: inventory(4) } },
+  ];
+  const asked = (consumers: object[]) => one.ask({ type: 'reshape', inventories, consumers });
+  assert.is(codeOf(asked([])), 'inventory-in-use');
+  assert.is(codeOf(asked([{ ...consumer, allocations: { gpu: { VGPU: 5 } } }])), 'unit-constraint');
+  assert.is(codeOf(asked([consumer])), 'ok');
+  assert.is(one.state.providers.get('host')?.stocks.size, 0);
+  assert.is(one.state.providers.get('gpu')?.stocks.get('VGPU')?.used, 3);
+});
+
+test('a long answer comes in parts that make one', () => {
+  const one = shard();
+  for (let n = 0; n < 2_000; n += 1) {
+    one.ask({ type: 'provider-create', id: `p${n}`, name: `${'\u{1F600}'.repeat(n % 90)}${n}`, parent: null });
+  }
+  const question = { memberOf: [], notMemberOf: [], required: [], forbidden: [], resources: {} };
+  const { ok } = one.ask({ type: 'providers-find', ...question }) as { ok: { name: string }[] };
+  assert.is(ok.length, 2_000);
+  assert.is(ok[89]?.name, `${'\u{1F600}'.repeat(89)}89`);
+});
+
+test.run();

@@ -1,0 +1,212 @@
+// Placement by itself, as callers of the Placement API use it: claims and candidates in the actor, over NATS and over
+// HTTP, beside what a NATS request and an HTTP handler that returns nothing can do.
+
+import type { PlacementApiMessage } from '../../actors/messages/placement-api.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { connectNats } from '../../runtime/bus/nats.ts';
+import { type Node, startNode } from '../../runtime/node.ts';
+import { outboxOf } from '../../runtime/outbox.ts';
+import { authorityOf, type Question } from '../../runtime/placement-api/authority.ts';
+import { startPlacementApi } from '../../runtime/placement-api/start.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import type { Figure } from './bench.ts';
+import { bareHttp, type HttpClient, httpClient, servedByProcess } from './http.ts';
+import { type Limits, rate } from './limits.ts';
+import { claimsInActor, silentTurn } from './parts.ts';
+
+type Report = (figure: Figure) => void;
+
+const HOSTS = [1_000, 10_000, 100_000];
+const FOR_MS = 3_000;
+const HTTP_CLIENTS = 32;
+/** Children below each host when it is nested: a tree of 7. */
+const CHILDREN = 6;
+const QUERY = '/allocation_candidates?resources=VCPU:1,MEMORY_MB:512,DISK_GB:10&limit=10';
+
+function inventory(total: number) {
+  return { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 };
+}
+
+const AMPLE = { VCPU: inventory(1_000_000), MEMORY_MB: inventory(1_000_000_000), DISK_GB: inventory(1_000_000_000) };
+
+function tree(n: number, nested: boolean) {
+  const id = `h${n}`;
+  const root = { id, name: id, parent: null, inventories: AMPLE, traits: [], aggregates: [] };
+  if (!nested) return [root];
+  const children = Array.from({ length: CHILDREN }, (_, child) => {
+    const name = `${id}-g${child}`;
+    return { ...root, id: name, name, parent: id, inventories: { VGPU: inventory(1_000) } };
+  });
+  return [root, ...children];
+}
+
+const claim = (consumer: string, provider: string): Question => ({
+  type: 'allocations-put',
+  consumers: [{ consumer, allocations: { [provider]: { VCPU: 1, MEMORY_MB: 512 } }, project: 'p', user: 'u' }],
+});
+
+function candidates(nested: boolean): Question {
+  const common = { required: [], forbidden: [], memberOf: [], notMemberOf: [], inTree: null };
+  const groups = [{ ...common, suffix: '', resources: { VCPU: 1, MEMORY_MB: 512, DISK_GB: 10 } }];
+  if (nested) groups.push({ ...common, suffix: '_G', resources: { VGPU: 1 } as never });
+  const request = { groups, groupPolicy: null, rootRequired: [], rootForbidden: [], sameSubtree: [] };
+  return { type: 'candidates', ...request, limit: 10, nested: true };
+}
+
+const quantile = (values: readonly number[], share: number) =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;
+
+function inActor(report: Report): void {
+  claimsInActor(report);
+  for (const [hosts, name] of [
+    [10_000, 'on 10,000 providers'],
+    [1, 'on one hot provider'],
+  ] as const) {
+    const { tell } = actorWith(hosts, false);
+    const begun = performance.now();
+    const times = 100_000;
+    for (let n = 0; n < times; n += 1) tell(claim(`c${n}`, `h${n % hosts}`));
+    const value = (times / (performance.now() - begun)) * 1_000;
+    report({ name: `API claims decided in the actor, ${name}`, value, unit: 'a second' });
+  }
+  for (const nested of [false, true]) {
+    for (const hosts of HOSTS) {
+      const { tell } = actorWith(hosts, nested);
+      const question = candidates(nested);
+      const tookMs = Array.from({ length: 300 }, () => timed(() => tell(question)));
+      const shape = nested ? 'trees of 7' : 'hosts';
+      const name = `candidates in the actor, ${hosts.toLocaleString('en')} ${shape}, p50`;
+      report({ name, value: quantile(tookMs, 0.5), unit: 'ms' });
+    }
+  }
+}
+
+function timed(once: () => void): number {
+  const begun = performance.now();
+  once();
+  return performance.now() - begun;
+}
+
+function actorWith(hosts: number, nested: boolean) {
+  const actor = placement({ shard: 0 });
+  const state = actor.init();
+  let asks = 0;
+  const tell = (question: object) => {
+    asks += 1;
+    actor.receive(state, { ...question, ask: asks } as PlacementApiMessage, 'gateway/bench', silentTurn as never);
+    if (asks % 256 === 0) actor.endTurn?.(state, silentTurn as never);
+  };
+  for (let n = 0; n < hosts; n += 1) tell({ type: 'put-tree', providers: tree(n, nested) });
+  return { tell };
+}
+
+async function overNats(url: string, limits: Limits, report: Report): Promise<void> {
+  const clock = systemClock();
+  const prefix = 'benchplacement';
+  const onError = (error: unknown) => console.error(error);
+  const node: Node = await startNode({ roles: ['placement'], nats: { servers: url }, prefix, events: false });
+  const bus = await connectNats({ servers: url, name: 'bench-authority' });
+  const subjects = subjectsOf(prefix);
+  const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+  const authority = authorityOf({ name: 'bench', bus, clock, outbox, subjects, timeoutMs: 120_000, onError });
+  try {
+    let hosts = 0;
+    let consumers = 0;
+    for (const wanted of HOSTS) {
+      for (; hosts < wanted; hosts += 1) {
+        const message = { type: 'put-tree', ask: hosts, providers: tree(hosts, false) } as const;
+        outbox.send('gateway/nobody', 'placement/0', message);
+        if (hosts % 1_000 === 999) await authority.ask({ type: 'provider-show', id: 'h0' });
+      }
+      await authority.ask({ type: 'provider-show', id: `h${hosts - 1}` });
+      const name = `${wanted.toLocaleString('en')} hosts`;
+      if (wanted === 10_000) {
+        for (const inFlight of [1, 64, 256]) {
+          const value = await rate(inFlight, FOR_MS, () => {
+            consumers += 1;
+            return authority.ask(claim(`c${consumers}`, `h${consumers % hosts}`));
+          });
+          const bare = limits.request.get(inFlight) ?? 0;
+          const beside = { name: `bare requests, ${inFlight} in flight`, value: bare };
+          report({ name: `durable claims over NATS, ${inFlight} in flight`, value, unit: 'a second', beside });
+        }
+      }
+      const tookMs = await latencies(200, () => authority.ask(candidates(false)));
+      report({ name: `candidates over NATS, ${name}, p50`, value: quantile(tookMs, 0.5), unit: 'ms' });
+      const front = await startPlacementApi({ host: '127.0.0.1', port: 0, prefix, placement: { servers: [url] } });
+      const client = httpClient(front.url, 1);
+      const overHttpMs = await latencies(200, () => client.ask('GET', QUERY));
+      report({ name: `candidates over HTTP and NATS, ${name}, p50`, value: quantile(overHttpMs, 0.5), unit: 'ms' });
+      client.close();
+      await front.close();
+    }
+  } finally {
+    authority.stop();
+    await bus.close();
+    await node.stop();
+  }
+}
+
+async function latencies(times: number, once: () => Promise<unknown>): Promise<number[]> {
+  const tookMs: number[] = [];
+  for (let n = 0; n < times; n += 1) {
+    const begun = performance.now();
+    await once();
+    tookMs.push(performance.now() - begun);
+  }
+  return tookMs;
+}
+
+const uuid = (kind: string, n: number) => `${kind.repeat(8)}-0000-4000-8000-${String(n).padStart(12, '0')}`;
+
+/** In a process of its own, as it is deployed, so that the client's work does not count. */
+async function overHttp(report: Report): Promise<void> {
+  const bare = await bareHttp((url) => httpRate(httpClient(url, HTTP_CLIENTS), (client) => client.ask('GET', '/')));
+  report({ name: `an HTTP handler that returns nothing, ${HTTP_CLIENTS} clients`, ...figureOf(bare) });
+
+  await servedByProcess(async (url) => {
+    const client = httpClient(url, HTTP_CLIENTS);
+    const hosts = 1_000;
+    for (let n = 0; n < hosts; n += 1) {
+      await client.ask('POST', '/resource_providers', { uuid: uuid('a', n), name: `h${n}` });
+      const body = { resource_provider_generation: 0, inventories: AMPLE };
+      await client.ask('PUT', `/resource_providers/${uuid('a', n)}/inventories`, body);
+    }
+    let consumers = 0;
+    const measured = await httpRate(client, () => {
+      consumers += 1;
+      return client.ask('PUT', `/allocations/${uuid('c', consumers)}`, {
+        allocations: { [uuid('a', consumers % hosts)]: { resources: { VCPU: 1, MEMORY_MB: 512 } } },
+        project_id: 'p',
+        user_id: 'u',
+        consumer_generation: null,
+        consumer_type: 'INSTANCE',
+      });
+    });
+    const beside = { name: 'the bare handler', value: bare.perSecond };
+    report({ name: `claims over HTTP, ${HTTP_CLIENTS} clients`, ...figureOf(measured), beside });
+    report({ name: 'claims over HTTP, p99', value: quantile(measured.tookMs, 0.99), unit: 'ms' });
+    const tookMs = await latencies(500, () => client.ask('GET', QUERY));
+    report({ name: 'candidates over HTTP, 1,000 hosts, p50', value: quantile(tookMs, 0.5), unit: 'ms' });
+    client.close();
+  });
+}
+
+const figureOf = ({ perSecond }: { perSecond: number }) => ({ value: perSecond, unit: 'a second' });
+
+async function httpRate(client: HttpClient, once: (client: HttpClient) => Promise<unknown>) {
+  const tookMs: number[] = [];
+  const perSecond = await rate(HTTP_CLIENTS, FOR_MS, async () => {
+    const begun = performance.now();
+    await once(client);
+    tookMs.push(performance.now() - begun);
+  });
+  return { perSecond, tookMs };
+}
+
+export async function placementBench(url: string, limits: Limits, report: Report): Promise<void> {
+  inActor(report);
+  await overNats(url, limits, report);
+  await overHttp(report);
+}

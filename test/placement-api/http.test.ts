@@ -1,0 +1,187 @@
+// Area: Placement API. What all requests go through: versions, who may ask, what may be sent and accepted, and the
+// headers and bodies of answers and errors.
+
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { tokensFrom } from '../../runtime/placement-api/tokens.ts';
+import { type Api, errorIn, placementApi } from './support.ts';
+
+const test = suite<{ api: Api }>('Placement API - HTTP');
+const version = (text: string) => ({ 'openstack-api-version': text });
+
+test.before.each(async (context) => {
+  context.api = await placementApi();
+});
+test.after.each(async ({ api }) => api.close());
+
+test('the root tells the versions to anybody', async ({ api }) => {
+  const { status, body } = await api.ask('GET /', undefined, { 'x-auth-token': '' });
+  assert.is(status, 200);
+  const links = [{ rel: 'self', href: '' }];
+  const told = { id: 'v1.0', max_version: '1.39', min_version: '1.0', status: 'CURRENT', links };
+  assert.equal(body, { versions: [told] });
+});
+
+test('a version is agreed on, told back, and varies the answer', async ({ api }) => {
+  for (const [asked, agreed] of [
+    ['placement 1.7', '1.7'],
+    ['placement latest', '1.39'],
+    ['compute 2.1, placement 1.10', '1.10'],
+    ['compute 2.1', '1.0'],
+    ['', '1.0'],
+  ] as const) {
+    const { headers } = await api.ask('GET /resource_providers', undefined, version(asked));
+    assert.is(headers.get('openstack-api-version'), `placement ${agreed}`, asked);
+    assert.is(headers.get('vary'), 'openstack-api-version');
+  }
+});
+
+test('a version that there is not is refused with the range, one that cannot be read without', async ({ api }) => {
+  const none = await api.ask('GET /', undefined, version('placement 1.40'));
+  assert.is(none.status, 406);
+  const { max_version, min_version, detail } = errorIn(none);
+  assert.equal([min_version, max_version], ['1.0', '1.39']);
+  assert.match(detail, 'Unacceptable version header: 1.40');
+  const odd = await api.ask('GET /', undefined, version('placement cow'));
+  assert.is(odd.status, 400);
+  assert.match(JSON.stringify(odd.body), "invalid literal for int() with base 10: 'cow'");
+});
+
+test('times of change and caching are told since 1.15', async ({ api }) => {
+  for (const [asked, told] of [
+    ['placement 1.14', false],
+    ['placement 1.15', true],
+  ] as const) {
+    const { headers } = await api.ask('GET /resource_providers', undefined, version(asked));
+    assert.is(headers.has('last-modified'), told);
+    assert.is(headers.get('cache-control'), told ? 'no-cache' : null);
+  }
+});
+
+test('codes of errors are told since 1.23, request ids always', async ({ api }) => {
+  const path = 'GET /resource_providers/none';
+  for (const [asked, code] of [
+    ['placement 1.22', undefined],
+    ['placement 1.23', 'placement.undefined_code'],
+  ] as const) {
+    const said = await api.ask(path, undefined, version(asked));
+    const { status, headers } = said;
+    const error = errorIn(said);
+    assert.is(status, 404);
+    assert.is(error.code, code);
+    assert.is(error.request_id, headers.get('x-openstack-request-id'));
+    assert.match(String(error.request_id), /^req-[0-9a-f-]{36}$/);
+  }
+});
+
+test('what is older than its version is not there', async ({ api }) => {
+  assert.is((await api.ask('GET /traits', undefined, version('placement 1.5'))).status, 404);
+  assert.is((await api.ask('GET /traits', undefined, version('placement 1.6'))).status, 200);
+  const path = 'DELETE /resource_providers/none/inventories';
+  assert.is((await api.ask(path, undefined, version('placement 1.4'))).status, 405);
+  assert.is((await api.ask(path, undefined, version('placement 1.5'))).status, 404);
+});
+
+test('methods, types and lengths are refused as the reference refuses them', async ({ api }) => {
+  const wrong = await api.ask('PATCH /allocations/x');
+  assert.is(wrong.status, 405);
+  assert.is(wrong.headers.get('allow'), 'GET, PUT, DELETE');
+  assert.is((await api.ask('HEAD /traits')).status, 405);
+  assert.is((await api.ask('GET /nothing')).status, 404);
+  const typed = await api.ask('POST /resource_providers', { name: 'x' }, { 'content-type': 'text/plain' });
+  assert.is(typed.status, 415);
+  assert.match(JSON.stringify(typed.body), 'The media type text/plain is not supported, use application/json');
+  const untyped = await api.ask('POST /resource_providers', { name: 'x' }, { 'content-type': '' });
+  assert.is(untyped.status, 400);
+  assert.match(JSON.stringify(untyped.body), 'content-type header required when content-length > 0');
+  const unacceptable = await api.ask('GET /resource_providers', undefined, { accept: 'text/plain' });
+  assert.is(unacceptable.status, 406);
+  assert.match(String(unacceptable.body), 'Only application/json is provided');
+  const large = await api.ask('POST /resource_providers', `"${'x'.repeat(5 * 1024 * 1024)}"`);
+  assert.is(large.status, 413);
+});
+
+test('what a schema forbids is told in the words of its validator', async ({ api }) => {
+  const detailOf = async (request: string, body: unknown) => {
+    const said = await api.ask(request, body);
+    assert.is(said.status, 400);
+    return errorIn(said).detail;
+  };
+  const missing = await detailOf('POST /resource_providers', {});
+  assert.match(missing, "JSON does not validate: 'name' is a required property");
+  assert.match(missing, "Failed validating 'required' in schema:");
+  assert.match(missing, 'On instance:     {}');
+  const extra = await detailOf('POST /resource_providers', { name: 'a', b: 1, c: 2 });
+  assert.match(extra, "Additional properties are not allowed ('b', 'c' were unexpected)");
+  const long = await detailOf('POST /resource_providers', { name: 'x'.repeat(201) });
+  assert.match(long, 'is too long');
+  assert.match(long, "Failed validating 'maxLength' in schema['properties']['name']:");
+  const parent = await detailOf('POST /resource_providers', { name: 'a', parent_provider_uuid: 'x' });
+  assert.match(parent, "'x' is not a 'uuid'");
+  const query = await detailOf('GET /allocation_candidates?resources=VCPU:1&group_policy=some', undefined);
+  assert.match(query, "Invalid query string parameters: 'some' is not one of ['none', 'isolate']");
+  assert.match(await detailOf('POST /resource_providers', '{'), 'Malformed JSON: ');
+});
+
+test('in development any token is good, and the headers of the reference say who it is', async ({ api }) => {
+  assert.is((await api.ask('GET /traits', undefined, { 'x-auth-token': '' })).status, 401);
+  const somebody = await api.ask('GET /traits', undefined, { 'x-auth-token': 'somebody' });
+  assert.is(somebody.status, 403);
+  assert.match(JSON.stringify(somebody.body), 'Policy does not allow placement:traits:list to be performed.');
+  const reader = { 'x-auth-token': 'somebody', 'x-roles': 'reader,member' };
+  const system = { ...reader, 'openstack-system-scope': 'all' };
+  const own = { ...reader, 'x-project-id': 'p1' };
+  assert.is((await api.ask('GET /traits', undefined, reader)).status, 403);
+  assert.is((await api.ask('GET /traits', undefined, system)).status, 200);
+  assert.is((await api.ask('PUT /traits/CUSTOM_A', undefined, system)).status, 403);
+  assert.is((await api.ask('GET /usages?project_id=p1', undefined, own)).status, 200);
+  assert.is((await api.ask('GET /usages?project_id=p2', undefined, own)).status, 403);
+  const service = { 'x-auth-token': 'somebody', 'x-roles': 'service' };
+  assert.is((await api.ask('PUT /traits/CUSTOM_A', undefined, service)).status, 201);
+});
+
+test('tokens from a file are the only ones', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cellwright-tokens-'));
+  const file = join(folder, 'tokens.json');
+  const tokens = [
+    { token: 'secret', user: 'nova', project: 'service', roles: ['service'] },
+    { token: 'look', user: 'eve', roles: ['reader'], system: true },
+  ];
+  writeFileSync(file, JSON.stringify({ tokens }));
+  const api = await placementApi({ authenticate: tokensFrom(file) });
+  try {
+    const as = (token: string) => ({ 'x-auth-token': token, 'x-roles': 'admin' });
+    assert.is((await api.ask('GET /traits', undefined, as('admin'))).status, 401);
+    assert.is((await api.ask('GET /traits', undefined, as('secret'))).status, 200);
+    assert.is((await api.ask('PUT /traits/CUSTOM_A', undefined, as('look'))).status, 403);
+    writeFileSync(file, '{"tokens":[{"token":"x"}]}');
+    assert.throws(() => tokensFrom(file), /lacks the field/);
+  } finally {
+    await api.close();
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('pages of other origins read answers only where that is allowed', async ({ api }) => {
+  const origin = 'http://dashboard.example';
+  const closed = await api.ask('GET /', undefined, { origin });
+  assert.is(closed.headers.get('access-control-allow-origin'), null);
+  const open = await placementApi({ allowedOrigins: [origin] });
+  try {
+    const { headers } = await open.ask('GET /', undefined, { origin });
+    assert.is(headers.get('access-control-allow-origin'), origin);
+    const asking = { origin, 'access-control-request-method': 'PUT', 'x-auth-token': '' };
+    const before = await open.ask('OPTIONS /traits/CUSTOM_A', undefined, asking);
+    assert.is(before.status, 204);
+    assert.match(String(before.headers.get('access-control-allow-headers')), 'x-auth-token');
+    const stranger = await open.ask('OPTIONS /traits', undefined, { ...asking, origin: 'http://other.example' });
+    assert.is(stranger.status, 401);
+  } finally {
+    await open.close();
+  }
+});
+
+test.run();
