@@ -155,7 +155,8 @@ export function apiOf({ bus, subjects }: Pick<System, 'bus' | 'subjects'>): Api 
 /** Resolves when a cell has that many hosts in service. */
 export function hostsUp(client: Client, cell: string, count: number): Promise<void> {
   return eventually(`${count} hosts of cell '${cell}' are up`, async () => {
-    const { hosts } = await client.hosts({ cell, limit: 1_000 });
+    // A cell whose owner has only just begun, or died, does not answer yet.
+    const { hosts } = await client.hosts({ cell, limit: 1_000 }).catch(() => ({ hosts: [] }));
     return hosts.filter(({ state }) => state === 'up').length === count;
   });
 }

@@ -1,0 +1,6 @@
+// Area: failure points. The conductor, killed before and after each thing that it says on the road of a build that fails on
+// its first host and is deleted in the end.
+
+import { killedAtEach } from './points.ts';
+
+killedAtEach('conductor', ['build-accepted', 'select', 'start', 'delete-accepted', 'delete']);
