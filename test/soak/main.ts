@@ -48,7 +48,7 @@ function isClean({ lost, stuck, findings }: SoakResult): boolean {
   return lost.length === 0 && stuck.length === 0 && findings.length === 0;
 }
 
-function summary({ accepted, refused, ended, lost, stuck, blows, longestStallMs, findings }: SoakResult): void {
+function summary({ accepted, refused, ended, lost, stuck, blows, longestWaitMs, findings }: SoakResult): void {
   const struck = new Map<string, number>();
   for (const { blow } of blows) struck.set(blow, (struck.get(blow) ?? 0) + 1);
   const list = (entries: Iterable<readonly [string, number]>) =>
@@ -58,7 +58,7 @@ function summary({ accepted, refused, ended, lost, stuck, blows, longestStallMs,
   console.log(`ended           ${list(Object.entries(ended))}`);
   console.log(`blows           ${blows.length}: ${list(struck)}`);
   console.log(
-    `longest stall   ${seconds(longestStallMs.processes)} after a process, ${seconds(longestStallMs.server)} after the server`,
+    `longest wait    ${seconds(longestWaitMs.owners)} with only owners struck, ${seconds(longestWaitMs.all)} in all`,
   );
   console.log(`lost            ${lost.length} ${lost.slice(0, 10).join(' ')}`);
   console.log(`stuck           ${stuck.length} ${stuck.slice(0, 10).join(' ')}`);

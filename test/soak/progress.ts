@@ -1,42 +1,70 @@
-// How a soak goes: when builds became active, so that it can be said for how long nothing went on.
+// How a soak goes: for how long each instance waited from its request to the end of its build, and so for how long a
+// blow held up anything at all.
 
 import type { Bus } from '../../runtime/bus/bus.ts';
+import type { Client } from '../../runtime/client.ts';
 import type { Struck } from './chaos.ts';
 
-/** A time in which no build became active, ms since the epoch. */
-interface Gap {
+/** One instance, from its request to the end of its build, ms since the epoch. */
+interface Wait {
   readonly from: number;
   readonly to: number;
 }
 
 export interface Progress {
-  readonly active: number;
-  /** The longest time without an active build that began near one of these blows, ms. */
-  longestStallMs(near: readonly Struck[]): number;
+  /** An instance is asked for now. */
+  asked(instance: string): void;
+  /** The longest wait that touched one of these blows, and none of the others, ms. */
+  longestWaitMs(near: readonly Struck[], others?: readonly Struck[]): number;
   stop(): void;
 }
 
-/** Shorter ones are the pace of the load. */
-const SHORTEST_GAP_MS = 500;
+const ENDED = new Set(['active', 'failed', 'deleted']);
+/** Events may be lost with the server, so those that wait for long are looked at too, ms. */
+const LOOK_EVERY_MS = 500;
+const MOST_LOOKED_AT = 50;
 
-export function watchProgress(bus: Bus): Progress {
-  const gaps: Gap[] = [];
-  let active = 0;
-  let last: number | null = null;
-  const subscription = bus.subscribe('cw.cell.*.build.*.active', () => {
-    const now = Date.now();
-    if (last !== null && now - last >= SHORTEST_GAP_MS) gaps.push({ from: last, to: now });
-    last = now;
-    active += 1;
-  });
+export function watchProgress(bus: Bus, client: Client): Progress {
+  const waits: Wait[] = [];
+  const waiting = new Map<string, number>();
+
+  function ended(instance: string): void {
+    const from = waiting.get(instance);
+    if (from === undefined) return;
+    waiting.delete(instance);
+    waits.push({ from, to: Date.now() });
+  }
+
+  const subscriptions = ['cw.cell.*.build.*.*', 'cw.conductor.*.build.*.*'].map((subject) =>
+    bus.subscribe(subject, (message) => {
+      const [instance = '', state = ''] = message.subject.split('.').slice(-2);
+      if (ENDED.has(state)) ended(instance);
+    }),
+  );
+  const timer = setInterval(() => {
+    for (const [instance, from] of [...waiting].slice(0, MOST_LOOKED_AT)) {
+      if (Date.now() - from < LOOK_EVERY_MS) continue;
+      client.show(instance).then(
+        ({ state }) => ENDED.has(state) && ended(instance),
+        () => undefined,
+      );
+    }
+  }, LOOK_EVERY_MS);
+
   return {
-    get active() {
-      return active;
+    asked(instance) {
+      if (!waiting.has(instance)) waiting.set(instance, Date.now());
     },
-    longestStallMs(near) {
-      const touched = gaps.filter(({ from, to }) => near.some(({ at, healedAt }) => at <= to && from <= healedAt));
+    longestWaitMs(near, others = []) {
+      const touches = ({ from, to }: Wait, { at, healedAt }: Struck) => at <= to && from <= healedAt;
+      const touched = waits.filter(
+        (wait) => near.some((blow) => touches(wait, blow)) && !others.some((blow) => touches(wait, blow)),
+      );
       return Math.max(0, ...touched.map(({ from, to }) => to - from));
     },
-    stop: () => subscription.unsubscribe(),
+    stop() {
+      clearInterval(timer);
+      for (const subscription of subscriptions) subscription.unsubscribe();
+    },
   };
 }

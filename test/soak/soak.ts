@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { auditOn } from '../../runtime/audit/auditor.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
-import { clientOf } from '../../runtime/client.ts';
+import { type Client, clientOf } from '../../runtime/client.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { play } from '../../runtime/replay/player.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
@@ -37,7 +37,8 @@ export interface SoakResult {
   /** Accepted instances that had not ended when everything had been healed for long. */
   readonly stuck: readonly string[];
   readonly blows: readonly Struck[];
-  readonly longestStallMs: { readonly processes: number; readonly server: number };
+  /** The longest that an instance waited from its request to the end of its build, near a blow: to an owner alone, or any. */
+  readonly longestWaitMs: { readonly owners: number; readonly all: number };
   /** What the audit found. */
   readonly findings: readonly string[];
 }
@@ -77,7 +78,15 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     };
     return memberOf(name, told, log);
   });
-  const progress = watchProgress(bus);
+  const progress = watchProgress(bus, client);
+  /** The client, noting when each instance is asked for the first time. */
+  const watched: Client = {
+    ...client,
+    build(request) {
+      for (const id of instanceIds({ id: request.id ?? '', count: request.count ?? 1 })) progress.asked(id);
+      return client.build(request);
+    },
+  };
   try {
     for (const member of members) await member.start();
     log(`${members.length} processes are up`);
@@ -92,7 +101,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       log,
     });
     const { refused } = await play(workload.arrivals, {
-      client,
+      client: watched,
       clock,
       speed: workload.endMs / (minutes * 60_000),
       alternates: 2,
@@ -104,7 +113,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const accepted = [...workload.arrivals].filter(({ id }) => !refused.has(id)).flatMap(instanceIds);
     const states = await endStates(accepted);
     const known = accepted.filter((id) => states.has(id));
-    const isServer = ({ whom }: Struck) => whom === 'server';
+    const isOwner = ({ whom }: Struck) => whom !== 'server' && !whom.startsWith('computes');
     return {
       accepted: accepted.length,
       refused: refused.size,
@@ -112,9 +121,12 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       lost: accepted.filter((id) => !states.has(id)),
       stuck: known.filter((id) => !FINAL.has(states.get(id) ?? '')),
       blows,
-      longestStallMs: {
-        processes: progress.longestStallMs(blows.filter((one) => !isServer(one))),
-        server: progress.longestStallMs(blows.filter(isServer)),
+      longestWaitMs: {
+        owners: progress.longestWaitMs(
+          blows.filter(isOwner),
+          blows.filter((one) => !isOwner(one)),
+        ),
+        all: progress.longestWaitMs(blows),
       },
       findings: await findings(),
     };
