@@ -30,7 +30,9 @@ export function computeUp(
   if (newLife) hostEvent(work, hostName, { type: 'REBORN' });
   hostEvent(work, hostName, { type: 'HEARD' });
   for (const { instance, attempt } of running) {
-    if (!belongs(work, instance, attempt, hostName)) work.turn.send(from, { type: 'destroy', instance, attempt });
+    if (belongs(work, instance, attempt, hostName)) continue;
+    commit(work, { type: 'stray', host: hostName, instance, attempt });
+    work.turn.send(from, { type: 'destroy', instance, attempt });
   }
   // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
   if (stateOfHost(host) === 'fenced') return;

@@ -48,6 +48,11 @@ export type CellRecord =
   /** An instance that never came here, or is gone: it must not begin any more. */
   | { type: 'deleted'; instance: string; at: number }
   | { type: 'forgotten'; before: number }
+  /**
+   * An attempt on a host that is not the cell's is to be destroyed. It changes nothing here, but no owner that was
+   * superseded gets it into the journal: what it does not know of may be alive.
+   */
+  | { type: 'stray'; host: string; instance: string; attempt: number }
   | { type: 'met'; host: string; provider: string; incarnation: string }
   | { type: 'host-event'; host: string; event: ComputeServiceEvent };
 
@@ -140,6 +145,8 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
         if (at >= record.before) break;
         state.deleted.delete(instance);
       }
+      return NO_EFFECTS;
+    case 'stray':
       return NO_EFFECTS;
     case 'met':
       meet(state.hosts, record.host, record.provider, record.incarnation, 0);

@@ -1,6 +1,6 @@
 // `cellwright placement-api`: serves the OpenStack Placement API over HTTP.
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { list, readable } from './options.ts';
 import type { PlacementApiFlags } from './serve-placement-api.ts';
 
@@ -8,7 +8,11 @@ export function addPlacementApi(program: Command): void {
   program
     .command('placement-api')
     .description('serve the OpenStack Placement API, microversions 1.0 to 1.39, until Ctrl-C')
-    .option('--listen <host:port>', 'where to listen', place, { host: '127.0.0.1', port: 8778 })
+    .addOption(
+      new Option('--listen <host:port>', 'where to listen')
+        .argParser(place)
+        .default({ host: '127.0.0.1', port: 8778 }, '127.0.0.1:8778'),
+    )
     .option('--in-memory', 'a placement of its own that begins empty and forgets all at the end')
     .option('--nats <urls>', 'be a front to the system on these NATS servers', list)
     .option('--store <folder>', 'where the managed NATS server keeps its data; default: a place that goes with it')
