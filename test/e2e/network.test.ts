@@ -1,0 +1,104 @@
+// Area: network. What one process has of the network is cut, without anybody being told: another takes over what it
+// owned, its hosts are lost to their cell, and when the network is back it finds its place without doing harm.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Connection } from '../../runtime/connect.ts';
+import { startProxy } from '../support/proxy.ts';
+import { withDeployment } from './deployment.ts';
+import { eventually, hostsUp } from './system.ts';
+
+const test = suite('network');
+
+const NODE = {
+  leaseTtlMs: 1_000,
+  cell: { silentMs: 2_000 },
+  compute: { heartbeatMs: 300 },
+  buildMs: { min: 1, max: 5 },
+};
+const ANSWER_MS = 1_500;
+const OWNERS = ['placement', 'conductor', 'scheduler', 'cell:c1'];
+
+const request = (id: string, vcpu = 1) => ({ id, alternates: 1, resources: { VCPU: vcpu } });
+
+async function accepted(client: Connection, id: string): Promise<void> {
+  await eventually(`'${id}' is accepted`, () =>
+    client.build(request(id)).then(
+      () => true,
+      () => false,
+    ),
+  );
+}
+
+async function active(client: Connection, id: string): Promise<void> {
+  await eventually(`'${id}' is active`, () =>
+    client.show(id).then(
+      ({ state }) => state === 'active',
+      () => false,
+    ),
+  );
+}
+
+test('network - owners that are cut off are replaced by those who stand by, and come back without doing harm', () =>
+  withDeployment(
+    async ({ client, start, startAt, server }) => {
+      const proxy = await startProxy(server.port);
+      try {
+        await startAt(proxy.url, 'name=cut-off', ...OWNERS);
+        await start('name=standing-by', ...OWNERS);
+        await start('compute:c1/h1', 'compute:c1/h2');
+        await hostsUp(client, 'c1', 2);
+        const ids = (when: string) => [0, 1, 2].map((n) => `${when}-${n}`);
+        for (const id of ids('before')) await accepted(client, id);
+        proxy.cut();
+        for (const id of ids('cut')) await accepted(client, id);
+        for (const id of [...ids('before'), ...ids('cut')]) await active(client, id);
+        proxy.mend();
+        for (const id of ids('after')) await accepted(client, id);
+        for (const id of ids('after')) await active(client, id);
+        const { instances } = await client.list({ limit: 100 });
+        assert.equal(
+          instances.map(({ state }) => state),
+          Array.from({ length: 9 }, () => 'active'),
+        );
+      } finally {
+        await proxy.close();
+      }
+    },
+    NODE,
+    ANSWER_MS,
+  ));
+
+test('network - a host that is cut off loses what was being built on it, and clears it away when it is back', () =>
+  withDeployment(
+    async ({ client, start, startAt, server }) => {
+      const proxy = await startProxy(server.port);
+      try {
+        await start(...OWNERS);
+        await startAt(proxy.url, 'compute:c1/h1');
+        await hostsUp(client, 'c1', 1);
+        await client.build({ ...request('web', 8), alternates: 0 });
+        await active(client, 'web');
+        proxy.cut();
+        await eventually('the host is down', async () => {
+          const { hosts } = await client.hosts({ cell: 'c1' }).catch(() => ({ hosts: [] }));
+          return hosts[0]?.state === 'down';
+        });
+        await client.delete('web');
+        // What may still run there keeps its room, and so the next one has none.
+        await client.build({ ...request('next', 8), alternates: 0 });
+        await eventually('there is no room', async () => (await client.show('next')).state === 'failed');
+        proxy.mend();
+        await eventually('the first one is gone', async () => (await client.show('web')).state === 'deleted');
+        await hostsUp(client, 'c1', 1);
+        await client.build({ ...request('last', 8), alternates: 0 });
+        await active(client, 'last');
+      } finally {
+        await proxy.close();
+      }
+    },
+    NODE,
+    ANSWER_MS,
+  ));
+
+test.run();
