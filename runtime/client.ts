@@ -49,6 +49,8 @@ export interface ClientOptions {
   readonly random?: Random;
 }
 
+/** How long to wait for an answer before the request is made again, ms. */
+const ASK_AGAIN_MS = 3_000;
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
@@ -61,13 +63,27 @@ export function clientOf(options: ClientOptions): Client {
     untilTaken(() => callOnce<Answer>(verb, request), { clock, random, limitMs: timeoutMs });
 
   async function callOnce<Answer>(verb: string, request: object): Promise<Answer> {
-    const { data } = await bus.request(subjects.api(verb), encode(request), { timeoutMs });
+    const data = await answerTo(subjects.api(verb), encode(request));
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
     const { code, message, retryable, field, retryAfterMs } = body.error;
     const named = field === undefined ? {} : { field };
     if (code === 'malformed') throw new MalformedError(message, named);
     throw new CellwrightError(code, message, { retryable, retryAfterMs, ...named });
+  }
+
+  /** Whoever took the request may have died with it. It may be made again: every one names what it is about. */
+  async function answerTo(subject: string, data: Uint8Array): Promise<Uint8Array> {
+    const deadline = clock.now() + timeoutMs;
+    for (;;) {
+      const leftMs = deadline - clock.now();
+      try {
+        return (await bus.request(subject, data, { timeoutMs: Math.min(ASK_AGAIN_MS, leftMs) })).data;
+      } catch (error) {
+        if (!(error instanceof TimeoutError)) throw error;
+        if (leftMs <= ASK_AGAIN_MS) throw new TimeoutError(`'${subject}'`, timeoutMs);
+      }
+    }
   }
 
   async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {
@@ -103,7 +119,8 @@ export function clientOf(options: ClientOptions): Client {
   }
 
   const client: Client = {
-    build: (request) => call('build', request),
+    // Named here, so that the same request made again is known as the same.
+    build: (request) => call('build', { ...request, id: request.id === undefined ? `i-${randomUUID()}` : request.id }),
     delete: (id) => call('delete', { id }),
     show: (id) => call('show', { id }),
     list: (request = {}) => call('list', request),

@@ -1,0 +1,60 @@
+// Area: client. A request whose taker died with it is made again, as the same request, and given up when the time is up.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { clientOf } from '../../runtime/client.ts';
+import { decode, encode } from '../../runtime/codec.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { failureOf } from '../support/until.ts';
+
+const test = suite('client');
+
+/** A client and an API that leaves the first few requests unanswered. */
+function rig(unanswered: number) {
+  const clock = virtualClock();
+  const server = memoryServer({ clock });
+  const subjects = subjectsOf();
+  const asked: { id?: string }[] = [];
+  const api = server.connect();
+  api.subscribe(subjects.api('build'), ({ data, reply }) => {
+    const request = decode(data) as { id?: string };
+    asked.push(request);
+    if (asked.length <= unanswered) return;
+    api.publish(reply ?? '', encode({ request: request.id, instances: [request.id] }));
+  });
+  const client = clientOf({ bus: server.connect(), clock, subjects, timeoutMs: 10_000 });
+  return { clock, client, asked };
+}
+
+async function run<T>(clock: ReturnType<typeof virtualClock>, work: Promise<T>): Promise<T> {
+  let over = false;
+  const end = () => {
+    over = true;
+  };
+  work.then(end, end);
+  await clock.runAsync(() => over);
+  return work;
+}
+
+test('client - a request that nobody answers is made again under the same name', async () => {
+  const { clock, client, asked } = rig(2);
+  const { request } = await run(clock, client.build({ resources: { VCPU: 1 } }));
+  assert.equal(
+    asked.map(({ id }) => id),
+    [request, request, request],
+  );
+});
+
+test('client - when the time is up it says so', async () => {
+  const { clock, client } = rig(100);
+  const failure = await run(
+    clock,
+    failureOf(() => client.build({ resources: { VCPU: 1 } })),
+  );
+  assert.is(failure.code, 'timeout');
+  assert.match(failure.message, /10000 ms/);
+});
+
+test.run();
