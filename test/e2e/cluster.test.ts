@@ -11,13 +11,17 @@ import * as assert from 'uvu/assert';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
-import { eventually, hostsUp, quickDriver } from './system.ts';
+import { eventually as within, hostsUp, quickDriver } from './system.ts';
 
 const test = suite('cluster');
 
 const NAMES = ['s1', 's2', 's3'] as const;
 const PLACEMENT_JOURNAL = 'cw-placement-0-journal';
+/** An old server needs several rounds to elect who leads its streams, of up to 9 s each. */
+const ELECTED_WITHIN_MS = 50_000;
 const ROLES = ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1', 'compute:c1/h2'];
+
+const eventually = (what: string, holds: () => Promise<boolean>) => within(what, holds, ELECTED_WITHIN_MS);
 
 interface Cluster {
   readonly urls: readonly string[];

@@ -64,9 +64,13 @@ test('processes - with a cell down the others go on, and listings say what is no
     const { instances, silent } = await client.list();
     assert.equal(silent, ['cell/c2']);
     assert.equal(instances.map(({ cell: one, state }) => `${one} ${state}`).sort(), ['c1 active', 'c2 unknown']);
+    // What was placed before its silence was noticed waits for it.
+    let requests = 0;
     await eventually('a request goes to the other cell', async () => {
-      const id = `after-${Date.now()}`;
-      await client.build({ id, ...SMALL });
+      requests += 1;
+      const id = `after-${requests}`;
+      await client.build({ id, resources: { MEMORY_MB: 1 } });
+      await eventually(`'${id}' is placed`, async () => (await client.show(id)).cell !== undefined);
       return (await client.show(id)).cell === 'c1';
     });
     await start('cell:c2');
