@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-const PARALLEL = 2;
+const PARALLEL = 3;
 const EXIT_GRACE_MS = 3_000;
 const OUTPUT_KEPT = 1 << 20;
 const TOTALS = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {2}Duration: /gm;
