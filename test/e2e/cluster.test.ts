@@ -11,7 +11,7 @@ import * as assert from 'uvu/assert';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
-import { eventually as within, hostsUp, quickDriver } from './system.ts';
+import { hostsUp, quickDriver, eventually as within } from './system.ts';
 
 const test = suite('cluster');
 

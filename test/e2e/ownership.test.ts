@@ -15,7 +15,7 @@ import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { until } from '../support/until.ts';
 import { type Deployment, type Process, withDeployment } from './deployment.ts';
-import { eventually, hostsUp } from './system.ts';
+import { accepted, eventually, hostsUp } from './system.ts';
 
 const test = suite('ownership of processes');
 
@@ -94,19 +94,6 @@ async function twoOf(
   ]);
   await hostsUp(client, 'c1', COMPUTES.length);
   return { first, second: second as Process };
-}
-
-/** Sends a request until it is accepted, however often its answer is lost. */
-async function accepted(client: Connection, id: string): Promise<string> {
-  await eventually(`'${id}' is accepted`, async () => {
-    try {
-      await client.build({ id, alternates: 2, resources: { VCPU: 1, MEMORY_MB: 16 } });
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  return id;
 }
 
 async function allActive(client: Connection, ids: readonly string[]): Promise<void> {

@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Connection } from '../../runtime/connect.ts';
 import { type Deployment, type Process, withDeployment } from './deployment.ts';
-import { eventually, hostsUp } from './system.ts';
+import { accepted, eventually, hostsUp } from './system.ts';
 
 const test = suite('recovery');
 
@@ -13,19 +13,6 @@ const OWNERS = ['placement', 'conductor', 'cell:c1', 'cell:c2'];
 const COMPUTES = ['c1', 'c2'].flatMap((cell) => ['h1', 'h2', 'h3'].map((host) => `compute:${cell}/${host}`));
 /** Six hosts with 8 VCPUs each: what is asked for at one time must fit, or it would fail for want of room. */
 const FITS = 40;
-
-/** Sends a request until it is accepted, however often its answer is lost. */
-async function accepted(client: Connection, id: string): Promise<string> {
-  await eventually(`'${id}' is accepted`, async () => {
-    try {
-      await client.build({ id, alternates: 2, resources: { VCPU: 1, MEMORY_MB: 16 } });
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  return id;
-}
 
 async function everything(client: Connection): Promise<Readonly<Record<string, number>>> {
   const counts: Record<string, number> = {};

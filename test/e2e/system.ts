@@ -193,3 +193,14 @@ async function dumpOf(bus: Bus, subjects: Subjects, client: Client, cells: reado
     asker.stop();
   }
 }
+
+/** Sends a small request until it is accepted, however often its answer is lost. */
+export async function accepted(client: Client, id: string): Promise<string> {
+  await eventually(`'${id}' is accepted`, () =>
+    client.build({ id, alternates: 2, resources: { VCPU: 1, MEMORY_MB: 16 } }).then(
+      () => true,
+      () => false,
+    ),
+  );
+  return id;
+}

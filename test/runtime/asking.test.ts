@@ -11,7 +11,7 @@ import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
-import { failureOf } from '../support/until.ts';
+import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('asking');
 const CELL = 'cell/c1';
@@ -45,15 +45,7 @@ function rig() {
     return own;
   }
 
-  async function done<T>(work: Promise<T>): Promise<T> {
-    let over = false;
-    const end = () => {
-      over = true;
-    };
-    work.then(end, end);
-    await clock.runAsync(() => over);
-    return work;
-  }
+  const done = <T>(work: Promise<T>) => settled(clock, work);
 
   return { clock, asker, serve, done, heard, ask: () => asker.ask(CELL, { type: 'show', instance: 'i1' }, 'shown') };
 }

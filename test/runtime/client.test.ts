@@ -7,7 +7,7 @@ import { clientOf } from '../../runtime/client.ts';
 import { decode, encode } from '../../runtime/codec.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
-import { failureOf } from '../support/until.ts';
+import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('client');
 
@@ -28,19 +28,9 @@ function rig(unanswered: number) {
   return { clock, client, asked };
 }
 
-async function run<T>(clock: ReturnType<typeof virtualClock>, work: Promise<T>): Promise<T> {
-  let over = false;
-  const end = () => {
-    over = true;
-  };
-  work.then(end, end);
-  await clock.runAsync(() => over);
-  return work;
-}
-
 test('client - a request that nobody answers is made again under the same name', async () => {
   const { clock, client, asked } = rig(2);
-  const { request } = await run(clock, client.build({ resources: { VCPU: 1 } }));
+  const { request } = await settled(clock, client.build({ resources: { VCPU: 1 } }));
   assert.equal(
     asked.map(({ id }) => id),
     [request, request, request],
@@ -49,7 +39,7 @@ test('client - a request that nobody answers is made again under the same name',
 
 test('client - when the time is up it says so', async () => {
   const { clock, client } = rig(100);
-  const failure = await run(
+  const failure = await settled(
     clock,
     failureOf(() => client.build({ resources: { VCPU: 1 } })),
   );

@@ -15,6 +15,7 @@ import { outboxOf } from '../../runtime/outbox.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { settled } from '../support/until.ts';
 
 const test = suite('hosting');
 
@@ -143,15 +144,7 @@ async function owned(withLeases: boolean) {
     return { hosting, own: () => hosting.own({ address: ADDRESS, actor: recording, journal, protocol: {}, service }) };
   }
 
-  async function run<T>(work: Promise<T>): Promise<T> {
-    let over = false;
-    const end = () => {
-      over = true;
-    };
-    work.then(end, end);
-    await clock.runAsync(() => over);
-    return work;
-  }
+  const run = <T>(work: Promise<T>) => settled(clock, work);
 
   return {
     clock,

@@ -12,7 +12,7 @@ import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
-import { failureOf } from '../support/until.ts';
+import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('nodes that own');
 const OWNERS = ['placement', 'conductor', 'cell:c1'];
@@ -22,15 +22,7 @@ function rig() {
   const server = memoryServer({ clock });
   const shared = { clock, journals: memoryJournals({ clock }), leases: memoryLeases({ clock }), leaseTtlMs: 2_000 };
 
-  async function done<T>(work: Promise<T>): Promise<T> {
-    let over = false;
-    const end = () => {
-      over = true;
-    };
-    work.then(end, end);
-    await clock.runAsync(() => over);
-    return work;
-  }
+  const done = <T>(work: Promise<T>) => settled(clock, work);
 
   return {
     clock,

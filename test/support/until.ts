@@ -1,5 +1,7 @@
 // Waiting for a condition, never for a time.
 
+import type { VirtualClock } from '../../runtime/virtual-clock.ts';
+
 const POLL_MS = 2;
 
 /** Resolves when `condition` holds. @throws Error naming `what` when it does not within `timeoutMs`. */
@@ -20,4 +22,15 @@ export async function failureOf(work: () => unknown): Promise<Error & { code?: s
     throw new Error(`threw no Error but ${String(error)}`);
   }
   throw new Error('did not fail');
+}
+
+/** Lets virtual time pass until `work` is over, and answers as it does. */
+export async function settled<T>(clock: VirtualClock, work: Promise<T>): Promise<T> {
+  let over = false;
+  const end = () => {
+    over = true;
+  };
+  work.then(end, end);
+  await clock.runAsync(() => over);
+  return work;
 }
