@@ -35,8 +35,10 @@ export interface Turn<Recorded> {
   /**
    * Asks for a message `{ type: 'wake', id }` at the time `at`; a second call for the same id replaces the first.
    * Not recorded: `recover` arms again what the state calls for.
+   * @param awaited Whose answer is waited for until then: when it comes up anew, what was said to it may have died with
+   * its last life, and the wake comes at once.
    */
-  wakeAt(id: string, at: number): void;
+  wakeAt(id: string, at: number, awaited?: Address): void;
   cancelWake(id: string): void;
 }
 

@@ -9,7 +9,7 @@ import {
   instanceBuild,
 } from '../machines/instance-build.ts';
 import { begin, type Effect, revive, step } from '../machines/step.ts';
-import type { PublicEvent, Turn } from './actor.ts';
+import type { Address, PublicEvent, Turn } from './actor.ts';
 import type { RequestSpec } from './messages/common.ts';
 import { fnv1a } from './routing.ts';
 
@@ -125,10 +125,14 @@ export function waitMs({ firstMs, mostMs }: Patience, repeats: number, who = '')
 /** Into how many parts the times of a step are spread. */
 const SPREAD = 1_024;
 
-/** Arms the one wake of a build: for its deadline, or to do its obligation again, whichever is first. */
-export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<never>): void {
+/**
+ * Arms the one wake of a build: for its deadline, or to do its obligation again, whichever is first.
+ * @param awaited Whose answer the build waits for.
+ */
+export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<never>, awaited: Address): void {
   const again = turn.now + waitMs(patience, build.repeats, build.facts.instance);
-  turn.wakeAt(wakeOfBuild(build.facts.instance), build.deadlineAt === null ? again : Math.min(again, build.deadlineAt));
+  const at = build.deadlineAt === null ? again : Math.min(again, build.deadlineAt);
+  turn.wakeAt(wakeOfBuild(build.facts.instance), at, awaited);
 }
 
 export const wakeOfBuild = (instance: string): string => `build ${instance}`;

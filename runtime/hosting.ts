@@ -7,6 +7,7 @@ import type { Actor, Address, Message } from '../actors/actor.ts';
 import type { Protocol } from '../actors/messages/common.ts';
 import type { Bus, BusMessage, Endpoint, Service } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
+import { tellUp } from './comings-up.ts';
 import { endpointOf, WHO } from './endpoints.ts';
 import { CellwrightError, messageOf, NoRespondersError, TimeoutError } from './errors.ts';
 import { HEADERS } from './frames.ts';
@@ -84,6 +85,16 @@ export interface Hosting {
   claim(addresses: readonly Address[]): Promise<void>;
   /** Puts a role on the bus; `owner` names it, so that it can be taken off when that actor fails for good. */
   serve(owner: Address, service: RoleService): Promise<void>;
+  /**
+   * Tells everybody that an actor has come up, which may have lost what was said to it before.
+   * @param as The name by which it is asked; default: its own.
+   */
+  announce(address: Address, as?: Address): void;
+  /**
+   * Somebody has: whoever here waits for an answer of it asks again. Without a name it is the bus that came back: nobody
+   * knows who missed what, so all ask again, and those who are served here say that they are there.
+   */
+  cameUp(who?: Address): void;
   /** Takes a role off the bus: nothing more comes, what has come is handed on. */
   leave(owner: Address): Promise<void>;
   stats(): Readonly<Record<Address, Readonly<Record<string, number>>>>;
@@ -101,6 +112,8 @@ export function hostingOf(options: HostingOptions): Hosting {
   const hosts = new Map<Address, ActorHost>();
   const services = new Map<Address, Service>();
   const keepers = new Map<Address, Keeper>();
+  /** What was announced here, with the name by which it is asked. */
+  const announced = new Map<Address, Address>();
   /** How to end each actor that is hosted without a lease. */
   const ends: (() => Promise<void>)[] = [];
   const answer = (subject: string, text: string) => bus.publish(subject, Buffer.from(text));
@@ -147,6 +160,14 @@ export function hostingOf(options: HostingOptions): Hosting {
     });
   }
 
+  function announce(address: Address, as = address): void {
+    announced.set(address, as);
+    tellUp({ bus, subjects, address }, { actor: as, node: name });
+  }
+
+  const isServed = (address: Address) =>
+    hosts.get(address)?.isUp === true && (keepers.get(address)?.standing.state ?? 'owning') === 'owning';
+
   async function leave(owner: Address): Promise<void> {
     const service = services.get(owner);
     services.delete(owner);
@@ -173,6 +194,7 @@ export function hostingOf(options: HostingOptions): Hosting {
       host,
       supervision: care,
       serve: () => onBus(address, { ...role, endpoints }),
+      onUp: () => announce(address),
       onError,
     });
     let keeper: Keeper | undefined;
@@ -226,6 +248,12 @@ export function hostingOf(options: HostingOptions): Hosting {
     },
     async serve(owner, service) {
       services.set(owner, await onBus(owner, service));
+    },
+    announce,
+    cameUp(who) {
+      for (const host of hosts.values()) host.cameUp(who);
+      if (who !== undefined) return;
+      for (const [address, as] of announced) if (isServed(address)) announce(address, as);
     },
     leave,
     stats: () => Object.fromEntries([...hosts.keys()].map((address) => [address, statsOf(address)])),

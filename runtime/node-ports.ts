@@ -3,6 +3,7 @@
 
 import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
+import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
 import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
@@ -23,17 +24,22 @@ export async function busOf(
   { bus, nats = {} }: NodeOptions,
   name: string,
   onError: (error: unknown, what: string) => void,
+  onReconnected: () => void,
 ): Promise<{ bus: Bus; nats?: NatsBus; server?: NatsServer; url: string | null }> {
   if (bus !== undefined) return { bus, url: null };
   const { managed, servers, ...rest } = nats;
+  const onStatus = (status: NatsStatus) => {
+    rest.onStatus?.(status);
+    if (status.type === 'reconnected') onReconnected();
+  };
   if (servers !== undefined) {
     const url = typeof servers === 'string' ? servers : servers.join(',');
-    const connected = await connectNats({ servers, name, onError, ...rest });
+    const connected = await connectNats({ servers, name, onError, ...rest, onStatus });
     return { bus: connected, nats: connected, url };
   }
   const server = await startNatsServer(managed ?? {});
   try {
-    const connected = await connectNats({ servers: server.url, name, onError, ...rest });
+    const connected = await connectNats({ servers: server.url, name, onError, ...rest, onStatus });
     return { bus: connected, nats: connected, server, url: server.url };
   } catch (error) {
     await server.stop();

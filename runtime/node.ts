@@ -4,6 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import pino from 'pino';
+import type { Address } from '../actors/actor.ts';
 import { cell } from '../actors/cell/cell.ts';
 import { compute } from '../actors/compute/compute.ts';
 import { conductor } from '../actors/conductor/conductor.ts';
@@ -26,6 +27,7 @@ import { scheduler } from '../actors/scheduler/scheduler.ts';
 import type { Endpoint, Subscription } from './bus/bus.ts';
 import { type Client, clientOf } from './client.ts';
 import type { Timer } from './clock.ts';
+import { followComingsUp } from './comings-up.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
@@ -93,7 +95,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const onError = (error: unknown, what: string) =>
     logger.warn({ node: name, what, error: messageOf(error) }, messageOf(error));
 
-  const { bus, nats, server, url } = await busOf(options, name, onError);
+  const { bus, nats, server, url } = await busOf(options, name, onError, () => cameUp());
   const outbox = outboxOf({ bus, clock, subjects, events: options.events ?? true, onError });
   const timeoutMs = Math.min(leaseTtlMs + ASK_TIMEOUT_MS, MOST_ASK_TIMEOUT_MS);
   const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, onError });
@@ -118,6 +120,11 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const apiOwner = `gateway/${name}`;
   let gateway: Gateway | undefined;
   let stopping: Promise<void> | undefined;
+
+  function cameUp(who?: Address): void {
+    hosting.cameUp(who);
+    asker.cameUp(who);
+  }
 
   async function within(limitMs: number, work: Promise<void> | undefined): Promise<void> {
     let timer: Timer | undefined;
@@ -209,6 +216,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     await hosting.serve(address, { role: 'scheduler', description: 'scheduler', endpoints });
     for (const feed of subjects.feeds) subscriptions.push(bus.subscribe(feed, handler));
     await host.start();
+    hosting.announce(address, SCHEDULERS);
   }
 
   /** The computes of one cell are one service, with an endpoint for each host: a roster of thousands reads badly. */
@@ -253,6 +261,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     },
   };
   try {
+    subscriptions.push(...followComingsUp({ bus, subjects, onUp: cameUp, onError }));
     const journals = journalsOf(options, { clock, subjects, nats, onError });
     const has = (kind: Role['kind']) => roles.some((role) => role.kind === kind);
     if (has('placement')) await playPlacement(journals);

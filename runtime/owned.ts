@@ -13,6 +13,8 @@ export interface OwnedOptions {
   readonly supervision: Supervision;
   /** Puts the actor on the bus. */
   serve(): Promise<Service>;
+  /** Told when the actor takes messages anew. */
+  onUp(): void;
   onError(error: unknown, what: string): void;
 }
 
@@ -23,7 +25,7 @@ export interface OwnedActor extends Omit<Duty, 'open'> {
   restart(): Promise<void>;
 }
 
-export function ownedActor({ host, supervision, serve, onError }: OwnedOptions): OwnedActor {
+export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOptions): OwnedActor {
   let service: Service | undefined;
   let opening: Promise<void> = Promise.resolve();
   let tenure: Tenure | undefined;
@@ -44,6 +46,7 @@ export function ownedActor({ host, supervision, serve, onError }: OwnedOptions):
       await started.catch(() => undefined);
       throw error;
     }
+    onUp();
   }
 
   return {
@@ -55,7 +58,7 @@ export function ownedActor({ host, supervision, serve, onError }: OwnedOptions):
       return opened;
     },
     restart() {
-      const started = host.start(tenure);
+      const started = host.start(tenure).then(onUp);
       opening = started.catch(() => undefined);
       return started;
     },

@@ -40,6 +40,10 @@ export interface Subjects {
   event(topic: readonly string[]): string;
   /** Wildcards over the feeds that schedulers follow. */
   readonly feeds: readonly string[];
+  /** Where it is told that an actor has come up, for those who wait for its answers. */
+  up(address: Address): string;
+  /** Wildcards over that. */
+  readonly ups: readonly string[];
   /** Wildcards over the story of builds: in the cells, and before they reach one. */
   readonly stories: readonly string[];
 }
@@ -69,6 +73,8 @@ export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
     api: (verb) => `${prefix}.api.${verb}`,
     event: (topic) => `${prefix}.${topic.join('.')}`,
     feeds: [`${prefix}.placement.*.feed`, `${prefix}.cell.*.feed`],
+    up: (address) => `${prefix}.${tokensOf(address).join('.')}.up`,
+    ups: [`${prefix}.*.*.up`, `${prefix}.cell.*.conductor.up`],
     stories: [`${prefix}.cell.*.build.>`, `${prefix}.conductor.*.build.>`],
   };
 }

@@ -5,6 +5,7 @@
 
 import type { Actor, Address, Message, PublicEvent, Turn, Wake } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';
+import { fnv1a } from '../actors/routing.ts';
 import type { Clock, Timer } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
@@ -32,6 +33,9 @@ const MAX_TURN = 512;
 /** What somebody who is turned away is told to wait, ms: neither so short nor so long as to be of no use. */
 const RETRY_AFTER_MS = { least: 50, most: 10_000 } as const;
 
+/** Over how long it is spread what is said again to somebody who came up anew, ms. */
+const SAID_AGAIN_WITHIN_MS = 200;
+
 export interface ActorHostStats {
   turns: number;
   messages: number;
@@ -54,6 +58,11 @@ export interface ActorHost {
    * @param tenure The lease by which the actor is owned: no turn is taken while it is in doubt. Default: none is needed.
    */
   start(tenure?: Tenure): Promise<void>;
+  /**
+   * Somebody has come up anew: what waits for its answer is due now, for it may never have heard the question.
+   * @param who Nobody in particular: the bus was away, and anybody may have missed anything.
+   */
+  cameUp(who?: Address): void;
   /** The lease is certain again: turns that were held are taken. */
   resume(): void;
   /** Puts a message into the mailbox; false when it is full, or the actor has stopped. */
@@ -77,6 +86,13 @@ interface Letter {
 /** What a turn wants let out, in order. */
 type Output = { to: Address; message: AnyMessage } | { event: PublicEvent };
 
+interface ArmedWake {
+  readonly timer: Timer;
+  readonly at: number;
+  /** Whose answer is waited for until then. */
+  readonly awaited: Address | undefined;
+}
+
 /** A turn that waits for its entry, or for that of an earlier turn, on whose state it stands. */
 interface Gated {
   readonly outputs: readonly Output[];
@@ -89,7 +105,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   const { address, actor, journal, clock, outbox, maxMailbox } = options;
   const stats: ActorHostStats = { turns: 0, messages: 0, records: 0, overloaded: 0 };
   const gate: Gated[] = [];
-  const wakes = new Map<string, Timer>();
+  const wakes = new Map<string, ArmedWake>();
   let mailbox: Letter[] = [];
   let state: State;
   let phase: 'new' | 'running' | 'stopped' = 'new';
@@ -188,18 +204,17 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       record: (record) => records.push(record),
       send: (to, message) => outputs.push({ to, message }),
       publish: (event) => outputs.push({ event }),
-      wakeAt(id, at) {
-        wakes.get(id)?.cancel();
-        wakes.set(
-          id,
-          clock.at(at, () => wake(id)),
-        );
-      },
+      wakeAt: arm,
       cancelWake(id) {
-        wakes.get(id)?.cancel();
+        wakes.get(id)?.timer.cancel();
         wakes.delete(id);
       },
     };
+  }
+
+  function arm(id: string, at: number, awaited?: Address): void {
+    wakes.get(id)?.timer.cancel();
+    wakes.set(id, { timer: clock.at(at, () => wake(id)), at, awaited });
   }
 
   function wake(id: string): void {
@@ -218,7 +233,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   function drop(): void {
     phase = 'stopped';
     life += 1;
-    for (const timer of wakes.values()) timer.cancel();
+    for (const { timer } of wakes.values()) timer.cancel();
     wakes.clear();
     mailbox = [];
     gate.length = 0;
@@ -265,6 +280,13 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       owing = true;
     },
     resume: schedule,
+    cameUp(who) {
+      for (const [id, { at, awaited }] of wakes) {
+        if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
+        const soon = clock.now() + (fnv1a(id) % SAID_AGAIN_WITHIN_MS);
+        if (soon < at) arm(id, soon, awaited);
+      }
+    },
     deliver(message, from) {
       if (phase === 'stopped') return false;
       if (mailbox.length >= maxMailbox) {
@@ -284,7 +306,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     drained: () =>
       new Promise((resolve) => {
         // What is due later is for the next owner.
-        for (const timer of wakes.values()) timer.cancel();
+        for (const { timer } of wakes.values()) timer.cancel();
         waitingForEnd.push(resolve);
         if (phase === 'running') schedule();
         else tellIfDrained();

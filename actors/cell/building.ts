@@ -54,7 +54,7 @@ export function perform(work: Work, entry: Entry, effect: Effect, again: boolean
       return dispatch(work, entry, again);
     case 'awaitCompute':
       if (again) return dispatch(work, entry, true);
-      return armBuild(entry.build, work.patience, work.turn as Turn<never>);
+      return armBuild(entry.build, work.patience, work.turn as Turn<never>, builderOf(work, entry));
     case 'claimAlternate':
       return claimAlternate(work, entry);
     case 'release': {
@@ -78,15 +78,20 @@ function unfit(host: Host | undefined, isLast: boolean): string | null {
   return reason === undefined ? `the host is ${state}` : `the host is ${state}: ${reason}`;
 }
 
+function builderOf({ cell }: Work, { build }: Entry): Address {
+  return computeAddress(cell, build.snapshot.context.selection?.host ?? '');
+}
+
 /** Tells the compute to build. Before the first order, a host that is not up costs the attempt and nothing else. */
-export function dispatch(work: Work, { build }: Entry, again: boolean): void {
+export function dispatch(work: Work, entry: Entry, again: boolean): void {
+  const { build } = entry;
   const { instance, payload } = build.facts;
   const { selection, attempt, alternates } = build.snapshot.context;
   const host = work.state.hosts.get(selection?.host ?? '');
   const reason = unfit(host, alternates.length === 0);
   if (reason !== null && !again) return advance(work, instance, { type: 'REFUSED', attempt, reason });
   if (host !== undefined && !isAway(host)) {
-    work.turn.send(computeAddress(work.cell, host.host), {
+    work.turn.send(builderOf(work, entry), {
       type: 'build',
       instance,
       attempt,
@@ -95,7 +100,7 @@ export function dispatch(work: Work, { build }: Entry, again: boolean): void {
       ...(payload === undefined ? {} : { payload }),
     });
   }
-  armBuild(build, work.patience, work.turn as Turn<never>);
+  armBuild(build, work.patience, work.turn as Turn<never>, builderOf(work, entry));
 }
 
 /**
@@ -116,7 +121,7 @@ function claimAlternate(work: Work, { build }: Entry): void {
     keep: attemptsHeld(work.state.removals, instance, attempt),
     expiresAt: work.turn.now + CLAIM_VALID_MS,
   });
-  armBuild(build, work.patience, work.turn as Turn<never>);
+  armBuild(build, work.patience, work.turn as Turn<never>, placementAddress(0));
 }
 
 export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRefused): void {

@@ -24,21 +24,24 @@ export function gone(work: Work, { build }: Entry): void {
 /** Does what a removal owes in its state, and again until it is answered. */
 export function clearAway(work: Work, removal: Removal): void {
   const { instance, attempt, host, final } = removal.snapshot.context;
+  let awaited = placementAddress(0);
   if (stateOfRemoval(removal) === 'destroying') {
     const known = work.state.hosts.get(host as string);
     if (known !== undefined && stateOfHost(known) === 'fenced') {
       return stepRemoval(work, removalKey(removal.snapshot.context), { type: 'DESTROYED' });
     }
-    work.turn.send(computeAddress(work.cell, host as string), { type: 'destroy', instance, attempt });
+    awaited = computeAddress(work.cell, host as string);
+    work.turn.send(awaited, { type: 'destroy', instance, attempt });
   } else if (final) {
     const keep = attemptsHeld(work.state.removals, instance, attempt);
-    work.turn.send(placementAddress(0), { type: 'release', consumer: instance, keep, deleted: true });
+    work.turn.send(awaited, { type: 'release', consumer: instance, keep, deleted: true });
   } else {
-    work.turn.send(placementAddress(0), { type: 'release', consumer: instance, attempt, deleted: false });
+    work.turn.send(awaited, { type: 'release', consumer: instance, attempt, deleted: false });
   }
   work.turn.wakeAt(
     `remove ${removalKey(removal.snapshot.context)}`,
     work.turn.now + waitMs(work.patience, removal.repeats, instance),
+    awaited,
   );
   removal.repeats += 1;
 }

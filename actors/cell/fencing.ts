@@ -42,8 +42,9 @@ function publishLost({ turn, scope }: Work, { build: { facts } }: Entry, host: s
 export function tellLost(work: Work, { build, lost }: Entry): void {
   if (lost === null || lost.told) return;
   const { instance } = build.facts;
-  work.turn.send(work.conductorOf(instance), { type: 'ended', instance, state: 'lost', reason: lost.reason });
-  work.turn.wakeAt(wakeOf(instance), work.turn.now + waitMs(work.patience, build.repeats, instance));
+  const conductor = work.conductorOf(instance);
+  work.turn.send(conductor, { type: 'ended', instance, state: 'lost', reason: lost.reason });
+  work.turn.wakeAt(wakeOf(instance), work.turn.now + waitMs(work.patience, build.repeats, instance), conductor);
   build.repeats += 1;
 }
 

@@ -77,12 +77,15 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
 
   /** Does what the phase asks for, and again until it is answered. Once up, it only says that it is alive. */
   function comeUp(state: ComputeState, turn: ComputeTurn): void {
+    let awaited = toCell;
     switch (state.phase) {
       case 'describing':
-        turn.send(toDriver, { type: 'describe' });
+        awaited = toDriver;
+        turn.send(awaited, { type: 'describe' });
         break;
       case 'registering':
-        turn.send(placementAddress(0), { type: 'put-tree', ask: 0, providers: state.providers });
+        awaited = placementAddress(0);
+        turn.send(awaited, { type: 'put-tree', ask: 0, providers: state.providers });
         break;
       case 'greeting':
         present(state, turn);
@@ -93,7 +96,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       case 'retired':
         return;
     }
-    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host));
+    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host), awaited);
     state.repeats += 1;
   }
 

@@ -37,8 +37,9 @@ export function perform(work: Work, instance: string, entry: Entry, { type }: Ef
 
 function handOver({ turn, patience }: Work, instance: string, entry: Entry): void {
   const hosted = entry.build as HostedBuild;
-  turn.send(cellAddress(entry.cell as string), startOf(instance, hosted));
-  armBuild(hosted, patience, turn as Turn<never>);
+  const cell = cellAddress(entry.cell as string);
+  turn.send(cell, startOf(instance, hosted));
+  armBuild(hosted, patience, turn as Turn<never>, cell);
 }
 
 /** The cell has recorded the instance: the build is its own from now on. */

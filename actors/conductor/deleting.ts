@@ -29,8 +29,9 @@ export function remove(work: Work, ask: number, instance: string, from: Address)
 }
 
 export function deleteInCell({ turn, patience }: Work, instance: string, { cell, repeats }: Entry): void {
-  turn.send(cellAddress(cell as string), { type: 'delete', instance });
-  turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, repeats, instance));
+  const to = cellAddress(cell as string);
+  turn.send(to, { type: 'delete', instance });
+  turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, repeats, instance), to);
 }
 
 /** The cell has cleared the instance away, or never had it: then nobody but this shard gives its resources back. */

@@ -10,7 +10,7 @@ const RELEASED_WAKE = (instance: string): string => `release ${instance}`;
 /** Whatever any claim took for the instance goes back, and no later claim for it can succeed. */
 export function release({ turn, patience }: Work, instance: string, { repeats }: Entry): void {
   turn.send(placementAddress(0), { type: 'release', consumer: instance, deleted: true });
-  turn.wakeAt(RELEASED_WAKE(instance), turn.now + waitMs(patience, repeats, instance));
+  turn.wakeAt(RELEASED_WAKE(instance), turn.now + waitMs(patience, repeats, instance), placementAddress(0));
 }
 
 export function released(work: Work, instance: string): void {

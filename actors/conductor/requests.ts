@@ -84,7 +84,8 @@ export function askSchedulers({ state, turn, patience }: Work): void {
       alternates: open.alternates,
       expiresAt: deadlineAt,
     });
-    turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, turn.now + waitMs(patience, open.repeats, request)));
+    const again = turn.now + waitMs(patience, open.repeats, request);
+    turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, again), SCHEDULERS);
   }
   state.toAsk.clear();
 }

@@ -11,7 +11,7 @@ import type { Select } from '../messages/scheduler.ts';
 import { placementAddress } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { whyNone } from './explain.ts';
-import type { Follower } from './feeds.ts';
+import { mayHaveMissed } from './following.ts';
 import { best } from './ranking.ts';
 import type { Open, Selected, SelectionSnapshot, Work } from './state.ts';
 import { learnUsage, promise } from './view.ts';
@@ -33,7 +33,7 @@ export function select(work: Work, asked: Select, from: Address): void {
     repeats: 0,
   };
   work.state.open.set(key, open);
-  work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key));
+  work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key), placementAddress(0));
   for (const instance of asked.instances) {
     if (!work.state.open.has(key)) return;
     work.state.selecting.set(instance, key);
@@ -69,11 +69,7 @@ function bestFor(work: Work, open: Open, instance: string) {
 function rank(work: Work, open: Open, instance: string): void {
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
-  // A scheduler that has only just begun may not have heard of every host: it looks again when it has.
-  if (
-    work.turn.now < work.state.startedAt + work.warmUpMs ||
-    !(work.state.followers.get('placement 0') as Follower).complete
-  ) {
+  if (mayHaveMissed(work)) {
     work.state.unplaced.add(open.asked.request);
     return;
   }
@@ -205,7 +201,7 @@ export function sayAgain(work: Work, request: string): void {
     else if (value === 'recalling') recall(work, instance);
     if (state.open.get(request) !== open) return;
   }
-  turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats, request));
+  turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats, request), placementAddress(0));
 }
 
 /** Instances for which no host was known look again, now that more is. */

@@ -11,6 +11,9 @@ import { forgetGenerations, forgetUnlisted, learnChanges, learnHosts, learnProvi
 const PAGE = 500;
 const CELL_FEED = 'cell ';
 
+/** For how many times the warm-up a scheduler waits for the cells of hosts that only placement has told of. */
+export const UNHEARD_FOR_WARM_UPS = 4;
+
 export const SILENCE_WAKE = 'silence of cells';
 
 export function providersChanged(work: Work, message: ProvidersChanged): void {
@@ -44,15 +47,10 @@ function askPage(work: Work, feed: string, follower: Follower, after: string | u
   follower.askedAt = work.turn.now;
   const [kind, which] = feed.split(' ') as [string, string];
   const from = after === undefined ? {} : { after };
-  if (kind === 'placement')
-    work.turn.send(placementAddress(Number(which)), {
-      type: 'list-providers',
-      ask: work.state.asks,
-      limit: PAGE,
-      ...from,
-    });
-  else work.turn.send(cellAddress(which), { type: 'list-hosts', ask: work.state.asks, limit: PAGE, ...from });
-  work.turn.wakeAt(`resync ${feed}`, work.turn.now + waitMs(work.patience, 0));
+  const of = kind === 'placement' ? placementAddress(Number(which)) : cellAddress(which);
+  const type = kind === 'placement' ? 'list-providers' : 'list-hosts';
+  work.turn.send(of, { type, ask: work.state.asks, limit: PAGE, ...from });
+  work.turn.wakeAt(`resync ${feed}`, work.turn.now + waitMs(work.patience, 0), of);
 }
 
 function heard(
@@ -81,6 +79,23 @@ export function pageCame(work: Work, feed: string, page: ProvidersPage | HostsPa
   follower.ask = null;
   follower.complete = true;
   work.turn.cancelWake(`resync ${feed}`);
+}
+
+/**
+ * Whether there may be hosts that this scheduler has not heard of, so that it must not say that none fits: it has only
+ * just begun, or is being told the whole of a feed that speaks, or knows of providers whose hosts no cell has told yet.
+ * Providers may be without hosts for good, so for these it waits only in its first ten seconds or so.
+ */
+export function mayHaveMissed({ state, turn, warmUpMs, silentMs }: Work): boolean {
+  const { view, followers, startedAt } = state;
+  if (turn.now < startedAt + warmUpMs) return true;
+  for (const [feed, { complete, heardAt }] of followers) {
+    if (!complete && (!feed.startsWith(CELL_FEED) || turn.now < heardAt + silentMs)) return true;
+  }
+  if (turn.now >= startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS) return false;
+  if (view.hosts.size === 0) return true;
+  for (const root of view.trees.keys()) if (!view.hosts.has(root)) return true;
+  return false;
 }
 
 /** Notes the cells whose feeds, which beat at a steady pace, are not heard any more. */

@@ -11,7 +11,15 @@ import type { Patience } from '../builds.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { granted, lookAgain, nothingHeld, refused, sayAgain, select } from './choosing.ts';
 import { newFollower } from './feeds.ts';
-import { hostsChanged, noticeSilence, pageCame, providersChanged, resync, SILENCE_WAKE } from './following.ts';
+import {
+  hostsChanged,
+  noticeSilence,
+  pageCame,
+  providersChanged,
+  resync,
+  SILENCE_WAKE,
+  UNHEARD_FOR_WARM_UPS,
+} from './following.ts';
 import { emptyRankings } from './ranking.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { emptyView } from './view.ts';
@@ -25,7 +33,7 @@ export interface SchedulerOptions {
   readonly patience?: Patience;
   /**
    * How long after its start a scheduler that finds no host waits for feeds that it may not have heard yet, ms: more
-   * than two beats of a feed.
+   * than two beats of a feed. Four times as long while placement tells of providers whose hosts no cell has told yet.
    */
   readonly warmUpMs?: number;
   /** How long a cell may be silent before its hosts are chosen only when no other fits, ms: several beats of its feed. */
@@ -100,6 +108,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     state.startedAt = turn.now;
     for (const feed of state.followers.keys()) resync(work, feed);
     turn.wakeAt('warm up', turn.now + warmUpMs);
+    turn.wakeAt('warm through', turn.now + warmUpMs * UNHEARD_FOR_WARM_UPS);
     noticeSilence(work);
   }
 

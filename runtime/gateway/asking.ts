@@ -32,6 +32,8 @@ export interface Asking {
     answer: Type,
     waitMs?: number,
   ): Promise<Answer<Type>>;
+  /** An actor has come up anew, or the bus: what it was asked is put again. */
+  cameUp(who?: Address): void;
   stop(): void;
 }
 
@@ -163,6 +165,13 @@ export function asking(options: AskingOptions): Asking {
         pending.set(ask, waiting);
         put();
       });
+    },
+    cameUp(who) {
+      for (const waiting of pending.values()) {
+        if (who !== undefined && waiting.to !== who) continue;
+        waiting.again.cancel();
+        waiting.put();
+      }
     },
     stop() {
       subscription.unsubscribe();

@@ -14,12 +14,14 @@ import type {
 } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { UNHEARD_FOR_WARM_UPS } from '../../actors/scheduler/following.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { bench, type Sent, sentOf, type Turned } from '../support/turn.ts';
 
 const test = suite('scheduler');
 
 const WARM_UP_MS = 2_500;
+const UNHEARD_MS = UNHEARD_FOR_WARM_UPS * WARM_UP_MS;
 const actor = scheduler({ name: 's', warmUpMs: WARM_UP_MS, patience: { firstMs: 1_000, mostMs: 4_000 } });
 const SCHEDULER = 'scheduler/s';
 
@@ -94,7 +96,8 @@ function rig(plan: readonly HostPlan[]) {
   deliver();
   // A scheduler asks the cells for all their hosts as well: here each has told its all already.
   for (const cell of new Set(plan.map((one) => one.cell))) answerHosts(cell);
-  on.pass(WARM_UP_MS);
+  // Without any host it waits longer for one that it may have missed.
+  on.pass(plan.length === 0 ? UNHEARD_MS : WARM_UP_MS);
   outbox = [];
 
   function answerHosts(cell: string): void {
@@ -336,6 +339,18 @@ test('scheduler - one that has only just begun waits for hosts that it may not h
   const told = young.pass(20_000).flatMap((turned) => sentOf(turned, 'no-valid-host'));
   assert.is(told.length, 0, 'as long as placement has not told it of its providers');
   assert.is(choose(all, selectOf('web')).reason, 'no host is known');
+});
+
+test('scheduler - a young one waits for the cell of a provider that it knows no host of, but not for ever', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const young = bench(actor);
+  const [page] = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 500 }, SCHEDULER), 'providers');
+  const ask = young.state.followers.get('placement 0')?.ask ?? 0;
+  young.tell({ ...(page?.message as ProvidersPage), ask });
+  young.tell(selectOf('web'), 'conductor/0');
+  const refusals = (ms: number) => young.pass(ms).flatMap((turned) => sentOf(turned, 'no-valid-host'));
+  assert.is(refusals(UNHEARD_MS - 1).length, 0);
+  assert.is(refusals(1)[0]?.message.reason, 'no host is known');
 });
 
 test('scheduler - an instance that waits is given the first host that comes', () => {

@@ -86,6 +86,28 @@ test('nodes - a second one takes over from one that died, when the lease is over
   await done(second.stop());
 });
 
+test('nodes - what was said to an owner that died with it is said to the next one as soon as it is up', async () => {
+  const { start, startMortal, client, done, clock } = rig();
+  const rarely = { firstMs: 120_000, mostMs: 120_000 };
+  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
+  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const { kill, node: first } = await startMortal('first', ['placement']);
+  const others = ['scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'];
+  const settings = { scheduler: { patience: rarely }, conductor: { patience: rarely }, cell: { patience: rarely } };
+  const rest = await start('rest', others, { driver, ...settings });
+  const second = await start('second', ['placement']);
+  await done(client.build({ id: 'before', resources: { VCPU: 1 } }));
+  assert.is((await done(client.ended('before'))).state, 'active');
+  kill();
+  const gone = first.stop();
+  const at = clock.now();
+  await done(client.build({ id: 'web', resources: { VCPU: 1 } }));
+  assert.is((await done(client.ended('web'))).state, 'active');
+  assert.ok(clock.now() - at < 4_000, `${clock.now() - at} ms`);
+  await done(gone.catch(() => undefined));
+  for (const node of [second, rest]) await done(node.stop());
+});
+
 test('nodes - without leases a second one is refused, as nothing could hand over to it', async () => {
   const { start, done } = rig();
   const first = await start('first', ['placement'], { leases: 'none' });

@@ -81,10 +81,21 @@ test('subjects - the wildcards that are followed match the feeds and the stories
   const followed = (patterns: readonly string[], subject: string) => patterns.some((one) => matches(one, subject));
   assert.ok(followed(subjects.feeds, subjects.of(placementFeedAddress(7))));
   assert.ok(followed(subjects.feeds, subjects.of(cellFeedAddress('c9'))));
+  for (const address of [placementAddress(0), conductorAddress(0), cellAddress('c1'), 'scheduler/node-1']) {
+    assert.ok(followed(subjects.ups, subjects.up(address)), address);
+  }
+  assert.ok(matches('cw.cell.c1.>', subjects.up(cellAddress('c1'))));
   assert.ok(followed(subjects.stories, subjects.event(['cell', 'c1', 'build', 'web', 'active'])));
   assert.ok(followed(subjects.stories, subjects.event(['conductor', '0', 'build', 'web', 'requested'])));
-  for (const address of [cellAddress('c1'), computeAddress('c1', 'h1'), placementAddress(0), conductorAddress(0)]) {
-    assert.not(followed([...subjects.feeds, ...subjects.stories], subjects.of(address)), address);
+  const actors = [
+    cellAddress('c1'),
+    computeAddress('c1', 'h1'),
+    placementAddress(0),
+    conductorAddress(0),
+    'gateway/up',
+  ];
+  for (const address of actors) {
+    assert.not(followed([...subjects.feeds, ...subjects.ups, ...subjects.stories], subjects.of(address)), address);
   }
 });
 

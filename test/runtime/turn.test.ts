@@ -15,7 +15,11 @@ import { type VirtualClock, virtualClock } from '../../runtime/virtual-clock.ts'
 const test = suite('turn');
 
 /** A counter: `add` is recorded and told, `ask` is only told, `burst` fails half-way, `nap` asks for a wake. */
-type Order = { type: 'add'; by: number } | { type: 'ask' } | { type: 'burst' } | { type: 'nap'; at: number };
+type Order =
+  | { type: 'add'; by: number }
+  | { type: 'ask' }
+  | { type: 'burst' }
+  | { type: 'nap'; at: number; awaited?: string };
 interface Counter {
   total: number;
   wakes: string[];
@@ -40,7 +44,7 @@ const counter: Actor<Counter, Order, number> = {
       case 'ask':
         return told(`asked ${state.total}`, turn);
       case 'nap':
-        return turn.wakeAt('nap', message.at);
+        return turn.wakeAt('nap', message.at, message.awaited);
       case 'wake':
         state.wakes.push(message.id);
         return told(`woken at ${turn.now}`, turn);
@@ -236,6 +240,28 @@ test('wake - asked for again replaces the one before', async () => {
   take({ type: 'nap', at: 80 });
   clock.advanceTo(500);
   assert.equal(out, pair('woken at 80'));
+});
+
+test('wake - for an answer of one who comes up anew comes soon, and no later than it would have', async () => {
+  for (const [awaited, comesWithin] of [
+    ['placement/0', 200],
+    ['placement/1', 10_000],
+    [undefined, 10_000],
+  ] as const) {
+    const { host, clock, out, take } = await started();
+    take({ type: 'nap', at: 10_000, ...(awaited === undefined ? {} : { awaited }) });
+    host.cameUp('placement/0');
+    host.cameUp('placement/0');
+    clock.advanceTo(comesWithin - (comesWithin === 200 ? 0 : 1));
+    assert.is(out.length, comesWithin === 200 ? 2 : 0, `${awaited}`);
+    clock.advanceTo(20_000);
+    assert.is(out.length, 2);
+  }
+  const { host, clock, out, take } = await started();
+  take({ type: 'nap', at: 1, awaited: 'placement/0' });
+  host.cameUp('placement/0');
+  clock.advanceTo(1_000);
+  assert.equal(out, pair('woken at 1'));
 });
 
 test('wake - none comes after the actor was stopped', async () => {

@@ -61,6 +61,8 @@ export interface SeatOptions {
   outbox(life: () => Life): Outbox;
   /** Told of what is to be awaited before the next step. */
   onStart(starting: Promise<void>): void;
+  /** Told when the actor takes messages anew. */
+  onUp(): void;
   /** Told of an actor that failed of itself. */
   onFault(fault: string): void;
   tell(line: () => string): void;
@@ -123,7 +125,7 @@ export function seatOf(options: SeatOptions): Seat {
   /** Opens the journal: only who holds the lease may, or it would take the journal from who does. */
   function start(life: Life): void {
     if (life.isStale) return over(life);
-    const started = life.host.start().catch((error: Error) => {
+    const started = life.host.start().then(options.onUp, (error: Error) => {
       tell(() => `${address} cannot start: ${error.message}`);
       life.clock.at(life.clock.now() + 1_000, () => {
         if (!life.over) start(life);

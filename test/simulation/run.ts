@@ -58,6 +58,8 @@ export interface RunResult {
 /** How long after healing everything may last, ms of virtual time. */
 export const END_WITHIN_MS = 75_000;
 const LOOK_EVERY_MS = 500;
+/** How many of those who wait for somebody hear that he has come up. */
+const HEARD_OF = 0.8;
 /** A run that takes more steps goes round in circles. */
 const MAX_STEPS = 60_000;
 const STARTED_AT = 1_700_000_000_000;
@@ -204,11 +206,22 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       ...(isOwner ? { journal: journalOf } : {}),
       outbox: (life) => outboxOf(host, life),
       onStart: (started) => void starting.push(started),
+      onUp: () => tellUp(address),
       onFault,
       tell,
     });
     seats.set(address, seat);
     return seat;
+  }
+
+  /** Most hear that an actor has come up, and ask it again at once. */
+  function tellUp(address: Address): void {
+    const as = address.startsWith('scheduler/') ? SCHEDULERS : address;
+    for (const { lives } of seats.values()) {
+      for (const { address: who, number, host, clock: own } of lives) {
+        if (!own.held && chance.of(`${clock.now()} ${who} ${number} hears of ${address}`) < HEARD_OF) host.cameUp(as);
+      }
+    }
   }
 
   for (const [address, actor] of owners) take(address, () => actor);
