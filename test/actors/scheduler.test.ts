@@ -348,9 +348,11 @@ test('scheduler - a young one waits for the cell of a provider that it knows no 
   const ask = young.state.followers.get('placement 0')?.ask ?? 0;
   young.tell({ ...(page?.message as ProvidersPage), ask });
   young.tell(selectOf('web'), 'conductor/0');
-  const refusals = (ms: number) => young.pass(ms).flatMap((turned) => sentOf(turned, 'no-valid-host'));
-  assert.is(refusals(UNHEARD_MS - 1).length, 0);
-  assert.is(refusals(1)[0]?.message.reason, 'no host is known');
+  const recalls = (ms: number) => young.pass(ms).flatMap((turned) => sentOf(turned, 'recall'));
+  assert.is(recalls(UNHEARD_MS - 1).length, 0);
+  assert.is(recalls(1).length, 1, 'it is about to say that none fits');
+  const [refusal] = sentOf(young.tell({ type: 'nothing-held', consumer: 'web', attempt: 1 }), 'no-valid-host');
+  assert.is(refusal?.message.reason, 'no host is known');
 });
 
 test('scheduler - an instance that waits is given the first host that comes', () => {
