@@ -120,6 +120,7 @@ export function placement(
   ) {
     const held = state.consumers.holding.get(id)?.held.find((one) => one.attempt === attempt);
     if (held !== undefined) return grant(state, id, attempt, held.allocations, from, turn);
+    commit(state, turn, { type: 'nothing-held', consumer: id });
     turn.send(from, { type: 'nothing-held', consumer: id, attempt });
   }
 
@@ -153,6 +154,8 @@ export function placement(
     );
     if (freed.length > 0 || (deleted && !state.consumers.deleted.has(id))) {
       commit(state, turn, { type: 'released', consumer: id, attempt, keep, deleted, at: turn.now });
+    } else if (!state.consumers.deleted.has(id) && (attempt === undefined || attempt > (consumer?.latest ?? -1))) {
+      commit(state, turn, { type: 'nothing-held', consumer: id });
     }
     for (const { attempt: freedAttempt, allocations } of freed) {
       const provider = allocations[0]?.provider ?? '';

@@ -29,6 +29,11 @@ export type PlacementRecord =
       deleted: boolean;
       at: number;
     }
+  /**
+   * Changes nothing. Whoever is told that nothing is held acts on it, and a shard that was superseded may not have heard
+   * of the claim: its journal refuses the record, and the answer never leaves.
+   */
+  | { type: 'nothing-held'; consumer: string }
   | { type: 'forgotten'; before: number }
   | ApiRecord;
 
@@ -103,6 +108,8 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
       if (record.deleted && !consumers.deleted.has(record.consumer)) consumers.deleted.set(record.consumer, record.at);
       return;
     }
+    case 'nothing-held':
+      return;
     case 'forgotten':
       return forgetDeleted(consumers, record.before);
     default:

@@ -242,7 +242,10 @@ test('placement - whatever is said twice is answered the same and changes nothin
     fc.property(sequences, (sequence) =>
       runPast(sequence, (shard, _oracle, turned, message) => {
         const again = shard.tell(message, 'asker');
-        assert.equal(again.records, []);
+        assert.equal(
+          again.records.filter(({ type }) => type !== 'nothing-held'),
+          [],
+        );
         assert.equal(answerIn(again), answerIn(turned));
       }),
     ),
@@ -517,6 +520,20 @@ test('placement - a move takes what it gives back, in one decision', () => {
     (heldIn(shard).c1 as { attempt: number }[]).map(({ attempt }) => attempt),
     [3],
   );
+});
+
+test('placement - that nothing is held is said with a record, which a shard that was superseded cannot make', () => {
+  const shard = shardWith(hostTree('a'));
+  const records = (message: PlacementMessage) => shard.tell(message).records.map(({ type }) => type);
+  assert.equal(records({ type: 'recall', consumer: 'c1', attempt: 1 }), ['nothing-held']);
+  assert.equal(records(release('c1', { attempt: 1 })), ['nothing-held']);
+  assert.equal(records(release('c1')), ['nothing-held']);
+  shard.tell(claimOf('c1'));
+  assert.equal(records({ type: 'recall', consumer: 'c1', attempt: 1 }), []);
+  assert.equal(records(release('c1', { attempt: 2 })), ['nothing-held']);
+  assert.equal(records(release('c1', { attempt: 1 })), ['released']);
+  shard.tell(release('c1', { deleted: true }));
+  assert.equal(records(release('c1', { deleted: true })), [], 'what is deleted stays deleted');
 });
 
 test('placement - a late claim of a deleted consumer is refused until it is forgotten', () => {
