@@ -2,7 +2,7 @@
 
 export type { InstanceView } from '../actors/messages/gateway.ts';
 export type { HostState } from '../actors/messages/scheduler.ts';
-export type { Weigher } from '../actors/scheduler/weighers.ts';
+export type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
 export type { Bus } from './bus/bus.ts';
 export { memoryBus } from './bus/memory.ts';
 export type { Client } from './client.ts';

@@ -8,7 +8,7 @@ import type { Provider } from '../placement/providers.ts';
 import { fnv1a } from '../routing.ts';
 import { fit } from './fit.ts';
 import { changesEnd, type View } from './view.ts';
-import { type Weigher, weightOf } from './weighers.ts';
+import { type Weigher, weightOf } from './weighers/weigher.ts';
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */
 const MAX_SHAPES = 256;
@@ -107,7 +107,9 @@ function weighAnew({ weighers, salt }: Rankings, view: View, shape: Shape, root:
   if (tree[0]?.spec.id !== root) return;
   const allocations = fit(shape.spec, tree);
   if (allocations === null) return;
-  const weight = weightOf(weighers, { tree, allocations });
+  const { traits, aggregates } = tree[0];
+  const facts = { cell: host.cell, host: host.host, state: host.state, tree, traits, aggregates };
+  const weight = weightOf(weighers, { host: facts, tree, allocations });
   const weighed = { root, cell: host.cell, host: host.host, weight, allocations, tie: fnv1a(salt + root) };
   shape.current.set(root, weighed);
   let heap = shape.heaps.get(host.cell);

@@ -23,7 +23,8 @@ import {
 import { emptyRankings } from './ranking.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { emptyView } from './view.ts';
-import { DEFAULT_WEIGHERS, type Weigher } from './weighers.ts';
+import { DEFAULT_WEIGHERS } from './weighers/defaults.ts';
+import type { Weigher } from './weighers/weigher.ts';
 
 export interface SchedulerOptions {
   /** Names this scheduler among others; it also orders hosts of equal weight, so that schedulers do not collide. */

@@ -4,7 +4,7 @@ import type { Message, Turn } from '../../actors/actor.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { best, emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { emptyView, learnHost, learnProvider, promise } from '../../actors/scheduler/view.ts';
-import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
 import { begin, step } from '../../machines/step.ts';
 import type { Figure } from './bench.ts';

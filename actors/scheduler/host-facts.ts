@@ -1,0 +1,30 @@
+// What a filter and a weigher see of a host: the picture that the scheduler has of it at the moment.
+
+import type { HostState } from '../messages/scheduler.ts';
+import type { Provider } from '../placement/providers.ts';
+
+export interface HostFacts {
+  readonly cell: string;
+  /** Its name, unique in its cell. */
+  readonly host: string;
+  readonly state: HostState['state'];
+  /** The tree of its providers, the root first. */
+  readonly tree: readonly Provider[];
+  /** The traits of the host itself; its devices may have others. */
+  readonly traits: ReadonlySet<string>;
+  /** The aggregates that the host itself is in. */
+  readonly aggregates: ReadonlySet<string>;
+}
+
+/** How much of a resource class is free in a tree, and how much of it there is at all. */
+export function stockOf(tree: readonly Provider[], resourceClass: string): { free: number; capacity: number } {
+  let free = 0;
+  let capacity = 0;
+  for (const { stocks } of tree) {
+    const stock = stocks.get(resourceClass);
+    if (stock === undefined) continue;
+    capacity += stock.capacity;
+    free += Math.max(0, stock.capacity - stock.used);
+  }
+  return { free, capacity };
+}
