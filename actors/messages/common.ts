@@ -12,6 +12,8 @@ export const MAX_ALTERNATES = 20;
 export const MAX_COUNT = 1000;
 /** Groups in one request spec. */
 export const MAX_GROUPS = 32;
+/** Hosts, cells, aggregates or instances in one list of where a request may go. */
+export const MAX_NAMED = 64;
 /** Allocations of one claim. */
 export const MAX_ALLOCATIONS = 64;
 
@@ -51,11 +53,29 @@ export const ResourceGroup = Type.Object({
 });
 export type ResourceGroup = Static<typeof ResourceGroup>;
 
+/** Conditions on the whole tree of providers that serves a request, whichever of them do. */
+export const TreeConditions = Type.Object({
+  /** Of each list, the root must be in one aggregate. */
+  memberOf: Type.Optional(Type.Array(Type.Array(Id, { maxItems: 1000 }), { maxItems: 4 })),
+  /** Aggregates that the root must not be in. */
+  notMemberOf: Type.Optional(Type.Array(Id, { maxItems: 2000 })),
+  /** The root must be one of these. */
+  oneOf: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
+  /** The root must be none of these. */
+  noneOf: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
+  /** One of these consumers must hold something of the tree. */
+  heldBy: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
+  /** None of these consumers may hold anything of the tree. */
+  notHeldBy: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
+});
+export type TreeConditions = Static<typeof TreeConditions>;
+
 /** What an instance needs; a claim carries it, and placement checks it again where it decides. */
 export const RequestSpec = Type.Object({
   groups: Type.Array(ResourceGroup, { minItems: 1, maxItems: MAX_GROUPS }),
   /** `isolate`: no two named groups on one provider. */
   groupPolicy: Type.Union([Type.Literal('none'), Type.Literal('isolate')]),
+  tree: Type.Optional(TreeConditions),
 });
 export type RequestSpec = Static<typeof RequestSpec>;
 
@@ -71,6 +91,13 @@ export const SelectionSchema = Type.Object({
   provider: Id,
   allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
 });
+
+/** What a driver measures on its host, by names of its own such as `load` or `temperature`. */
+export const Metrics = Type.Record(Type.String({ pattern: TOKEN_PATTERN }), Type.Number(), {
+  maxProperties: 32,
+  additionalProperties: false,
+});
+export type Metrics = Readonly<Record<string, number>>;
 
 /** The caller's number for a question; the answer carries it back. */
 export const Ask = Type.Integer({ minimum: 0 });

@@ -9,6 +9,7 @@ import {
   Id,
   MAX_ALLOCATIONS,
   MAX_AMOUNT,
+  MAX_NAMED,
   type MessageOf,
   message,
   Reason,
@@ -76,6 +77,13 @@ export const RefusalCode = Type.Union([
   Type.Literal('trait-forbidden'),
   Type.Literal('not-in-aggregate'),
   Type.Literal('not-isolated'),
+  Type.Literal('in-avoided-aggregate'),
+  Type.Literal('not-a-named-provider'),
+  Type.Literal('avoided-provider'),
+  /** Another consumer had to hold something of the tree. */
+  Type.Literal('consumer-missing'),
+  /** Another consumer must not hold anything of the tree. */
+  Type.Literal('consumer-present'),
 ]);
 export type RefusalCode = Static<typeof RefusalCode>;
 
@@ -108,6 +116,8 @@ export const placementMessages = {
   }),
   /** Asks what is held for an attempt: answered as a claim of it would be, or with `nothing-held`. Changes nothing. */
   recall: message('recall', { consumer: Id, attempt: Attempt }),
+  /** Asks on which trees consumers hold something. Changes nothing. */
+  locate: message('locate', { ask: Ask, consumers: Type.Array(Id, { minItems: 1, maxItems: 2 * MAX_NAMED }) }),
   /**
    * Gives back what a consumer holds: one attempt, or all but `keep`. `deleted` ends the consumer for good: later
    * claims for it are refused.
@@ -138,6 +148,7 @@ export const placementMessages = {
 };
 export type PlacementMessage = MessageOf<typeof placementMessages>;
 export type Claim = Static<typeof placementMessages.claim>;
+export type Locate = Static<typeof placementMessages.locate>;
 export type Recall = Static<typeof placementMessages.recall>;
 export type Release = Static<typeof placementMessages.release>;
 export type PutTree = Static<(typeof placementMessages)['put-tree']>;
@@ -195,6 +206,14 @@ export const ConsumerState = Type.Object({
   held: Type.Array(Type.Object({ attempt: Attempt, allocations: Type.Array(AllocationSchema) })),
 });
 export type ConsumerState = Static<typeof ConsumerState>;
+
+/** On which trees consumers hold something; one that holds nothing here is not told. */
+export const Located = message('located', {
+  ask: Ask,
+  shard: Type.Integer({ minimum: 0 }),
+  consumers: Type.Array(Type.Object({ consumer: Id, roots: Type.Array(Id) })),
+});
+export type Located = Static<typeof Located>;
 
 export const placementAnswers = {
   'tree-put': message('tree-put', { ask: Ask, root: Id }),

@@ -1,8 +1,35 @@
 // What a scheduler takes: requests for hosts, placement's answers to its claims, and the feeds that its view lives on.
 
 import Type, { type Static } from 'typebox';
-import { Ask, Attempt, Id, MAX_ALTERNATES, MAX_COUNT, type MessageOf, message, RequestSpec, Token } from './common.ts';
-import { claimAnswers, feedMessages } from './placement.ts';
+import {
+  Ask,
+  Attempt,
+  Id,
+  MAX_ALTERNATES,
+  MAX_COUNT,
+  type MessageOf,
+  Metrics,
+  message,
+  RequestSpec,
+  Token,
+} from './common.ts';
+import { claimAnswers, feedMessages, Located } from './placement.ts';
+import { Where } from './where.ts';
+
+/** What a host is doing, as its cell counts it and its compute reports it; told by the second, not at once. */
+export const HostStats = Type.Object({
+  /** Instances on the host, those that are being built included. */
+  instances: Type.Integer({ minimum: 0 }),
+  /** Instances that are being built there. */
+  builds: Type.Integer({ minimum: 0 }),
+  /** What the driver measures, by names of its own. */
+  metrics: Type.Optional(Metrics),
+});
+export type HostStats = Static<typeof HostStats>;
+
+/** Builds that failed on a host lately: how many, as `at` (ms since the epoch) was the last; they fade with time. */
+export const FailureMemory = Type.Object({ weight: Type.Number({ minimum: 0 }), at: Type.Number() });
+export type FailureMemory = Static<typeof FailureMemory>;
 
 /** How a host stands, as its cell tells it. */
 export const HostState = Type.Object({
@@ -22,6 +49,9 @@ export const HostState = Type.Object({
   reason: Type.Optional(Type.String()),
   /** When it comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
+  /** Absent when no build failed there lately. */
+  failures: Type.Optional(FailureMemory),
+  stats: Type.Optional(HostStats),
 });
 export type HostState = Static<typeof HostState>;
 
@@ -33,6 +63,8 @@ export const schedulerMessages = {
     round: Type.Integer({ minimum: 1 }),
     instances: Type.Array(Token, { minItems: 1, maxItems: MAX_COUNT }),
     spec: RequestSpec,
+    where: Type.Optional(Where),
+    project: Type.Optional(Token),
     alternates: Type.Integer({ minimum: 0, maximum: MAX_ALTERNATES }),
     /** When the asker gives up, ms since the epoch: no claim of this selection is valid after it. */
     expiresAt: Type.Number(),
@@ -40,6 +72,7 @@ export const schedulerMessages = {
   ...claimAnswers,
   /** Placement's answer to a recall: it holds nothing for the consumer. */
   'nothing-held': message('nothing-held', { consumer: Id, attempt: Attempt }),
+  located: Located,
   ...feedMessages,
   /** The numbered feed of a cell, of the hosts that changed. */
   'hosts-changed': message('hosts-changed', {

@@ -11,6 +11,7 @@ import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type {
   Claim,
   ConsumerState,
+  Locate,
   PlacementMessage,
   ProviderSpec,
   ProviderState,
@@ -36,6 +37,7 @@ import {
   type StoredPlacement,
   storePlacement,
 } from './state.ts';
+import { refusalOfTree, rootsOf } from './tree-conditions.ts';
 
 export interface PlacementOptions {
   readonly shard: number;
@@ -96,7 +98,7 @@ export function placement(
     // What the claim gives back is free for what it takes: this is a move, decided as one.
     const movesOut = consumer !== undefined && consumer.held.length > 0;
     if (movesOut) giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
-    const refusal = refusalOfClaim(asked, state.providers);
+    const refusal = refusalOfClaim(asked, state.providers) ?? refusalOfTree(asked, state.providers, state.consumers);
     if (refusal === null) {
       commit(state, turn, { type: 'claimed', consumer: id, attempt, keep, allocations: asked.allocations });
       grant(state, id, attempt, asked.allocations, from, turn);
@@ -122,6 +124,13 @@ export function placement(
     if (held !== undefined) return grant(state, id, attempt, held.allocations, from, turn);
     commit(state, turn, { type: 'nothing-held', consumer: id });
     turn.send(from, { type: 'nothing-held', consumer: id, attempt });
+  }
+
+  function locate({ consumers, providers }: PlacementState, asked: Locate, from: Address, turn: Turn<PlacementRecord>) {
+    const told = [...new Set(asked.consumers)]
+      .map((consumer) => ({ consumer, roots: [...rootsOf(consumer, consumers, providers)] }))
+      .filter(({ roots }) => roots.length > 0);
+    turn.send(from, { type: 'located', ask: asked.ask, shard: options.shard, consumers: told });
   }
 
   function grant(
@@ -190,6 +199,8 @@ export function placement(
         return claim(state, message, from, turn);
       case 'recall':
         return recall(state, message, from, turn);
+      case 'locate':
+        return locate(state, message, from, turn);
       case 'release':
         return release(state, message, from, turn);
       case 'put-tree':

@@ -3,8 +3,10 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { roomFor } from './fit.ts';
-import { bestOfCell, type Ranked, type Rankings, treeOf } from './ranking.ts';
-import type { View } from './view.ts';
+import { bestOfCell, type Ranked } from './picking.ts';
+import type { Rankings } from './ranking.ts';
+import type { Request } from './request.ts';
+import { treeOf, type View } from './view.ts';
 
 /** The longest list of alternates that one request ranks, for all its instances together. */
 const MAX_RANKED = 400;
@@ -27,7 +29,7 @@ export function selectionOf({ cell, host, root, allocations }: Ranked): Selectio
 export function alternatesFor(
   rankings: Rankings,
   view: View,
-  spec: RequestSpec,
+  request: Request,
   chosen: readonly Selection[],
   wanted: number,
 ): Selection[][] {
@@ -42,8 +44,8 @@ export function alternatesFor(
       const most = Math.max(MIN_RANKED, Math.min(MAX_RANKED, wanted * inCell));
       pool = roomyFirst(
         view,
-        spec,
-        bestOfCell(rankings, view, spec, cell, most, (root) => claimed.has(root)),
+        request.spec,
+        bestOfCell(rankings, view, request, cell, most, (root) => claimed.has(root)),
       );
       pools.set(cell, pool);
     }

@@ -6,15 +6,17 @@ import { type SelectionEvent, selection as selectionMachine } from '../../machin
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
-import type { ClaimGranted, ClaimRefused, ProviderUsage } from '../messages/placement.ts';
+import type { ClaimGranted, ClaimRefused, Located, ProviderUsage } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { placementAddress } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { whyNone } from './explain.ts';
 import { mayHaveMissed } from './following.ts';
-import { best } from './ranking.ts';
+import { learnLocated, locate, needsCompany } from './locating.ts';
+import { best } from './picking.ts';
 import type { Open, Selected, SelectionSnapshot, Work } from './state.ts';
 import { learnUsage, promise } from './view.ts';
+import { expect } from './view-hosts.ts';
 
 /** The most allocations in one answer; each takes some hundred bytes, and a message a megabyte at most. */
 const MAX_ALLOCATIONS_TOLD = 1_000;
@@ -27,6 +29,8 @@ export function select(work: Work, asked: Select, from: Address): void {
   const open: Open = {
     asked,
     from,
+    request: { spec: asked.spec, where: asked.where, project: asked.project },
+    locating: null,
     machines: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
@@ -34,6 +38,7 @@ export function select(work: Work, asked: Select, from: Address): void {
   };
   work.state.open.set(key, open);
   work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key), placementAddress(0));
+  if (needsCompany(open)) locate(work, open);
   for (const instance of asked.instances) {
     if (!work.state.open.has(key)) return;
     work.state.selecting.set(instance, key);
@@ -63,26 +68,29 @@ function perform(work: Work, open: Open, instance: string, effects: readonly Eff
 
 function bestFor(work: Work, open: Open, instance: string) {
   const { tried } = contextOf(open, instance);
-  return best(work.state.rankings, work.state.view, open.asked.spec, (root) => tried.includes(root));
+  const { rankings, view } = work.state;
+  return best(rankings, view, open.request, (root) => tried.includes(root), `${instance} ${tried.length}`);
 }
 
 function rank(work: Work, open: Open, instance: string): void {
+  if (open.locating !== null) return;
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
   if (mayHaveMissed(work)) {
     work.state.unplaced.add(open.asked.request);
     return;
   }
-  advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state.view, open.asked.spec) });
+  advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request) });
 }
 
 function claim(work: Work, open: Open, instance: string): void {
   const { candidate } = contextOf(open, instance);
-  const { allocations } = candidate as Selection;
+  const { allocations, provider } = candidate as Selection;
   const { spec, expiresAt } = open.asked;
   if (!open.promised.has(instance)) {
     open.promised.set(instance, allocations);
     promise(work.state.view, allocations, 1);
+    expect(work.state.view, provider, 1);
   }
   work.turn.send(placementAddress(0), {
     type: 'claim',
@@ -105,7 +113,7 @@ export function nothingHeld(work: Work, instance: string): void {
   if (open === undefined || open.machines.get(instance)?.value !== 'recalling') return;
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
-  advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state.view, open.asked.spec) });
+  advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request) });
 }
 
 function settle(work: Work, open: Open, instance: string): void {
@@ -135,6 +143,7 @@ export function refused(work: Work, { consumer, refusal, usages }: ClaimRefused)
   const hopeless = refusal.code === 'consumer-deleted' || refusal.code === 'superseded' || refusal.code === 'expired';
   // A claim that was said twice is refused twice: the second time another host is being asked already.
   if (!hopeless && usages.length > 0 && !concerns(usages, contextOf(open, consumer).candidate)) return;
+  if (open.promised.has(consumer)) expect(work.state.view, contextOf(open, consumer).candidate?.provider ?? '', -1);
   settle(work, open, consumer);
   if (!hopeless) work.state.conflicts += 1;
   const reason = `${refusal.code}: ${refusal.message}`;
@@ -148,9 +157,9 @@ function openOf(work: Work, instance: string): Open | undefined {
 function finishInstance(work: Work, open: Open, instance: string): void {
   open.waiting.delete(instance);
   if (open.waiting.size > 0) return;
-  const { request, round, instances, spec, alternates: wanted } = open.asked;
+  const { request, round, instances, alternates: wanted } = open.asked;
   const chosen = instances.map((one) => contextOf(open, one).candidate as Selection);
-  const alternates = alternatesFor(work.state.rankings, work.state.view, spec, chosen, wanted);
+  const alternates = alternatesFor(work.state.rankings, work.state.view, open.request, chosen, wanted);
   const selections = instances.map((one, position) => ({
     instance: one,
     selection: chosen[position] as Selection,
@@ -194,6 +203,7 @@ export function sayAgain(work: Work, request: string): void {
   if (open === undefined) return;
   if (turn.now >= open.asked.expiresAt) return close(work, open);
   open.repeats += 1;
+  if (open.locating !== null) locate(work, open);
   for (const instance of [...open.waiting]) {
     const value = open.machines.get(instance)?.value;
     if (value === 'ranking') rank(work, open, instance);
@@ -202,6 +212,18 @@ export function sayAgain(work: Work, request: string): void {
     if (state.open.get(request) !== open) return;
   }
   turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats, request), placementAddress(0));
+}
+
+/** Placement has told where other instances are. */
+export function located(work: Work, message: Located): void {
+  for (const open of work.state.open.values()) {
+    if (!learnLocated(open, message)) continue;
+    for (const instance of open.asked.instances) {
+      if (work.state.open.get(open.asked.request) !== open) return;
+      if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
+    }
+    return;
+  }
 }
 
 /** Instances for which no host was known look again, now that more is. */

@@ -1,22 +1,34 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
-import type { RequestSpec } from '../messages/common.ts';
+import { filtersFor, refusedBy } from './filters/filter.ts';
 import { fit, misfitOf } from './fit.ts';
-import { treeOf } from './ranking.ts';
-import type { View } from './view.ts';
+import type { Rankings } from './ranking.ts';
+import type { Request } from './request.ts';
+import { treeOf, type View } from './view.ts';
+import { factsOf } from './view-hosts.ts';
 
 /** Why no host was left, in numbers that add up to all hosts. */
-export function whyNone(view: View, spec: RequestSpec): string {
+export function whyNone(
+  { view, rankings }: { readonly view: View; readonly rankings: Rankings },
+  request: Request,
+): string {
+  const { spec } = request;
+  const { filters } = rankings;
+  const asked = [...filtersFor(filters, request, false), ...filtersFor(filters, request, true)];
   if (view.hosts.size === 0) return 'no host is known';
   const counts = new Map<string, number>();
   let nearest: { short: number; message: string } | undefined;
-  for (const { root, state } of view.hosts.values()) {
+  for (const host of view.hosts.values()) {
+    const { root, state } = host;
+    const tree = treeOf(view, root);
+    const refused = tree[0]?.spec.id === root ? refusedBy(asked, factsOf(view, host, tree)) : null;
     let why: string;
     if (state !== 'up') why = `host ${state}`;
     else if (!view.providers.has(root)) why = 'not known to placement';
-    else if (fit(spec, treeOf(view, root)) !== null) why = 'refused the claim';
+    else if (refused !== null) why = refused.refusal.code;
+    else if (fit(spec, tree) !== null) why = 'refused the claim';
     else {
-      const { code, resourceClass, short, message } = misfitOf(spec, treeOf(view, root));
+      const { code, resourceClass, short, message } = misfitOf(spec, tree);
       why = resourceClass === undefined ? code : `${code} ${resourceClass}`;
       if (short !== undefined && (nearest === undefined || short < nearest.short)) nearest = { short, message };
     }

@@ -6,7 +6,8 @@ import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { type Follower, follow, newFollower } from './feeds.ts';
 import type { Work } from './state.ts';
-import { forgetGenerations, forgetUnlisted, learnChanges, learnHosts, learnProvidersPage } from './view.ts';
+import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage } from './view.ts';
+import { learnHosts } from './view-hosts.ts';
 
 const PAGE = 500;
 const CELL_FEED = 'cell ';

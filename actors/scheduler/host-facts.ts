@@ -1,6 +1,6 @@
 // What a filter and a weigher see of a host: the picture that the scheduler has of it at the moment.
 
-import type { HostState } from '../messages/scheduler.ts';
+import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 
 export interface HostFacts {
@@ -14,6 +14,12 @@ export interface HostFacts {
   readonly traits: ReadonlySet<string>;
   /** The aggregates that the host itself is in. */
   readonly aggregates: ReadonlySet<string>;
+  /** What the host is doing: as its cell told last, and with what this scheduler has claimed since. */
+  readonly stats: HostStats;
+  /** Builds that failed there lately; see recalled() for what is left of them. */
+  readonly failures: FailureMemory | undefined;
+  /** The scheduler's time, ms since the epoch. */
+  readonly now: number;
 }
 
 /** How much of a resource class is free in a tree, and how much of it there is at all. */

@@ -1,92 +1,84 @@
 // Ranked hosts for each shape of request, kept up to date by the hosts that changed: requests of one shape share the
 // work, and choosing among many hosts costs about what choosing among few does. Each cell has a heap of its own, so
-// that alternates of one cell are found without passing those of the others.
+// that hosts of one cell are found without passing those of the others.
 
-import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { Provider } from '../placement/providers.ts';
 import { fnv1a } from '../routing.ts';
+import { ALWAYS } from './filters/always.ts';
+import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
 import { fit } from './fit.ts';
-import { changesEnd, type View } from './view.ts';
-import { type Weigher, weightOf } from './weighers/weigher.ts';
+import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
+import { type Request, rankedPart } from './request.ts';
+import { changesEnd, treeOf, type View } from './view.ts';
+import { factsOf, lookAgainAt } from './view-hosts.ts';
+import { type AskedWeigher, type Overrides, type Weigher, weighersFor, weightOf } from './weighers/weigher.ts';
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */
 const MAX_SHAPES = 256;
+/** How many hosts all shapes may rank together, a hundred bytes or so each. */
+const MAX_RANKED_HOSTS = 5_000_000;
 
-export interface Ranked {
+/** One weighing of a host. */
+export interface Weighed extends Entry {
   readonly root: string;
   readonly cell: string;
   readonly host: string;
-  readonly weight: number;
-  readonly allocations: readonly Allocation[];
 }
 
-/** One weighing of a host: it counts for as long as it is the host's last. */
-interface Weighed extends Ranked {
-  /** Orders hosts of equal weight, differently for each scheduler. */
-  readonly tie: number;
-}
-
-interface Shape {
+export interface Shape {
+  /** What of a request is ranked by. */
   readonly spec: RequestSpec;
+  readonly filters: readonly Asked[];
+  readonly weighers: readonly AskedWeigher[];
   readonly current: Map<string, Weighed>;
-  readonly heaps: Map<string, Weighed[]>;
+  readonly heaps: Map<string, Heap<Weighed>>;
   /** The position in the view's changes up to which this ranking is true. */
   seen: number;
 }
 
 export interface Rankings {
+  /** All that are in use, those that every scheduler has first. */
+  readonly filters: readonly Filter[];
   readonly weighers: readonly Weigher[];
+  readonly overrides: Overrides;
+  /** Names the scheduler: hosts of equal weight are ordered differently by each. */
   readonly salt: string;
+  /** Among how many of the best hosts one is picked. */
+  readonly pickAmong: number;
   readonly shapes: Map<string, Shape>;
 }
 
-export function emptyRankings(weighers: readonly Weigher[], salt: string): Rankings {
-  return { weighers, salt, shapes: new Map() };
+export interface RankingOptions {
+  /** Beside those that every scheduler has. */
+  readonly filters?: readonly Filter[];
+  readonly overrides?: Overrides;
+  readonly pickAmong?: number;
 }
 
-/** The best host that `skip` does not name; one of a silent cell, which may take its time, only if there is no other. */
-export function best(
-  rankings: Rankings,
-  view: View,
-  spec: RequestSpec,
-  skip: (root: string) => boolean,
-): Ranked | null {
-  const shape = shapeOf(rankings, view, spec);
-  let found: Weighed | undefined;
-  let foundSilent: Weighed | undefined;
-  for (const [cell, heap] of shape.heaps) {
-    const [top] = takeBest(shape, heap, 1, skip);
-    if (top === undefined) continue;
-    if (view.silentCells.has(cell)) {
-      if (foundSilent === undefined || before(top, foundSilent)) foundSilent = top;
-    } else if (found === undefined || before(top, found)) {
-      found = top;
-    }
-  }
-  return found ?? foundSilent ?? null;
+export function emptyRankings(weighers: readonly Weigher[], salt: string, options: RankingOptions = {}): Rankings {
+  const { filters = [], overrides = new Map(), pickAmong = 1 } = options;
+  return { filters: [...ALWAYS, ...filters], weighers, overrides, salt, pickAmong, shapes: new Map() };
 }
 
-/** Up to `most` hosts of one cell that `skip` does not name, best first. */
-export function bestOfCell(
-  rankings: Rankings,
-  view: View,
-  spec: RequestSpec,
-  cell: string,
-  most: number,
-  skip: (root: string) => boolean,
-): readonly Ranked[] {
-  const shape = shapeOf(rankings, view, spec);
-  const heap = shape.heaps.get(cell);
-  return heap === undefined ? [] : takeBest(shape, heap, most, skip);
+/** Whether a change of a host's counts alone is a reason to weigh it anew. */
+export function statsMatter({ filters, weighers }: Rankings): boolean {
+  return [...filters, ...weighers].some(({ ignoresStats }) => ignoresStats !== true);
 }
 
-function shapeOf(rankings: Rankings, view: View, spec: RequestSpec): Shape {
-  const key = JSON.stringify(spec);
+/** The ranking for requests like this one, up to date. */
+export function shapeOf(rankings: Rankings, view: View, request: Request): Shape {
   const { shapes } = rankings;
+  const spec = rankedPart(request);
+  const ranked = { ...request, spec };
+  const filters = filtersFor(rankings.filters, ranked, false);
+  const weighers = weighersFor(rankings.weighers, ranked);
+  const parts: unknown[] = [];
+  for (const { filter, part } of filters) if (part !== spec && part !== spec.tree) parts.push(filter.name, part);
+  for (const { weigher, part } of weighers) if (part !== spec) parts.push(weigher.name, part);
+  const key = parts.length === 0 ? JSON.stringify(spec) : JSON.stringify([spec, parts]);
   let shape = shapes.get(key);
   if (shape === undefined || shape.seen < view.changesDropped) {
-    shape = { spec, current: new Map(), heaps: new Map(), seen: changesEnd(view) };
+    shape = { spec, filters, weighers, current: new Map(), heaps: new Map(), seen: changesEnd(view) };
     for (const root of view.trees.keys()) weighAnew(rankings, view, shape, root);
   } else {
     const changed = new Set(view.changes.slice(shape.seen - view.changesDropped));
@@ -95,80 +87,50 @@ function shapeOf(rankings: Rankings, view: View, spec: RequestSpec): Shape {
   }
   shapes.delete(key);
   shapes.set(key, shape);
-  if (shapes.size > MAX_SHAPES) shapes.delete(shapes.keys().next().value as string);
+  if (shapes.size > 1 && shapes.size > Math.min(MAX_SHAPES, MAX_RANKED_HOSTS / Math.max(1, view.hosts.size))) {
+    shapes.delete(shapes.keys().next().value as string);
+  }
   return shape;
 }
 
-function weighAnew({ weighers, salt }: Rankings, view: View, shape: Shape, root: string): void {
-  shape.current.delete(root);
+function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string): void {
+  const { current, heaps } = shape;
+  const known = current.get(root);
+  const weighed = weigh(rankings, view, shape, root, known?.tie);
+  if (known !== undefined && weighed !== null && known.cell === weighed.cell) {
+    replace(heaps.get(known.cell) as Heap<Weighed>, known, weighed);
+    current.set(root, weighed);
+    return;
+  }
+  if (known !== undefined) {
+    remove(heaps.get(known.cell) as Heap<Weighed>, known);
+    current.delete(root);
+  }
+  if (weighed === null) return;
+  const heap = heaps.get(weighed.cell) ?? [];
+  heaps.set(weighed.cell, heap);
+  insert(heap, weighed);
+  current.set(root, weighed);
+}
+
+function weigh(
+  { overrides, salt }: Rankings,
+  view: View,
+  shape: Shape,
+  root: string,
+  tie = fnv1a(salt + root),
+): Weighed | null {
   const host = view.hosts.get(root);
-  if (host?.state !== 'up') return;
   const tree = treeOf(view, root);
-  if (tree[0]?.spec.id !== root) return;
+  if (host === undefined || tree[0]?.spec.id !== root) return null;
+  const facts = factsOf(view, host, tree);
+  if (refusedBy(shape.filters, facts) !== null) return null;
   const allocations = fit(shape.spec, tree);
-  if (allocations === null) return;
-  const { traits, aggregates } = tree[0];
-  const facts = { cell: host.cell, host: host.host, state: host.state, tree, traits, aggregates };
-  const weight = weightOf(weighers, { host: facts, tree, allocations });
-  const weighed = { root, cell: host.cell, host: host.host, weight, allocations, tie: fnv1a(salt + root) };
-  shape.current.set(root, weighed);
-  let heap = shape.heaps.get(host.cell);
-  if (heap === undefined || heap.length > 4 * shape.current.size + 64) {
-    // Most of the heap is outdated: it is made anew from what counts.
-    heap = [...shape.current.values()].filter(({ cell, root: other }) => cell === host.cell && other !== root);
-    heap.sort((one, other) => (before(one, other) ? -1 : 1));
-    shape.heaps.set(host.cell, heap);
+  if (allocations === null) return null;
+  const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
+  for (const { weigher } of shape.weighers) {
+    const at = weigher.changesAt?.(facts) ?? null;
+    if (at !== null) lookAgainAt(view, root, at);
   }
-  push(heap, weighed);
-}
-
-export function treeOf(view: View, root: string): Provider[] {
-  return (view.trees.get(root) ?? []).map((id) => view.providers.get(id)).filter((one) => one !== undefined);
-}
-
-/** The best entries that count, left where they are. */
-function takeBest(shape: Shape, heap: Weighed[], most: number, skip: (root: string) => boolean): Weighed[] {
-  const chosen: Weighed[] = [];
-  const passed: Weighed[] = [];
-  while (chosen.length < most && heap.length > 0) {
-    const top = pop(heap);
-    if (shape.current.get(top.root) !== top) continue;
-    passed.push(top);
-    if (!skip(top.root)) chosen.push(top);
-  }
-  for (const entry of passed) push(heap, entry);
-  return chosen;
-}
-
-function before(one: Weighed, other: Weighed): boolean {
-  return one.weight > other.weight || (one.weight === other.weight && one.tie < other.tie);
-}
-
-function push(heap: Weighed[], entry: Weighed): void {
-  let position = heap.length;
-  heap.push(entry);
-  while (position > 0) {
-    const parent = (position - 1) >> 1;
-    if (!before(entry, heap[parent] as Weighed)) break;
-    heap[position] = heap[parent] as Weighed;
-    position = parent;
-  }
-  heap[position] = entry;
-}
-
-function pop(heap: Weighed[]): Weighed {
-  const top = heap[0] as Weighed;
-  const last = heap.pop() as Weighed;
-  if (heap.length === 0) return top;
-  let position = 0;
-  for (;;) {
-    let child = 2 * position + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && before(heap[child + 1] as Weighed, heap[child] as Weighed)) child += 1;
-    if (!before(heap[child] as Weighed, last)) break;
-    heap[position] = heap[child] as Weighed;
-    position = child;
-  }
-  heap[position] = last;
-  return top;
+  return { root, cell: host.cell, host: host.host, weight, tie, at: 0 };
 }

@@ -3,14 +3,15 @@
 // It keeps no record of what it does: an asker that hears nothing asks again, whoever answers then finds what was
 // claimed already, because placement answers a claim for a consumer that holds one with what it holds.
 //
-// It takes: select (from conductors), claim-granted, claim-refused, nothing-held, providers, providers-changed (from placement),
+// It takes: select (from conductors), claim-granted, claim-refused, nothing-held, located, providers, providers-changed (from placement),
 // hosts, hosts-changed (from cells). See actors/messages/scheduler.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
-import { granted, lookAgain, nothingHeld, refused, sayAgain, select } from './choosing.ts';
+import { granted, located, lookAgain, nothingHeld, refused, sayAgain, select } from './choosing.ts';
 import { newFollower } from './feeds.ts';
+import type { Filter } from './filters/filter.ts';
 import {
   hostsChanged,
   noticeSilence,
@@ -20,16 +21,27 @@ import {
   SILENCE_WAKE,
   UNHEARD_FOR_WARM_UPS,
 } from './following.ts';
-import { emptyRankings } from './ranking.ts';
+import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { emptyView } from './view.ts';
+import { passTime } from './view-hosts.ts';
 import { DEFAULT_WEIGHERS } from './weighers/defaults.ts';
-import type { Weigher } from './weighers/weigher.ts';
+import type { Overrides, Weigher } from './weighers/weigher.ts';
 
 export interface SchedulerOptions {
   /** Names this scheduler among others; it also orders hosts of equal weight, so that schedulers do not collide. */
   readonly name: string;
+  /** How hosts are ranked; default: see weighers/defaults.ts. */
   readonly weighers?: readonly Weigher[];
+  /** What hosts must be, beside what every scheduler insists on; default: nothing. */
+  readonly filters?: readonly Filter[];
+  /** Multipliers of weighers on the hosts of an aggregate, by its id, instead of the usual ones. */
+  readonly overrides?: Overrides;
+  /**
+   * Among how many of the best hosts one is picked by chance, 1 to 100; default 1, the best. More keep several
+   * schedulers from running to the same host, at the price of hosts that are not quite the best.
+   */
+  readonly pickAmong?: number;
   /** How long to wait for an answer before a question is put again. */
   readonly patience?: Patience;
   /**
@@ -51,9 +63,10 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   const silentMs = options.silentMs ?? DEFAULTS.silentMs;
 
   function init(): SchedulerState {
+    const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options as RankingOptions);
     return {
-      view: emptyView(),
-      rankings: emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name),
+      view: { ...emptyView(), statsMatter: statsMatter(rankings) },
+      rankings,
       open: new Map(),
       selecting: new Map(),
       followers: new Map([['placement 0', newFollower()]]),
@@ -67,6 +80,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
 
   function receive(state: SchedulerState, message: SchedulerMessage | Wake, from: Address, turn: SchedulerTurn): void {
     const work = { state, turn, patience, warmUpMs, silentMs };
+    passTime(state.view, turn.now);
     switch (message.type) {
       case 'select':
         return select(work, message, from);
@@ -76,6 +90,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return refused(work, message);
       case 'nothing-held':
         return nothingHeld(work, message.consumer);
+      case 'located':
+        return located(work, message);
       case 'released':
         return;
       case 'providers-changed':

@@ -7,7 +7,9 @@ import type { Address, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Follower } from './feeds.ts';
+import type { Locating } from './locating.ts';
 import type { Rankings } from './ranking.ts';
+import type { Request } from './request.ts';
 import type { View } from './view.ts';
 
 export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
@@ -23,6 +25,10 @@ export interface Selected {
 export interface Open {
   readonly asked: Select;
   readonly from: Address;
+  /** What filters and weighers go by. */
+  request: Request;
+  /** The question where other instances are, while its answer is waited for. */
+  locating: Locating | null;
   readonly machines: Map<string, SelectionSnapshot>;
   /** Instances that have no answer yet. */
   readonly waiting: Set<string>;

@@ -4,7 +4,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { ProviderState, ProvidersChanged, ProvidersPage, ProviderUsage } from '../messages/placement.ts';
-import type { HostState, HostsChanged, HostsPage } from '../messages/scheduler.ts';
+import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 import { makeProvider, type Provider } from '../placement/providers.ts';
 
 /** A host with its tree, the root first. */
@@ -12,7 +12,17 @@ export interface ViewHost {
   readonly cell: string;
   readonly host: string;
   readonly root: string;
-  state: HostState['state'];
+  readonly state: HostState['state'];
+  readonly stats: HostStats;
+  readonly failures: FailureMemory | undefined;
+}
+
+/** What a host is expected to have, with what this scheduler has claimed there and its cell has hardly told of yet. */
+interface Expected {
+  instances: number;
+  builds: number;
+  /** Until when it counts, ms since the epoch: by then the cell has told. */
+  until: number;
 }
 
 export interface View {
@@ -27,6 +37,14 @@ export interface View {
   readonly silentCells: Set<string>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
+  /** By root; kept only when a filter or weigher goes by what hosts are doing. */
+  readonly expected: Map<string, Expected>;
+  statsMatter: boolean;
+  /** The time that filters and weighers see, ms since the epoch. */
+  now: number;
+  /** When hosts are to be weighed anew though nothing is told of them, by root, and the earliest of these times. */
+  readonly due: Map<string, number>;
+  nextDue: number;
   /** The roots that changed, in order; the rankings follow it. */
   readonly changes: string[];
   /** How many changes were dropped from the front of `changes`. */
@@ -45,6 +63,11 @@ export function emptyView(): View {
     hosts: new Map(),
     silentCells: new Set(),
     promised: new Map(),
+    expected: new Map(),
+    statsMatter: true,
+    now: 0,
+    due: new Map(),
+    nextDue: Number.POSITIVE_INFINITY,
     changes: [],
     changesDropped: 0,
   };
@@ -55,7 +78,8 @@ export function changesEnd(view: View): number {
   return view.changesDropped + view.changes.length;
 }
 
-function noteChange(view: View, root: string): void {
+/** Has the rankings weigh a host anew. */
+export function noteChange(view: View, root: string): void {
   view.changes.push(root);
   if (view.changes.length <= MAX_CHANGES) return;
   view.changes.splice(0, MAX_CHANGES / 2);
@@ -126,6 +150,11 @@ function leaveTree(view: View, { root, spec }: Provider): void {
   noteChange(view, root);
 }
 
+/** The providers of a host, the root first. */
+export function treeOf(view: View, root: string): Provider[] {
+  return (view.trees.get(root) ?? []).map((id) => view.providers.get(id)).filter((one) => one !== undefined);
+}
+
 /** Counts allocations as used while their claim is under way (sign 1), and no longer when it is answered (-1). */
 export function promise(view: View, allocations: readonly Allocation[], sign: 1 | -1): void {
   for (const { provider: id, resources } of allocations) {
@@ -143,13 +172,6 @@ export function promise(view: View, allocations: readonly Allocation[], sign: 1 
     else view.promised.set(id, promised);
     if (provider !== undefined) noteChange(view, provider.root);
   }
-}
-
-export function learnHost(view: View, cell: string, told: HostState): void {
-  const known = view.hosts.get(told.provider);
-  if (known?.state === told.state && known.cell === cell && known.host === told.host) return;
-  view.hosts.set(told.provider, { cell, host: told.host, root: told.provider, state: told.state });
-  noteChange(view, told.provider);
 }
 
 /** What is gone goes first: a provider that went and came back in one turn is told as both. */
@@ -178,8 +200,4 @@ export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<
 export function forgetUnlisted(view: View, listed: ReadonlySet<string>): void {
   view.toldEarly.clear();
   for (const id of [...view.providers.keys()]) if (!listed.has(id)) forgetProvider(view, id);
-}
-
-export function learnHosts(view: View, { cell, hosts }: Pick<HostsChanged | HostsPage, 'cell' | 'hosts'>): void {
-  for (const host of hosts) learnHost(view, cell, host);
 }

@@ -2,8 +2,10 @@
 
 import type { Message, Turn } from '../../actors/actor.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { best, emptyRankings } from '../../actors/scheduler/ranking.ts';
-import { emptyView, learnHost, learnProvider, promise } from '../../actors/scheduler/view.ts';
+import { best } from '../../actors/scheduler/picking.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { emptyView, learnProvider, promise } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
 import { begin, step } from '../../machines/step.ts';
@@ -76,10 +78,10 @@ export function selects(report: Report): void {
     }
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 'bench');
     const tookMs: number[] = [];
-    best(rankings, view, spec, () => false);
+    best(rankings, view, { spec }, () => false);
     for (let n = 0; n < 20_000; n += 1) {
       const begun = performance.now();
-      const found = best(rankings, view, spec, () => false);
+      const found = best(rankings, view, { spec }, () => false);
       if (found !== null) promise(view, found.allocations, 1);
       tookMs.push(performance.now() - begun);
     }

@@ -6,6 +6,7 @@ import type { Weigher } from './weigher.ts';
 export const freeShare: Weigher = {
   name: 'free-share',
   multiplier: 1,
+  ignoresStats: true,
   weigh({ tree, allocations }) {
     const root = tree[0] as Provider;
     let least = 1;

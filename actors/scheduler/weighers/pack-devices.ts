@@ -6,6 +6,7 @@ import type { Weigher } from './weigher.ts';
 export const packDevices: Weigher = {
   name: 'pack-devices',
   multiplier: 4,
+  ignoresStats: true,
   weigh({ tree, allocations }) {
     const root = tree[0] as Provider;
     let capacity = 0;

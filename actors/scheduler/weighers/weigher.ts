@@ -1,10 +1,14 @@
 // Weighers: how good a host would be that fits. Each is a small pure function of the host as it would stand after the
-// claim and of a part of the request, on a scale of its own from 0 to 1, and counts with its multiplier. None looks at
-// other hosts, so that a host's weight changes only when the host does, and one host more changes no order.
+// claim and of a part of the request, on a scale of its own from 0 to 1, and counts with its multiplier. The scale is
+// fixed, not stretched from the worst to the best of the hosts that happen to be there: so one failed build does not
+// count as much as a thousand, one host more changes no order among the others, and a host is weighed again only when
+// it has changed.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
 import type { Provider } from '../../placement/providers.ts';
+import { partOf } from '../filters/filter.ts';
 import type { HostFacts } from '../host-facts.ts';
+import type { Request } from '../request.ts';
 
 /** A host that fits, with what it would give. */
 export interface Candidate {
@@ -14,23 +18,67 @@ export interface Candidate {
   readonly allocations: readonly Allocation[];
 }
 
-export interface Weigher {
+export interface Weigher<Part = unknown> {
   /** Unique among the weighers in use: explanations and overrides of multipliers go by it. */
   readonly name: string;
   /** How much it counts beside the others; a negative one turns it round, 0 switches it off. */
   readonly multiplier: number;
+  /**
+   * The part of a request that the weigher goes by, as plain data. Undefined: it does not concern this request. Requests
+   * with equal parts share one ranking of all hosts, so a part should take few different values. Default: the spec.
+   */
+  goesBy?(request: Request): Part | undefined;
   /** How good the candidate is: 0 the worst, 1 the best that there can be. */
-  weigh(candidate: Candidate): number;
+  weigh(candidate: Candidate, part: Part): number;
+  /** When it would say something else though the host did not change, ms since the epoch; null: never. */
+  changesAt?(host: HostFacts): number | null;
+  /** True: it does not look at `stats` of a host, a change of which alone is then no reason to weigh it again. */
+  readonly ignoresStats?: boolean;
+}
+
+/** For hosts of an aggregate, by its id: multipliers to be used, by the names of weighers, instead of the usual ones. */
+export type Overrides = ReadonlyMap<string, ReadonlyMap<string, number>>;
+
+/** A weigher with the part of a request that it is to go by. */
+export interface AskedWeigher {
+  readonly weigher: Weigher;
+  readonly part: unknown;
+}
+
+/** The weighers that a request concerns. */
+export function weighersFor(weighers: readonly Weigher[], request: Request): AskedWeigher[] {
+  return weighers
+    .map((weigher) => ({ weigher, part: partOf(weigher, request) }))
+    .filter(({ part }) => part !== undefined);
 }
 
 /** The sum of what all weighers say, each times its multiplier. */
-export function weightOf(weighers: readonly Weigher[], candidate: Candidate): number {
+export function weightOf(asked: readonly AskedWeigher[], candidate: Candidate, overrides: Overrides): number {
   let weight = 0;
-  for (const weigher of weighers) weight += weigher.multiplier * normalised(weigher.weigh(candidate));
+  for (const { weigher, part } of asked) {
+    const multiplier = multiplierFor(weigher, candidate.host, overrides);
+    if (multiplier !== 0) weight += multiplier * valueBy(weigher, candidate, part);
+  }
   return weight;
 }
 
-/** What a weigher said, held within its scale; what is no number is the worst. */
-export function normalised(value: number): number {
-  return Number.isNaN(value) ? 0 : Math.min(1, Math.max(0, value));
+/** What a weigher says, held within its scale; one that throws or says what is no number says the worst. */
+export function valueBy(weigher: Weigher, candidate: Candidate, part: unknown): number {
+  try {
+    const value = weigher.weigh(candidate, part);
+    return Number.isNaN(value) ? 0 : Math.min(1, Math.max(0, value));
+  } catch {
+    return 0;
+  }
+}
+
+/** The multiplier that counts on a host: the lowest that one of its aggregates says, or the weigher's own. */
+export function multiplierFor({ name, multiplier }: Weigher, { aggregates }: HostFacts, overrides: Overrides): number {
+  if (overrides.size === 0) return multiplier;
+  let lowest: number | undefined;
+  for (const aggregate of aggregates) {
+    const told = overrides.get(aggregate)?.get(name);
+    if (told !== undefined && (lowest === undefined || told < lowest)) lowest = told;
+  }
+  return lowest ?? multiplier;
 }

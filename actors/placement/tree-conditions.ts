@@ -1,0 +1,73 @@
+// The conditions of a claim on the whole tree that serves it: its aggregates, which tree it is, and who else holds
+// something of it. They are checked where the claim is decided, whoever claims: a scheduler, or later an alternate.
+
+import type { TreeConditions } from '../messages/common.ts';
+import type { Claim, Refusal } from '../messages/placement.ts';
+import type { Consumers } from './consumers.ts';
+import type { Provider, Providers } from './providers.ts';
+
+/** The first condition on the tree that does not hold, or null. */
+export function refusalOfTree(
+  { consumer, allocations, spec: { tree } }: Claim,
+  providers: Providers,
+  consumers: Consumers,
+): Refusal | null {
+  if (tree === undefined) return null;
+  const root = providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '');
+  if (root === undefined) return null;
+  return (
+    outsideAggregates(tree, root) ??
+    notTheRoot(tree, root) ??
+    wrongCompany(tree, root, (other) => other !== consumer && rootsOf(other, consumers, providers).has(root.spec.id))
+  );
+}
+
+/** The roots of all trees of which a consumer holds something. */
+export function rootsOf(consumer: string, { holding }: Consumers, providers: Providers): Set<string> {
+  const roots = new Set<string>();
+  for (const { allocations } of holding.get(consumer)?.held ?? []) {
+    for (const { provider } of allocations) {
+      const root = providers.get(provider)?.root;
+      if (root !== undefined) roots.add(root);
+    }
+  }
+  return roots;
+}
+
+export function outsideAggregates({ memberOf, notMemberOf }: TreeConditions, root: Provider): Refusal | null {
+  const { id: provider, name } = root.spec;
+  for (const aggregates of memberOf ?? []) {
+    if (aggregates.some((aggregate) => root.aggregates.has(aggregate))) continue;
+    const message = `provider '${name}' is in none of the aggregates ${aggregates.join(', ')}`;
+    return { code: 'not-in-aggregate', message, provider };
+  }
+  const avoided = root.aggregates.size === 0 ? undefined : notMemberOf?.find((one) => root.aggregates.has(one));
+  if (avoided === undefined) return null;
+  const message = `provider '${name}' is in aggregate ${avoided}, which is closed to the request`;
+  return { code: 'in-avoided-aggregate', message, provider };
+}
+
+export function notTheRoot({ oneOf, noneOf }: TreeConditions, root: Provider): Refusal | null {
+  const { id: provider, name } = root.spec;
+  if (oneOf !== undefined && !oneOf.includes(provider)) {
+    return { code: 'not-a-named-provider', message: `provider '${name}' is none of those that are named`, provider };
+  }
+  if (noneOf?.includes(provider) !== true) return null;
+  return { code: 'avoided-provider', message: `provider '${name}' is one of those to be avoided`, provider };
+}
+
+/** `holds` tells whether another consumer holds something of the tree. */
+export function wrongCompany(
+  { heldBy, notHeldBy }: TreeConditions,
+  root: Provider,
+  holds: (consumer: string) => boolean,
+): Refusal | null {
+  const { id: provider, name } = root.spec;
+  if (heldBy !== undefined && !heldBy.some(holds)) {
+    const message = `provider '${name}' holds none of ${heldBy.join(', ')}`;
+    return { code: 'consumer-missing', message, provider };
+  }
+  const present = notHeldBy?.find(holds);
+  if (present === undefined) return null;
+  return { code: 'consumer-present', message: `provider '${name}' holds ${present}, to be kept apart`, provider };
+}

@@ -1,0 +1,19 @@
+// Aggregates that the host must be in, or must not: those of the zones that a request names, those that it names itself,
+// and those that are kept for the projects of others. The claim carries the same conditions, and placement has the last
+// word on them.
+
+import type { TreeConditions } from '../../messages/common.ts';
+import type { Provider } from '../../placement/providers.ts';
+import { outsideAggregates } from '../../placement/tree-conditions.ts';
+import type { Filter } from './filter.ts';
+
+export const aggregates: Filter<TreeConditions> = {
+  name: 'aggregates',
+  ignoresStats: true,
+  goesBy({ spec: { tree } }) {
+    return tree?.memberOf === undefined && tree?.notMemberOf === undefined ? undefined : tree;
+  },
+  refusal({ tree }, conditions) {
+    return outsideAggregates(conditions, tree[0] as Provider);
+  },
+};

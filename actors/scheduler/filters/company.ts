@@ -1,0 +1,21 @@
+// Same host and different host: a request wants to be where one of some instances is, or where none of them is. Where
+// they are is asked of placement when the request comes, and checked by it again at the claim, since they may move.
+
+import type { Provider } from '../../placement/providers.ts';
+import type { Company } from '../request.ts';
+import type { Filter } from './filter.ts';
+
+export const company: Filter<Company> = {
+  name: 'company',
+  late: true,
+  ignoresStats: true,
+  goesBy: (request) => request.company,
+  refusal({ host, tree }, { near, far }) {
+    const root = (tree[0] as Provider).spec.id;
+    if (near !== undefined && !near.has(root)) {
+      return { code: 'consumer-missing', message: `host '${host}' has none of the instances to be with` };
+    }
+    if (!far.has(root)) return null;
+    return { code: 'consumer-present', message: `host '${host}' has an instance to be kept apart from` };
+  },
+};

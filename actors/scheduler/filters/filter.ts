@@ -1,0 +1,85 @@
+// Filters: whether a host may serve a request at all, beyond the resources and traits that placement knows of. Each is a
+// small pure function of the host and of a part of the request. It names that part itself and is given nothing else:
+// hosts are ranked once for each different part, and a host is asked about again only when it has changed.
+
+import type { RequestSpec } from '../../messages/common.ts';
+import type { HostFacts } from '../host-facts.ts';
+import type { Request } from '../request.ts';
+
+/** Why a host may not serve a request. */
+export interface FilterRefusal {
+  /** Stable, kebab-case: meant for programs, and for counting hosts that are refused alike. */
+  readonly code: string;
+  /** For people: what stands in the way, on which host. */
+  readonly message: string;
+  /** What it is about, if hosts that are refused alike differ in it: an aggregate, a trait. */
+  readonly about?: string;
+  /** By how much the host fell short, where that can be said. */
+  readonly short?: number;
+}
+
+export interface Filter<Part = unknown> {
+  /** Unique among the filters in use. */
+  readonly name: string;
+  /**
+   * The part of a request that the filter goes by, as plain data. Undefined: it does not concern this request. Requests
+   * with equal parts share one ranking of all hosts, so a part should take few different values; see `late` otherwise.
+   * Default: the request spec, which every ranking is made for.
+   */
+  goesBy?(request: Request): Part | undefined;
+  /** Null when the host may serve; otherwise why not. */
+  refusal(host: HostFacts, part: Part): FilterRefusal | null;
+  /**
+   * True: the filter is asked when a host is picked, best first, and not when hosts are ranked. For parts that differ
+   * with every request, of filters that refuse few hosts: each host refused costs the request another look.
+   */
+  readonly late?: boolean;
+  /**
+   * True: the filter does not look at `stats` of a host, which change with every build there; a change of them alone is
+   * then no reason to ask it again.
+   */
+  readonly ignoresStats?: boolean;
+}
+
+/** A filter with the part of a request that it is to go by. */
+export interface Asked {
+  readonly filter: Filter;
+  readonly part: unknown;
+}
+
+/** The filters that a request concerns: those asked when hosts are ranked, or those asked when one is picked. */
+export function filtersFor(filters: readonly Filter[], request: Request, late: boolean): Asked[] {
+  const asked: Asked[] = [];
+  for (const filter of filters) {
+    if ((filter.late ?? false) !== late) continue;
+    const part = partOf(filter, request);
+    if (part !== undefined) asked.push({ filter, part });
+  }
+  return asked;
+}
+
+/** What a filter or weigher goes by, of a request: its own choice, or else the spec. */
+export function partOf({ goesBy }: { goesBy?(request: Request): unknown }, request: Request): unknown {
+  return goesBy === undefined ? (request.spec satisfies RequestSpec) : goesBy(request);
+}
+
+/** The first refusal of a host, with the name of the filter, or null. A filter that throws refuses: it cannot vouch. */
+export function refusedBy(
+  asked: readonly Asked[],
+  host: HostFacts,
+): { readonly filter: string; readonly refusal: FilterRefusal } | null {
+  for (const { filter, part } of asked) {
+    const refusal = refusalOf(filter, host, part);
+    if (refusal !== null) return { filter: filter.name, refusal };
+  }
+  return null;
+}
+
+function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusal | null {
+  try {
+    return filter.refusal(host, part) ?? null;
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    return { code: 'filter-failed', message: `filter '${filter.name}' failed: ${why}`, about: filter.name };
+  }
+}

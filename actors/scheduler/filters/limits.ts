@@ -1,0 +1,46 @@
+// Limits on how many instances a host may have, and how many it may be building at one time. They go by what the cells
+// tell every second and by what this scheduler has claimed since, so several schedulers may overshoot by what each of
+// them claims within that second. A limit that must never be passed is an inventory of a resource class of its own.
+
+import type { HostFacts } from '../host-facts.ts';
+import type { Filter } from './filter.ts';
+
+/** Limits of aggregates, by their ids: the lowest of those of a host's aggregates replaces the general one. */
+export type LimitsOfAggregates = ReadonlyMap<string, number>;
+
+/** As in the reference. */
+export const DEFAULT_MOST_INSTANCES = 50;
+export const DEFAULT_MOST_BUILDS = 8;
+
+export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: LimitsOfAggregates = new Map()): Filter {
+  return {
+    name: 'instance-limit',
+    refusal(host) {
+      const limit = limitOf(host, most, ofAggregates);
+      const { instances } = host.stats;
+      if (instances < limit) return null;
+      const message = `host '${host.host}' has ${instances} instances, and may have ${limit}`;
+      return { code: 'too-many-instances', message, short: instances + 1 - limit };
+    },
+  };
+}
+
+export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAggregates = new Map()): Filter {
+  return {
+    name: 'build-limit',
+    refusal(host) {
+      const limit = limitOf(host, most, ofAggregates);
+      const { builds } = host.stats;
+      if (builds < limit) return null;
+      const message = `host '${host.host}' is building ${builds} instances, and may build ${limit} at one time`;
+      return { code: 'too-many-builds', message, short: builds + 1 - limit };
+    },
+  };
+}
+
+function limitOf({ aggregates }: HostFacts, most: number, ofAggregates: LimitsOfAggregates): number {
+  if (ofAggregates.size === 0) return most;
+  let limit = Number.POSITIVE_INFINITY;
+  for (const aggregate of aggregates) limit = Math.min(limit, ofAggregates.get(aggregate) ?? limit);
+  return limit === Number.POSITIVE_INFINITY ? most : limit;
+}

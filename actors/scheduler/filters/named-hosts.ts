@@ -1,0 +1,18 @@
+// Hosts that a request names: it wants one of them, or none of them. Placement checks it again at the claim.
+
+import type { TreeConditions } from '../../messages/common.ts';
+import type { Provider } from '../../placement/providers.ts';
+import { notTheRoot } from '../../placement/tree-conditions.ts';
+import type { Filter } from './filter.ts';
+
+export const namedHosts: Filter<TreeConditions> = {
+  name: 'named-hosts',
+  late: true,
+  ignoresStats: true,
+  goesBy({ spec: { tree } }) {
+    return tree?.oneOf === undefined && tree?.noneOf === undefined ? undefined : tree;
+  },
+  refusal({ tree }, conditions) {
+    return notTheRoot(conditions, tree[0] as Provider);
+  },
+};

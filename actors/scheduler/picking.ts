@@ -1,0 +1,111 @@
+// Picking hosts from the ranking that a request shares with others: here what the request says for itself counts, such
+// as the cells and hosts that it names, and chance, so that several schedulers do not all run to the same host.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import { fnv1a } from '../routing.ts';
+import { filtersFor, refusedBy } from './filters/filter.ts';
+import { fit } from './fit.ts';
+import { before, bestOf, type Heap } from './heap.ts';
+import { type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
+import type { Request } from './request.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
+import { factsOf } from './view-hosts.ts';
+
+export interface Ranked {
+  readonly root: string;
+  readonly cell: string;
+  readonly host: string;
+  readonly weight: number;
+  readonly allocations: readonly Allocation[];
+}
+
+type Accept = (one: Weighed) => boolean;
+
+/**
+ * The best host that `skip` does not name, or one of the best few; one of a silent cell, which may take its time, only if
+ * there is no other.
+ * @param seed Makes chance repeatable: the same seed picks the same of the best few.
+ */
+export function best(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  skip: (root: string) => boolean,
+  seed = '',
+): Ranked | null {
+  const shape = shapeOf(rankings, view, request);
+  const accept = acceptedBy(rankings, view, request, skip);
+  const { cells, avoidCells } = request.where ?? {};
+  const named = namedBy(request);
+  const pick = (isSilent: boolean): Weighed | undefined => {
+    const eligible = (cell: string) => view.silentCells.has(cell) === isSilent && avoidCells?.includes(cell) !== true;
+    const found =
+      named === null
+        ? bestOf(heapsOf(shape, cells, eligible), rankings.pickAmong, accept)
+        : among(shape, named, (one) => eligible(one.cell) && accept(one)).slice(0, rankings.pickAmong);
+    return found[found.length < 2 ? 0 : fnv1a(`${rankings.salt} ${seed}`) % found.length];
+  };
+  const found = pick(false) ?? (view.silentCells.size === 0 ? undefined : pick(true));
+  return found === undefined ? null : rankedOf(view, shape, found);
+}
+
+/** Up to `most` hosts of one cell that `skip` does not name, best first. */
+export function bestOfCell(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  cell: string,
+  most: number,
+  skip: (root: string) => boolean,
+): readonly Ranked[] {
+  const shape = shapeOf(rankings, view, request);
+  const accept = acceptedBy(rankings, view, request, skip);
+  const named = namedBy(request);
+  const found =
+    named === null
+      ? bestOf(
+          heapsOf(shape, [cell], () => true),
+          most,
+          accept,
+        )
+      : among(shape, named, (one) => one.cell === cell && accept(one)).slice(0, most);
+  return found.map((one) => rankedOf(view, shape, one));
+}
+
+function acceptedBy({ filters }: Rankings, view: View, request: Request, skip: (root: string) => boolean): Accept {
+  const late = filtersFor(filters, request, true);
+  if (late.length === 0) return ({ root }) => !skip(root);
+  return ({ root }) =>
+    !skip(root) && refusedBy(late, factsOf(view, view.hosts.get(root) as ViewHost, treeOf(view, root))) === null;
+}
+
+/** The only hosts that can serve a request, if it names any: they are looked at one by one. */
+function namedBy({ spec, company }: Request): Iterable<string> | null {
+  return spec.tree?.oneOf ?? company?.near ?? null;
+}
+
+function among({ current }: Shape, roots: Iterable<string>, accept: Accept): Weighed[] {
+  const found: Weighed[] = [];
+  for (const root of new Set(roots)) {
+    const one = current.get(root);
+    if (one !== undefined && accept(one)) found.push(one);
+  }
+  return found.sort((one, other) => (before(one, other) ? -1 : 1));
+}
+
+function* heapsOf(
+  { heaps }: Shape,
+  cells: readonly string[] | undefined,
+  eligible: (cell: string) => boolean,
+): Iterable<Heap<Weighed>> {
+  for (const cell of cells === undefined ? heaps.keys() : new Set(cells)) {
+    const heap = eligible(cell) ? heaps.get(cell) : undefined;
+    if (heap !== undefined) yield heap;
+  }
+}
+
+/** The ranking is up to date, so what fitted when the host was ranked fits, and in the same way. */
+function rankedOf(view: View, { spec }: Shape, { root, cell, host, weight }: Weighed): Ranked {
+  const allocations = fit(spec, treeOf(view, root)) as readonly Allocation[];
+  return { root, cell, host, weight, allocations };
+}

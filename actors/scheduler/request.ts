@@ -1,0 +1,36 @@
+// A request for hosts, as filters and weighers see parts of it.
+
+import type { RequestSpec } from '../messages/common.ts';
+import type { Where } from '../messages/where.ts';
+
+export interface Request {
+  readonly spec: RequestSpec;
+  readonly where?: Where | undefined;
+  readonly project?: string | undefined;
+  /** Where the instances are that the request wants to be with, or apart from; present when it names any. */
+  readonly company?: Company | undefined;
+}
+
+/** Roots of the trees of other instances. */
+export interface Company {
+  /** The host must be one of these; absent when the request wants nobody's company. */
+  readonly near?: ReadonlySet<string> | undefined;
+  /** The host must be none of these. */
+  readonly far: ReadonlySet<string>;
+}
+
+/**
+ * The part of a request by which hosts are ranked whoever asks: what differs from one request to the next, such as the
+ * hosts that it names, is left to the filters that look at it when a host is picked.
+ */
+export function rankedPart({ spec }: Request): RequestSpec {
+  if (spec.tree === undefined) return spec;
+  const { memberOf, notMemberOf } = spec.tree;
+  const { tree: _, ...others } = spec;
+  if (memberOf === undefined && notMemberOf === undefined) return others;
+  const tree = {
+    ...(memberOf === undefined ? {} : { memberOf }),
+    ...(notMemberOf === undefined ? {} : { notMemberOf }),
+  };
+  return { ...others, tree };
+}
