@@ -11,6 +11,7 @@ import {
 import { begin, type Effect, revive, step } from '../machines/step.ts';
 import type { Address, PublicEvent, Turn } from './actor.ts';
 import type { RequestSpec } from './messages/common.ts';
+import type { Where } from './messages/where.ts';
 import { fnv1a } from './routing.ts';
 
 type BuildSnapshot = ReturnType<typeof begin<typeof instanceBuild>>['snapshot'];
@@ -20,6 +21,8 @@ export interface BuildFacts {
   readonly instance: string;
   readonly request: string;
   readonly spec: RequestSpec;
+  /** Where it may go, as far as schedulers alone know of it; of no use once a host is chosen. */
+  readonly where?: Where | undefined;
   readonly project?: string | undefined;
   readonly payload?: unknown;
   readonly traceparent?: string | undefined;

@@ -2,7 +2,11 @@
 
 export type { InstanceView } from '../actors/messages/gateway.ts';
 export type { HostState } from '../actors/messages/scheduler.ts';
+export type { Filter, FilterRefusal } from '../actors/scheduler/filters/filter.ts';
+export { type HostFacts, stockOf } from '../actors/scheduler/host-facts.ts';
+export type { Request } from '../actors/scheduler/request.ts';
 export type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
+export type { AggregateOptions } from './aggregates.ts';
 export type { Bus } from './bus/bus.ts';
 export { memoryBus } from './bus/memory.ts';
 export type { Client } from './client.ts';
@@ -13,12 +17,14 @@ export { type FakeDriverOptions, fakeDriver } from './drivers/fake.ts';
 export { CellwrightError, MalformedError, NoRespondersError, OverloadedError, TimeoutError } from './errors.ts';
 export type { BuildAnswer } from './gateway/gateway.ts';
 export type { HostsAnswer, ListAnswer } from './gateway/looking.ts';
+export type { PlacementRequest } from './gateway/placing.ts';
 export type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
 export { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server/server.ts';
 export { type Node, type NodeOptions, startNode } from './node.ts';
 export type { Standing } from './ownership/keeper.ts';
 export type { Leases } from './ownership/leases.ts';
 export { memoryLeases } from './ownership/memory.ts';
+export type { FilterChoice, SchedulerSettings, WeigherChoice } from './scheduler-settings.ts';
 export { systemClock } from './system-clock.ts';
 export { VERSION } from './version.ts';
 export { type VirtualClock, virtualClock } from './virtual-clock.ts';

@@ -5,7 +5,7 @@ import type { CellOptions } from '../actors/cell/cell.ts';
 import type { ComputeOptions } from '../actors/compute/compute.ts';
 import type { ConductorOptions } from '../actors/conductor/conductor.ts';
 import type { PlacementOptions } from '../actors/placement/placement.ts';
-import type { SchedulerOptions } from '../actors/scheduler/scheduler.ts';
+import type { AggregateOptions } from './aggregates.ts';
 import type { Bus } from './bus/bus.ts';
 import type { NatsOptions } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
@@ -13,6 +13,7 @@ import type { Driver } from './drivers/driver.ts';
 import type { Journals } from './journal/journal.ts';
 import type { NatsServerOptions } from './nats-server/server.ts';
 import type { Leases } from './ownership/leases.ts';
+import type { SchedulerSettings } from './scheduler-settings.ts';
 
 export interface NodeOptions {
   /**
@@ -64,10 +65,16 @@ export interface NodeOptions {
   readonly logger?: Logger;
   /** Messages that may wait for one actor; default 100,000: some seconds of the most that one can decide. */
   readonly maxMailbox?: number;
+  /**
+   * What there is to say of aggregates, by their ids: zones, the projects that one is kept for, what is different for
+   * schedulers on its hosts. The same on every node with `conductor` or `scheduler`; default: nothing.
+   */
+  readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
   /** Deadlines and paces of the actors; each option says its default where the actor is. */
   readonly conductor?: Omit<ConductorOptions, 'shard'>;
   readonly placement?: Omit<PlacementOptions, 'shard'>;
-  readonly scheduler?: Omit<SchedulerOptions, 'name'>;
+  /** Also which filters and weighers it goes by. */
+  readonly scheduler?: SchedulerSettings;
   readonly cell?: Omit<CellOptions, 'cell' | 'conductorShards'>;
   readonly compute?: Omit<ComputeOptions, 'cell' | 'host' | 'incarnation'>;
 }

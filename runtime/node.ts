@@ -24,6 +24,7 @@ import {
   SCHEDULERS,
 } from '../actors/routing.ts';
 import { scheduler } from '../actors/scheduler/scheduler.ts';
+import { aggregatesOf } from './aggregates.ts';
 import type { Endpoint, Subscription } from './bus/bus.ts';
 import { type Client, clientOf } from './client.ts';
 import type { Timer } from './clock.ts';
@@ -39,6 +40,7 @@ import { busOf, checkLeaseTtl, checkShards, journalsOf, leasesOf } from './node-
 import { outboxOf } from './outbox.ts';
 import type { Standing } from './ownership/keeper.ts';
 import { parseRoles, type Role } from './roles.ts';
+import { schedulerOptionsOf } from './scheduler-settings.ts';
 import { checkToken, subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -85,6 +87,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   if (options.leases === 'jetstream' && options.bus !== undefined) {
     throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });
   }
+  const aggregates = aggregatesOf(options.aggregates);
+  const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates);
   const { driver } = options;
   if (driver === undefined && roles.some(({ kind }) => kind === 'compute')) {
     throw new CellwrightError('bad-option', 'a compute role needs the option driver', { field: 'driver' });
@@ -200,14 +204,14 @@ export async function startNode(options: NodeOptions): Promise<Node> {
         }),
       ),
     );
-    gateway = gatewayOf({ asking: asker, conductorShards, bus, clock, subjects, onError });
+    gateway = gatewayOf({ asking: asker, conductorShards, aggregates, bus, clock, subjects, onError });
     const { endpoints, stats } = gateway;
     await hosting.serve(apiOwner, { role: 'api', description: 'API', endpoints, stats });
   }
 
   async function playScheduler(): Promise<void> {
     const address = `scheduler/${name}`;
-    const actor = scheduler({ name, ...options.scheduler });
+    const actor = scheduler({ ...schedulerOptions, name });
     const { host, handler } = hosting.host(address, actor, noJournal, schedulerMessages);
     const endpoints = [
       { name: 'select', subject: subjects.of(SCHEDULERS), handler },

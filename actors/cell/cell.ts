@@ -73,6 +73,9 @@ const DEFAULTS = {
   rememberDeletedMs: 3_600_000,
 } as const;
 
+/** Hosts in one message of the feed: a kilobyte each at most, of the megabyte that a message may have. */
+const MAX_HOSTS_TOLD = 500;
+
 type CellTurn = Turn<CellRecord>;
 
 export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRecord> {
@@ -205,19 +208,26 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
   }
 
-  /** One message a turn tells of all hosts that changed. */
+  /** What a turn changed is told together; of counts, which change all the time, the beat tells. */
   function endTurn(state: CellState, turn: CellTurn): void {
-    const { hosts, feed } = state;
-    if (feed.untold.size === 0) return;
-    feed.sequence += 1;
-    const changed = [...feed.untold].map((host) => hosts.get(host)).filter((host) => host !== undefined);
-    feed.untold.clear();
-    tellFeed(state, changed.map(viewOfHost), turn);
+    for (const host of state.feed.untold) state.feed.recounted.delete(host);
+    tellChanged(state, state.feed.untold, turn);
   }
 
   function beat(state: CellState, turn: CellTurn): void {
-    tellFeed(state, [], turn);
+    if (state.feed.recounted.size === 0) tellFeed(state, [], turn);
+    else tellChanged(state, state.feed.recounted, turn);
     turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
+  }
+
+  function tellChanged(state: CellState, names: Set<string>, turn: CellTurn): void {
+    if (names.size === 0) return;
+    const changed = [...names].map((host) => state.hosts.get(host)).filter((host) => host !== undefined);
+    names.clear();
+    for (let from = 0; from < changed.length; from += MAX_HOSTS_TOLD) {
+      state.feed.sequence += 1;
+      tellFeed(state, changed.slice(from, from + MAX_HOSTS_TOLD).map(viewOfHost), turn);
+    }
   }
 
   function tellFeed({ feed: { epoch, sequence } }: CellState, hosts: HostState[], turn: CellTurn): void {
@@ -229,6 +239,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     state.feed.epoch = turn.now;
     state.feed.sequence = 0;
     state.feed.untold.clear();
+    state.feed.recounted.clear();
     // A host is given the time to speak: nobody could hear it while the cell was away.
     for (const host of state.hosts.values()) host.heardAt = turn.now;
     for (const entry of state.instances.values()) {

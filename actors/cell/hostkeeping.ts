@@ -127,7 +127,7 @@ function knownHost({ state, cell, turn }: Work, ask: number, hostName: string, f
 
 export function alive(
   work: Work,
-  { host: hostName, incarnation }: Extract<CellMessage, { type: 'alive' }>,
+  { host: hostName, incarnation, metrics }: Extract<CellMessage, { type: 'alive' }>,
   from: Address,
 ): void {
   const host = work.state.hosts.get(hostName);
@@ -135,6 +135,8 @@ export function alive(
   if (host?.superseded.includes(incarnation)) return work.turn.send(from, { type: 'retired', incarnation });
   if (host?.incarnation !== incarnation) return work.turn.send(from, { type: 'who-are-you' });
   host.heardAt = work.turn.now;
+  if (metrics !== undefined || host.metrics !== undefined) work.state.feed.recounted.add(hostName);
+  host.metrics = metrics;
   const wasAway = isAway(host);
   hostEvent(work, hostName, { type: 'HEARD' });
   if (!wasAway) return;

@@ -2,7 +2,8 @@
 
 import { type ComputeServiceEvent, type ComputeServiceState, computeService } from '../../machines/compute-service.ts';
 import { begin, type Effect, revive, step } from '../../machines/step.ts';
-import type { HostState } from '../messages/scheduler.ts';
+import { afterFailure, afterSuccess } from '../failure-memory.ts';
+import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 
 type ServiceSnapshot = ReturnType<typeof begin<typeof computeService>>['snapshot'];
 
@@ -17,6 +18,12 @@ export interface Host {
   service: ServiceSnapshot;
   /** Instances whose attempt under way is on this host. */
   readonly building: Set<string>;
+  /** Instances that are here or on their way, those in `building` included. Follows from the instances. */
+  instances: number;
+  /** What the host's driver measures; not recorded. */
+  metrics: Readonly<Record<string, number>> | undefined;
+  /** Builds that failed here lately, for schedulers; it fades. */
+  memory: FailureMemory | undefined;
   /** How many builds in a row have failed here since one succeeded, or since it came back from a rest. */
   failures: number;
   /** How often in a row it was set aside, with no build that succeeded in between. */
@@ -41,6 +48,7 @@ export interface StoredHost {
   /** Absent in what was stored before such lives were told. */
   readonly superseded?: readonly string[];
   readonly service: { value: ComputeServiceState; context: ServiceSnapshot['context'] };
+  readonly memory?: FailureMemory;
   readonly failures?: number;
   readonly rests?: number;
   readonly onProbation?: boolean;
@@ -59,6 +67,9 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
       superseded: [],
       service,
       building: new Set(),
+      instances: 0,
+      metrics: undefined,
+      memory: undefined,
       ...record,
       challenged: null,
       heardAt: at,
@@ -105,23 +116,29 @@ export function viewOfHost(entry: Host): HostState {
   const { host, provider, service } = entry;
   const { disabledReason, rest } = service.context;
   const state = stateOfHost(entry);
-  if (state === 'aside') return { host, provider, state: 'set-aside', ...rest };
-  if (state === 'fenced') return { host, provider, state, reason: FENCED };
-  return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }) };
+  const told = { ...(entry.memory === undefined ? {} : { failures: entry.memory }), stats: statsOf(entry) };
+  if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
+  if (state === 'fenced') return { host, provider, state, reason: FENCED, ...told };
+  return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
+}
+
+function statsOf({ instances, building, metrics }: Host): HostStats {
+  return { instances, builds: building.size, ...(metrics === undefined ? {} : { metrics }) };
 }
 
 /** What there is to know of a fenced host. */
 const FENCED = 'an operator has stated that nothing runs there; it comes back when its compute is started anew';
 
 /** Takes note of what came of a build on a host, for or against it. */
-export function noteOutcome(entry: Host | undefined, isGood: boolean): void {
+export function noteOutcome(entry: Host | undefined, isGood: boolean, at: number): void {
   if (entry === undefined) return;
+  entry.memory = isGood ? afterSuccess(entry.memory, at) : afterFailure(entry.memory, at);
   if (isGood) Object.assign(entry, { failures: 0, rests: 0, onProbation: false });
   else entry.failures += 1;
 }
 
 export function storeHost(entry: Host): StoredHost {
-  const { host, provider, incarnation, superseded, service, failures, rests, onProbation } = entry;
+  const { host, provider, incarnation, superseded, service, failures, rests, onProbation, memory } = entry;
   return {
     host,
     provider,
@@ -131,6 +148,7 @@ export function storeHost(entry: Host): StoredHost {
     failures,
     rests,
     onProbation,
+    ...(memory === undefined ? {} : { memory }),
   };
 }
 
@@ -146,6 +164,9 @@ export function restoreHost(stored: StoredHost): Host {
     superseded,
     service: revived,
     building: new Set(),
+    instances: 0,
+    metrics: undefined,
+    memory: stored.memory,
     ...record,
     challenged: null,
     heardAt: 0,

@@ -68,10 +68,18 @@ export interface CellState {
   readonly instances: Map<string, Entry>;
   readonly removals: Removals;
   readonly hosts: Hosts;
+  /** How many instances are on their way to hosts that the cell has not met. Follows from the instances. */
+  readonly unmet: Map<string, number>;
   /** When each deleted instance was gone, ms since the epoch, oldest first. */
   readonly deleted: Map<string, number>;
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
-  readonly feed: { readonly untold: Set<string>; epoch: number; sequence: number };
+  readonly feed: {
+    readonly untold: Set<string>;
+    /** Hosts of which only the counts changed: they are told with the next beat. */
+    readonly recounted: Set<string>;
+    epoch: number;
+    sequence: number;
+  };
   /** When silent hosts were last looked for, ms since the epoch; not recorded. */
   sweptAt: number;
 }
@@ -88,8 +96,9 @@ export function emptyCell(): CellState {
     instances: new Map(),
     removals: new Map(),
     hosts: new Map(),
+    unmet: new Map(),
     deleted: new Map(),
-    feed: { untold: new Set(), epoch: 0, sequence: 0 },
+    feed: { untold: new Set(), recounted: new Set(), epoch: 0, sequence: 0 },
     sweptAt: 0,
   };
 }
@@ -101,17 +110,22 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
   switch (record.type) {
     case 'started': {
       const build = adoptBuild(record.facts, record.snapshot, record.at, deadlines);
-      state.instances.set(record.facts.instance, { build, deleting: false, lost: null });
+      const entry = { build, deleting: false, lost: null };
+      state.instances.set(record.facts.instance, entry);
       noteWhereItBuilds(state, build, undefined);
+      noteWhereItIs(state, null, homeOf(entry));
       return NO_EFFECTS;
     }
     case 'build-event': {
-      const { build } = state.instances.get(record.instance) as Entry;
+      const entry = state.instances.get(record.instance) as Entry;
+      const { build } = entry;
+      const homeBefore = homeOf(entry);
       const before = build.snapshot.context;
       const effects = stepBuild(build, record.event, record.at, deadlines) ?? NO_EFFECTS;
       noteWhereItBuilds(state, build, before.selection?.host);
+      noteWhereItIs(state, homeBefore, homeOf(entry));
       leaveBehind(state, build, before.attempts.length, record.at);
-      judge(state, before.selection?.host, build, record.event.type);
+      judge(state, before.selection?.host, build, record);
       return effects;
     }
     case 'deleting': {
@@ -125,9 +139,12 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       }
       return NO_EFFECTS;
     }
-    case 'lost':
-      (state.instances.get(record.instance) as Entry).lost = { reason: record.reason, told: false };
+    case 'lost': {
+      const entry = state.instances.get(record.instance) as Entry;
+      noteWhereItIs(state, homeOf(entry), null);
+      entry.lost = { reason: record.reason, told: false };
       return NO_EFFECTS;
+    }
     case 'lost-told': {
       const entry = state.instances.get(record.instance) as Entry;
       if (entry.lost !== null) entry.lost = { ...entry.lost, told: true };
@@ -137,6 +154,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       stepRemoval(state.removals, record.key, record.event);
       return NO_EFFECTS;
     case 'deleted':
+      noteWhereItIs(state, homeOf(state.instances.get(record.instance)), null);
       state.instances.delete(record.instance);
       state.deleted.set(record.instance, record.at);
       return NO_EFFECTS;
@@ -149,7 +167,9 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'stray':
       return NO_EFFECTS;
     case 'met':
-      meet(state.hosts, record.host, record.provider, record.incarnation, 0);
+      meet(state.hosts, record.host, record.provider, record.incarnation, 0).instances +=
+        state.unmet.get(record.host) ?? 0;
+      state.unmet.delete(record.host);
       state.feed.untold.add(record.host);
       return NO_EFFECTS;
     case 'host-event':
@@ -167,10 +187,41 @@ function noteWhereItBuilds({ hosts }: CellState, build: HostedBuild, before: str
 }
 
 /** What came of an attempt speaks for its host or against it, unless the request itself was at fault. */
-function judge({ hosts }: CellState, host: string | undefined, build: HostedBuild, event: InstanceBuildEvent['type']) {
+function judge(
+  { hosts, feed }: CellState,
+  hostName: string | undefined,
+  build: HostedBuild,
+  { event: { type }, at }: { event: InstanceBuildEvent; at: number },
+): void {
+  const host = hosts.get(hostName ?? '');
   if (host === undefined) return;
-  if (event === 'BUILT' && stateOfBuild(build) === 'active') noteOutcome(hosts.get(host), true);
-  if (event === 'BUILD_FAILED' || event === 'TIMED_OUT') noteOutcome(hosts.get(host), false);
+  const { memory } = host;
+  if (type === 'BUILT' && stateOfBuild(build) === 'active') noteOutcome(host, true, at);
+  if (type === 'BUILD_FAILED' || type === 'TIMED_OUT') noteOutcome(host, false, at);
+  if (host.memory !== memory) feed.untold.add(host.host);
+}
+
+/** The host that an instance is on, or is to be built on. */
+function homeOf(entry: Entry | undefined): string | null {
+  if (entry === undefined || entry.lost !== null || stateOfBuild(entry.build) === 'failed') return null;
+  return entry.build.snapshot.context.selection?.host ?? null;
+}
+
+/** Keeps count of the instances on each host. */
+function noteWhereItIs(state: CellState, before: string | null, after: string | null): void {
+  if (before !== after) {
+    if (before !== null) count(state, before, -1);
+    if (after !== null) count(state, after, 1);
+  }
+  // What is being built there may have changed as well.
+  if (before !== null) state.feed.recounted.add(before);
+  if (after !== null) state.feed.recounted.add(after);
+}
+
+function count({ hosts, unmet }: CellState, name: string, change: 1 | -1): void {
+  const host = hosts.get(name);
+  if (host !== undefined) host.instances += change;
+  else unmet.set(name, (unmet.get(name) ?? 0) + change);
 }
 
 /** An attempt that ended while it may still run is to be cleared away, and so is all of a build that failed. */
@@ -205,8 +256,10 @@ export function restoreCell({ instances, removals, hosts, deleted }: StoredCell)
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
   for (const { build, deleting, lost = null } of instances) {
     const restored = restoreBuild(build);
-    state.instances.set(build.facts.instance, { build: restored, deleting, lost });
+    const entry = { build: restored, deleting, lost };
+    state.instances.set(build.facts.instance, entry);
     noteWhereItBuilds(state, restored, undefined);
+    noteWhereItIs(state, null, homeOf(entry));
   }
   for (const stored of removals) {
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));

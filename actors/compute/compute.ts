@@ -7,6 +7,7 @@
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
+import type { Metrics } from '../messages/common.ts';
 import type { ComputeBuild, ComputeMessage, DriverAnswer } from '../messages/compute.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
 import { cellAddress, driverAddress, placementAddress } from '../routing.ts';
@@ -52,6 +53,9 @@ type Phase = 'describing' | 'registering' | 'greeting' | 'up' | 'retired';
 export interface ComputeState {
   phase: Phase;
   providers: readonly ProviderSpec[];
+  /** What the driver measured last; null while it is not known whether it measures at all, or it does not. */
+  metrics: Metrics | null;
+  measures: boolean;
   readonly jobs: Map<string, Job>;
   /** What came of attempts that are over, oldest first. */
   readonly outcomes: Map<string, Outcome>;
@@ -70,7 +74,15 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
   const toDriver = driverAddress(cell, host);
 
   function init(): ComputeState {
-    return { phase: 'describing', providers: [], jobs: new Map(), outcomes: new Map(), repeats: 0 };
+    return {
+      phase: 'describing',
+      providers: [],
+      metrics: null,
+      measures: false,
+      jobs: new Map(),
+      outcomes: new Map(),
+      repeats: 0,
+    };
   }
 
   // --- coming up
@@ -91,7 +103,13 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         present(state, turn);
         break;
       case 'up':
-        turn.send(toCell, { type: 'alive', host, incarnation });
+        turn.send(toCell, {
+          type: 'alive',
+          host,
+          incarnation,
+          ...(state.metrics === null ? {} : { metrics: state.metrics }),
+        });
+        if (state.measures) turn.send(toDriver, { type: 'measure' });
         return turn.wakeAt('come-up', turn.now + heartbeatMs);
       case 'retired':
         return;
@@ -184,10 +202,15 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     if (said.type === 'described') {
       if (state.phase !== 'describing') return;
       state.providers = said.providers;
+      state.measures = said.measures ?? false;
       for (const { instance, attempt } of said.running) {
         state.jobs.set(keyOf(instance, attempt), { instance, attempt, state: 'found', order: null, repeats: 0 });
       }
       return enter(state, 'registering', turn);
+    }
+    if (said.type === 'measured') {
+      state.metrics = said.metrics;
+      return;
     }
     if (said.type === 'describe-failed') return tell('describe-failed', said.reason, said.type, turn);
     if (said.type === 'driver-listed') {

@@ -14,9 +14,9 @@ const REQUEST_WAKE = (request: string): string => `request ${request}`;
 
 export function build(work: Work, asked: Build, from: Address): void {
   const { state, turn } = work;
-  const { ask, request, count, alternates, spec, project, payload, traceparent } = asked;
+  const { ask, request, count, alternates, spec, where, project, payload, traceparent } = asked;
   const instances = instanceNames(request, count);
-  const facts = { request, spec, project, payload, traceparent };
+  const facts = { request, spec, where, project, payload, traceparent };
   const standing = instances.find((instance) => state.instances.has(instance));
   if (standing !== undefined) {
     const fingerprint = fingerprintOf(facts, count, alternates);
@@ -81,6 +81,8 @@ export function askSchedulers({ state, turn, patience }: Work): void {
       round: open.round,
       instances: [...open.waiting],
       spec: open.spec,
+      ...(open.where === undefined ? {} : { where: open.where }),
+      ...(open.project === undefined ? {} : { project: open.project }),
       alternates: open.alternates,
       expiresAt: deadlineAt,
     });

@@ -14,6 +14,7 @@ import {
   storeBuild,
 } from '../builds.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import type { Where } from '../messages/where.ts';
 import { fnv1a } from '../routing.ts';
 
 export type ConductorRecord =
@@ -62,6 +63,8 @@ export interface Entry {
 /** A request of which some instance waits for a host. */
 export interface OpenRequest {
   readonly spec: RequestSpec;
+  readonly where?: Where | undefined;
+  readonly project?: string | undefined;
   readonly alternates: number;
   readonly waiting: Set<string>;
   /** Tells this round of asking from earlier ones; not recorded. */
@@ -105,7 +108,8 @@ export function applyToConductor(
       const { facts, instances, alternates, at } = record;
       const waiting = new Set(instances);
       const asked = fingerprintOf(facts, instances.length, alternates);
-      state.requests.set(facts.request, { spec: facts.spec, alternates, waiting, round: 0, repeats: 0 });
+      const { spec, where, project } = facts;
+      state.requests.set(facts.request, { spec, where, project, alternates, waiting, round: 0, repeats: 0 });
       for (const instance of instances) {
         const [build] = beginBuild({ ...facts, instance }, at, deadlines);
         state.instances.set(instance, {
@@ -191,13 +195,14 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
 
 /** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
 export function fingerprintOf(facts: Omit<BuildFacts, 'instance'>, count: number, alternates: number): string {
-  const text = JSON.stringify(ordered([count, alternates, facts.spec, facts.project, facts.payload]));
+  const asked = [count, alternates, facts.spec, facts.project, facts.payload];
+  const text = JSON.stringify(ordered(facts.where === undefined ? asked : [...asked, facts.where]));
   return `${text.length}-${fnv1a(text)}`;
 }
 
 export interface StoredConductor {
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
-  requests: [string, { spec: RequestSpec; alternates: number; waiting: string[] }][];
+  requests: [string, Omit<OpenRequest, 'waiting' | 'round' | 'repeats'> & { waiting: string[] }][];
 }
 
 function ordered(value: unknown): unknown {
@@ -213,9 +218,9 @@ export function storeConductor(state: ConductorState): StoredConductor {
       const { repeats: _, build: hosted, ...kept } = entry;
       return [instance, { ...kept, build: hosted === null ? null : storeBuild(hosted) }];
     }),
-    requests: [...state.requests].map(([id, { spec, alternates, waiting }]) => [
+    requests: [...state.requests].map(([id, { round: _, repeats: __, waiting, ...open }]) => [
       id,
-      { spec, alternates, waiting: [...waiting] },
+      { ...open, waiting: [...waiting] },
     ]),
   };
 }

@@ -6,6 +6,7 @@ import {
   Attempt,
   Id,
   type MessageOf,
+  Metrics,
   message,
   Payload,
   Reason,
@@ -62,7 +63,12 @@ export const cellMessages = {
     running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: 10_000 }),
   }),
   /** A compute is alive: said at a steady pace. */
-  alive: message('alive', { host: Token, incarnation: Type.String({ maxLength: 64 }) }),
+  alive: message('alive', {
+    host: Token,
+    incarnation: Type.String({ maxLength: 64 }),
+    /** What the host's driver measures now, if it measures anything. */
+    metrics: Type.Optional(Metrics),
+  }),
   ...claimAnswers,
   /** An operator takes a host out of service, or puts it back. */
   'set-host': message('set-host', { ask: Ask, host: Token, enabled: Type.Boolean(), reason: Type.Optional(Reason) }),

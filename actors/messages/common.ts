@@ -56,7 +56,7 @@ export type ResourceGroup = Static<typeof ResourceGroup>;
 /** Conditions on the whole tree of providers that serves a request, whichever of them do. */
 export const TreeConditions = Type.Object({
   /** Of each list, the root must be in one aggregate. */
-  memberOf: Type.Optional(Type.Array(Type.Array(Id, { maxItems: 1000 }), { maxItems: 4 })),
+  memberOf: Type.Optional(Type.Array(Type.Array(Id, { maxItems: 2000 }), { maxItems: 4 })),
   /** Aggregates that the root must not be in. */
   notMemberOf: Type.Optional(Type.Array(Id, { maxItems: 2000 })),
   /** The root must be one of these. */
@@ -93,8 +93,8 @@ export const SelectionSchema = Type.Object({
 });
 
 /** What a driver measures on its host, by names of its own such as `load` or `temperature`. */
-export const Metrics = Type.Record(Type.String({ pattern: TOKEN_PATTERN }), Type.Number(), {
-  maxProperties: 32,
+export const Metrics = Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,31}$' }), Type.Number(), {
+  maxProperties: 16,
   additionalProperties: false,
 });
 export type Metrics = Readonly<Record<string, number>>;

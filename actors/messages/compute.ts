@@ -1,7 +1,7 @@
 // What a compute takes: its cell's orders, and the words of its driver and of placement.
 
 import Type, { type Static } from 'typebox';
-import { AllocationSchema, Ask, Attempt, type MessageOf, message, Payload, Reason, Token } from './common.ts';
+import { AllocationSchema, Ask, Attempt, type MessageOf, Metrics, message, Payload, Reason, Token } from './common.ts';
 import { ProviderSpec, placementAnswers } from './placement.ts';
 
 const ofAttempt = { instance: Token, attempt: Attempt };
@@ -40,7 +40,13 @@ export const computeMessages = {
 
 /** The words of the driver, which runs beside the compute and is not reached over the wire. */
 export const driverAnswers = {
-  described: message('described', { providers: Type.Array(ProviderSpec, { minItems: 1 }), running: Running }),
+  described: message('described', {
+    providers: Type.Array(ProviderSpec, { minItems: 1 }),
+    running: Running,
+    /** Whether the driver measures anything: then it is asked again and again. */
+    measures: Type.Optional(Type.Boolean()),
+  }),
+  measured: message('measured', { metrics: Metrics }),
   'driver-listed': message('driver-listed', { ask: Ask, to: Type.String(), running: Running }),
   'list-failed': message('list-failed', { ask: Ask, to: Type.String(), reason: Reason }),
   'describe-failed': message('describe-failed', { reason: Reason }),
@@ -55,6 +61,8 @@ export const driverAnswers = {
 /** What a compute asks of its driver. */
 export const driverMessages = {
   describe: message('describe', {}),
+  /** Say what there is to measure on the host now. */
+  measure: message('measure', {}),
   /** Say what is on the host; `to` is whoever asked the compute for it. */
   list: message('list', { ask: Ask, to: Type.String() }),
   build: computeMessages.build,

@@ -15,6 +15,7 @@ import {
   Traceparent,
 } from './common.ts';
 import { claimAnswers } from './placement.ts';
+import { Where } from './where.ts';
 
 export const conductorMessages = {
   /**
@@ -27,6 +28,7 @@ export const conductorMessages = {
     count: Type.Integer({ minimum: 1, maximum: MAX_COUNT }),
     alternates: Type.Integer({ minimum: 0, maximum: MAX_ALTERNATES }),
     spec: RequestSpec,
+    where: Type.Optional(Where),
     project: Type.Optional(Token),
     payload: Payload,
     traceparent: Traceparent,

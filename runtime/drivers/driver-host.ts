@@ -7,7 +7,7 @@ import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.
 import { messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver } from './driver.ts';
 import { providersOf } from './naming.ts';
-import { checkedOutcome, checkedRunning, checkedTraits, insistDescribed } from './report.ts';
+import { checkedMetrics, checkedOutcome, checkedRunning, checkedTraits, insistDescribed } from './report.ts';
 
 export interface DriverHost {
   take(message: DriverMessage): void;
@@ -30,6 +30,7 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   const from = `driver/${cell}/${host}`;
   const names = new Map<string, string>();
   let stopped = false;
+  let isMeasuring = false;
 
   function say(message: DriverAnswer): void {
     if (!stopped) answer(message, from);
@@ -39,13 +40,28 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
     try {
       const [tree, traits, running] = await Promise.all([driver.inventory(), driver.capabilities(), driver.list()]);
       const providers = providersOf(cell, host, tree, checkedTraits(traits));
-      const described = { type: 'described' as const, providers, running: checkedRunning(running) };
+      const measures = driver.metrics !== undefined;
+      const described = { type: 'described' as const, providers, running: checkedRunning(running), measures };
       insistDescribed(described);
       for (const { id, name } of providers) names.set(id, name);
       say(described);
     } catch (error) {
       onError(error, `the description of host '${cell}/${host}' by its driver`);
       say({ type: 'describe-failed', reason: reasonOf(error) });
+    }
+  }
+
+  /** What cannot be measured now is told as nothing: an old figure would pass for a new one. */
+  async function measure(): Promise<void> {
+    if (isMeasuring) return;
+    isMeasuring = true;
+    try {
+      say({ type: 'measured', metrics: checkedMetrics((await driver.metrics?.()) ?? {}) });
+    } catch (error) {
+      onError(error, `what the driver of host '${cell}/${host}' measures`);
+      say({ type: 'measured', metrics: {} });
+    } finally {
+      isMeasuring = false;
     }
   }
 
@@ -88,6 +104,7 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   return {
     take(message) {
       if (message.type === 'describe') void describe();
+      else if (message.type === 'measure') void measure();
       else if (message.type === 'list') void list(message);
       else if (message.type === 'build') void build(message);
       else if (message.type === 'destroy') void destroy({ instance: message.instance, attempt: message.attempt });

@@ -53,6 +53,12 @@ export interface Driver {
   inventory(): Promise<ProviderReport>;
   /** Traits of the host beyond those in its inventory, for example what images it can boot. */
   capabilities(): Promise<readonly string[]>;
+  /**
+   * What there is to measure on the host now: numbers by names of the driver's own, such as `load` or
+   * `temperature` (`[a-z0-9-]`, 32 characters), 16 at most. Filters and weighers of schedulers may go by them, some seconds later. Optional: asked at
+   * every heartbeat, but not again before it has answered.
+   */
+  metrics?(): Promise<Readonly<Record<string, number>>>;
   /** Ends builds under way and frees what the driver holds open. */
   close(): Promise<void>;
 }

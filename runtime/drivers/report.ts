@@ -2,7 +2,7 @@
 // goes far. What is wrong is named by the provider and the field.
 
 import Type, { type Static } from 'typebox';
-import { Attempt, Id, Symbolic, Token } from '../../actors/messages/common.ts';
+import { Attempt, Id, Metrics, Symbolic, Token } from '../../actors/messages/common.ts';
 import { driverAnswers } from '../../actors/messages/compute.ts';
 import { Inventory } from '../../actors/messages/placement.ts';
 import { CellwrightError } from '../errors.ts';
@@ -47,6 +47,7 @@ const Outcome = Type.Union([
 const checkProvider = checkOf(Report, 'a provider');
 const checkRunning = checkOf(Running, "the driver's list of what runs");
 const checkTraits = checkOf(Type.Array(Symbolic, { maxItems: 1000 }), "the driver's list of capabilities");
+const checkMetrics = checkOf(Metrics, "the driver's metrics");
 const checkDescribed = checkOf(driverAnswers.described, "the driver's description of its host");
 const checkOutcome = checkOf(Outcome, "the driver's outcome of a build");
 
@@ -69,6 +70,12 @@ export function checkedRunning(running: unknown): Static<typeof Running> {
 export function checkedTraits(traits: unknown): readonly string[] {
   insist(checkTraits, traits, 'bad-driver');
   return traits as readonly string[];
+}
+
+/** @throws CellwrightError `bad-driver` that names the metric. */
+export function checkedMetrics(metrics: unknown): Metrics {
+  insist(checkMetrics, metrics, 'bad-driver');
+  return metrics as Metrics;
 }
 
 /** The whole of what a host is, as placement will be told. @throws CellwrightError `bad-driver`. */

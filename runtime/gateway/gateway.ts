@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
+import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import type { Clock } from '../clock.ts';
 import { decode, encode, encodeJson, isJson } from '../codec.ts';
@@ -11,6 +12,7 @@ import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
 import { lookingOf, ofCell, SILENT_CELL_MS } from './looking.ts';
+import { placingOf } from './placing.ts';
 import { type BuildRequest, checks, type HostRequest, type InstanceRequest, specOf, type Verb } from './requests.ts';
 
 /**
@@ -31,6 +33,7 @@ export interface BuildAnswer {
 export interface GatewayOptions {
   readonly asking: Asking;
   readonly conductorShards: number;
+  readonly aggregates: Aggregates;
   readonly bus: Bus;
   readonly subjects: Subjects;
   /** Told of an answer that could not be sent. */
@@ -47,7 +50,8 @@ export interface Gateway {
   answered(): Promise<void>;
 }
 
-export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clock }: GatewayOptions): Gateway {
+export function gatewayOf(options: GatewayOptions): Gateway {
+  const { asking, conductorShards, aggregates, bus, subjects, onError, clock } = options;
   const { show, list, hosts } = lookingOf({ asking, conductorShards });
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
@@ -60,6 +64,7 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
     const longest = names.at(-1) as string;
     if (longest.length > 64)
       throw new MalformedError(`'id' is too long: the instance '${longest}' has over 64 characters`, { field: 'id' });
+    const { tree, where } = placingOf(request.placement, request.project, aggregates);
     const answer = await asking.ask(
       conductorOf(names[0] as string),
       {
@@ -67,7 +72,8 @@ export function gatewayOf({ asking, conductorShards, bus, subjects, onError, clo
         request: id,
         count,
         alternates: request.alternates ?? DEFAULT_ALTERNATES,
-        spec: specOf(request),
+        spec: { ...specOf(request), ...(tree === undefined ? {} : { tree }) },
+        ...(where === undefined ? {} : { where }),
         ...(request.project === undefined ? {} : { project: request.project }),
         ...(request.payload === undefined ? {} : { payload: request.payload }),
         ...(traceparent === undefined ? {} : { traceparent }),

@@ -14,6 +14,7 @@ import {
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
 import { MalformedError } from '../errors.ts';
 import { checkOf } from '../schemas.ts';
+import { PlacementRequest } from './placing.ts';
 
 const strict = { additionalProperties: false };
 const { required, anyOf, forbidden, memberOf } = ResourceGroup.properties;
@@ -46,6 +47,8 @@ export const BuildRequest = Type.Object(
     /** `isolate`: no two groups on one provider; default `none`. */
     groupPolicy: Type.Optional(Type.Union([Type.Literal('none'), Type.Literal('isolate')])),
     project: Type.Optional(Token),
+    /** Where it may go: cells, zones, aggregates and hosts to be used or avoided. */
+    placement: Type.Optional(PlacementRequest),
     /** Handed to the driver unread. */
     payload: Payload,
   },

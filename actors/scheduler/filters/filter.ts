@@ -76,10 +76,18 @@ export function refusedBy(
 }
 
 function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusal | null {
+  let why: string;
   try {
-    return filter.refusal(host, part) ?? null;
+    const said = filter.refusal(host, part) ?? null;
+    if (said === null || isRefusal(said)) return said;
+    why = 'it must answer null, or an object with a code such as too-hot and a message';
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    return { code: 'filter-failed', message: `filter '${filter.name}' failed: ${why}`, about: filter.name };
+    why = error instanceof Error ? error.message : String(error);
   }
+  return { code: 'filter-failed', message: `filter '${filter.name}' failed: ${why}`, about: filter.name };
+}
+
+/** A filter may be anybody's code, and what it says goes into counts and messages. */
+function isRefusal({ code, message }: FilterRefusal): boolean {
+  return typeof message === 'string' && typeof code === 'string' && /^[a-z0-9][a-z0-9-]{0,63}$/.test(code);
 }

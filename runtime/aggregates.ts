@@ -1,0 +1,74 @@
+// What an operator says of aggregates: the zone that one belongs to, the projects that it is kept for, and what is
+// different for schedulers on its hosts. Providers say themselves which aggregates they are in.
+
+import Type, { type Static } from 'typebox';
+import { Id, Token } from '../actors/messages/common.ts';
+import { CellwrightError } from './errors.ts';
+import { checkOf } from './schemas.ts';
+
+const strict = { additionalProperties: false };
+const MAX_AGGREGATES = 1_500;
+/** A request carries along all that are closed to it. */
+const MAX_KEPT = 256;
+
+export const AggregateOptions = Type.Object(
+  {
+    /** The availability zone that the hosts of the aggregate are in; several aggregates may make up one zone. */
+    zone: Type.Optional(Token),
+    /** Only these projects may use its hosts; absent: everybody. They may use other hosts as well. */
+    projects: Type.Optional(Type.Array(Token, { minItems: 1, maxItems: 1_000 })),
+    /** Multipliers of weighers on its hosts, by name. Of a host in several aggregates the lowest one counts. */
+    multipliers: Type.Optional(
+      Type.Record(Type.String({ minLength: 1, maxLength: 320 }), Type.Number({ minimum: -1e9, maximum: 1e9 }), {
+        maxProperties: 64,
+      }),
+    ),
+    /** The filter `instance-limit` on its hosts. Of a host in several aggregates the lowest one counts. */
+    mostInstances: Type.Optional(Type.Integer({ minimum: 0 })),
+    /** The filter `build-limit` on its hosts. Of a host in several aggregates the lowest one counts. */
+    mostBuilds: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  strict,
+);
+export type AggregateOptions = Static<typeof AggregateOptions>;
+
+const check = checkOf(
+  Type.Record(Id, AggregateOptions, { maxProperties: MAX_AGGREGATES, additionalProperties: false }),
+  'the option aggregates',
+);
+
+/** The aggregates of a deployment, as its parts need to know them. */
+export interface Aggregates {
+  /** The aggregates of each zone. */
+  readonly zones: ReadonlyMap<string, readonly string[]>;
+  /** The aggregates that are kept for some projects, and for which. */
+  readonly kept: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly all: ReadonlyMap<string, AggregateOptions>;
+}
+
+/** @throws CellwrightError `bad-option` that names the field, such as `aggregates.ssd.zone`. */
+export function aggregatesOf(options: Readonly<Record<string, AggregateOptions>> = {}): Aggregates {
+  const fault = check(options);
+  if (fault !== null) {
+    const field = fault.field === undefined ? 'aggregates' : `aggregates.${fault.field}`;
+    throw new CellwrightError('bad-option', fault.message, { field });
+  }
+  const zones = new Map<string, string[]>();
+  const kept = new Map<string, ReadonlySet<string>>();
+  for (const [id, { zone, projects }] of Object.entries(options)) {
+    if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []), id]);
+    if (projects !== undefined) kept.set(id, new Set(projects));
+  }
+  if (kept.size > MAX_KEPT) {
+    const message = `the option aggregates keeps ${kept.size} aggregates for projects; it may keep ${MAX_KEPT}`;
+    throw new CellwrightError('bad-option', message, { field: 'aggregates' });
+  }
+  return { zones, kept, all: new Map(Object.entries(options)) };
+}
+
+/** The aggregates that a project may not use, or that nobody may who names no project. */
+export function closedTo({ kept }: Aggregates, project: string | undefined): string[] {
+  const closed: string[] = [];
+  for (const [id, projects] of kept) if (project === undefined || !projects.has(project)) closed.push(id);
+  return closed;
+}

@@ -1,0 +1,230 @@
+// The filters and weighers of a deployment, as whoever starts a node says them: by name, by name and multiplier, or as
+// functions of his own. What cannot be is refused with the field named.
+
+import type { RequestSpec } from '../actors/messages/common.ts';
+import { isResourceClass } from '../actors/messages/resource-classes.ts';
+import { ALWAYS } from '../actors/scheduler/filters/always.ts';
+import type { Filter, FilterRefusal } from '../actors/scheduler/filters/filter.ts';
+import {
+  buildLimit,
+  DEFAULT_MOST_BUILDS,
+  DEFAULT_MOST_INSTANCES,
+  instanceLimit,
+} from '../actors/scheduler/filters/limits.ts';
+import type { HostFacts } from '../actors/scheduler/host-facts.ts';
+import type { SchedulerOptions } from '../actors/scheduler/scheduler.ts';
+import { fewBuilds, fewInstances } from '../actors/scheduler/weighers/busyness.ts';
+import { DEFAULT_WEIGHERS } from '../actors/scheduler/weighers/defaults.ts';
+import { free } from '../actors/scheduler/weighers/free.ts';
+import { metric } from '../actors/scheduler/weighers/metric.ts';
+import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
+import type { Aggregates } from './aggregates.ts';
+import { CellwrightError } from './errors.ts';
+
+/** A filter of one's own as a mere function; it goes by the host and the request spec. */
+export type FilterFunction = (host: HostFacts, spec: RequestSpec) => FilterRefusal | null;
+/** A weigher of one's own as a mere function, with a multiplier of 1: from 0, the worst, to 1. */
+export type WeigherFunction = (candidate: Candidate, spec: RequestSpec) => number;
+
+/**
+ * - `'instance-limit'`, `'build-limit'`: at most 50 instances, and 8 that are being built, on a host; or
+ *   `{ name, most }` for another limit;
+ * - a function, or a whole filter, of one's own.
+ */
+export type FilterChoice = string | { readonly name: string; readonly most: number } | FilterFunction | Filter<never>;
+
+/**
+ * - `'defaults'`: the weighers of a scheduler that is told of none; those that follow are added to them, and replace
+ *   those of the same name;
+ * - by name, or `{ name, multiplier }`: any of the defaults, `free-<class>`, `few-instances`, `few-builds`;
+ *   `{ name: 'metric-<name>', least, most, multiplier }` for what drivers measure;
+ * - a function, or a whole weigher, of one's own.
+ */
+export type WeigherChoice =
+  | string
+  | { readonly name: string; readonly multiplier?: number; readonly least?: number; readonly most?: number }
+  | WeigherFunction
+  | (Omit<Weigher<never>, 'multiplier'> & { readonly multiplier?: number });
+
+export interface SchedulerSettings extends Omit<SchedulerOptions, 'name' | 'filters' | 'weighers' | 'overrides'> {
+  /** What hosts must be, beside what every scheduler insists on; default: nothing more. */
+  readonly filters?: readonly FilterChoice[];
+  /** All weighers in use, which replace the default ones; default: `['defaults']`. */
+  readonly weighers?: readonly WeigherChoice[];
+}
+
+const MAX_CHOICES = 64;
+const MAX_MULTIPLIER = 1e9;
+const MAX_PICK_AMONG = 100;
+
+/** @throws CellwrightError `bad-option` with the field, such as `scheduler.weighers.1.multiplier`. */
+export function schedulerOptionsOf(
+  settings: SchedulerSettings,
+  aggregates: Aggregates,
+): Omit<SchedulerOptions, 'name'> {
+  const { filters, weighers, pickAmong, ...others } = settings;
+  if (pickAmong !== undefined && !(Number.isInteger(pickAmong) && pickAmong >= 1 && pickAmong <= MAX_PICK_AMONG)) {
+    throw bad('pickAmong', `must be a whole number from 1 to ${MAX_PICK_AMONG}`);
+  }
+  const chosen = weighersOf(weighers ?? ['defaults']);
+  return {
+    ...others,
+    ...(pickAmong === undefined ? {} : { pickAmong }),
+    filters: filtersOf(filters ?? [], aggregates),
+    weighers: chosen,
+    overrides: overridesOf(aggregates, chosen),
+  };
+}
+
+function filtersOf(choices: readonly FilterChoice[], aggregates: Aggregates): Filter[] {
+  const filters: Filter[] = [];
+  for (const [position, choice] of listOf(choices, 'filters').entries()) {
+    const at = `filters.${position}`;
+    const filter = filterOf(choice, at, aggregates);
+    if ([...ALWAYS, ...filters].some(({ name }) => name === filter.name)) {
+      throw bad(at, `is '${filter.name}', which is in use already`);
+    }
+    filters.push(filter);
+  }
+  // An operator who limits the hosts of an aggregate need not say twice that there are limits.
+  for (const filter of [instanceLimit, buildLimit]) {
+    const which = filter === instanceLimit ? 'mostInstances' : 'mostBuilds';
+    const ofAggregates = limits(aggregates, which);
+    const limit = filter(Number.POSITIVE_INFINITY, ofAggregates);
+    if (ofAggregates.size > 0 && !filters.some(({ name }) => name === limit.name)) filters.push(limit);
+  }
+  return filters;
+}
+
+function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates): Filter {
+  if (typeof choice === 'function') {
+    return {
+      name: nameOf(choice, `own-${at.replace('.', '-')}`),
+      refusal: (host, part) => choice(host, part as RequestSpec),
+    };
+  }
+  const told = typeof choice === 'string' ? { name: choice } : choice;
+  const name = checkedName(told, at);
+  if ('refusal' in told) {
+    if (typeof told.refusal !== 'function') throw bad(`${at}.refusal`, 'must be a function');
+    if (told.goesBy !== undefined && typeof told.goesBy !== 'function') throw bad(`${at}.goesBy`, 'must be a function');
+    return told as Filter;
+  }
+  const most = 'most' in told ? told.most : undefined;
+  if (most !== undefined && !(Number.isInteger(most) && most >= 0)) {
+    throw bad(`${at}.most`, 'must be a whole number, 0 or more');
+  }
+  if (name === 'instance-limit')
+    return instanceLimit(most ?? DEFAULT_MOST_INSTANCES, limits(aggregates, 'mostInstances'));
+  if (name === 'build-limit') return buildLimit(most ?? DEFAULT_MOST_BUILDS, limits(aggregates, 'mostBuilds'));
+  throw bad(at, `is '${name}', which is no filter; filters are instance-limit, build-limit, or functions of your own`);
+}
+
+function limits({ all }: Aggregates, which: 'mostInstances' | 'mostBuilds'): ReadonlyMap<string, number> {
+  const told = [...all].map(([id, options]) => [id, options[which]] as const);
+  return new Map(told.filter((one): one is readonly [string, number] => one[1] !== undefined));
+}
+
+function weighersOf(choices: readonly WeigherChoice[]): Weigher[] {
+  const weighers = new Map<string, Weigher>();
+  const told = new Set<string>();
+  for (const [position, choice] of listOf(choices, 'weighers').entries()) {
+    if (choice === 'defaults') {
+      for (const weigher of DEFAULT_WEIGHERS) weighers.set(weigher.name, weigher);
+      continue;
+    }
+    const at = `weighers.${position}`;
+    const weigher = weigherOf(choice, at);
+    if (told.has(weigher.name)) throw bad(at, `is '${weigher.name}', which is named twice`);
+    told.add(weigher.name);
+    weighers.set(weigher.name, weigher);
+  }
+  return [...weighers.values()];
+}
+
+function weigherOf(choice: WeigherChoice, at: string): Weigher {
+  if (typeof choice === 'function') {
+    return {
+      name: nameOf(choice, `own-${at.replace('.', '-')}`),
+      multiplier: 1,
+      weigh: (candidate, part) => choice(candidate, part as RequestSpec),
+    };
+  }
+  const told: Exclude<WeigherChoice, string | WeigherFunction> = typeof choice === 'string' ? { name: choice } : choice;
+  const name = checkedName(told, at);
+  const { multiplier } = told;
+  if (multiplier !== undefined && !(Number.isFinite(multiplier) && Math.abs(multiplier) <= MAX_MULTIPLIER)) {
+    throw bad(`${at}.multiplier`, `must be a number from -${MAX_MULTIPLIER} to ${MAX_MULTIPLIER}`);
+  }
+  if ('weigh' in told) {
+    for (const method of ['weigh', 'goesBy', 'changesAt'] as const) {
+      if (told[method] !== undefined && typeof told[method] !== 'function')
+        throw bad(`${at}.${method}`, 'must be a function');
+    }
+    return { ...told, multiplier: multiplier ?? 1 } as Weigher;
+  }
+  const weigher = name.startsWith('metric-') ? metricOf(told, at) : builtIn(name);
+  if (weigher === undefined) {
+    const known = [...DEFAULT_WEIGHERS, fewInstances, fewBuilds].map((one) => one.name).join(', ');
+    throw bad(at, `is '${name}', which is no weigher; weighers are ${known}, free-<resource class>, metric-<name>`);
+  }
+  return multiplier === undefined ? weigher : { ...weigher, multiplier };
+}
+
+function builtIn(name: string): Weigher | undefined {
+  const resourceClass = name.startsWith('free-') ? name.slice('free-'.length) : '';
+  if (isResourceClass(resourceClass)) return free(resourceClass);
+  return [...DEFAULT_WEIGHERS, fewInstances, fewBuilds].find((one) => one.name === name);
+}
+
+function metricOf(told: { name: string; multiplier?: number; least?: number; most?: number }, at: string): Weigher {
+  const { name, least, most, multiplier } = told;
+  for (const [end, value] of [
+    ['least', least],
+    ['most', most],
+  ] as const) {
+    if (!Number.isFinite(value)) throw bad(`${at}.${end}`, 'must be a number: an end of the scale of what is measured');
+  }
+  if ((least as number) >= (most as number)) throw bad(`${at}.most`, 'must be more than least');
+  return metric(name.slice('metric-'.length), { least: least as number, most: most as number }, multiplier);
+}
+
+function overridesOf({ all }: Aggregates, weighers: readonly Weigher[]): Map<string, ReadonlyMap<string, number>> {
+  const overrides = new Map<string, ReadonlyMap<string, number>>();
+  for (const [id, { multipliers }] of all) {
+    if (multipliers === undefined) continue;
+    for (const name of Object.keys(multipliers)) {
+      if (weighers.some((weigher) => weigher.name === name)) continue;
+      const field = `aggregates.${id}.multipliers.${name}`;
+      throw new CellwrightError('bad-option', `'${field}' names no weigher that is in use`, { field });
+    }
+    overrides.set(id, new Map(Object.entries(multipliers)));
+  }
+  return overrides;
+}
+
+function listOf<T>(choices: readonly T[], what: string): readonly T[] {
+  if (!Array.isArray(choices)) throw bad(what, 'must be a list');
+  if (choices.length > MAX_CHOICES) throw bad(what, `must not have more than ${MAX_CHOICES} entries`);
+  return choices;
+}
+
+function checkedName(told: unknown, at: string): string {
+  const name = typeof told === 'object' && told !== null ? (told as { name?: unknown }).name : undefined;
+  if (typeof name !== 'string') throw bad(at, 'must be a name, an object with a name, or a function');
+  if (!/^[A-Za-z0-9][A-Za-z0-9_-]{0,319}$/.test(name)) {
+    throw bad(`${at}.name`, 'must be letters, digits, - and _, at most 320 of them');
+  }
+  return name;
+}
+
+/** Explanations go by the name of a function, if it has one that can be told. */
+function nameOf({ name }: { readonly name: string }, otherwise: string): string {
+  const plain = name.replace(/^bound /, '');
+  return /^[A-Za-z][A-Za-z0-9_-]{0,63}$/.test(plain) ? plain : otherwise;
+}
+
+function bad(at: string, what: string): CellwrightError {
+  const field = `scheduler.${at}`;
+  return new CellwrightError('bad-option', `'${field}' ${what}`, { field });
+}
