@@ -31,7 +31,7 @@ export type WeigherFunction = (candidate: Candidate, spec: RequestSpec) => numbe
  *   `{ name, most }` for another limit;
  * - a function, or a whole filter, of one's own.
  */
-export type FilterChoice = string | { readonly name: string; readonly most: number } | FilterFunction | Filter<never>;
+export type FilterChoice = string | { readonly name: string; readonly most: number } | FilterFunction | Filter;
 
 /**
  * - `'defaults'`: the weighers of a scheduler that is told of none; those that follow are added to them, and replace
@@ -44,7 +44,7 @@ export type WeigherChoice =
   | string
   | { readonly name: string; readonly multiplier?: number; readonly least?: number; readonly most?: number }
   | WeigherFunction
-  | (Omit<Weigher<never>, 'multiplier'> & { readonly multiplier?: number });
+  | (Omit<Weigher, 'multiplier'> & { readonly multiplier?: number });
 
 export interface SchedulerSettings extends Omit<SchedulerOptions, 'name' | 'filters' | 'weighers' | 'overrides'> {
   /** What hosts must be, beside what every scheduler insists on; default: nothing more. */

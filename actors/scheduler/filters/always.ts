@@ -8,4 +8,4 @@ import type { Filter } from './filter.ts';
 import { namedHosts } from './named-hosts.ts';
 import { serviceState } from './service-state.ts';
 
-export const ALWAYS: readonly Filter[] = [serviceState, aggregates, cells, namedHosts, company] as readonly Filter[];
+export const ALWAYS: readonly Filter[] = [serviceState, aggregates, cells, namedHosts, company];

@@ -12,5 +12,5 @@ export const DEFAULT_WEIGHERS: readonly Weigher[] = [
   packDevices,
   spareDevices,
   buildFailures,
-  preferredCell as Weigher,
+  preferredCell,
 ];

@@ -66,7 +66,8 @@ export function weightOf(asked: readonly AskedWeigher[], candidate: Candidate, o
 export function valueBy(weigher: Weigher, candidate: Candidate, part: unknown): number {
   try {
     const value = weigher.weigh(candidate, part);
-    return Number.isNaN(value) ? 0 : Math.min(1, Math.max(0, value));
+    // It may be anybody's code.
+    return typeof value === 'number' && !Number.isNaN(value) ? Math.min(1, Math.max(0, value)) : 0;
   } catch {
     return 0;
   }

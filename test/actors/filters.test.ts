@@ -1,0 +1,128 @@
+// Area: filters. Each refuses what it should, in words and with a code, and nothing else; one concerns only requests that
+// say something to it; and one of a deployment's own that fails refuses, and says that it failed.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec, TreeConditions } from '../../actors/messages/common.ts';
+import { aggregates } from '../../actors/scheduler/filters/aggregates.ts';
+import { ALWAYS } from '../../actors/scheduler/filters/always.ts';
+import { cells } from '../../actors/scheduler/filters/cells.ts';
+import { company } from '../../actors/scheduler/filters/company.ts';
+import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { namedHosts } from '../../actors/scheduler/filters/named-hosts.ts';
+import { serviceState } from '../../actors/scheduler/filters/service-state.ts';
+import type { Request } from '../../actors/scheduler/request.ts';
+import { factsOf, type HostWords } from '../support/facts.ts';
+
+const test = suite('filters');
+
+const PLAIN: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+const withTree = (tree: TreeConditions): Request => ({ spec: { ...PLAIN, tree } });
+
+/** What a filter says of a host, in short: `null`, or its code. */
+function said(filter: Filter, words: HostWords, request: Request = { spec: PLAIN }): string | null {
+  const asked = [...filtersFor([filter], request, false), ...filtersFor([filter], request, true)];
+  const refused = refusedBy(asked, factsOf(words));
+  if (refused === null) return null;
+  assert.is(refused.filter, filter.name);
+  assert.match(refused.refusal.message, words.host ?? 'h1');
+  return refused.refusal.code;
+}
+
+test('filters - the state of the service: only a host that is up is offered instances', () => {
+  assert.is(said(serviceState, {}), null);
+  for (const state of ['down', 'disabled', 'set-aside', 'fenced'] as const) {
+    assert.is(said(serviceState, { state }), `host-${state}`);
+  }
+});
+
+test('filters - aggregates: of each list the host is in one, and it is in none of those that are closed', () => {
+  const wanted = withTree({ memberOf: [['ssd', 'nvme'], ['east']] });
+  assert.is(said(aggregates, { aggregates: ['nvme', 'east'] }, wanted), null);
+  assert.is(said(aggregates, { aggregates: ['nvme'] }, wanted), 'not-in-aggregate');
+  assert.is(said(aggregates, { aggregates: ['east', 'west'] }, wanted), 'not-in-aggregate');
+  const closed = withTree({ notMemberOf: ['secret', 'old'] });
+  assert.is(said(aggregates, { aggregates: ['east'] }, closed), null);
+  assert.is(said(aggregates, { aggregates: ['east', 'old'] }, closed), 'in-avoided-aggregate');
+});
+
+test('filters - cells: one of those wanted, none of those to avoid', () => {
+  const where = (told: Request['where']): Request => ({ spec: PLAIN, where: told });
+  assert.is(said(cells, { cell: 'c1' }, where({ cells: ['c1', 'c2'] })), null);
+  assert.is(said(cells, { cell: 'c3' }, where({ cells: ['c1', 'c2'] })), 'not-in-cell');
+  assert.is(said(cells, { cell: 'c1' }, where({ avoidCells: ['c1'] })), 'in-avoided-cell');
+  assert.is(said(cells, { cell: 'c2' }, where({ avoidCells: ['c1'] })), null);
+  assert.is(said(cells, { cell: 'c2' }, where({ preferCells: ['c1'] })), null, 'a preference refuses nobody');
+});
+
+test('filters - named hosts: one of those wanted, none of those to avoid', () => {
+  assert.is(said(namedHosts, { host: 'h1' }, withTree({ oneOf: ['p-h1', 'p-h2'] })), null);
+  assert.is(said(namedHosts, { host: 'h3' }, withTree({ oneOf: ['p-h1', 'p-h2'] })), 'not-a-named-provider');
+  assert.is(said(namedHosts, { host: 'h3' }, withTree({ noneOf: ['p-h1', 'p-h3'] })), 'avoided-provider');
+  assert.is(said(namedHosts, { host: 'h2' }, withTree({ noneOf: ['p-h1', 'p-h3'] })), null);
+});
+
+test('filters - company: with one of the instances, and with none of the others', () => {
+  const near = { spec: PLAIN, company: { near: new Set(['p-h1']), far: new Set<string>() } };
+  assert.is(said(company, { host: 'h1' }, near), null);
+  assert.is(said(company, { host: 'h2' }, near), 'consumer-missing');
+  const far = { spec: PLAIN, company: { far: new Set(['p-h1']) } };
+  assert.is(said(company, { host: 'h1' }, far), 'consumer-present');
+  assert.is(said(company, { host: 'h2' }, far), null);
+});
+
+test('filters - limits of instances and of builds: general ones, and of aggregates the lowest', () => {
+  const most = instanceLimit(3, new Map([['small', 2], ['tiny', 1]])); // biome-ignore format: a table
+  assert.is(said(most, { instances: 2 }), null);
+  assert.is(said(most, { instances: 3 }), 'too-many-instances');
+  assert.is(said(most, { instances: 2, aggregates: ['small'] }), 'too-many-instances');
+  assert.is(said(most, { instances: 1, aggregates: ['small'] }), null);
+  assert.is(said(most, { instances: 1, aggregates: ['small', 'tiny'] }), 'too-many-instances');
+  const busy = buildLimit(2, new Map([['fast', 9]]));
+  assert.is(said(busy, { builds: 1, instances: 500 }), null);
+  assert.is(said(busy, { builds: 2 }), 'too-many-builds');
+  assert.is(said(busy, { builds: 8, aggregates: ['fast'] }), null, 'an aggregate may have more');
+  assert.is(said(instanceLimit(), { instances: 49 }), null);
+  assert.is(said(instanceLimit(), { instances: 50 }), 'too-many-instances');
+  assert.is(said(buildLimit(), { builds: 7 }), null);
+  assert.is(said(buildLimit(), { builds: 8 }), 'too-many-builds');
+});
+
+test('filters - a limit says by how much the host is over it', () => {
+  const refused = refusedBy([{ filter: instanceLimit(3), part: PLAIN }], factsOf({ instances: 5 }));
+  assert.is(refused?.refusal.short, 3);
+});
+
+test('filters - a request that says nothing of where is asked of the state of the service alone', () => {
+  const names = (request: Request) =>
+    [false, true].flatMap((late) => filtersFor(ALWAYS, request, late)).map(({ filter }) => filter.name);
+  assert.equal(names({ spec: PLAIN }), ['service-state']);
+  assert.equal(names({ ...withTree({ notMemberOf: ['a'], noneOf: ['p'] }), where: { avoidCells: ['c1'] } }), [
+    'service-state',
+    'aggregates',
+    'cells',
+    'named-hosts',
+  ]);
+});
+
+test('filters - one that throws, or answers what is no answer, refuses and says so', () => {
+  const broken: [unknown, RegExp][] = [
+    [() => { throw new Error('no such thermometer'); }, /failed: no such thermometer/], // biome-ignore format: a table
+    [() => true, /must answer null/],
+    [() => 'too hot', /must answer null/],
+    [() => ({ code: 'Too Hot', message: 'x' }), /must answer null/],
+    [() => ({ code: 'too-hot' }), /must answer null/],
+  ];
+  for (const [refusal, says] of broken) {
+    const filter = { name: 'mine', refusal } as Filter;
+    const refused = refusedBy([{ filter, part: PLAIN }], factsOf());
+    assert.is(refused?.refusal.code, 'filter-failed');
+    assert.is(refused?.refusal.about, 'mine');
+    assert.match(refused?.refusal.message ?? '', says);
+  }
+  const silent = { name: 'mine', refusal: () => undefined } as unknown as Filter;
+  assert.is(refusedBy([{ filter: silent, part: PLAIN }], factsOf()), null);
+});
+
+test.run();

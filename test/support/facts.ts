@@ -1,0 +1,85 @@
+// Hosts as filters and weighers see them, made of a few words.
+
+import type { Inventory, ProviderState } from '../../actors/messages/placement.ts';
+import type { HostState } from '../../actors/messages/scheduler.ts';
+import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import type { HostFacts } from '../../actors/scheduler/host-facts.ts';
+import { emptyView, learnProvider, type View } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
+
+export function inventory(total: number): Inventory {
+  return { total, reserved: 0, min_unit: 1, max_unit: 100_000, step_size: 1, allocation_ratio: 1 };
+}
+
+export interface HostWords {
+  readonly cell?: string;
+  readonly host?: string;
+  readonly state?: HostState['state'];
+  /** Totals by class. */
+  readonly has?: Readonly<Record<string, number>>;
+  readonly used?: Readonly<Record<string, number>>;
+  readonly traits?: readonly string[];
+  readonly aggregates?: readonly string[];
+  readonly instances?: number;
+  readonly builds?: number;
+  readonly metrics?: Readonly<Record<string, number>>;
+  readonly failures?: { weight: number; at: number };
+}
+
+export function stateOf(words: HostWords): ProviderState {
+  const { host = 'h1', has = { VCPU: 8 }, used = {}, traits = [], aggregates = [] } = words;
+  const inventories = Object.fromEntries(Object.entries(has).map(([name, total]) => [name, inventory(total)]));
+  const id = `p-${host}`;
+  return {
+    id,
+    name: host,
+    parent: null,
+    inventories,
+    traits: [...traits],
+    aggregates: [...aggregates],
+    root: id,
+    generation: 0,
+    used: { ...used },
+  };
+}
+
+function providerOf(words: HostWords): Provider {
+  const { root, used, generation: _, ...spec } = stateOf(words);
+  const provider = makeProvider(spec, root);
+  for (const [resourceClass, amount] of Object.entries(used)) {
+    const stock = provider.stocks.get(resourceClass);
+    if (stock !== undefined) stock.used = amount;
+  }
+  return provider;
+}
+
+export function factsOf(words: HostWords = {}, now = 0): HostFacts {
+  const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, metrics, failures } = words;
+  const root = providerOf(words);
+  const { traits, aggregates } = root;
+  const stats = { instances, builds, ...(metrics === undefined ? {} : { metrics }) };
+  return { cell, host, state, tree: [root], traits, aggregates, stats, failures, now };
+}
+
+/** A host that would give what is asked of it. */
+export function candidateOf(words: HostWords = {}, asks: Readonly<Record<string, number>> = {}, now = 0): Candidate {
+  const host = factsOf(words, now);
+  const allocations = [{ provider: `p-${words.host ?? 'h1'}`, group: '', resources: asks }];
+  return { host, tree: host.tree, allocations };
+}
+
+/** Tells a view of a host, anew or as it is now. */
+export function tellView(view: View, words: HostWords, generation = 0): void {
+  const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, metrics, failures } = words;
+  learnProvider(view, { ...stateOf(words), generation });
+  const stats = { instances, builds, ...(metrics === undefined ? {} : { metrics }) };
+  const told = { host, provider: `p-${host}`, state, stats };
+  learnHost(view, cell, failures === undefined ? told : { ...told, failures });
+}
+
+export function viewOf(...hosts: readonly HostWords[]): View {
+  const view = emptyView();
+  for (const words of hosts) tellView(view, words);
+  return view;
+}
