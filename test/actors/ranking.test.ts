@@ -1,0 +1,313 @@
+// Area: ranking. What is picked from the index is what a look at every host would pick, however the hosts changed before
+// and whatever the request says of where; a host is weighed anew only when it changed, or when its time has come.
+
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { fit } from '../../actors/scheduler/fit.ts';
+import { before, bestOf, type Entry, type Heap, insert, remove, replace } from '../../actors/scheduler/heap.ts';
+import { best, bestOfCell } from '../../actors/scheduler/picking.ts';
+import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
+import type { Request } from '../../actors/scheduler/request.ts';
+import { emptyView, promise, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
+import { expect, factsOf, passTime } from '../../actors/scheduler/view-hosts.ts';
+import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
+import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
+import { type HostWords, tellView, viewOf } from '../support/facts.ts';
+
+const test = suite('ranking');
+
+const specOf = (vcpu: number): RequestSpec => ({
+  groups: [{ name: '', resources: { VCPU: vcpu } }],
+  groupPolicy: 'none',
+});
+const NOBODY = () => false;
+
+test('ranking - a heap gives the best of what is in it, whatever was put in, taken out and replaced', () => {
+  interface Numbered extends Entry {
+    readonly id: number;
+  }
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.nat(9), fc.nat(5), fc.constantFrom('insert', 'remove', 'replace')), { maxLength: 120 }),
+      fc.integer({ min: 1, max: 12 }),
+      (steps, most) => {
+        const heaps: [Heap<Numbered>, Heap<Numbered>] = [[], []];
+        const there: [Numbered[], Numbered[]] = [[], []];
+        for (const [id, [where, weight, what]] of steps.entries()) {
+          const side = (where % 2) as 0 | 1;
+          const known = there[side][where % Math.max(1, there[side].length)];
+          const entry = { id, weight, tie: id % 3, at: 0 };
+          if (what === 'insert' || known === undefined) insert(heaps[side], entry);
+          else if (what === 'remove') remove(heaps[side], known);
+          else replace(heaps[side], known, entry);
+          there[side] = there[side].filter((one) => one !== known || what === 'insert');
+          if (what !== 'remove' || known === undefined) there[side].push(entry);
+        }
+        const standing = JSON.stringify(heaps);
+        const accept = ({ id }: Numbered) => id % 4 !== 0;
+        const found = bestOf(heaps, most, accept);
+        const wanted = there
+          .flat()
+          .filter(accept)
+          .sort((one, other) => (before(one, other) ? -1 : before(other, one) ? 1 : 0));
+        assert.equal(
+          found.map(({ weight, tie }) => [weight, tie]),
+          wanted.slice(0, most).map(({ weight, tie }) => [weight, tie]),
+        );
+        assert.is(new Set(found).size, found.length);
+        assert.is(JSON.stringify(heaps), standing, 'reading changes no heap');
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+const HOSTS = ['h0', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7'];
+const cellOf = (host: string) => `c${Number(host.slice(1)) % 3}`;
+const AGGREGATES = ['a0', 'a1', 'a2'];
+const subset = (of: readonly string[]) => fc.subarray([...of], { minLength: 1 });
+const maybe = <T>(of: fc.Arbitrary<T>) => fc.option(of, { nil: undefined, freq: 2 });
+
+const words: fc.Arbitrary<HostWords> = fc
+  .record({
+    host: fc.constantFrom(...HOSTS),
+    state: fc.constantFrom('up' as const, 'up' as const, 'up' as const, 'down' as const, 'disabled' as const),
+    used: fc.record({ VCPU: fc.nat(8) }),
+    aggregates: fc.subarray(AGGREGATES),
+    instances: fc.nat(6),
+    failures: fc.record({ weight: fc.constantFrom(1, 2, 5), at: fc.constantFrom(0, 500_000) }),
+  })
+  .map((told) => ({ ...told, cell: cellOf(told.host) }));
+
+const requests: fc.Arbitrary<Request> = fc
+  .record({
+    vcpu: fc.integer({ min: 1, max: 4 }),
+    memberOf: maybe(fc.array(subset(AGGREGATES), { minLength: 1, maxLength: 2 })),
+    notMemberOf: maybe(subset(AGGREGATES)),
+    oneOf: maybe(subset(HOSTS.map((host) => `p-${host}`))),
+    noneOf: maybe(subset(HOSTS.map((host) => `p-${host}`))),
+    near: maybe(subset(HOSTS.map((host) => `p-${host}`))),
+    far: maybe(subset(HOSTS.map((host) => `p-${host}`))),
+    cells: maybe(subset(['c0', 'c1', 'c2', 'c9'])),
+    avoidCells: maybe(subset(['c0', 'c1'])),
+    preferCells: maybe(subset(['c0', 'c2'])),
+    project: maybe(fc.constantFrom('p', 'q')),
+  })
+  .map(({ vcpu, memberOf, notMemberOf, oneOf, noneOf, near, far, cells, avoidCells, preferCells, project }) => {
+    const given = <T extends object>(told: T) =>
+      Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined)) as T;
+    const tree = given({ memberOf, notMemberOf, oneOf, noneOf }) as object;
+    const where = given({ cells, avoidCells, preferCells }) as object;
+    const company =
+      near === undefined && far === undefined ? undefined : { near: near && new Set(near), far: new Set(far) };
+    const spec = { ...specOf(vcpu), ...(Object.keys(tree).length === 0 ? {} : { tree }) };
+    return given({ spec, where: Object.keys(where).length === 0 ? undefined : where, company, project }) as Request;
+  });
+
+const NOT_MINE: Filter<string> = {
+  name: 'not-mine',
+  goesBy: ({ project }) => project,
+  refusal: ({ host }, project) =>
+    project === 'q' && host === 'h1' ? { code: 'not-mine', message: `${host} is not for ${project}` } : null,
+};
+
+/** Looks at every host, one by one. */
+function bestByHand(rankings: Rankings, view: View, request: Request, inCell?: string) {
+  const asked = [...filtersFor(rankings.filters, request, false), ...filtersFor(rankings.filters, request, true)];
+  const found = [...view.hosts.values()].flatMap((host: ViewHost) => {
+    const tree = treeOf(view, host.root);
+    const facts = factsOf(view, host, tree);
+    const allocations = refusedBy(asked, facts) === null ? fit(request.spec, tree) : null;
+    if (allocations === null || (inCell !== undefined && host.cell !== inCell)) return [];
+    const candidate = { host: facts, tree, allocations };
+    const weight = weightOf(weighersFor(rankings.weighers, request), candidate, rankings.overrides);
+    return [{ root: host.root, weight, allocations }];
+  });
+  return found.sort((one, other) => other.weight - one.weight);
+}
+
+test('ranking - what is picked is what a look at every host would pick, after whatever changes', () => {
+  const step = fc.oneof(
+    words.map((told) => ({ what: 'host' as const, told })),
+    requests.map((request) => ({ what: 'pick' as const, request })),
+    fc.constantFrom(...HOSTS).map((host) => ({ what: 'claim' as const, host })),
+    fc.integer({ min: 1, max: 400_000 }).map((ms) => ({ what: 'pass' as const, ms })),
+  );
+  const overrides = new Map([['a0', new Map([['free-share', -2]])]]);
+  const weighers: readonly Weigher[] = [...DEFAULT_WEIGHERS, fewInstances];
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 10, maxLength: 60 }), requests, (steps, last) => {
+      const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
+      const rankings = emptyRankings(weighers, 's', { filters: [instanceLimit(5), NOT_MINE], overrides });
+      let generation = 0;
+      const check = (request: Request) => {
+        const wanted = bestByHand(rankings, view, request);
+        const found = best(rankings, view, request, NOBODY);
+        assert.is(found?.weight, wanted[0]?.weight);
+        if (found === null) return;
+        const same = wanted.find(({ root }) => root === found.root);
+        assert.is(same?.weight, found.weight);
+        assert.equal(found.allocations, same?.allocations);
+        const ofCell = bestByHand(rankings, view, request, 'c1');
+        const inCell = bestOfCell(rankings, view, request, 'c1', 3, NOBODY);
+        assert.equal(
+          inCell.map(({ weight }) => weight),
+          ofCell.slice(0, 3).map(({ weight }) => weight),
+        );
+        assert.is(new Set(inCell.map(({ root }) => root)).size, inCell.length);
+      };
+      for (const one of steps) {
+        if (one.what === 'host') tellView(view, one.told, ++generation);
+        else if (one.what === 'pick') check(one.request);
+        else if (one.what === 'pass') passTime(view, view.now + one.ms);
+        else {
+          promise(view, [{ provider: `p-${one.host}`, group: '', resources: { VCPU: 1 } }], 1);
+          expect(view, `p-${one.host}`, 1);
+        }
+      }
+      // What changes with time is seen to the second.
+      passTime(view, Math.ceil((view.now + 1_000) / 1_000) * 1_000);
+      check(last);
+    }),
+    { numRuns: 250 },
+  );
+});
+
+test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {
+  const weighed: string[] = [];
+  const counting: Weigher = {
+    name: 'counting',
+    multiplier: 1,
+    ignoresStats: true,
+    weigh: ({ host }) => weighed.push(host.host),
+  };
+  const rankings = emptyRankings([counting], 's');
+  const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
+  view.statsMatter = statsMatter(rankings);
+  const differing: Partial<Request>[] = [
+    {},
+    { where: { cells: ['c1'] } },
+    { where: { avoidCells: ['c2'] } },
+    { spec: { ...specOf(1), tree: { noneOf: ['p-h1'] } } },
+    { spec: { ...specOf(1), tree: { oneOf: ['p-h2'] } } },
+    { company: { far: new Set(['p-h3']) } },
+    { project: 'p' },
+  ];
+  for (const more of differing) assert.ok(best(rankings, view, { spec: specOf(1), ...more }, NOBODY) !== null);
+  assert.equal(weighed.sort(), HOSTS, 'they share one ranking');
+  weighed.length = 0;
+  tellView(view, { host: 'h4', cell: 'c1', used: { VCPU: 3 } }, 1);
+  // Of what a host is doing this weigher wants to know nothing.
+  tellView(view, { host: 'h5', cell: 'c2', instances: 4, builds: 4 }, 0);
+  best(rankings, view, { spec: specOf(1) }, NOBODY);
+  assert.equal(weighed, ['h4']);
+  best(rankings, view, { spec: specOf(2) }, NOBODY);
+  assert.is(weighed.length, 1 + HOSTS.length, 'another amount is another ranking');
+});
+
+test('ranking - a filter of the request is one ranking for each different part that it names', () => {
+  let asked = 0;
+  const byProject: Filter<string> = {
+    name: 'by-project',
+    goesBy: ({ project }) => project,
+    refusal(_, project) {
+      asked += 1;
+      return project === 'q' ? { code: 'not-q', message: 'not for q' } : null;
+    },
+  };
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [byProject] });
+  const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
+  const pick = (project?: string) => best(rankings, view, { spec: specOf(1), project }, NOBODY);
+  assert.ok(pick() !== null);
+  assert.is(asked, 0, 'a request without the part does not concern it');
+  assert.ok(pick('p') !== null && pick('p') !== null);
+  assert.is(asked, HOSTS.length);
+  assert.is(pick('q'), null);
+  assert.is(asked, 2 * HOSTS.length);
+});
+
+test('ranking - failures fade: a host that failed comes back up the ranking with nothing told of it', () => {
+  const rankings = emptyRankings([buildFailures], 's');
+  const view = viewOf({ host: 'h1', failures: { weight: 8, at: 0 } }, { host: 'h2', failures: { weight: 1, at: 0 } });
+  passTime(view, 1_000);
+  const chosen = () => best(rankings, view, { spec: specOf(1) }, NOBODY);
+  assert.is(chosen()?.host, 'h2');
+  const before = bestOfCell(rankings, view, { spec: specOf(1) }, 'c1', 2, NOBODY).at(-1)?.weight as number;
+  passTime(view, 3_600_000);
+  const after = bestOfCell(rankings, view, { spec: specOf(1) }, 'c1', 2, NOBODY).at(-1)?.weight as number;
+  assert.ok(after > before);
+  passTime(view, 36_000_000);
+  const forgotten = bestOfCell(rankings, view, { spec: specOf(1) }, 'c1', 2, NOBODY);
+  assert.equal(
+    forgotten.map(({ weight }) => weight),
+    [1, 1],
+  );
+  assert.is(view.due.size, 0, 'who has forgotten all is not looked at again');
+});
+
+test('ranking - what was just claimed counts towards a limit, until the cell has had the time to tell', () => {
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(2)] });
+  const view = viewOf({ host: 'h1', instances: 1 });
+  passTime(view, 10_000);
+  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  assert.ok(fits());
+  expect(view, 'p-h1', 1);
+  assert.not(fits());
+  expect(view, 'p-h1', -1);
+  assert.ok(fits(), 'the claim was refused');
+  expect(view, 'p-h1', 1);
+  tellView(view, { host: 'h1', instances: 1 }, 0);
+  assert.not(fits(), 'a cell that has not heard of it yet does not take it back');
+  passTime(view, 20_000);
+  assert.ok(fits(), 'nothing came of it');
+  expect(view, 'p-h1', 1);
+  tellView(view, { host: 'h1', instances: 2 }, 0);
+  passTime(view, 40_000);
+  assert.not(fits(), 'it came to be');
+});
+
+test('ranking - one of the best few is picked by chance, the same for the same seed, never one that is worse', () => {
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { pickAmong: 3 });
+  const view = viewOf(...HOSTS.map((host, n) => ({ host, cell: cellOf(host), used: { VCPU: n } })));
+  const pick = (seed: string, salt = 's') => best({ ...rankings, salt }, view, { spec: specOf(1) }, NOBODY, seed)?.host;
+  const picked = Array.from({ length: 300 }, (_, n) => pick(`i${n} 0`));
+  assert.equal([...new Set(picked)].sort(), ['h0', 'h1', 'h2']);
+  for (const host of ['h0', 'h1', 'h2']) {
+    const times = picked.filter((one) => one === host).length;
+    assert.ok(times > 60 && times < 140, `${host} was picked ${times} times of 300`);
+  }
+  assert.equal(
+    picked,
+    Array.from({ length: 300 }, (_, n) => pick(`i${n} 0`)),
+  );
+  const others = Array.from({ length: 300 }, (_, n) => pick(`i${n} 0`, 'another'));
+  const same = others.filter((host, n) => host === picked[n]).length;
+  assert.ok(same < 150, `two schedulers picked the same host ${same} times of 300`);
+});
+
+test('ranking - few hosts: chance picks among those that there are', () => {
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { pickAmong: 100 });
+  assert.is(best(rankings, emptyView(), { spec: specOf(1) }, NOBODY, 'x'), null);
+  assert.is(best(rankings, viewOf({ host: 'h1' }), { spec: specOf(1) }, NOBODY, 'x')?.host, 'h1');
+});
+
+test('ranking - a filter that is asked late passes hosts over, best first', () => {
+  const late: Filter<string> = {
+    name: 'late',
+    late: true,
+    goesBy: ({ where }) => where?.hints?.not,
+    refusal: ({ host }, not) => (host === not ? { code: 'not-this', message: host } : null),
+  };
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [late] });
+  const view = viewOf(...HOSTS.map((host, n) => ({ host, cell: cellOf(host), used: { VCPU: n } })));
+  const pick = (not: string) => best(rankings, view, { spec: specOf(1), where: { hints: { not } } }, NOBODY)?.host;
+  assert.equal([pick('h7'), pick('h0')], ['h0', 'h1']);
+});
+
+test.run();

@@ -1,0 +1,266 @@
+// Area: scheduler, where requests may go. What a request says of cells, hosts, aggregates and other instances holds for the
+// host that it gets and for its alternates, and placement has the last word; and many schedulers at once, at few hosts,
+// commit nothing twice, count their conflicts, and name alternates that are distinct.
+
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
+
+const test = suite('scheduler placing');
+
+const hostsIn = (cell: string, ...hosts: string[]) => hosts.map((host) => ({ cell, host }));
+
+test('placing - cells that are wanted, avoided, preferred', () => {
+  const all = schedulersOf([...hostsIn('c1', 'h1'), ...hostsIn('c2', 'h2'), ...hostsIn('c3', 'h3')]);
+  assert.is(chosenIn(all.choose(selectFor('wanted', { where: { cells: ['c2', 'c9'] } }))), 'h2');
+  assert.is(chosenIn(all.choose(selectFor('avoided', { where: { avoidCells: ['c1', 'c2'] } }))), 'h3');
+  for (const [n, host] of ['h3', 'h3', 'h3'].entries()) {
+    assert.is(chosenIn(all.choose(selectFor(`preferred-${n}`, { vcpu: 2, where: { preferCells: ['c3'] } }))), host);
+  }
+  const next = chosenIn(all.choose(selectFor('no-room-there', { vcpu: 2, where: { preferCells: ['c3'] } })));
+  assert.ok(['h1', 'h2'].includes(next), 'others are as good as ever');
+  assert.match(
+    chosenIn(all.choose(selectFor('nowhere', { where: { cells: ['c9'] } }))),
+    /none of 3 hosts: 3 not-in-cell/,
+  );
+});
+
+test('placing - hosts that are named or avoided, for alternates as well', () => {
+  const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3', 'h4'));
+  const named = all.choose(selectFor('named', { alternates: 20, tree: { oneOf: ['p-h2', 'p-h4'] } }));
+  assert.is(named?.type, 'selected');
+  const [{ selection, alternates } = { selection: undefined, alternates: [] }] =
+    named?.type === 'selected' ? named.selections : [];
+  assert.equal([selection?.host, ...alternates.map(({ host }) => host)].sort(), ['h2', 'h4']);
+  const avoiding = all.choose(selectFor('avoiding', { alternates: 20, tree: { noneOf: ['p-h2', 'p-h4'] } }));
+  const hosts =
+    avoiding?.type === 'selected' ? avoiding.selections.flatMap((one) => [one.selection, ...one.alternates]) : [];
+  assert.equal(hosts.map(({ host }) => host).sort(), ['h1', 'h3']);
+  assert.match(chosenIn(all.choose(selectFor('unknown', { tree: { oneOf: ['p-h9'] } }))), /4 not-a-named-provider/);
+});
+
+test('placing - a host whose aggregate changed unheard is refused by placement, and the next one is taken', () => {
+  const all = schedulersOf([
+    { host: 'h1', aggregates: ['ssd'], has: { VCPU: 64 } },
+    { host: 'h2', aggregates: ['ssd', 'old'] },
+    { host: 'h3', aggregates: [] },
+  ]);
+  const wanted = { memberOf: [['ssd']], notMemberOf: ['secret'] };
+  assert.is(chosenIn(all.choose(selectFor('before', { tree: wanted }))), 'h1');
+  // The feed that tells of it is lost on its way.
+  all.put({ host: 'h1', aggregates: ['ssd', 'secret'], has: { VCPU: 64 } });
+  all.drop(() => true);
+  const after = all.choose(selectFor('after', { tree: wanted }));
+  assert.is(chosenIn(after), 'h2');
+  assert.is(all.desks[0]?.state.conflicts, 1);
+  all.put({ host: 'h2', aggregates: ['old'] });
+  assert.match(chosenIn(all.choose(selectFor('last', { tree: wanted }))), /none of 3 hosts: 2 not-in-aggregate, 1 /);
+});
+
+test('placing - with an instance, or apart from it: placement is asked where it is', () => {
+  const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'));
+  const first = chosenIn(all.choose(selectFor('first')));
+  const second = chosenIn(all.choose(selectFor('second', { tree: { notHeldBy: ['first'] } })));
+  assert.is.not(first, second);
+  for (const n of [1, 2, 3]) {
+    assert.is(chosenIn(all.choose(selectFor(`with-${n}`, { tree: { heldBy: ['first', 'nobody'] } }))), first);
+  }
+  const third = chosenIn(all.choose(selectFor('third', { tree: { notHeldBy: ['first', 'second', 'nobody'] } })));
+  assert.equal([first, second, third].sort(), ['h1', 'h2', 'h3']);
+  const none = chosenIn(all.choose(selectFor('fourth', { tree: { notHeldBy: ['first', 'second', 'third'] } })));
+  assert.match(none, /none of 3 hosts: 3 consumer-present/);
+  const lonely = chosenIn(all.choose(selectFor('lonely', { tree: { heldBy: ['nobody'] } })));
+  assert.match(lonely, /none of 3 hosts: 3 consumer-missing/);
+});
+
+test('placing - apart from an instance that came to the host meanwhile: the claim is refused, and another made', () => {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 16 } },
+    { host: 'h2', has: { VCPU: 8 } },
+  ]);
+  all.hear('scheduler/s', selectFor('apart', { tree: { notHeldBy: ['rival'] } }), 'conductor/0');
+  // It has been told that the rival is nowhere, and has not claimed yet.
+  all.deliver(undefined, ({ message }) => message.type !== 'claim');
+  assert.equal(
+    all.underWay().map(({ message }) => (message.type === 'claim' ? message.allocations[0]?.provider : message.type)),
+    ['p-h1'],
+  );
+  all.ask({
+    type: 'claim',
+    consumer: 'rival',
+    attempt: 1,
+    spec: selectFor('rival').spec,
+    allocations: [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }],
+    keep: [],
+    expiresAt: 100_000_000,
+  });
+  all.deliver();
+  assert.is(chosenIn(all.answers.at(-1)), 'h2');
+  assert.is(all.desks[0]?.state.conflicts, 1);
+});
+
+test('placing - the question where an instance is, or its answer, may be lost: it is put again', () => {
+  for (const lost of ['locate', 'located']) {
+    const all = schedulersOf(hostsIn('c1', 'h1', 'h2'));
+    const first = chosenIn(all.choose(selectFor('first')));
+    all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['first'] } }), 'conductor/0');
+    all.deliver(undefined, ({ message }) => message.type !== lost);
+    all.drop(({ message }) => message.type === lost);
+    const before = all.answers.length;
+    for (const { sent } of all.desks[0]?.pass(1_500) ?? []) {
+      for (const { to, message } of sent)
+        if (to === 'placement/0')
+          all.hear('scheduler/s', all.ask(message as never, 'scheduler/s')[0]?.message as never, 'placement/0');
+    }
+    all.deliver();
+    assert.is(chosenIn(all.answers[before]), first, lost);
+  }
+});
+
+test('placing - a filter of the request and a filter of a host that fails are told in the reason', () => {
+  const cold: Filter = {
+    name: 'cold',
+    refusal({ host, stats: { metrics } }) {
+      if (metrics === undefined) throw new Error(`${host} has no thermometer`);
+      return (metrics.heat ?? 0) > 50 ? { code: 'too-hot', message: `${host} is too hot` } : null;
+    },
+  };
+  const all = schedulersOf(
+    [{ host: 'h1', metrics: { heat: 20 } }, { host: 'h2', metrics: { heat: 90 } }, { host: 'h3' }],
+    [{ name: 's', filters: [cold] }],
+  );
+  assert.is(chosenIn(all.choose(selectFor('cool'))), 'h1');
+  assert.match(
+    chosenIn(all.choose(selectFor('other', { tree: { noneOf: ['p-h1'] } }))),
+    /none of 3 hosts: (?=.*1 avoided-provider)(?=.*1 too-hot)(?=.*1 filter-failed)/,
+  );
+  all.tellHost({ host: 'h2', metrics: { heat: 10 } });
+  assert.is(chosenIn(all.choose(selectFor('cooled', { tree: { noneOf: ['p-h1'] } }))), 'h2');
+});
+
+test('placing - a request for many keeps to a limit of instances, though no cell has told of any yet', () => {
+  const all = schedulersOf(
+    [{ host: 'h1', instances: 2 }, { host: 'h2' }, { host: 'h3', instances: 7 }],
+    [{ name: 's', filters: [instanceLimit(3)] }],
+  );
+  const instances = ['m-0', 'm-1', 'm-2', 'm-3'];
+  const answer = all.choose(selectFor('m', { instances }));
+  const hosts = answer?.type === 'selected' ? answer.selections.map(({ selection }) => selection.host) : [];
+  assert.equal(hosts.sort(), ['h1', 'h2', 'h2', 'h2']);
+  assert.match(chosenIn(all.choose(selectFor('more'))), /3 too-many-instances/);
+});
+
+test('placing - many schedulers at a few hot hosts: nothing is given twice, nothing free is refused, conflicts count', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 1_000_000 }), fc.constantFrom(1, 4), (seed, pickAmong) => {
+      const random = seededRandom(seed);
+      const hosts = [...hostsIn('c1', 'h1', 'h2', 'h3'), ...hostsIn('c2', 'h4', 'h5')];
+      const names = ['s1', 's2', 's3', 's4'];
+      const all = schedulersOf(
+        hosts,
+        names.map((name) => ({ name, pickAmong })),
+      );
+      const requests: string[] = [];
+      const wants = new Map<string, number>();
+      // More than there is: forty in all, of ones, twos and threes.
+      for (let n = 0; n < 30; n += 1) {
+        const request = `r${n}`;
+        const count = random.integer(1, 3);
+        const vcpu = random.integer(1, 2);
+        const instances = count === 1 ? [request] : Array.from({ length: count }, (_, i) => `${request}-${i}`);
+        requests.push(request);
+        wants.set(request, count);
+        all.hear(
+          `scheduler/${random.pick(names)}`,
+          selectFor(request, { instances, vcpu, alternates: random.integer(0, 5) }),
+          'conductor/0',
+        );
+      }
+      all.deliver(random);
+      // Who was told that there is no host gives nothing back here, so what is held is at most what there is.
+      const used = new Map<string, number>();
+      for (const [id, provider] of all.shard.state.providers) used.set(id, provider.stocks.get('VCPU')?.used ?? 0);
+      for (const [id, amount] of used) assert.ok(amount <= 8, `${id} has ${amount} of 8 in use`);
+      const held = new Map<string, string>();
+      for (const [consumer, { held: attempts }] of all.shard.state.consumers.holding) {
+        assert.is(attempts.length, 1, `${consumer} has one home`);
+        held.set(consumer, attempts[0]?.allocations[0]?.provider ?? '');
+      }
+      let refused = 0;
+      for (const request of requests) {
+        const mine = all.answers.filter((answer) => answer.request === request);
+        assert.is(mine.length, 1, `${request} is answered once`);
+        const [answer] = mine;
+        if (answer?.type !== 'selected') {
+          refused += 1;
+          continue;
+        }
+        const claimed = new Set(answer.selections.map(({ selection }) => selection.provider));
+        assert.is(answer.selections.length, wants.get(request));
+        for (const { instance, selection, alternates } of answer.selections) {
+          assert.is(held.get(instance), selection.provider, 'it has what it was told that it has');
+          assert.is(new Set(alternates.map(({ provider }) => provider)).size, alternates.length, 'distinct');
+          assert.ok(alternates.every(({ cell }) => cell === selection.cell));
+          assert.ok(alternates.every(({ provider }) => !claimed.has(provider)));
+        }
+      }
+      assert.ok(refused > 0, 'there was not enough for all');
+      const free = [...used.values()].some((amount) => amount < 8);
+      if (free) {
+        // A request that fits is granted still, whatever the pictures of the schedulers were.
+        const last = all.choose(selectFor('last'));
+        assert.is(last?.type, 'selected', chosenIn(last));
+      }
+      return true;
+    }),
+    { numRuns: 15 },
+  );
+});
+
+test('placing - schedulers that pick among several run into each other less', () => {
+  const conflictsWith = (pickAmong: number) => {
+    const random = seededRandom(7);
+    const hosts = Array.from({ length: 40 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 100 + n } }));
+    const names = ['s1', 's2', 's3', 's4'];
+    const all = schedulersOf(
+      hosts,
+      names.map((name) => ({ name, pickAmong })),
+    );
+    // Each host has room for one, and all agree which is the best; nobody is told of a claim before all have claimed.
+    for (let n = 0; n < 20; n += 1)
+      all.hear(`scheduler/${names[n % 4]}`, selectFor(`r${n}`, { vcpu: 60, alternates: 0 }), 'conductor/0');
+    all.deliver(random);
+    assert.is(all.answers.filter(({ type }) => type === 'selected').length, 20);
+    return all.desks.reduce((sum, { state }) => sum + state.conflicts, 0);
+  };
+  const [alike, apart] = [conflictsWith(1), conflictsWith(20)];
+  assert.ok(apart < alike / 2, `${apart} conflicts instead of ${alike}`);
+});
+
+test('placing - several that fail at once have different alternates to turn to, of any scheduler', () => {
+  const hosts = Array.from({ length: 30 }, (_, n) => ({
+    cell: n < 20 ? 'c1' : 'c2',
+    host: `h${n}`,
+    has: { VCPU: 20 },
+  }));
+  const all = schedulersOf(hosts);
+  const instances = ['m-0', 'm-1', 'm-2', 'm-3', 'm-4'];
+  const answer = all.choose(selectFor('m', { instances, alternates: 3 }));
+  const selections = answer?.type === 'selected' ? answer.selections : [];
+  for (const cell of ['c1', 'c2']) {
+    const first = selections
+      .filter(({ selection }) => selection.cell === cell)
+      .flatMap(({ alternates }) => alternates.map(({ host }) => host));
+    const there = cell === 'c1' ? 20 : 10;
+    const claimed = new Set(
+      selections.filter(({ selection }) => selection.cell === cell).map(({ selection }) => selection.host),
+    );
+    assert.is(new Set(first).size, Math.min(first.length, there - claimed.size));
+  }
+});
+
+test.run();

@@ -1,0 +1,137 @@
+// Several schedulers at one placement shard, each with a picture of its own: what they say to each other arrives in
+// whatever order the test wants, and no claim waits for another.
+
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { PlacementMessage } from '../../actors/messages/placement.ts';
+import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { type SchedulerOptions, scheduler } from '../../actors/scheduler/scheduler.ts';
+import type { Random } from '../../runtime/random.ts';
+import { type HostWords, stateOf } from './facts.ts';
+import { bench, type Sent } from './turn.ts';
+
+const WARM_UP_MS = 2_500;
+const PATIENCE = { firstMs: 1_000, mostMs: 4_000 };
+
+interface Letter extends Sent {
+  readonly from: string;
+}
+
+export type SchedulerWords = Partial<SchedulerOptions> & { readonly name: string };
+
+export function selectFor(
+  request: string,
+  told: Partial<Select> & { vcpu?: number; tree?: RequestSpec['tree'] } = {},
+): Select {
+  const { vcpu = 1, tree, ...more } = told;
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' };
+  return {
+    type: 'select',
+    request,
+    round: 1,
+    instances: [request],
+    spec: tree === undefined ? spec : { ...spec, tree },
+    alternates: 2,
+    expiresAt: 100_000_000,
+    ...more,
+  };
+}
+
+/** The answers to a request: one or more `selected`, or `no-valid-host`. */
+export type Answer = Extract<Sent['message'], { type: 'selected' | 'no-valid-host' }>;
+
+export function schedulersOf(hosts: readonly HostWords[], words: readonly SchedulerWords[] = [{ name: 's' }]) {
+  const shard = bench(placement({ shard: 0 }));
+  const desks = new Map(
+    words.map((one) => [
+      `scheduler/${one.name}`,
+      bench(scheduler({ warmUpMs: WARM_UP_MS, patience: PATIENCE, ...one })),
+    ]),
+  );
+  const answers: Answer[] = [];
+  let letters: Letter[] = [];
+
+  function post(from: string, sent: readonly Sent[]): void {
+    for (const { to, message } of sent) {
+      if (to === 'placement/0/feed') for (const name of desks.keys()) letters.push({ from, to: name, message });
+      else if (to.startsWith('conductor')) answers.push(message as Answer);
+      else letters.push({ from, to, message });
+    }
+  }
+
+  function hear(name: string, message: SchedulerMessage, from: string): void {
+    post(name, (desks.get(name) as NonNullable<ReturnType<typeof desks.get>>).tell(message, from).sent);
+  }
+
+  function ask(message: PlacementMessage, from = 'test'): Sent[] {
+    const { sent } = shard.tell(message, from);
+    post(
+      'placement/0',
+      sent.filter(({ to }) => to !== from),
+    );
+    return sent.filter(({ to }) => to === from) as Sent[];
+  }
+
+  /** Delivers what is under way, what it brings with it too: in order of sending, or in any order. */
+  function deliver(random?: Random, deliverable: (letter: Letter) => boolean = () => true): void {
+    for (;;) {
+      const ready = letters.filter(deliverable);
+      const next = random === undefined ? ready[0] : ready.length === 0 ? undefined : random.pick(ready);
+      if (next === undefined) return;
+      letters = letters.filter((one) => one !== next);
+      if (next.to === 'placement/0') post('placement/0', shard.tell(next.message as PlacementMessage, next.from).sent);
+      else if (desks.has(next.to)) hear(next.to, next.message as SchedulerMessage, next.from);
+    }
+  }
+
+  let sequence = 0;
+  function tellHost(one: HostWords): void {
+    const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, metrics } = one;
+    const stats = { instances, builds, ...(metrics === undefined ? {} : { metrics }) };
+    const told: HostState[] = [{ host, provider: `p-${host}`, state, stats }];
+    sequence += 1;
+    for (const name of desks.keys())
+      hear(name, { type: 'hosts-changed', cell, epoch: 1, sequence, hosts: told }, `cell/${cell}`);
+  }
+
+  function put(one: HostWords): void {
+    const { root: _, generation: __, used: ___, ...spec } = stateOf(one);
+    ask({ type: 'put-tree', ask: 1, providers: [spec] });
+  }
+
+  for (const one of hosts) {
+    put(one);
+    tellHost(one);
+  }
+  for (const desk of desks.values()) desk.pass(WARM_UP_MS);
+  deliver();
+  letters = [];
+
+  return {
+    shard,
+    desks: [...desks.values()],
+    answers,
+    ask,
+    hear,
+    deliver,
+    put,
+    tellHost,
+    underWay: () => letters,
+    drop: (lost: (letter: Letter) => boolean) => {
+      letters = letters.filter((letter) => !lost(letter));
+    },
+    /** What the first scheduler answers when everything that is said arrives. */
+    choose(asked: Select): Answer | undefined {
+      const before = answers.length;
+      hear([...desks.keys()][0] as string, asked, 'conductor/0');
+      deliver();
+      return answers[before];
+    },
+  };
+}
+
+/** The host that was chosen, or why there is none. */
+export function chosenIn(answer: Answer | undefined): string {
+  if (answer === undefined) return 'no answer';
+  return answer.type === 'selected' ? (answer.selections[0]?.selection.host ?? 'nothing') : answer.reason;
+}
