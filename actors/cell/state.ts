@@ -68,8 +68,6 @@ export interface CellState {
   readonly instances: Map<string, Entry>;
   readonly removals: Removals;
   readonly hosts: Hosts;
-  /** How many instances are on their way to hosts that the cell has not met. Follows from the instances. */
-  readonly unmet: Map<string, number>;
   /** When each deleted instance was gone, ms since the epoch, oldest first. */
   readonly deleted: Map<string, number>;
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
@@ -96,7 +94,6 @@ export function emptyCell(): CellState {
     instances: new Map(),
     removals: new Map(),
     hosts: new Map(),
-    unmet: new Map(),
     deleted: new Map(),
     feed: { untold: new Set(), recounted: new Set(), epoch: 0, sequence: 0 },
     sweptAt: 0,
@@ -167,9 +164,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'stray':
       return NO_EFFECTS;
     case 'met':
-      meet(state.hosts, record.host, record.provider, record.incarnation, 0).instances +=
-        state.unmet.get(record.host) ?? 0;
-      state.unmet.delete(record.host);
+      meet(state.hosts, record.host, record.provider, record.incarnation, 0);
       state.feed.untold.add(record.host);
       return NO_EFFECTS;
     case 'host-event':
@@ -207,21 +202,14 @@ function homeOf(entry: Entry | undefined): string | null {
   return entry.build.snapshot.context.selection?.host ?? null;
 }
 
-/** Keeps count of the instances on each host. */
-function noteWhereItIs(state: CellState, before: string | null, after: string | null): void {
-  if (before !== after) {
-    if (before !== null) count(state, before, -1);
-    if (after !== null) count(state, after, 1);
-  }
-  // What is being built there may have changed as well.
-  if (before !== null) state.feed.recounted.add(before);
-  if (after !== null) state.feed.recounted.add(after);
-}
-
-function count({ hosts, unmet }: CellState, name: string, change: 1 | -1): void {
-  const host = hosts.get(name);
-  if (host !== undefined) host.instances += change;
-  else unmet.set(name, (unmet.get(name) ?? 0) + change);
+/** Keeps count of the instances on each host. What is to go to a host that the cell does not know goes elsewhere at once. */
+function noteWhereItIs({ hosts, feed }: CellState, before: string | null, after: string | null): void {
+  const [left, entered] = [hosts.get(before ?? ''), hosts.get(after ?? '')];
+  if (left !== undefined) left.instances -= 1;
+  if (entered !== undefined) entered.instances += 1;
+  // What is being built there may have changed, where nothing else did.
+  if (before !== null) feed.recounted.add(before);
+  if (after !== null) feed.recounted.add(after);
 }
 
 /** An attempt that ended while it may still run is to be cleared away, and so is all of a build that failed. */

@@ -327,4 +327,112 @@ test('hosts - what is left to be cleared away is listed, with where and since wh
   assert.equal(listed?.message, { type: 'removals', ask: 7, removals: [removal], next: null });
 });
 
+/** What the feed tells of a host, with the beats of some seconds. */
+function toldOf({ on }: ReturnType<typeof desk>, host: string) {
+  const messages = on.pass(1_000).flatMap((turned) => sentOf(turned, 'hosts-changed'));
+  return messages.flatMap(({ message }) => message.hosts).filter((one) => one.host === host);
+}
+
+test('hosts - how many instances each has and builds is told with the next beat, once', () => {
+  const all = desk(['h1', 'h2']);
+  toldOf(all, 'h1');
+  all.start('a', 'h1', ['h2']);
+  all.start('b', 'h1');
+  all.activate('c', 'h2');
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats),
+    [{ instances: 2, builds: 2 }],
+  );
+  assert.equal(toldOf(all, 'h1'), [], 'nothing changed');
+  all.on.tell({ type: 'built', host: 'h1', instance: 'b', attempt: 1 });
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats),
+    [{ instances: 2, builds: 1 }],
+  );
+  // The one that fails goes to the other host when its alternate is claimed.
+  all.on.tell({ type: 'build-failed', host: 'h1', instance: 'a', attempt: 1, reason: 'no' });
+  all.on.tell({ type: 'claim-granted', consumer: 'a', attempt: 2, allocations: [], usages: [] });
+  assert.equal(
+    toldOf(all, 'h2').map(({ stats }) => stats),
+    [{ instances: 2, builds: 1 }],
+  );
+  for (const instance of ['b', 'c']) all.on.tell({ type: 'delete', instance });
+  all.on.tell({ type: 'destroyed', host: 'h1', instance: 'b', attempt: 1 });
+  all.on.tell({ type: 'released', consumer: 'b', deleted: true });
+  const counts = (host: string) => viewOfHost(all.on.state.hosts.get(host) as never).stats;
+  assert.equal(
+    [counts('h1'), counts('h2')],
+    [
+      { instances: 0, builds: 0 },
+      { instances: 2, builds: 1 },
+    ],
+  );
+  assert.equal(replayed(all.actor, all.on.entries), all.on.stored());
+  const again = all.actor.restore(all.on.stored());
+  for (const host of ['h1', 'h2']) {
+    assert.equal(viewOfHost(again.hosts.get(host) as never).stats, counts(host), 'restored, they are counted anew');
+  }
+});
+
+test('hosts - what was to go to a host that the cell does not know is counted where it goes instead', () => {
+  const all = desk(['h1']);
+  const instances = (host: string) => viewOfHost(all.on.state.hosts.get(host) as never).stats?.instances;
+  all.start('a', 'h2', ['h1']);
+  all.on.tell(up('h2'), 'compute/c1/h2');
+  assert.equal([instances('h1'), instances('h2')], [0, 0]);
+  all.on.tell({ type: 'claim-granted', consumer: 'a', attempt: 2, allocations: [], usages: [] });
+  assert.equal([instances('h1'), instances('h2')], [1, 0]);
+  assert.equal(replayed(all.actor, all.on.entries), all.on.stored());
+});
+
+test('hosts - failed builds are told at once, and with them how fresh they are; a success halves them', () => {
+  const all = desk(['h1', 'h2']);
+  const failures = () => viewOfHost(all.on.state.hosts.get('h1') as never).failures;
+  assert.is(failures(), undefined);
+  all.start('a', 'h1');
+  const turned = all.on.tell({ type: 'build-failed', host: 'h1', instance: 'a', attempt: 1, reason: 'no' });
+  const [feed] = sentOf(turned, 'hosts-changed');
+  assert.equal(feed?.message.hosts[0]?.failures, { weight: 1, at: all.on.now });
+  all.fail('h1');
+  assert.is(failures()?.weight, 2);
+  all.fail('h1', 'build-aborted');
+  assert.is(failures()?.weight, 2, 'the fault of a request is not the fault of the host');
+  all.activate('b', 'h1');
+  assert.is(failures()?.weight, 1);
+  assert.equal(replayed(all.actor, all.on.entries), all.on.stored());
+  assert.equal(restored(all.actor, all.on.stored()), all.on.stored());
+});
+
+test('hosts - what a driver measures is told with the next beat, and no more when it measures no more', () => {
+  const all = desk(['h1', 'h2']);
+  toldOf(all, 'h1');
+  all.on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1', metrics: { load: 0.5 } });
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats?.metrics),
+    [{ load: 0.5 }],
+  );
+  all.on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' });
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats?.metrics),
+    [undefined],
+  );
+  all.on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' });
+  assert.equal(toldOf(all, 'h1'), []);
+});
+
+test('hosts - of many hosts the feed tells in several messages, numbered one by one', () => {
+  const names = Array.from({ length: 1_201 }, (_, n) => `h${n}`);
+  const all = desk([]);
+  const turned = all.on.tellAll(names.map((host) => ({ message: up(host), from: `compute/c1/${host}` })));
+  const feed = sentOf(turned, 'hosts-changed').map(({ message }) => message);
+  assert.equal(
+    feed.map(({ hosts }) => hosts.length),
+    [500, 500, 201],
+  );
+  assert.equal(
+    feed.map(({ sequence }) => sequence),
+    [1, 2, 3],
+  );
+});
+
 test.run();
