@@ -1,0 +1,163 @@
+// Area: scheduler settings. What filters and weighers there are is said by name, by name and multiplier, or as functions;
+// what cannot be is refused before a node starts, with the field named.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { type AggregateOptions, aggregatesOf, closedTo } from '../../runtime/aggregates.ts';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { startNode } from '../../runtime/node.ts';
+import { type SchedulerSettings, schedulerOptionsOf } from '../../runtime/scheduler-settings.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { candidateOf, factsOf } from '../support/facts.ts';
+import { failureOf } from '../support/until.ts';
+
+const test = suite('scheduler settings');
+
+const of = (settings: SchedulerSettings, aggregates: Readonly<Record<string, AggregateOptions>> = {}) =>
+  schedulerOptionsOf(settings, aggregatesOf(aggregates));
+const weighersOf = (weighers: SchedulerSettings['weighers']) =>
+  (of(weighers === undefined ? {} : { weighers }).weighers ?? []).map(
+    ({ name, multiplier }) => `${name} ${multiplier}`,
+  );
+const DEFAULTS = DEFAULT_WEIGHERS.map(({ name, multiplier }) => `${name} ${multiplier}`);
+
+test('scheduler settings - with none, the defaults are in use and no more filters than every scheduler has', () => {
+  assert.equal(weighersOf(undefined), DEFAULTS);
+  assert.equal(of({}).filters, []);
+  assert.equal(of({}).overrides, new Map());
+});
+
+test('scheduler settings - weighers replace the defaults, or are added to them', () => {
+  function quiet() {
+    return 1;
+  }
+  assert.equal(weighersOf(['free-VCPU', { name: 'free-CUSTOM_GOLD', multiplier: -2 }, { name: 'few-builds' }, quiet]), [
+    'free-VCPU 1',
+    'free-CUSTOM_GOLD -2',
+    'few-builds 1',
+    'quiet 1',
+  ]);
+  assert.equal(weighersOf(['defaults', { name: 'free-share', multiplier: -1 }, () => 0.5]), [
+    'free-share -1',
+    ...DEFAULTS.slice(1),
+    'own-weighers-2 1',
+  ]);
+  assert.equal(weighersOf([{ name: 'metric-heat', least: 20, most: 90, multiplier: -3 }]), ['metric-heat -3']);
+  assert.equal(
+    weighersOf([
+      { name: 'mine', weigh: () => 1 },
+      { name: 'other', multiplier: 0, weigh: () => 1 },
+    ]),
+    ['mine 1', 'other 0'],
+  );
+  assert.equal(weighersOf([]), []);
+});
+
+test('scheduler settings - functions of ones own get the host or candidate, and the spec', () => {
+  const seen: unknown[] = [];
+  const { filters = [], weighers = [] } = of({
+    filters: [
+      (host, spec) => {
+        seen.push(host.host, spec);
+        return null;
+      },
+    ],
+    weighers: [
+      (candidate, spec) => {
+        seen.push(candidate.host.host, spec);
+        return 0.5;
+      },
+    ],
+  });
+  assert.is(filters[0]?.name, 'own-filters-0');
+  assert.is(filters[0]?.refusal(factsOf({ host: 'h7' }), 'the spec'), null);
+  assert.is(weighers[0]?.weigh(candidateOf({ host: 'h8' }), 'the spec'), 0.5);
+  assert.equal(seen, ['h7', 'the spec', 'h8', 'the spec']);
+});
+
+test('scheduler settings - limits, general and of aggregates; those of aggregates need no filter to be named', () => {
+  const refused = (settings: SchedulerSettings, aggregates: Readonly<Record<string, AggregateOptions>>, told: object) =>
+    (of(settings, aggregates).filters ?? []).map((filter) => filter.refusal(factsOf(told), {})?.code);
+  assert.equal(
+    refused({ filters: ['instance-limit', { name: 'build-limit', most: 1 }] }, {}, { instances: 50, builds: 1 }),
+    ['too-many-instances', 'too-many-builds'],
+  );
+  const small = { small: { mostInstances: 2, mostBuilds: 0 } };
+  assert.equal(refused({}, small, { instances: 999, builds: 9 }), [undefined, undefined]);
+  assert.equal(refused({}, small, { instances: 2, aggregates: ['small'] }), ['too-many-instances', 'too-many-builds']);
+  assert.is(of({ filters: ['instance-limit'] }, small).filters?.length, 2);
+});
+
+test('scheduler settings - aggregates: zones, who is kept out, multipliers', () => {
+  const aggregates = aggregatesOf({
+    a1: { zone: 'east' },
+    a2: { zone: 'east', projects: ['red', 'blue'] },
+    a3: { projects: ['red'], multipliers: { 'free-share': -1 } },
+  });
+  assert.equal([...aggregates.zones], [['east', ['a1', 'a2']]]);
+  assert.equal(
+    [closedTo(aggregates, 'red'), closedTo(aggregates, 'blue'), closedTo(aggregates, undefined)],
+    [[], ['a3'], ['a2', 'a3']],
+  );
+  assert.is(schedulerOptionsOf({}, aggregates).overrides?.get('a3')?.get('free-share'), -1);
+});
+
+const BAD: readonly (readonly [object, string, RegExp])[] = [
+  [{ scheduler: { filters: ['no-such'] } }, 'scheduler.filters.0', /no filter; filters are instance-limit/],
+  [{ scheduler: { filters: 'instance-limit' } }, 'scheduler.filters', /must be a list/],
+  [{ scheduler: { filters: [7] } }, 'scheduler.filters.0', /must be a name/],
+  [{ scheduler: { filters: [null] } }, 'scheduler.filters.0', /must be a name/],
+  [{ scheduler: { filters: [{ name: 'instance-limit', most: -1 }] } }, 'scheduler.filters.0.most', /0 or more/],
+  [{ scheduler: { filters: [{ name: 'instance-limit', most: '9' }] } }, 'scheduler.filters.0.most', /whole number/],
+  [{ scheduler: { filters: ['build-limit', 'build-limit'] } }, 'scheduler.filters.1', /in use already/],
+  [{ scheduler: { filters: [{ name: 'cells', refusal: () => null }] } }, 'scheduler.filters.0', /in use already/],
+  [{ scheduler: { filters: [{ name: 'mine', refusal: 'no' }] } }, 'scheduler.filters.0.refusal', /function/],
+  [{ scheduler: { filters: [{ name: 'mine', refusal() {}, goesBy: 1 }] } }, 'scheduler.filters.0.goesBy', /function/],
+  [{ scheduler: { filters: [{ name: 'my filter', refusal() {} }] } }, 'scheduler.filters.0.name', /letters, digits/],
+  [{ scheduler: { filters: Array.from({ length: 65 }, () => () => null) } }, 'scheduler.filters', /more than 64/],
+  [{ scheduler: { weighers: ['ram'] } }, 'scheduler.weighers.0', /no weigher; weighers are free-share, .*free-</],
+  [{ scheduler: { weighers: ['free-CORES'] } }, 'scheduler.weighers.0', /no weigher/],
+  [{ scheduler: { weighers: ['free-VCPU', 'free-VCPU'] } }, 'scheduler.weighers.1', /named twice/],
+  [
+    { scheduler: { weighers: [{ name: 'free-VCPU', multiplier: Number.NaN }] } },
+    'scheduler.weighers.0.multiplier',
+    /number/,
+  ],
+  [{ scheduler: { weighers: [{ name: 'free-VCPU', multiplier: '2' }] } }, 'scheduler.weighers.0.multiplier', /number/],
+  [
+    { scheduler: { weighers: [{ name: 'free-VCPU', multiplier: 1e300 }] } },
+    'scheduler.weighers.0.multiplier',
+    /number/,
+  ],
+  [{ scheduler: { weighers: ['defaults', { name: 'mine', weigh: 1 }] } }, 'scheduler.weighers.1.weigh', /function/],
+  [{ scheduler: { weighers: ['metric-load'] } }, 'scheduler.weighers.0.least', /end of the scale/],
+  [{ scheduler: { weighers: [{ name: 'metric-load', least: 1, most: 1 }] } }, 'scheduler.weighers.0.most', /more than/],
+  [{ scheduler: { pickAmong: 0 } }, 'scheduler.pickAmong', /1 to 100/],
+  [{ scheduler: { pickAmong: 1.5 } }, 'scheduler.pickAmong', /1 to 100/],
+  [{ scheduler: { pickAmong: 101 } }, 'scheduler.pickAmong', /1 to 100/],
+  [{ aggregates: { 'a b': {} } }, 'aggregates.a b', /unknown field/],
+  [{ aggregates: { a: { zone: 'East' } } }, 'aggregates.a.zone', /match/],
+  [{ aggregates: { a: { projects: [] } } }, 'aggregates.a.projects', /fewer/],
+  [{ aggregates: { a: { zones: ['x'] } } }, 'aggregates.a.zones', /unknown field/],
+  [
+    { aggregates: { a: { multipliers: { nobody: 1 } } } },
+    'aggregates.a.multipliers.nobody',
+    /no weigher that is in use/,
+  ],
+  [{ aggregates: { a: { multipliers: { 'free-share': 'x' } } } }, 'aggregates.a.multipliers.free-share', /number/],
+  [{ aggregates: { a: { mostBuilds: -1 } } }, 'aggregates.a.mostBuilds', />= 0/],
+];
+
+for (const [options, field, says] of BAD) {
+  test(`scheduler settings - refused, with the field named: ${field} ${says.source}`, async () => {
+    const bus = memoryServer({ clock: systemClock(), onError() {} }).connect();
+    const failure = await failureOf(() => startNode({ roles: ['scheduler'], bus, ...options }));
+    assert.is(failure.code, 'bad-option', failure.message);
+    assert.is((failure as unknown as { field: string }).field, field);
+    assert.match(failure.message, says);
+    await bus.close();
+  });
+}
+
+test.run();
