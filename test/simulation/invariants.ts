@@ -3,7 +3,9 @@
 
 import { stateOfBuild } from '../../actors/builds.ts';
 import { finalKey, removalKey } from '../../actors/cell/removals.ts';
+import type { TreeConditions } from '../../actors/messages/common.ts';
 import type { PlacementRecord } from '../../actors/placement/state.ts';
+import { rootsOf } from '../../actors/placement/tree-conditions.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import type { SimulatedHost } from './host.ts';
 import type { Truth } from './truth.ts';
@@ -65,6 +67,16 @@ export function claimFaults(truth: Truth, claim: Extract<PlacementRecord, { type
       if (traits?.has(trait) !== true) faults.push(`claim: '${claim.consumer}' is on a host without ${trait}`);
     }
   }
+  return [...faults, ...companyFaults(truth, claim.consumer, root, request?.[1].spec.tree)];
+}
+
+/** company: who wants to be with others is, and who wants to be apart from others is, at the moment of the claim. */
+function companyFaults({ placement }: Truth, consumer: string, root: string, tree: TreeConditions = {}): string[] {
+  const isThere = (other: string) =>
+    other !== consumer && rootsOf(other, placement.consumers, placement.providers).has(root);
+  const { heldBy, notHeldBy = [] } = tree;
+  const faults = notHeldBy.filter(isThere).map((other) => `company: '${consumer}' is given a host that has '${other}'`);
+  if (heldBy !== undefined && !heldBy.some(isThere)) faults.push(`company: '${consumer}' is with none of ${heldBy}`);
   return faults;
 }
 

@@ -145,16 +145,26 @@ function specOf(random: Random): RequestSpec {
   return { groups, groupPolicy: 'none' };
 }
 
+/** Some requests want to be where another request is, or where it is not. */
+function companyOf(position: number, random: Random): Pick<RequestSpec, 'tree'> {
+  const others = [`r${random.integer(0, position)}`, `r${random.integer(0, position)}-0`];
+  if (position === 0 || random.chance(0.85)) return {};
+  return { tree: random.chance(0.3) ? { heldBy: others } : { notHeldBy: others } };
+}
+
 function operationsOf(hosts: readonly HostPlan[], untilMs: number, random: Random): Operation[] {
   const operations: Operation[] = [];
   const requests = random.integer(2, 14);
   const eager = random.chance(0.4);
+  // A stream of its own: what else is drawn stays as it was.
+  const company = random.fork('company');
   for (let position = 0; position < requests; position += 1) {
     const request = `r${position}`;
     const at = random.integer(0, eager ? 1_500 : untilMs - 1_000);
     const count = random.chance(0.25) ? random.integer(2, 4) : 1;
     const alternates = random.integer(0, 3);
-    operations.push({ id: `build-${request}`, at, what: 'build', request, count, alternates, spec: specOf(random) });
+    const spec = { ...specOf(random), ...companyOf(position, company) };
+    operations.push({ id: `build-${request}`, at, what: 'build', request, count, alternates, spec });
     for (const instance of instanceNames(request, count)) {
       const deleteAt = at + Math.floor(random.exponential(2_500));
       if (random.chance(0.4)) operations.push({ id: `delete-${instance}`, at: deleteAt, what: 'delete', instance });

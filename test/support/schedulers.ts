@@ -72,6 +72,17 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     return sent.filter(({ to }) => to === from) as Sent[];
   }
 
+  const known = new Map<string, HostState>();
+  const sequences = new Map<string, number>();
+
+  /** A scheduler asks each cell for all its hosts. */
+  function answerCell({ to, from }: Letter, asked: number): void {
+    const cell = to.slice('cell/'.length);
+    const told = [...known].filter(([name]) => name.startsWith(`${cell}/`)).map(([, state]) => state);
+    const sequence = sequences.get(cell) ?? 0;
+    hear(from, { type: 'hosts', ask: asked, cell, epoch: 1, sequence, hosts: told, next: null }, to);
+  }
+
   /** Delivers what is under way, what it brings with it too: in order of sending, or in any order. */
   function deliver(random?: Random, deliverable: (letter: Letter) => boolean = () => true): void {
     for (;;) {
@@ -80,16 +91,18 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
       if (next === undefined) return;
       letters = letters.filter((one) => one !== next);
       if (next.to === 'placement/0') post('placement/0', shard.tell(next.message as PlacementMessage, next.from).sent);
+      else if (next.message.type === 'list-hosts') answerCell(next, next.message.ask);
       else if (desks.has(next.to)) hear(next.to, next.message as SchedulerMessage, next.from);
     }
   }
 
-  let sequence = 0;
   function tellHost(one: HostWords): void {
     const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, metrics } = one;
     const stats = { instances, builds, ...(metrics === undefined ? {} : { metrics }) };
     const told: HostState[] = [{ host, provider: `p-${host}`, state, stats }];
-    sequence += 1;
+    const sequence = (sequences.get(cell) ?? 0) + 1;
+    sequences.set(cell, sequence);
+    for (const state of told) known.set(`${cell}/${host}`, state);
     for (const name of desks.keys())
       hear(name, { type: 'hosts-changed', cell, epoch: 1, sequence, hosts: told }, `cell/${cell}`);
   }
@@ -99,10 +112,12 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     ask({ type: 'put-tree', ask: 1, providers: [spec] });
   }
 
+  for (const [name, desk] of desks) post(name, desk.first.sent);
   for (const one of hosts) {
     put(one);
     tellHost(one);
   }
+  deliver();
   for (const desk of desks.values()) desk.pass(WARM_UP_MS);
   deliver();
   letters = [];
