@@ -146,6 +146,24 @@ test('compute - told that another life has taken its place, it takes no orders a
   assert.equal(on.pass(600_000).flatMap(told), []);
 });
 
+test('compute - what its driver measures goes with its heartbeat; a driver that measures nothing is not asked', () => {
+  const on = desk();
+  const said = on.pass(11_000);
+  assert.equal(
+    said.flatMap(told).filter((one) => one.startsWith('measure')),
+    [],
+  );
+  const measuring = bench(actor);
+  measuring.tell({ type: 'described', providers: [PROVIDER], running: [], measures: true }, DRIVER);
+  measuring.tell(TREE_PUT, 'placement/0');
+  const first = measuring.tell(WELCOME, CELL);
+  assert.equal(told(first), [`alive to ${CELL}`, `measure to ${DRIVER}`]);
+  assert.not('metrics' in (sentOf(first, 'alive')[0]?.message ?? {}));
+  measuring.tell({ type: 'measured', metrics: { load: 2 } }, DRIVER);
+  const [next] = measuring.pass(5_000).flatMap((turned) => sentOf(turned, 'alive'));
+  assert.equal(next?.message.metrics, { load: 2 });
+});
+
 // --- building
 
 test('compute - an order is accepted and given to the driver, and its outcome told', () => {

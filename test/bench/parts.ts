@@ -2,13 +2,16 @@
 
 import type { Message, Turn } from '../../actors/actor.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best } from '../../actors/scheduler/picking.ts';
-import { emptyRankings } from '../../actors/scheduler/ranking.ts';
-import { emptyView, learnProvider, promise } from '../../actors/scheduler/view.ts';
-import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { emptyRankings, statsMatter } from '../../actors/scheduler/ranking.ts';
+import { emptyView, learnProvider, learnUsage, promise, type View } from '../../actors/scheduler/view.ts';
+import { expect, learnHost, passTime } from '../../actors/scheduler/view-hosts.ts';
+import { fewBuilds } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
 import { begin, step } from '../../machines/step.ts';
+import { type Random, seededRandom } from '../../runtime/random.ts';
 import type { Figure } from './bench.ts';
 
 type Report = (figure: Figure) => void;
@@ -69,25 +72,65 @@ export function claimsInActor(report: Report): void {
   }
 }
 
+/** How many selections each figure is taken from. */
+const SELECTIONS = 20_000;
+
+/** A scheduler's picture of a fleet in ten cells, of which every tenth host is in an aggregate. */
+function fleetOf(hosts: number): View {
+  const view = emptyView();
+  for (let n = 0; n < hosts; n += 1) {
+    const aggregates = n % 10 === 0 ? ['ssd'] : [];
+    learnProvider(view, { ...provider(n, 64), aggregates, root: `p${n}`, generation: 0, used: {} });
+    learnHost(view, `c${n % 10}`, { host: `h${n}`, provider: `p${n}`, state: 'up' });
+  }
+  return view;
+}
+
+/** Between two selections: three hosts are used by others, and a cell tells of what a fourth is doing. */
+function churn(view: View, hosts: number, n: number, random: Random): void {
+  for (let change = 0; change < 3; change += 1) {
+    const used = { VCPU: random.integer(0, 60), MEMORY_MB: 0 };
+    learnUsage(view, { id: `p${random.integer(0, hosts - 1)}`, generation: 3 * n + change + 1, used });
+  }
+  const host = random.integer(0, hosts - 1);
+  const stats = { instances: random.integer(0, 40), builds: random.integer(0, 4) };
+  learnHost(view, `c${host % 10}`, { host: `h${host}`, provider: `p${host}`, state: 'up', stats });
+  passTime(view, n);
+}
+
 export function selects(report: Report): void {
-  for (const hosts of [1_000, 10_000, 100_000]) {
-    const view = emptyView();
-    for (let n = 0; n < hosts; n += 1) {
-      learnProvider(view, { ...provider(n, 64), root: `p${n}`, generation: 0, used: {} });
-      learnHost(view, `c${n % 10}`, { host: `h${n}`, provider: `p${n}`, state: 'up' });
+  const filters = [instanceLimit(), buildLimit()];
+  const plain = { name: '', rankings: () => emptyRankings(DEFAULT_WEIGHERS, 'bench'), request: { spec } };
+  const rich = {
+    name: ', limits and conditions',
+    rankings: () => emptyRankings([...DEFAULT_WEIGHERS, fewBuilds], 'bench', { filters, pickAmong: 5 }),
+    request: {
+      spec: { ...spec, tree: { memberOf: [['ssd']], noneOf: ['p0', 'p10', 'p20'] } },
+      where: { avoidCells: ['c1', 'c2'] },
+    },
+  };
+  for (const { name: what, rankings: make, request } of [plain, rich]) {
+    for (const hosts of [1_000, 10_000, 100_000]) {
+      const random = seededRandom(hosts);
+      const view = fleetOf(hosts);
+      const rankings = make();
+      view.statsMatter = statsMatter(rankings);
+      const tookMs: number[] = [];
+      best(rankings, view, request, () => false);
+      for (let n = 0; n < SELECTIONS; n += 1) {
+        churn(view, hosts, n, random);
+        const begun = performance.now();
+        const found = best(rankings, view, request, () => false, `i${n}`);
+        if (found !== null) {
+          promise(view, found.allocations, 1);
+          expect(view, found.root, 1);
+        }
+        tookMs.push(performance.now() - begun);
+      }
+      tookMs.sort((one, other) => one - other);
+      const name = `select of ${hosts.toLocaleString('en')} hosts${what}`;
+      report({ name: `${name}, p50`, value: (tookMs[SELECTIONS * 0.5] ?? 0) * 1_000, unit: 'us' });
+      report({ name: `${name}, p99`, value: (tookMs[SELECTIONS * 0.99] ?? 0) * 1_000, unit: 'us' });
     }
-    const rankings = emptyRankings(DEFAULT_WEIGHERS, 'bench');
-    const tookMs: number[] = [];
-    best(rankings, view, { spec }, () => false);
-    for (let n = 0; n < 20_000; n += 1) {
-      const begun = performance.now();
-      const found = best(rankings, view, { spec }, () => false);
-      if (found !== null) promise(view, found.allocations, 1);
-      tookMs.push(performance.now() - begun);
-    }
-    tookMs.sort((one, other) => one - other);
-    const name = `select of ${hosts.toLocaleString('en')} hosts`;
-    report({ name: `${name}, p50`, value: (tookMs[10_000] ?? 0) * 1_000, unit: 'us' });
-    report({ name: `${name}, p99`, value: (tookMs[19_800] ?? 0) * 1_000, unit: 'us' });
   }
 }

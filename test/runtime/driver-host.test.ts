@@ -112,6 +112,30 @@ test('driver host - an outcome that is none is not taken for one', async () => {
   }
 });
 
+test('driver host - what it measures is passed on; what is no figure is refused by its name, and measured as nothing', async () => {
+  const measured = (metrics: unknown) => answerOf(driverOf({ metrics: async () => metrics }), { type: 'measure' });
+  assert.equal(await measured({ load: 0.5, heat: -3 }), {
+    answer: { type: 'measured', metrics: { load: 0.5, heat: -3 } },
+    errors: [],
+  });
+  const wrong: [unknown, RegExp][] = [
+    [{ load: 'high' }, /'load' of the driver's metrics must be number/],
+    [{ load: Number.NaN }, /'load' of the driver's metrics/],
+    [{ 'Load.1': 1 }, /unknown field 'Load.1'/],
+    [[1, 2], /the driver's metrics/],
+    [Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`m${n}`, n])), /16 properties/],
+  ];
+  for (const [metrics, says] of wrong) {
+    const { answer, errors } = await measured(metrics);
+    assert.equal(answer, { type: 'measured', metrics: {} });
+    assert.match(errors[0] ?? '', says);
+  }
+  const { answer, errors } = await answerOf(driverOf({ metrics: async () => Promise.reject(new Error('no sensor')) }), {
+    type: 'measure',
+  });
+  assert.equal([answer, errors], [{ type: 'measured', metrics: {} }, ['no sensor']]);
+});
+
 test('driver host - asked what is on the host, it says what the driver says, or why not', async () => {
   const question = { type: 'list', ask: 3, to: 'gateway/g' } as const;
   const running = [{ instance: 'i1', attempt: 2 }];
