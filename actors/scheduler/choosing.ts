@@ -189,6 +189,7 @@ function close(work: Work, open: Open): void {
     work.state.selecting.delete(instance);
   }
   work.state.open.delete(open.asked.request);
+  if (open.locating !== null) work.state.locating.delete(open.locating.ask);
   work.turn.cancelWake(`select ${open.asked.request}`);
 }
 
@@ -216,13 +217,13 @@ export function sayAgain(work: Work, request: string): void {
 
 /** Placement has told where other instances are. */
 export function located(work: Work, message: Located): void {
-  for (const open of work.state.open.values()) {
-    if (!learnLocated(open, message)) continue;
-    for (const instance of open.asked.instances) {
-      if (work.state.open.get(open.asked.request) !== open) return;
-      if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
-    }
-    return;
+  const { state } = work;
+  const open = state.open.get(state.locating.get(message.ask) ?? '');
+  if (open === undefined || !learnLocated(open, message)) return;
+  state.locating.delete(message.ask);
+  for (const instance of open.asked.instances) {
+    if (state.open.get(open.asked.request) !== open) return;
+    if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
   }
 }
 

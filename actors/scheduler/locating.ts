@@ -28,6 +28,7 @@ export function locate({ state, turn }: Work, open: Open): void {
     const shards = [...state.followers.keys()].filter((feed) => feed.startsWith('placement '));
     const waiting = new Set(shards.map((feed) => Number(feed.slice('placement '.length))));
     open.locating = { ask: state.asks, waiting, roots: new Map() };
+    state.locating.set(state.asks, open.asked.request);
   }
   const { heldBy = [], notHeldBy = [] } = open.asked.spec.tree ?? {};
   const consumers = [...new Set([...heldBy, ...notHeldBy])];

@@ -70,6 +70,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       open: new Map(),
       selecting: new Map(),
       followers: new Map([['placement 0', newFollower()]]),
+      locating: new Map(),
       unplaced: new Set(),
       asks: 0,
       startedAt: 0,

@@ -45,6 +45,8 @@ export interface SchedulerState {
   readonly selecting: Map<string, string>;
   /** By feed: `placement 0`, `cell c1`. */
   readonly followers: Map<string, Follower>;
+  /** Which request each question where instances are belongs to. */
+  readonly locating: Map<number, string>;
   /** Requests with an instance for which no host was known when it was looked for. */
   readonly unplaced: Set<string>;
   asks: number;

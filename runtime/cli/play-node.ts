@@ -8,19 +8,22 @@ import { failuresOf } from '../replay/fleet.ts';
 import { systemClock } from '../system-clock.ts';
 import { gpuProviders } from '../workload/workload.ts';
 import { onInterrupt } from './interrupt.ts';
+import { settingsIn } from './settings.ts';
 
 export interface NodeFlags {
   roles: string[];
   servers: string[];
   name?: string;
   prefix?: string;
+  settings?: string;
   failRate: number;
 }
 
 const GPUS = 4;
 
-export async function playNode({ roles, servers, name, prefix, failRate }: NodeFlags): Promise<void> {
+export async function playNode({ roles, servers, name, prefix, settings, failRate }: NodeFlags): Promise<void> {
   const clock = systemClock();
+  const read = settings === undefined ? {} : settingsIn(settings);
   const interrupt = onInterrupt();
   const node = await startNode({
     roles,
@@ -33,6 +36,7 @@ export async function playNode({ roles, servers, name, prefix, failRate }: NodeF
         random: seededRandom(cell),
         failures: failuresOf(failRate, 0),
       }),
+    ...read,
     ...(name === undefined ? {} : { name }),
     ...(prefix === undefined ? {} : { prefix }),
   });

@@ -79,6 +79,7 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['node', '--servers', 'nats://x'], /--roles/],
     [['node', '--roles', 'placement,', '--servers', 'nats://x'], /--roles/],
     [['node', '--roles', 'king'], /'king' is not a role/],
+    [['node', '--roles', 'scheduler', '--settings', 'package.json'], /--settings 'package.json': there is no 'name'/],
     [['tap', '--instance', 'Not.An.Id'], /--instance must be lower-case/],
     [['tap', '--prefix', 'a b'], /prefix must be/],
     [['juggle'], /unknown command 'juggle'/],

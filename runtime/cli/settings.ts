@@ -1,0 +1,43 @@
+// Reads a file of settings for `cellwright node`: what there is to say of aggregates, and by what schedulers choose. Filters
+// and weighers of one's own are functions, and so for those who embed.
+
+import { readFileSync } from 'node:fs';
+import type { AggregateOptions } from '../aggregates.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
+import type { SchedulerSettings } from '../scheduler-settings.ts';
+
+export interface FileSettings {
+  readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
+  readonly scheduler?: Pick<SchedulerSettings, 'filters' | 'weighers' | 'pickAmong'>;
+}
+
+const KNOWN = { aggregates: null, scheduler: ['filters', 'weighers', 'pickAmong'] } as const;
+
+/**
+ * What is in the parts is checked when the node starts.
+ * @throws CellwrightError `bad-settings` when the file is no JSON object, or has parts that there are not.
+ */
+export function settingsIn(path: string): FileSettings {
+  const bad = (what: string, field = 'settings') =>
+    new CellwrightError('bad-settings', `--settings '${path}': ${what}`, { field });
+  let settings: unknown;
+  try {
+    settings = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw bad(messageOf(error));
+  }
+  if (!isObject(settings)) throw bad('it must be a JSON object');
+  for (const [name, part] of Object.entries(settings)) {
+    if (!Object.hasOwn(KNOWN, name)) throw bad(`there is no '${name}'; there are aggregates and scheduler`, name);
+    if (!isObject(part)) throw bad(`'${name}' must be an object`, name);
+    const known = KNOWN[name as keyof typeof KNOWN];
+    const unknown = known === null ? undefined : Object.keys(part).find((one) => !known.includes(one as never));
+    if (unknown === undefined) continue;
+    throw bad(`there is no '${name}.${unknown}'; there are ${known?.join(', ')}`, `${name}.${unknown}`);
+  }
+  return settings as FileSettings;
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
