@@ -4,16 +4,11 @@
 import type { RequestSpec } from '../actors/messages/common.ts';
 import { isResourceClass } from '../actors/messages/resource-classes.ts';
 import { ALWAYS } from '../actors/scheduler/filters/always.ts';
+import { BUILT_IN_FILTERS } from '../actors/scheduler/filters/built-in.ts';
 import type { Filter, FilterRefusal } from '../actors/scheduler/filters/filter.ts';
-import {
-  buildLimit,
-  DEFAULT_MOST_BUILDS,
-  DEFAULT_MOST_INSTANCES,
-  instanceLimit,
-} from '../actors/scheduler/filters/limits.ts';
 import type { HostFacts } from '../actors/scheduler/host-facts.ts';
 import type { SchedulerOptions } from '../actors/scheduler/scheduler.ts';
-import { fewBuilds, fewInstances } from '../actors/scheduler/weighers/busyness.ts';
+import { BUILT_IN_WEIGHERS } from '../actors/scheduler/weighers/built-in.ts';
 import { DEFAULT_WEIGHERS } from '../actors/scheduler/weighers/defaults.ts';
 import { free } from '../actors/scheduler/weighers/free.ts';
 import { metric } from '../actors/scheduler/weighers/metric.ts';
@@ -87,11 +82,10 @@ function filtersOf(choices: readonly FilterChoice[], aggregates: Aggregates): Fi
     filters.push(filter);
   }
   // An operator who limits the hosts of an aggregate need not say twice that there are limits.
-  for (const filter of [instanceLimit, buildLimit]) {
-    const which = filter === instanceLimit ? 'mostInstances' : 'mostBuilds';
-    const ofAggregates = limits(aggregates, which);
-    const limit = filter(Number.POSITIVE_INFINITY, ofAggregates);
-    if (ofAggregates.size > 0 && !filters.some(({ name }) => name === limit.name)) filters.push(limit);
+  for (const [name, { ofAggregate, make }] of BUILT_IN_FILTERS) {
+    const ofAggregates = limits(aggregates, ofAggregate);
+    const isNamed = filters.some((filter) => filter.name === name);
+    if (ofAggregates.size > 0 && !isNamed) filters.push(make(Number.POSITIVE_INFINITY, ofAggregates));
   }
   return filters;
 }
@@ -114,10 +108,12 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates): Fil
   if (most !== undefined && !(Number.isInteger(most) && most >= 0)) {
     throw bad(`${at}.most`, 'must be a whole number, 0 or more');
   }
-  if (name === 'instance-limit')
-    return instanceLimit(most ?? DEFAULT_MOST_INSTANCES, limits(aggregates, 'mostInstances'));
-  if (name === 'build-limit') return buildLimit(most ?? DEFAULT_MOST_BUILDS, limits(aggregates, 'mostBuilds'));
-  throw bad(at, `is '${name}', which is no filter; filters are instance-limit, build-limit, or functions of your own`);
+  const builtIn = BUILT_IN_FILTERS.get(name);
+  if (builtIn !== undefined) {
+    return builtIn.make(most ?? builtIn.defaultMost, limits(aggregates, builtIn.ofAggregate));
+  }
+  const known = [...BUILT_IN_FILTERS.keys()].join(', ');
+  throw bad(at, `is '${name}', which is no filter; filters are ${known}, or functions of your own`);
 }
 
 function limits({ all }: Aggregates, which: 'mostInstances' | 'mostBuilds'): ReadonlyMap<string, number> {
@@ -161,20 +157,32 @@ function weigherOf(choice: WeigherChoice, at: string): Weigher {
       if (told[method] !== undefined && typeof told[method] !== 'function')
         throw bad(`${at}.${method}`, 'must be a function');
     }
-    return { ...told, multiplier: multiplier ?? 1 } as Weigher;
+    return ownWeigher(told as Weigher, multiplier ?? 1);
   }
-  const weigher = name.startsWith('metric-') ? metricOf(told, at) : builtIn(name);
+  const weigher = name.startsWith('metric-') ? metricOf(told, at) : namedWeigher(name);
   if (weigher === undefined) {
-    const known = [...DEFAULT_WEIGHERS, fewInstances, fewBuilds].map((one) => one.name).join(', ');
+    const known = BUILT_IN_WEIGHERS.map((one) => one.name).join(', ');
     throw bad(at, `is '${name}', which is no weigher; weighers are ${known}, free-<resource class>, metric-<name>`);
   }
   return multiplier === undefined ? weigher : { ...weigher, multiplier };
 }
 
-function builtIn(name: string): Weigher | undefined {
+/** Its methods may be those of a class, and are called on what they belong to. */
+function ownWeigher(own: Weigher, multiplier: number): Weigher {
+  return {
+    name: own.name,
+    multiplier,
+    weigh: (candidate, part) => own.weigh(candidate, part),
+    ...(own.goesBy === undefined ? {} : { goesBy: (request) => own.goesBy?.(request) }),
+    ...(own.changesAt === undefined ? {} : { changesAt: (host) => own.changesAt?.(host) ?? null }),
+    ...(own.ignoresStats === undefined ? {} : { ignoresStats: own.ignoresStats }),
+  };
+}
+
+function namedWeigher(name: string): Weigher | undefined {
   const resourceClass = name.startsWith('free-') ? name.slice('free-'.length) : '';
   if (isResourceClass(resourceClass)) return free(resourceClass);
-  return [...DEFAULT_WEIGHERS, fewInstances, fewBuilds].find((one) => one.name === name);
+  return BUILT_IN_WEIGHERS.find((one) => one.name === name);
 }
 
 function metricOf(told: { name: string; multiplier?: number; least?: number; most?: number }, at: string): Weigher {

@@ -11,7 +11,14 @@ import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
 import { type Request, rankedPart } from './request.ts';
 import { changesEnd, treeOf, type View } from './view.ts';
 import { factsOf, lookAgainAt } from './view-hosts.ts';
-import { type AskedWeigher, type Overrides, type Weigher, weighersFor, weightOf } from './weighers/weigher.ts';
+import {
+  type AskedWeigher,
+  changeOf,
+  type Overrides,
+  type Weigher,
+  weighersFor,
+  weightOf,
+} from './weighers/weigher.ts';
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */
 const MAX_SHAPES = 256;
@@ -129,7 +136,7 @@ function weigh(
   if (allocations === null) return null;
   const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
   for (const { weigher } of shape.weighers) {
-    const at = weigher.changesAt?.(facts) ?? null;
+    const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null) lookAgainAt(view, root, at);
   }
   return { root, cell: host.cell, host: host.host, weight, tie, at: 0 };

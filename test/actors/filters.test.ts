@@ -13,6 +13,7 @@ import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits
 import { namedHosts } from '../../actors/scheduler/filters/named-hosts.ts';
 import { serviceState } from '../../actors/scheduler/filters/service-state.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
+import { weighersFor } from '../../actors/scheduler/weighers/weigher.ts';
 import { factsOf, type HostWords } from '../support/facts.ts';
 
 const test = suite('filters');
@@ -123,6 +124,29 @@ test('filters - one that throws, or answers what is no answer, refuses and says 
   }
   const silent = { name: 'mine', refusal: () => undefined } as unknown as Filter;
   assert.is(refusedBy([{ filter: silent, part: PLAIN }], factsOf()), null);
+});
+
+test('filters - one that cannot say what it goes by refuses, and says so; a weigher that cannot is left out', () => {
+  const wrong: [() => unknown, RegExp][] = [
+    [() => new Set(['a']), /plain data/],
+    [() => ({ at: new Date(0) }), /plain data/],
+    [() => [1n], /plain data/],
+    [
+      () => {
+        throw new Error('no such hint');
+      },
+      /no such hint/,
+    ],
+  ];
+  for (const [goesBy, says] of wrong) {
+    const filter: Filter = { name: 'mine', goesBy, refusal: () => null };
+    const refused = refusedBy(filtersFor([filter], { spec: PLAIN }, false), factsOf());
+    assert.is(refused?.refusal.code, 'filter-failed');
+    assert.match(refused?.refusal.message ?? '', says);
+    assert.equal(weighersFor([{ name: 'mine', multiplier: 1, goesBy, weigh: () => 1 }], { spec: PLAIN }), []);
+  }
+  const late: Filter<Set<string>> = { name: 'late', late: true, goesBy: () => new Set(), refusal: () => null };
+  assert.is(refusedBy(filtersFor([late], { spec: PLAIN }, true), factsOf()), null, 'no ranking is told apart by it');
 });
 
 test.run();

@@ -3,7 +3,9 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { type Filter, filtersFor } from '../../actors/scheduler/filters/filter.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
 import { type AggregateOptions, aggregatesOf, closedTo } from '../../runtime/aggregates.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { startNode } from '../../runtime/node.ts';
@@ -52,6 +54,30 @@ test('scheduler settings - weighers replace the defaults, or are added to them',
     ['mine 1', 'other 0'],
   );
   assert.equal(weighersOf([]), []);
+});
+
+test('scheduler settings - a weigher or filter may be an object of a class', () => {
+  class Loaded implements Weigher, Filter {
+    readonly name = 'loaded';
+    readonly multiplier = 2;
+    readonly #value = 0.25;
+    goesBy() {
+      return this.#value;
+    }
+    weigh() {
+      return this.#value;
+    }
+    refusal() {
+      return this.#value > 1 ? { code: 'no', message: 'no' } : null;
+    }
+  }
+  const { filters = [], weighers = [] } = of({ filters: [new Loaded()], weighers: [new Loaded()] });
+  const request = { spec: { groups: [], groupPolicy: 'none' as const } };
+  assert.equal(
+    filtersFor(filters, request, false).map(({ part }) => part),
+    [0.25],
+  );
+  assert.is(weightOf(weighersFor(weighers, request), candidateOf(), new Map()), 0.5);
 });
 
 test('scheduler settings - functions of ones own get the host or candidate, and the spec', () => {

@@ -52,15 +52,48 @@ export function filtersFor(filters: readonly Filter[], request: Request, late: b
   const asked: Asked[] = [];
   for (const filter of filters) {
     if ((filter.late ?? false) !== late) continue;
-    const part = partOf(filter, request);
-    if (part !== undefined) asked.push({ filter, part });
+    const part = partOf(filter, request, late);
+    if (part instanceof Unreadable)
+      asked.push({ filter: { name: filter.name, refusal: () => part.refusal(filter.name) }, part: null });
+    else if (part !== undefined) asked.push({ filter, part });
   }
   return asked;
 }
 
-/** What a filter or weigher goes by, of a request: its own choice, or else the spec. */
-export function partOf({ goesBy }: { goesBy?(request: Request): unknown }, request: Request): unknown {
-  return goesBy === undefined ? (request.spec satisfies RequestSpec) : goesBy(request);
+/** A filter or weigher could not say which part of a request it goes by. */
+export class Unreadable {
+  readonly why: string;
+  constructor(why: string) {
+    this.why = why;
+  }
+  refusal(name: string): FilterRefusal {
+    return { code: 'filter-failed', message: `filter '${name}' failed: ${this.why}`, about: name };
+  }
+}
+
+/**
+ * What a filter or weigher goes by, of a request: its own choice, or else the spec. Rankings are told apart by it, so it
+ * must be plain data, unless it is asked late.
+ */
+export function partOf(asker: { goesBy?(request: Request): unknown }, request: Request, late = false): unknown {
+  if (asker.goesBy === undefined) return request.spec satisfies RequestSpec;
+  try {
+    const part = asker.goesBy(request);
+    return late || isPlain(part)
+      ? part
+      : new Unreadable('goesBy must answer plain data, by which rankings are told apart');
+  } catch (error) {
+    return new Unreadable(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function isPlain(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return typeof value !== 'function' && typeof value !== 'bigint';
+  const prototype = Object.getPrototypeOf(value);
+  return (
+    (Array.isArray(value) || prototype === Object.prototype || prototype === null) &&
+    Object.values(value).every(isPlain)
+  );
 }
 
 /** The first refusal of a host, with the name of the filter, or null. A filter that throws refuses: it cannot vouch. */

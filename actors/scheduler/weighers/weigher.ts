@@ -6,7 +6,7 @@
 
 import type { Allocation } from '../../../machines/instance-build.ts';
 import type { Provider } from '../../placement/providers.ts';
-import { partOf } from '../filters/filter.ts';
+import { partOf, Unreadable } from '../filters/filter.ts';
 import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
 
@@ -49,7 +49,7 @@ export interface AskedWeigher {
 export function weighersFor(weighers: readonly Weigher[], request: Request): AskedWeigher[] {
   return weighers
     .map((weigher) => ({ weigher, part: partOf(weigher, request) }))
-    .filter(({ part }) => part !== undefined);
+    .filter(({ part }) => part !== undefined && !(part instanceof Unreadable));
 }
 
 /** The sum of what all weighers say, each times its multiplier. */
@@ -70,6 +70,16 @@ export function valueBy(weigher: Weigher, candidate: Candidate, part: unknown): 
     return typeof value === 'number' && !Number.isNaN(value) ? Math.min(1, Math.max(0, value)) : 0;
   } catch {
     return 0;
+  }
+}
+
+/** When a weigher would say something else of a host that did not change; one that throws says never. */
+export function changeOf(weigher: Weigher, host: HostFacts): number | null {
+  try {
+    const at = weigher.changesAt?.(host) ?? null;
+    return typeof at === 'number' && Number.isFinite(at) ? at : null;
+  } catch {
+    return null;
   }
 }
 
