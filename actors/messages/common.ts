@@ -69,6 +69,23 @@ export const TreeConditions = Type.Object({
   notHeldBy: Type.Optional(Type.Array(Id, { maxItems: MAX_NAMED })),
 });
 export type TreeConditions = Static<typeof TreeConditions>;
+/**
+ * A group of instances and the rule by which they share hosts or keep apart. A hard rule is a condition of every claim:
+ * `affinity`: all members on one host; `anti-affinity`: no host has more than `maxPerHost` of them. A soft one is a wish.
+ */
+export const InstanceGroup = Type.Object({
+  /** `<project>/<name>`: a group belongs to a project; `/<name>` when the caller named none. */
+  id: Type.String({ pattern: '^[a-z0-9-]*/[a-z0-9-]+$', maxLength: 2 * MAX_TOKEN_LENGTH + 1 }),
+  policy: Type.Union([
+    Type.Literal('affinity'),
+    Type.Literal('anti-affinity'),
+    Type.Literal('soft-affinity'),
+    Type.Literal('soft-anti-affinity'),
+  ]),
+  /** Of anti-affinity: how many members one host may have; default 1. */
+  maxPerHost: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_COUNT })),
+});
+export type InstanceGroup = Static<typeof InstanceGroup>;
 
 /** What an instance needs; a claim carries it, and placement checks it again where it decides. */
 export const RequestSpec = Type.Object({
@@ -76,6 +93,8 @@ export const RequestSpec = Type.Object({
   /** `isolate`: no two named groups on one provider. */
   groupPolicy: Type.Union([Type.Literal('none'), Type.Literal('isolate')]),
   tree: Type.Optional(TreeConditions),
+  /** The group of instances that the instance is a member of. */
+  instanceGroup: Type.Optional(InstanceGroup),
 });
 export type RequestSpec = Static<typeof RequestSpec>;
 

@@ -18,6 +18,8 @@ import {
 } from './common.ts';
 
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
+/** Of a root provider: how many members of each instance group hold something of its tree. Absent: none of any. */
+const MembersByGroup = Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 1 })));
 
 /** The fields of an inventory, as in the Placement API. Capacity is `(total - reserved) * allocation_ratio`. */
 export const Inventory = Type.Object({
@@ -51,6 +53,7 @@ export const ProviderState = Type.Object({
   root: Id,
   generation: Type.Integer({ minimum: 0 }),
   used: Type.Record(Type.String(), Amount),
+  groups: MembersByGroup,
 });
 export type ProviderState = Static<typeof ProviderState>;
 
@@ -59,6 +62,7 @@ export const ProviderUsage = Type.Object({
   id: Id,
   generation: Type.Integer({ minimum: 0 }),
   used: Type.Record(Type.String(), Amount),
+  groups: MembersByGroup,
 });
 export type ProviderUsage = Static<typeof ProviderUsage>;
 
@@ -84,6 +88,12 @@ export const RefusalCode = Type.Union([
   Type.Literal('consumer-missing'),
   /** Another consumer must not hold anything of the tree. */
   Type.Literal('consumer-present'),
+  /** Another member of the instance group said another rule of it. */
+  Type.Literal('group-policy-conflict'),
+  /** The instance group is on another host. */
+  Type.Literal('group-affinity'),
+  /** The host has as many members of the instance group as it may. */
+  Type.Literal('group-anti-affinity'),
 ]);
 export type RefusalCode = Static<typeof RefusalCode>;
 
@@ -160,14 +170,17 @@ export const claimAnswers = {
     attempt: Attempt,
     /** What is held for the attempt: not what was asked if an earlier claim of the same attempt was granted. */
     allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
-    usages: Type.Array(ProviderUsage, { maxItems: MAX_ALLOCATIONS }),
+    usages: Type.Array(ProviderUsage, { maxItems: 2 * MAX_ALLOCATIONS }),
   }),
   'claim-refused': message('claim-refused', {
     consumer: Id,
     attempt: Attempt,
     refusal: Refusal,
-    /** How the providers named in the claim stand, so that the claimant's picture is mended by the refusal. */
-    usages: Type.Array(ProviderUsage, { maxItems: MAX_ALLOCATIONS }),
+    /**
+     * How the providers named in the claim stand, and those where the claim's instance group is: the claimant's picture
+     * is mended by the refusal.
+     */
+    usages: Type.Array(ProviderUsage, { maxItems: 2 * MAX_ALLOCATIONS }),
   }),
   released: message('released', { consumer: Id, attempt: Type.Optional(Attempt), deleted: Type.Boolean() }),
 };

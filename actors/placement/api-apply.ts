@@ -4,6 +4,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { ApiInventories } from '../messages/placement-api.ts';
 import type { Owner } from './consumers.ts';
+import { locate, locateAll } from './groups.ts';
 import { install } from './indexes.ts';
 import { adjustUse, makeProvider, type Provider } from './providers.ts';
 import { renameClass } from './rename-class.ts';
@@ -116,15 +117,18 @@ function applyUpdate(
   const provider = state.providers.get(id);
   if (provider === undefined) return;
   respecify(state, id, { name }, at, false);
-  if (provider.spec.parent !== parent) moveSubtree(state, id, parent);
+  if (provider.spec.parent === parent) return;
+  moveSubtree(state, id, parent);
+  locateAll(state);
 }
 
 function replaceAllocations(
-  { consumers, providers, untold }: PlacementState,
+  state: PlacementState,
   changes: readonly ConsumerRecord[],
   counted: boolean,
   at: number,
 ): void {
+  const { consumers, providers, untold } = state;
   const touched = new Set<string>();
   const named = new Set<string>();
   const use = (allocations: readonly Allocation[], sign: 1 | -1, naming: boolean) => {
@@ -160,4 +164,5 @@ function replaceAllocations(
     else provider.changedAt = at;
     untold.used.add(id);
   }
+  for (const { consumer } of changes) locate(state, consumer);
 }

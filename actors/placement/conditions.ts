@@ -4,17 +4,22 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
+import { type Groups, refusalOfGroup } from './groups.ts';
 import { refusalOf } from './inventory.ts';
 import type { Provider, Providers } from './providers.ts';
 
 /** The first condition that does not hold, or null when the claim may be granted. */
-export function refusalOfClaim(claim: Claim, providers: Providers): Refusal | null {
+export function refusalOfClaim(
+  claim: Claim,
+  { providers, groups }: { readonly providers: Providers; readonly groups: Groups },
+): Refusal | null {
   const { allocations, spec } = claim;
   return (
     outsideOneTree(allocations, providers) ??
     notAsRequested(allocations, spec) ??
     unmetGroup(allocations, spec, providers) ??
     notIsolated(allocations, spec) ??
+    refusalOfGroup(claim, { providers, groups }) ??
     noRoom(allocations, providers)
   );
 }

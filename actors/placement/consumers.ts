@@ -2,6 +2,7 @@
 // long as something may run there. A deleted consumer is remembered, so that a claim that arrives late is refused.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import type { InstanceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { changeUse, type Providers } from './providers.ts';
 
@@ -18,6 +19,8 @@ export interface Consumer {
   refusal: Refusal | null;
   /** Counts its changes, for callers of the Placement API that compare it. */
   generation: number;
+  /** The group that it is a member of, as its latest granted claim said. */
+  group?: InstanceGroup;
   /** When a caller of the Placement API changed it last, ms since the epoch. */
   changedAt?: number;
   /** Who it belongs to, as a caller of the Placement API said. */

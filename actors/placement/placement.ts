@@ -75,7 +75,7 @@ export function placement(
         consumer: id,
         attempt,
         refusal,
-        usages: usagesOf(state, asked.allocations),
+        usages: usagesOf(state, asked.allocations, refusal.provider),
       });
       tell(turn, asked.allocations[0]?.provider ?? '', 'refused', { consumer: id, attempt, ...refusal });
     };
@@ -98,9 +98,11 @@ export function placement(
     // What the claim gives back is free for what it takes: this is a move, decided as one.
     const movesOut = consumer !== undefined && consumer.held.length > 0;
     if (movesOut) giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
-    const refusal = refusalOfClaim(asked, state.providers) ?? refusalOfTree(asked, state.providers, state.consumers);
+    const refusal = refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers);
     if (refusal === null) {
-      commit(state, turn, { type: 'claimed', consumer: id, attempt, keep, allocations: asked.allocations });
+      const group = asked.spec.instanceGroup;
+      const record = { type: 'claimed' as const, consumer: id, attempt, keep, allocations: asked.allocations };
+      commit(state, turn, group === undefined ? record : { ...record, group });
       grant(state, id, attempt, asked.allocations, from, turn);
       tell(turn, asked.allocations[0]?.provider ?? '', 'granted', {
         consumer: id,
@@ -144,12 +146,20 @@ export function placement(
     turn.send(to, { type: 'claim-granted', consumer, attempt, allocations, usages: usagesOf(state, allocations) });
   }
 
-  function usagesOf({ providers }: PlacementState, allocations: readonly Allocation[]): ProviderUsage[] {
+  function usagesOf({ providers }: PlacementState, allocations: readonly Allocation[], besides?: string) {
     const usages: ProviderUsage[] = [];
+    const tell = (provider: Provider | undefined) => {
+      if (provider === undefined || usages.some(({ id }) => id === provider.spec.id)) return;
+      usages.push(usageOf(provider));
+    };
     for (const { provider: id } of allocations) {
       const provider = providers.get(id);
-      if (provider !== undefined && !usages.some((usage) => usage.id === id)) usages.push(usageOf(provider));
+      tell(provider);
+      // Who is on a host stands with its root.
+      const root = providers.get(provider?.root ?? '');
+      if (root !== undefined && root.groups.size > 0) tell(root);
     }
+    if (besides !== undefined) tell(providers.get(besides));
     return usages;
   }
 

@@ -13,6 +13,8 @@ export interface Provider {
   readonly stocks: Map<string, MutableStock>;
   readonly traits: ReadonlySet<string>;
   readonly aggregates: ReadonlySet<string>;
+  /** Of a root: how many members of each instance group hold something of its tree; made in groups.ts. */
+  groups: ReadonlyMap<string, number>;
   /** Counts every change, for the feed. */
   generation: number;
   /** How many of them callers of the Placement API are not to notice: see `revisionOf`. */
@@ -22,6 +24,9 @@ export interface Provider {
 }
 
 export type Providers = Map<string, Provider>;
+
+/** Shared by all providers that have no member of any group. */
+export const NO_GROUPS: ReadonlyMap<string, number> = new Map();
 
 /** Builds a provider as told, keeping what the one before it had in use and its count of changes. */
 export function makeProvider(spec: ProviderSpec, root: string, before?: Provider): Provider {
@@ -40,6 +45,7 @@ export function makeProvider(spec: ProviderSpec, root: string, before?: Provider
     stocks,
     traits: new Set(spec.traits),
     aggregates: new Set(spec.aggregates),
+    groups: before?.groups ?? NO_GROUPS,
     generation: (before?.generation ?? -1) + 1,
     quiet: before?.quiet ?? 0,
     changedAt: before?.changedAt ?? 0,
@@ -123,7 +129,9 @@ export function sameAsTold(provider: Provider | undefined, spec: ProviderSpec): 
 export function usageOf(provider: Provider): ProviderUsage {
   const used: Record<string, number> = {};
   for (const [resourceClass, stock] of provider.stocks) used[resourceClass] = stock.used;
-  return { id: provider.spec.id, generation: provider.generation, used };
+  const { generation, groups } = provider;
+  const told = { id: provider.spec.id, generation, used };
+  return groups.size === 0 ? told : { ...told, groups: Object.fromEntries(groups) };
 }
 
 export function stateOf(provider: Provider): ProviderState {

@@ -1,10 +1,12 @@
 // What a placement shard owns, and how its records change it: the one account of its state, live and on replay.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import type { InstanceGroup } from '../messages/common.ts';
 import type { Inventory, ProviderSpec, Refusal } from '../messages/placement.ts';
 import { type ApiRecord, applyApiRecord } from './api-apply.ts';
 import { type Catalog, emptyCatalog, learnNames } from './catalog.ts';
 import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
+import { emptyGroups, type Groups, locate } from './groups.ts';
 import { emptyIndexes, type Indexes, install, uninstall } from './indexes.ts';
 import {
   inUse,
@@ -19,7 +21,14 @@ import {
 
 export type PlacementRecord =
   | { type: 'tree'; providers: readonly ProviderSpec[] }
-  | { type: 'claimed'; consumer: string; attempt: number; keep: readonly number[]; allocations: readonly Allocation[] }
+  | {
+      type: 'claimed';
+      consumer: string;
+      attempt: number;
+      keep: readonly number[];
+      allocations: readonly Allocation[];
+      group?: InstanceGroup | undefined;
+    }
   | { type: 'refused'; consumer: string; attempt: number; keep: readonly number[]; refusal: Refusal }
   | {
       type: 'released';
@@ -42,6 +51,8 @@ export interface PlacementState {
   /** The ids of each tree, by root, the root first. */
   readonly trees: Map<string, readonly string[]>;
   readonly consumers: Consumers;
+  /** Where the members of instance groups are. Made of the consumers; not recorded. */
+  readonly groups: Groups;
   /** The resource classes and traits beyond the standard ones. */
   readonly catalog: Catalog;
   /** Made of the providers; not recorded. */
@@ -73,6 +84,7 @@ export function emptyPlacement(): PlacementState {
     providers: new Map(),
     trees: new Map(),
     consumers: { holding: new Map(), deleted: new Map() },
+    groups: emptyGroups(),
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),
     untold: { changed: new Set(), used: new Set(), removed: new Set() },
@@ -88,11 +100,13 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
     case 'claimed': {
       const consumer = decided(state, record);
       take(consumer, record.attempt, record.allocations, providers, untold.used);
-      return;
+      if (record.group !== undefined) consumer.group = record.group;
+      else delete consumer.group;
+      return locate(state, record.consumer);
     }
     case 'refused':
       decided(state, record).refusal = record.refusal;
-      return;
+      return locate(state, record.consumer);
     case 'released': {
       const consumer = consumers.holding.get(record.consumer);
       if (consumer !== undefined) {
@@ -100,6 +114,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
         const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
         giveBack(consumer, drop, providers, untold.used);
         consumer.generation += 1;
+        locate(state, record.consumer);
         if (record.deleted && consumer.held.length === 0) consumers.holding.delete(record.consumer);
         if (consumers.deleted.has(record.consumer) && consumer.held.length === 0) {
           consumers.holding.delete(record.consumer);
@@ -201,6 +216,7 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
     for (const { attempt, allocations } of consumer.held) {
       take(restored, attempt, allocations, state.providers, state.untold.used);
     }
+    locate(state, id);
   }
   for (const [id, at] of deleted) state.consumers.deleted.set(id, at);
   for (const { spec, generation, quiet = 0, changedAt = 0 } of providers) {

@@ -3,6 +3,7 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { roomFor } from './fit.ts';
+import { bySoftRule, mayBeAlternate } from './grouping.ts';
 import { bestOfCell, type Ranked } from './picking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -35,6 +36,7 @@ export function alternatesFor(
 ): Selection[][] {
   if (wanted === 0) return chosen.map(() => []);
   const claimed = new Set(chosen.map(({ provider }) => provider));
+  const mayBe = mayBeAlternate(view, request.spec);
   const pools = new Map<string, readonly Ranked[]>();
   const dealt = new Map<string, number>();
   return chosen.map(({ cell }) => {
@@ -45,8 +47,9 @@ export function alternatesFor(
       pool = roomyFirst(
         view,
         request.spec,
-        bestOfCell(rankings, view, request, cell, most, (root) => claimed.has(root)),
+        bestOfCell(rankings, view, request, cell, most, (root) => claimed.has(root) || !mayBe(root)),
       );
+      pool = bySoftRule(view, request.spec, pool);
       pools.set(cell, pool);
     }
     const from = dealt.get(cell) ?? 0;

@@ -6,20 +6,25 @@ import { type SelectionEvent, selection as selectionMachine } from '../../machin
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
+import type { InstanceGroup } from '../messages/common.ts';
 import type { ClaimGranted, ClaimRefused, Located, ProviderUsage } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { placementAddress } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { whyNone } from './explain.ts';
 import { mayHaveMissed } from './following.ts';
+import { bestOfGroup } from './grouping.ts';
+import { promiseMember } from './groups-view.ts';
 import { learnLocated, locate, needsCompany } from './locating.ts';
-import { best } from './picking.ts';
 import type { Open, Selected, SelectionSnapshot, Work } from './state.ts';
 import { learnUsage, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
 
 /** The most allocations in one answer; each takes some hundred bytes, and a message a megabyte at most. */
 const MAX_ALLOCATIONS_TOLD = 1_000;
+
+/** Refusals after which no other host would do. */
+const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', 'group-policy-conflict']);
 
 export function select(work: Work, asked: Select, from: Address): void {
   const key = asked.request;
@@ -69,7 +74,9 @@ function perform(work: Work, open: Open, instance: string, effects: readonly Eff
 function bestFor(work: Work, open: Open, instance: string) {
   const { tried } = contextOf(open, instance);
   const { rankings, view } = work.state;
-  return best(rankings, view, open.request, (root) => tried.includes(root), `${instance} ${tried.length}`);
+  const together = open.waiting.size - open.promised.size;
+  const seed = `${instance} ${tried.length}`;
+  return bestOfGroup(rankings, view, open.request, together, (root) => tried.includes(root), seed);
 }
 
 function rank(work: Work, open: Open, instance: string): void {
@@ -88,9 +95,10 @@ function claim(work: Work, open: Open, instance: string): void {
   const { allocations, provider } = candidate as Selection;
   const { spec, expiresAt } = open.asked;
   if (!open.promised.has(instance)) {
-    open.promised.set(instance, allocations);
+    open.promised.set(instance, candidate as Selection);
     promise(work.state.view, allocations, 1);
     expect(work.state.view, provider, 1);
+    if (spec.instanceGroup !== undefined) count(work, spec.instanceGroup, candidate as Selection, 1);
   }
   work.turn.send(placementAddress(0), {
     type: 'claim',
@@ -117,10 +125,16 @@ export function nothingHeld(work: Work, instance: string): void {
 }
 
 function settle(work: Work, open: Open, instance: string): void {
-  const allocations = open.promised.get(instance);
-  if (allocations === undefined) return;
+  const promised = open.promised.get(instance);
+  if (promised === undefined) return;
   open.promised.delete(instance);
-  promise(work.state.view, allocations, -1);
+  promise(work.state.view, promised.allocations, -1);
+  const group = open.asked.spec.instanceGroup;
+  if (group !== undefined) count(work, group, promised, -1);
+}
+
+function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, sign: 1 | -1): void {
+  promiseMember(state.view.groups, id, provider, sign);
 }
 
 export function granted(work: Work, { consumer, attempt, allocations, usages }: ClaimGranted): void {
@@ -140,7 +154,7 @@ export function refused(work: Work, { consumer, refusal, usages }: ClaimRefused)
   for (const usage of usages) learnUsage(work.state.view, usage);
   const open = openOf(work, consumer);
   if (open === undefined) return;
-  const hopeless = refusal.code === 'consumer-deleted' || refusal.code === 'superseded' || refusal.code === 'expired';
+  const hopeless = HOPELESS.has(refusal.code);
   // A claim that was said twice is refused twice: the second time another host is being asked already.
   if (!hopeless && usages.length > 0 && !concerns(usages, contextOf(open, consumer).candidate)) return;
   if (open.promised.has(consumer)) expect(work.state.view, contextOf(open, consumer).candidate?.provider ?? '', -1);

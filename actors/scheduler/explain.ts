@@ -2,6 +2,7 @@
 
 import { filtersFor, refusedBy } from './filters/filter.ts';
 import { fit, misfitOf } from './fit.ts';
+import { misfitOfGroup } from './grouping.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View } from './view.ts';
@@ -26,7 +27,7 @@ export function whyNone(
     if (state !== 'up') why = `host ${state}`;
     else if (!view.providers.has(root)) why = 'not known to placement';
     else if (refused !== null) why = refused.refusal.code;
-    else if (fit(spec, tree) !== null) why = 'refused the claim';
+    else if (fit(spec, tree) !== null) why = misfitOfGroup(view, spec, root)?.code ?? 'refused the claim';
     else {
       const { code, resourceClass, short, message } = misfitOf(spec, tree);
       why = resourceClass === undefined ? code : `${code} ${resourceClass}`;

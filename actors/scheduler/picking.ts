@@ -72,6 +72,19 @@ export function bestOfCell(
   return found.map((one) => rankedOf(view, shape, one));
 }
 
+/** Those of some hosts that can serve a request and that `skip` does not name, best first. */
+export function rankedAmong(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  roots: Iterable<string>,
+  skip: (root: string) => boolean,
+): readonly Ranked[] {
+  const shape = shapeOf(rankings, view, request);
+  const found = among(shape, roots, acceptedBy(rankings, view, request, skip));
+  return found.map((one) => rankedOf(view, shape, one));
+}
+
 function acceptedBy({ filters }: Rankings, view: View, request: Request, skip: (root: string) => boolean): Accept {
   const late = filtersFor(filters, request, true);
   if (late.length === 0) return ({ root }) => !skip(root);

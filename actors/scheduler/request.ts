@@ -24,9 +24,9 @@ export interface Company {
  * hosts that it names, is left to the filters that look at it when a host is picked.
  */
 export function rankedPart({ spec }: Request): RequestSpec {
-  if (spec.tree === undefined) return spec;
-  const { memberOf, notMemberOf } = spec.tree;
-  const { tree: _, ...others } = spec;
+  if (spec.tree === undefined && spec.instanceGroup === undefined) return spec;
+  const { memberOf, notMemberOf } = spec.tree ?? {};
+  const { tree: _, instanceGroup: __, ...others } = spec;
   if (memberOf === undefined && notMemberOf === undefined) return others;
   const tree = {
     ...(memberOf === undefined ? {} : { memberOf }),

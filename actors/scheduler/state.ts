@@ -1,6 +1,6 @@
 // What a scheduler holds while it works. None of it is recorded: a scheduler that starts anew asks for it again.
 
-import type { Allocation, Selection } from '../../machines/instance-build.ts';
+import type { Selection } from '../../machines/instance-build.ts';
 import type { selection as selectionMachine } from '../../machines/selection.ts';
 import type { begin } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
@@ -33,7 +33,7 @@ export interface Open {
   /** Instances that have no answer yet. */
   readonly waiting: Set<string>;
   /** What was claimed and is not answered, by instance. */
-  readonly promised: Map<string, readonly Allocation[]>;
+  readonly promised: Map<string, Selection>;
   repeats: number;
 }
 

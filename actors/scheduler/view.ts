@@ -6,6 +6,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { ProviderState, ProvidersChanged, ProvidersPage, ProviderUsage } from '../messages/placement.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 import { makeProvider, type Provider } from '../placement/providers.ts';
+import { emptyGroupsView, type GroupsView, learnMembers } from './groups-view.ts';
 
 /** A host with its tree, the root first. */
 export interface ViewHost {
@@ -32,6 +33,8 @@ export interface View {
   /** The use of providers that are not known yet: a page on its way may tell of them as they were before. */
   readonly toldEarly: Map<string, ProviderUsage>;
   readonly trees: Map<string, string[]>;
+  /** Where the members of instance groups are. */
+  readonly groups: GroupsView;
   readonly hosts: Map<string, ViewHost>;
   /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
   readonly silentCells: Set<string>;
@@ -60,6 +63,7 @@ export function emptyView(): View {
     toldWholeAt: new Map(),
     toldEarly: new Map(),
     trees: new Map(),
+    groups: emptyGroupsView(),
     hosts: new Map(),
     silentCells: new Set(),
     promised: new Map(),
@@ -93,7 +97,7 @@ export function noteChange(view: View, root: string): void {
 export function learnProvider(view: View, told: ProviderState): void {
   const known = view.providers.get(told.id);
   if (known !== undefined && (view.toldWholeAt.get(told.id) ?? -1) >= told.generation) return;
-  const { root, generation, used, ...spec } = told;
+  const { root, generation, used, groups, ...spec } = told;
   // A provider may be given another parent, and with it another tree.
   if (known !== undefined && known.root !== root) leaveTree(view, known);
   const isUseNews = known === undefined || known.generation < generation;
@@ -101,7 +105,10 @@ export function learnProvider(view: View, told: ProviderState): void {
   provider.generation = isUseNews ? generation : known.generation;
   view.providers.set(told.id, provider);
   view.toldWholeAt.set(told.id, generation);
-  if (isUseNews) setUsed(view, provider, used);
+  if (isUseNews) {
+    setUsed(view, provider, used);
+    learnMembers(view.groups, told.id, groups);
+  }
   const early = view.toldEarly.get(told.id);
   view.toldEarly.delete(told.id);
   if (early !== undefined) learnUsage(view, early);
@@ -124,6 +131,7 @@ export function learnUsage(view: View, told: ProviderUsage): void {
   if (provider.generation >= told.generation) return;
   provider.generation = told.generation;
   setUsed(view, provider, told.used);
+  learnMembers(view.groups, told.id, told.groups);
   noteChange(view, provider.root);
 }
 
@@ -140,6 +148,7 @@ function forgetProvider(view: View, id: string): void {
   view.providers.delete(id);
   view.toldWholeAt.delete(id);
   view.toldEarly.delete(id);
+  learnMembers(view.groups, id, undefined);
   leaveTree(view, provider);
 }
 

@@ -2,6 +2,7 @@
 
 import Type, { type Static } from 'typebox';
 import {
+  InstanceGroup,
   MAX_ALTERNATES,
   MAX_COUNT,
   MAX_GROUPS,
@@ -22,6 +23,24 @@ const { required, anyOf, forbidden, memberOf } = ResourceGroup.properties;
 /** A named group of a request: one provider of the host's tree must serve all of it. */
 export const GroupRequest = Type.Object(
   { name: Token, resources: Type.Optional(Resources), required, anyOf, forbidden, memberOf },
+  strict,
+);
+
+/**
+ * The group of instances, of the request's project, that what is built is a member of. All members must say the same
+ * rule. A group begins with its first member and ends with its last.
+ */
+export const InstanceGroupRequest = Type.Object(
+  {
+    name: Token,
+    /**
+     * `affinity`: all members on one host; `anti-affinity`: at most `maxPerHost` members on any host; `soft-...`: as far
+     * as hosts allow.
+     */
+    policy: InstanceGroup.properties.policy,
+    /** With `anti-affinity` alone; default 1. */
+    maxPerHost: InstanceGroup.properties.maxPerHost,
+  },
   strict,
 );
 
@@ -46,6 +65,7 @@ export const BuildRequest = Type.Object(
     groups: Type.Optional(Type.Array(GroupRequest, { maxItems: MAX_GROUPS - 1 })),
     /** `isolate`: no two groups on one provider; default `none`. */
     groupPolicy: Type.Optional(Type.Union([Type.Literal('none'), Type.Literal('isolate')])),
+    instanceGroup: Type.Optional(InstanceGroupRequest),
     project: Type.Optional(Token),
     /** Where it may go: cells, zones, aggregates and hosts to be used or avoided. */
     placement: Type.Optional(PlacementRequest),
@@ -132,7 +152,18 @@ export function specOf(request: BuildRequest): RequestSpec {
     }
   }
   if (!asked) throw new MalformedError('the build request asks for no resources', { field: 'resources' });
-  return { groups, groupPolicy: request.groupPolicy ?? 'none' };
+  const spec: RequestSpec = { groups, groupPolicy: request.groupPolicy ?? 'none' };
+  if (request.instanceGroup !== undefined) spec.instanceGroup = instanceGroupOf(request.instanceGroup, request.project);
+  return spec;
+}
+
+function instanceGroupOf(asked: Static<typeof InstanceGroupRequest>, project = ''): InstanceGroup {
+  const { name, policy, maxPerHost } = asked;
+  const id = `${project}/${name}`;
+  if (policy === 'anti-affinity') return { id, policy, maxPerHost: maxPerHost ?? 1 };
+  if (maxPerHost === undefined) return { id, policy };
+  const field = 'instanceGroup.maxPerHost';
+  throw new MalformedError(`'${field}' of the build request goes with 'anti-affinity' only`, { field });
 }
 
 function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {

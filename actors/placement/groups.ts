@@ -1,0 +1,173 @@
+// Instance groups, and where their members are: decided in the claim itself, so that no two claims, however parallel, can
+// break a group between them. What a host must know, how many members are on it, stands with its root provider; what
+// only the group as a whole can know, where its members' home is and what its rule is, stands in `Groups`, which all
+// others reach through the functions here. A group exists for as long as it has members.
+
+import type { InstanceGroup } from '../messages/common.ts';
+import type { Claim, Refusal } from '../messages/placement.ts';
+import type { Consumer, Consumers } from './consumers.ts';
+import type { Provider, Providers } from './providers.ts';
+
+interface Group {
+  /** As its first member said it. */
+  rule: InstanceGroup;
+  members: number;
+  /** How many members have their home on each root: what is left behind on a host that went silent is no home. */
+  readonly homes: Map<string, number>;
+}
+
+/** Where a member is. */
+interface Place {
+  readonly group: string;
+  /** The root on which its latest attempt holds something, or null while none does. */
+  readonly home: string | null;
+  /** The roots on which any attempt holds something: something of it may run there. */
+  readonly roots: readonly string[];
+}
+
+export interface Groups {
+  readonly known: Map<string, Group>;
+  /** By consumer. */
+  readonly places: Map<string, Place>;
+}
+
+interface Grouped {
+  readonly providers: Providers;
+  readonly consumers: Consumers;
+  readonly groups: Groups;
+  readonly untold: { readonly used: Set<string> };
+}
+
+export function emptyGroups(): Groups {
+  return { known: new Map(), places: new Map() };
+}
+
+/** Takes note of where a consumer is now, after anything of what it holds has changed. */
+export function locate(state: Grouped, id: string): void {
+  const { groups, consumers, providers } = state;
+  const consumer = consumers.holding.get(id);
+  const before = groups.places.get(id);
+  if (before === undefined && consumer?.group === undefined) return;
+  const now = consumer === undefined ? null : placeOf(consumer, providers);
+  if (now !== null) {
+    if (before !== undefined && isSame(now, before)) return;
+    groups.places.set(id, now);
+    enter(state, now, consumer?.group as InstanceGroup);
+  } else {
+    groups.places.delete(id);
+  }
+  if (before !== undefined) leave(state, before);
+}
+
+function isSame(one: Place, other: Place): boolean {
+  const alike = one.group === other.group && one.home === other.home && one.roots.length === other.roots.length;
+  return alike && one.roots.every((root) => other.roots.includes(root));
+}
+
+/** The same for all members: a tree has become part of another, or of itself. */
+export function locateAll(state: Grouped): void {
+  for (const id of [...state.groups.places.keys()]) locate(state, id);
+}
+
+function placeOf({ group, held, latest }: Consumer, providers: Providers): Place | null {
+  if (group === undefined) return null;
+  const roots: string[] = [];
+  let home: string | null = null;
+  for (const { attempt, allocations } of held) {
+    const root = providers.get(allocations[0]?.provider ?? '')?.root;
+    if (root === undefined) continue;
+    if (!roots.includes(root)) roots.push(root);
+    if (attempt === latest) home = root;
+  }
+  return roots.length === 0 ? null : { group: group.id, home, roots };
+}
+
+function enter(state: Grouped, { group: id, home, roots }: Place, rule: InstanceGroup): void {
+  let group = state.groups.known.get(id);
+  if (group === undefined) {
+    group = { rule, members: 0, homes: new Map() };
+    state.groups.known.set(id, group);
+  }
+  group.members += 1;
+  if (home !== null) add(group.homes, home, 1);
+  for (const root of roots) count(state, root, id, 1);
+}
+
+function leave(state: Grouped, { group: id, home, roots }: Place): void {
+  const group = state.groups.known.get(id) as Group;
+  group.members -= 1;
+  if (group.members === 0) state.groups.known.delete(id);
+  if (home !== null) add(group.homes, home, -1);
+  for (const root of roots) count(state, root, id, -1);
+}
+
+function add(counts: Map<string, number>, key: string, by: number): void {
+  const left = (counts.get(key) ?? 0) + by;
+  if (left === 0) counts.delete(key);
+  else counts.set(key, left);
+}
+
+/** Counts members on a root; that is told by the feed, but is no change that callers of the Placement API compare. */
+function count({ providers, untold }: Grouped, root: string, group: string, by: number): void {
+  const provider = providers.get(root);
+  if (provider === undefined) return;
+  const groups = new Map(provider.groups);
+  add(groups, group, by);
+  provider.groups = groups;
+  provider.generation += 1;
+  provider.quiet += 1;
+  untold.used.add(root);
+}
+
+/** Why the group that a claim names forbids it, or null. The claimant itself does not count: it may be moving. */
+export function refusalOfGroup(
+  { consumer, allocations, spec }: Pick<Claim, 'consumer' | 'allocations' | 'spec'>,
+  { providers, groups }: Pick<Grouped, 'providers' | 'groups'>,
+): Refusal | null {
+  const asked = spec.instanceGroup;
+  const group = asked === undefined ? undefined : groups.known.get(asked.id);
+  if (asked === undefined || group === undefined) return null;
+  const place = groups.places.get(consumer);
+  const mine = place?.group === asked.id ? place : undefined;
+  const provider = providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '') as Provider;
+  const { id: root, name } = provider.spec;
+  const which = `instance group '${nameOf(asked)}'`;
+  if (ruleOf(asked) !== ruleOf(group.rule)) {
+    const message = `${which} has the rule '${ruleOf(group.rule)}', not '${ruleOf(asked)}'`;
+    return { code: 'group-policy-conflict', message };
+  }
+  if (asked.policy === 'anti-affinity') {
+    const others = (provider.groups.get(asked.id) ?? 0) - (mine?.roots.includes(root) === true ? 1 : 0);
+    const most = asked.maxPerHost ?? 1;
+    if (others < most) return null;
+    const message = `${which} may have ${most} on each host, and host '${name}' has ${others}`;
+    return { code: 'group-anti-affinity', message, provider: root };
+  }
+  if (asked.policy === 'affinity') {
+    const elsewhere = homesOf(groups, asked.id, consumer).find((home) => home !== root);
+    if (elsewhere === undefined) return null;
+    const where = providers.get(elsewhere)?.spec.name ?? elsewhere;
+    const message = `${which} keeps together, and it is on host '${where}', not on '${name}'`;
+    return { code: 'group-affinity', message, provider: elsewhere };
+  }
+  return null;
+}
+
+/** The roots on which other members of a group have their home; of an affinity group that is one at most. */
+function homesOf({ known, places }: Groups, id: string, besides: string): string[] {
+  const mine = places.get(besides);
+  const own = mine?.group === id ? mine.home : null;
+  return [...(known.get(id)?.homes ?? [])]
+    .filter(([root, members]) => members > (root === own ? 1 : 0))
+    .map(([root]) => root);
+}
+
+/** The rule of a group in a word: two members of one group must say the same. */
+export function ruleOf({ policy, maxPerHost = 1 }: InstanceGroup): string {
+  return policy === 'anti-affinity' && maxPerHost > 1 ? `${policy}, ${maxPerHost} per host` : policy;
+}
+
+/** The name of a group without its project. */
+export function nameOf({ id }: InstanceGroup): string {
+  return id.slice(id.indexOf('/') + 1);
+}

@@ -1,0 +1,102 @@
+// Choosing for a member of an instance group: where the rest of it is decides beside the rank. The rankings know nothing
+// of groups, so that requests of one shape share them. A hard rule only spares claims that placement would refuse.
+
+import type { RequestSpec } from '../messages/common.ts';
+import type { Refusal } from '../messages/placement.ts';
+import { nameOf } from '../placement/groups.ts';
+import { membersOn, rootsOf } from './groups-view.ts';
+import { best, type Ranked, rankedAmong } from './picking.ts';
+import type { Rankings } from './ranking.ts';
+import type { Request } from './request.ts';
+import { holdsTimes } from './together.ts';
+import { treeOf, type View } from './view.ts';
+
+/**
+ * What a soft rule counts for beside the weighers: a host with as many members as any is that much better, or worse,
+ * than one with none. It outweighs how free hosts are, and not what keeps hosts with devices for those who need them.
+ */
+const SOFT_GROUP_MULTIPLIER = 2;
+
+/**
+ * The best host that `skip` does not name, for the first of `count` instances that are chosen for together.
+ * @param seed Makes chance repeatable: the same seed picks the same of the best few.
+ */
+export function bestOfGroup(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  count: number,
+  skip: (root: string) => boolean,
+  seed: string,
+): Ranked | null {
+  const { spec } = request;
+  const group = spec.instanceGroup;
+  if (group === undefined) return best(rankings, view, request, skip, seed);
+  const mayNot = (root: string) => skip(root) || misfitOfGroup(view, spec, root) !== null;
+  if (group.policy === 'anti-affinity') return best(rankings, view, request, mayNot, seed);
+  const roots = rootsOf(view.groups, group.id);
+  if (group.policy === 'affinity') {
+    // All of them on one host or none: a host that has room for some only would be claimed in vain.
+    const lacksRoom = (root: string) => skip(root) || !holdsTimes(spec, treeOf(view, root), count);
+    if (roots.length === 0) return best(rankings, view, request, lacksRoom, seed);
+    return rankedAmong(rankings, view, request, roots, lacksRoom)[0] ?? null;
+  }
+  // Among hosts without a member rank alone decides; those with members are few, and each is looked at.
+  const members = (root: string) => membersOn(view.groups, group.id, root);
+  const most = Math.max(1, ...roots.map(members));
+  const sign = group.policy === 'soft-affinity' ? 1 : -1;
+  const worth = ({ weight, root }: Ranked) => weight + (sign * SOFT_GROUP_MULTIPLIER * members(root)) / most;
+  const [withMembers = null] = [...rankedAmong(rankings, view, request, roots, skip)].sort(
+    (one, other) => worth(other) - worth(one),
+  );
+  const without = best(rankings, view, request, (root) => skip(root) || members(root) > 0, seed);
+  if (withMembers === null || without === null) return withMembers ?? without;
+  if (view.silentCells.has(without.cell) !== view.silentCells.has(withMembers.cell)) {
+    return view.silentCells.has(without.cell) ? withMembers : without;
+  }
+  return worth(withMembers) > without.weight ? withMembers : without;
+}
+
+/** Why the rule of its group keeps a new member off a host, as far as is known, or null. */
+export function misfitOfGroup(view: View, { instanceGroup }: RequestSpec, root: string): Refusal | null {
+  if (instanceGroup === undefined) return null;
+  const { id, policy, maxPerHost = 1 } = instanceGroup;
+  const which = `instance group '${nameOf(instanceGroup)}'`;
+  const hostOf = (provider: string) => view.hosts.get(provider)?.host ?? provider;
+  if (policy === 'anti-affinity') {
+    const members = membersOn(view.groups, id, root);
+    if (members < maxPerHost) return null;
+    const message = `${which} may have ${maxPerHost} on each host, and host '${hostOf(root)}' has ${members}`;
+    return { code: 'group-anti-affinity', message, provider: root };
+  }
+  if (policy !== 'affinity') return null;
+  const roots = rootsOf(view.groups, id);
+  if (roots.length === 0 || roots.includes(root)) return null;
+  const [elsewhere] = roots as [string];
+  const message = `${which} keeps together, and it is on host '${hostOf(elsewhere)}', not on '${hostOf(root)}'`;
+  return { code: 'group-affinity', message, provider: elsewhere };
+}
+
+/**
+ * Whether a host may be an alternate of an instance of the group that is claimed: one that would have to leave the rest
+ * of its group behind has no alternates.
+ */
+export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) => boolean {
+  const group = spec.instanceGroup;
+  if (group === undefined || group.policy.startsWith('soft-')) return () => true;
+  if (group.policy === 'anti-affinity') return (root) => misfitOfGroup(view, spec, root) === null;
+  const members = rootsOf(view.groups, group.id).reduce((sum, root) => sum + membersOn(view.groups, group.id, root), 0);
+  return () => members <= 1;
+}
+
+/** Orders alternates by a soft rule, and otherwise leaves their order as it is. */
+export function bySoftRule<One extends { readonly root: string }>(
+  view: View,
+  { instanceGroup: group }: RequestSpec,
+  ranked: readonly One[],
+): readonly One[] {
+  if (group === undefined || !group.policy.startsWith('soft-')) return ranked;
+  const sign = group.policy === 'soft-affinity' ? -1 : 1;
+  const members = ({ root }: One) => membersOn(view.groups, group.id, root);
+  return [...ranked].sort((one, other) => sign * (members(one) - members(other)));
+}
