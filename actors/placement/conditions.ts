@@ -4,6 +4,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
+import type { Consumers } from './consumers.ts';
 import { type Groups, refusalOfGroup } from './groups.ts';
 import { refusalOf } from './inventory.ts';
 import type { Provider, Providers } from './providers.ts';
@@ -11,15 +12,16 @@ import type { Provider, Providers } from './providers.ts';
 /** The first condition that does not hold, or null when the claim may be granted. */
 export function refusalOfClaim(
   claim: Claim,
-  { providers, groups }: { readonly providers: Providers; readonly groups: Groups },
+  state: { readonly providers: Providers; readonly groups: Groups; readonly consumers: Consumers },
 ): Refusal | null {
   const { allocations, spec } = claim;
+  const { providers } = state;
   return (
     outsideOneTree(allocations, providers) ??
     notAsRequested(allocations, spec) ??
     unmetGroup(allocations, spec, providers) ??
     notIsolated(allocations, spec) ??
-    refusalOfGroup(claim, { providers, groups }) ??
+    refusalOfGroup(claim, state) ??
     noRoom(allocations, providers)
   );
 }

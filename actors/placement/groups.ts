@@ -122,9 +122,15 @@ function count({ providers, untold }: Grouped, root: string, group: string, by: 
 /** Why the group that a claim names forbids it, or null. The claimant itself does not count: it may be moving. */
 export function refusalOfGroup(
   { consumer, allocations, spec }: Pick<Claim, 'consumer' | 'allocations' | 'spec'>,
-  { providers, groups }: Pick<Grouped, 'providers' | 'groups'>,
+  { providers, groups, consumers }: Pick<Grouped, 'providers' | 'groups' | 'consumers'>,
 ): Refusal | null {
   const asked = spec.instanceGroup;
+  if (asked === undefined && groups.places.size === 0) return null;
+  const standing = consumers.holding.get(consumer);
+  if (standing !== undefined && standing.held.length > 0 && standing.group?.id !== asked?.id) {
+    const was = standing.group === undefined ? 'no instance group' : `instance group '${nameOf(standing.group)}'`;
+    return { code: 'group-policy-conflict', message: `'${consumer}' keeps what it holds as a member of ${was}` };
+  }
   const group = asked === undefined ? undefined : groups.known.get(asked.id);
   if (asked === undefined || group === undefined) return null;
   const place = groups.places.get(consumer);

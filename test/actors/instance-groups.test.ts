@@ -1,0 +1,256 @@
+// Area: instance groups in placement. A claim that would break the rule of its group is refused where it is decided, and
+// no other is; who is where is told by the feed and survives replay and storing; every refusal says where the group is.
+
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import type { Claim, ProviderSpec, ProvidersChanged, Refusal, Release } from '../../actors/messages/placement.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { emptyView, learnChanges } from '../../actors/scheduler/view.ts';
+import { groupOracle } from '../support/group-oracle.ts';
+import { bench, replayed, restored, sentOf, type Turned } from '../support/turn.ts';
+
+const test = suite('instance groups in placement');
+
+const actor = placement({ shard: 0 });
+const ROOTS = ['a', 'b', 'c', 'd'];
+
+/** A host with 100 VCPU, and 100 GPUs in a provider below it. */
+function treeOf(id: string): ProviderSpec[] {
+  const inventory = { total: 100, reserved: 0, min_unit: 1, max_unit: 100, step_size: 1, allocation_ratio: 1 };
+  const bare = { traits: [], aggregates: [] };
+  return [
+    { id, name: id, parent: null, inventories: { VCPU: inventory }, ...bare },
+    { id: `${id}-gpu`, name: `${id}-gpu`, parent: id, inventories: { PGPU: inventory }, ...bare },
+  ];
+}
+
+function shardWith(...roots: string[]) {
+  const shard = bench(actor);
+  for (const root of roots) shard.tell({ type: 'put-tree', ask: 1, providers: treeOf(root) });
+  return shard;
+}
+
+interface Asked {
+  readonly attempt?: number;
+  readonly keep?: readonly number[];
+  readonly vcpu?: number;
+  /** Takes of the host's GPUs alone, so that the root itself is not touched. */
+  readonly ofDevice?: boolean;
+}
+
+function claimOf(consumer: string, root: string, group: InstanceGroup | undefined, asked: Asked = {}): Claim {
+  const { attempt = 1, keep = [], vcpu = 1, ofDevice = false } = asked;
+  const resources: Record<string, number> = ofDevice ? { PGPU: 1 } : { VCPU: vcpu };
+  const spec: RequestSpec = { groups: [{ name: '', resources }], groupPolicy: 'none' };
+  if (group !== undefined) spec.instanceGroup = group;
+  const allocations = [{ provider: ofDevice ? `${root}-gpu` : root, group: '', resources }];
+  return { type: 'claim', consumer, attempt, spec, allocations, keep: [...keep], expiresAt: 10_000_000 };
+}
+
+function refusalIn(turned: Turned<unknown>): Refusal | null {
+  return (sentOf(turned, 'claim-refused')[0]?.message.refusal as Refusal | undefined) ?? null;
+}
+
+const APART: InstanceGroup = { id: 'p/apart', policy: 'anti-affinity', maxPerHost: 1 };
+const PAIRS: InstanceGroup = { id: 'p/pairs', policy: 'anti-affinity', maxPerHost: 2 };
+const CLOSE: InstanceGroup = { id: 'p/close', policy: 'affinity' };
+const NEAR: InstanceGroup = { id: 'p/near', policy: 'soft-affinity' };
+const SPREAD: InstanceGroup = { id: 'p/spread', policy: 'soft-anti-affinity' };
+
+// --- as plain reckoning has it, whatever comes in whatever order
+
+const some = <T>(...values: T[]): fc.Arbitrary<T> => fc.constantFrom(...values);
+/** Mostly each group with its own rule, and sometimes with that of another one. */
+const groups = some<InstanceGroup | undefined>(
+  ...[APART, APART, PAIRS, CLOSE, CLOSE, NEAR, SPREAD, undefined],
+  { ...CLOSE, policy: 'anti-affinity', maxPerHost: 1 },
+  { ...APART, maxPerHost: 2 },
+);
+const consumers = some('c1', 'c2', 'c3', 'c4', 'c5');
+const claims = fc.record({
+  what: fc.constant('claim' as const),
+  consumer: consumers,
+  root: some(...ROOTS),
+  group: groups,
+  attempt: fc.integer({ min: 1, max: 4 }),
+  keep: fc.subarray([1, 2, 3]),
+  ofDevice: fc.boolean(),
+});
+const releases = fc.record({
+  what: fc.constant('release' as const),
+  consumer: consumers,
+  attempt: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
+  deleted: some(false, false, false, true),
+});
+const sequences = fc.array(fc.oneof({ weight: 5, arbitrary: claims }, { weight: 2, arbitrary: releases }), {
+  minLength: 1,
+  maxLength: 40,
+});
+
+test('instance groups - claims are granted and refused as plain reckoning has it, and no rule is ever broken', () => {
+  const met = new Set<string>();
+  fc.assert(
+    fc.property(sequences, (sequence) => {
+      const shard = shardWith();
+      const oracle = groupOracle();
+      const view = emptyView();
+      for (const root of ROOTS) {
+        const told = shard.tell({ type: 'put-tree', ask: 1, providers: treeOf(root) });
+        for (const { message } of sentOf(told, 'providers-changed')) learnChanges(view, message as ProvidersChanged);
+      }
+      for (const one of sequence) {
+        let turned: Turned<unknown>;
+        if (one.what === 'release') {
+          const { consumer, attempt, deleted } = one;
+          const message: Release = {
+            type: 'release',
+            consumer,
+            deleted,
+            ...(attempt === undefined ? {} : { attempt }),
+          };
+          turned = shard.tell(message, 'asker');
+          oracle.release(consumer, attempt, deleted);
+        } else {
+          turned = shard.tell(claimOf(one.consumer, one.root, one.group, one), 'asker');
+          const refusal = refusalIn(turned);
+          const answer = oracle.claim(one);
+          met.add(answer);
+          if (answer === 'granted') assert.is(refusal, null, JSON.stringify(one));
+          else if (answer === 'other') assert.ok(refusal !== null);
+          else assert.is(refusal?.code, answer, JSON.stringify(one));
+        }
+        assert.equal(oracle.faults(), []);
+        for (const { message } of sentOf(turned, 'providers-changed')) learnChanges(view, message as ProvidersChanged);
+        const seen = Object.fromEntries([...view.groups.told].map(([id, byRoot]) => [id, Object.fromEntries(byRoot)]));
+        assert.equal(seen, oracle.members(), 'the feed tells where all members are');
+      }
+      assert.equal(replayed(actor, shard.entries), shard.stored());
+      assert.equal(restored(actor, shard.stored()), shard.stored());
+    }),
+    { numRuns: 400 },
+  );
+  assert.equal([...met].sort(), ['granted', 'group-affinity', 'group-anti-affinity', 'group-policy-conflict', 'other']);
+});
+
+test('instance groups - a shard that was stored and restored decides as one that was not', () => {
+  fc.assert(
+    fc.property(sequences, sequences, (earlier, later) => {
+      const tellAll = (shard: ReturnType<typeof shardWith>, sequence: typeof earlier) =>
+        sequence.map((one) => {
+          if (one.what === 'release')
+            return shard.tell({ type: 'release', consumer: one.consumer, deleted: one.deleted });
+          return refusalIn(shard.tell(claimOf(one.consumer, one.root, one.group, one)));
+        });
+      const shard = shardWith(...ROOTS);
+      tellAll(shard, earlier);
+      const other = bench({ ...actor, init: () => actor.restore(shard.stored()) });
+      const codes = (told: unknown[]) => told.map((one) => (one as Refusal | null)?.code);
+      assert.equal(codes(tellAll(other, later)), codes(tellAll(shard, later)));
+    }),
+    { numRuns: 150 },
+  );
+});
+
+// --- the rules, one by one
+
+test('instance groups - a refusal says in words and by id where the group is, and how it stands there', () => {
+  const shard = shardWith('a', 'b');
+  shard.tell(claimOf('c1', 'a', CLOSE));
+  const turned = shard.tell(claimOf('c2', 'b', CLOSE));
+  assert.equal(refusalIn(turned), {
+    code: 'group-affinity',
+    message: "instance group 'close' keeps together, and it is on host 'a', not on 'b'",
+    provider: 'a',
+  });
+  const usages = sentOf(turned, 'claim-refused')[0]?.message.usages ?? [];
+  assert.equal(
+    usages.map(({ id, groups: told }) => [id, told]),
+    [
+      ['b', undefined],
+      ['a', { 'p/close': 1 }],
+    ],
+  );
+  shard.tell(claimOf('c3', 'b', APART));
+  assert.equal(refusalIn(shard.tell(claimOf('c4', 'b', APART))), {
+    code: 'group-anti-affinity',
+    message: "instance group 'apart' may have 1 on each host, and host 'b' has 1",
+    provider: 'b',
+  });
+  assert.equal(refusalIn(shard.tell(claimOf('c5', 'a', { ...PAIRS, id: APART.id }))), {
+    code: 'group-policy-conflict',
+    message: "instance group 'apart' has the rule 'anti-affinity', not 'anti-affinity, 2 per host'",
+  });
+});
+
+test('instance groups - groups of one name in two projects are two groups', () => {
+  const shard = shardWith('a');
+  for (const project of ['one', 'two', '']) {
+    assert.is(refusalIn(shard.tell(claimOf(`c-${project}`, 'a', { ...APART, id: `${project}/apart` }))), null);
+  }
+});
+
+test('instance groups - a group ends with its last member, and may then begin with another rule', () => {
+  const shard = shardWith('a', 'b');
+  shard.tell(claimOf('c1', 'a', APART));
+  const other: InstanceGroup = { ...APART, policy: 'affinity' };
+  assert.is(refusalIn(shard.tell(claimOf('c2', 'a', other)))?.code, 'group-policy-conflict');
+  shard.tell({ type: 'release', consumer: 'c1', deleted: true });
+  for (const consumer of ['c3', 'c4']) assert.is(refusalIn(shard.tell(claimOf(consumer, 'b', other))), null);
+});
+
+test('instance groups - a claim that moves its own member does not count it, and counts what is kept for the others', () => {
+  const shard = shardWith('a', 'b');
+  shard.tell(claimOf('c1', 'a', APART));
+  // It comes back to the host that it has: as far as its group goes it was never away.
+  assert.is(refusalIn(shard.tell(claimOf('c1', 'a', APART, { attempt: 2 }))), null);
+  assert.is(refusalIn(shard.tell(claimOf('c1', 'b', APART, { attempt: 3, keep: [2] }))), null);
+  for (const root of ['a', 'b']) {
+    assert.is(refusalIn(shard.tell(claimOf('c2', root, APART)))?.code, 'group-anti-affinity', root);
+  }
+  shard.tell({ type: 'release', consumer: 'c1', attempt: 2, deleted: false });
+  assert.is(refusalIn(shard.tell(claimOf('c2', 'a', APART))), null);
+});
+
+test('instance groups - what was left behind on a host is no home that an affinity group must go back to', () => {
+  const shard = shardWith('a', 'b');
+  shard.tell(claimOf('c1', 'a', CLOSE));
+  assert.is(refusalIn(shard.tell(claimOf('c1', 'b', CLOSE, { attempt: 2, keep: [1] }))), null);
+  assert.is(refusalIn(shard.tell(claimOf('c2', 'a', CLOSE)))?.code, 'group-affinity');
+  assert.is(refusalIn(shard.tell(claimOf('c2', 'b', CLOSE))), null);
+});
+
+test('instance groups - a member that holds devices alone is counted on their host', () => {
+  const shard = shardWith('a', 'b');
+  const turned = shard.tell(claimOf('c1', 'a', APART, { ofDevice: true }));
+  assert.equal(
+    sentOf(turned, 'claim-granted')[0]?.message.usages.map(({ id }) => id),
+    ['a-gpu', 'a'],
+  );
+  assert.is(refusalIn(shard.tell(claimOf('c2', 'a', APART, { ofDevice: true })))?.code, 'group-anti-affinity');
+});
+
+test('instance groups - many claims of one turn are decided one after the other', () => {
+  const shard = shardWith(...ROOTS);
+  const letters = Array.from({ length: 20 }, (_, at) => ({
+    message: claimOf(`c${at}`, ROOTS[at % ROOTS.length] as string, APART),
+    from: `scheduler/s${at}`,
+  }));
+  const turned = shard.tellAll(letters);
+  assert.is(sentOf(turned, 'claim-granted').length, ROOTS.length);
+  assert.is(sentOf(turned, 'claim-refused').length, 20 - ROOTS.length);
+});
+
+test('instance groups - callers of the Placement API do not notice how many members a host has', () => {
+  const shard = shardWith('a');
+  const revision = () => {
+    const { generation, quiet } = shard.state.providers.get('a') ?? { generation: 0, quiet: 0 };
+    return generation - quiet;
+  };
+  const before = revision();
+  shard.tell(claimOf('c1', 'a', APART, { ofDevice: true }));
+  assert.is(revision(), before);
+});
+
+test.run();

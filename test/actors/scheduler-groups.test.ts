@@ -1,0 +1,227 @@
+// Area: instance groups in the scheduler. It goes where the group is, keeps away from where it may not be, weighs soft
+// rules, chooses for all instances of a request together, and however many schedulers choose at once with whatever is
+// under way between them, no rule is broken.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import { instanceNames } from '../../actors/routing.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
+
+const test = suite('instance groups in the scheduler');
+
+const APART: InstanceGroup = { id: '/apart', policy: 'anti-affinity', maxPerHost: 1 };
+const CLOSE: InstanceGroup = { id: '/close', policy: 'affinity' };
+
+function specOf(instanceGroup: InstanceGroup | undefined, vcpu = 1): RequestSpec {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' };
+  return instanceGroup === undefined ? spec : { ...spec, instanceGroup };
+}
+
+const fleet = (count: number, cell = 'c1', prefix = 'h') =>
+  Array.from({ length: count }, (_, at) => ({ cell, host: `${prefix}${at}` }));
+
+/** The host of each instance of a request when everything that is said arrives. */
+function choose(all: Scheduling, request: string, spec: RequestSpec, count = 1, alternates = 2) {
+  const instances = instanceNames(request, count);
+  all.ask(request, spec, { instances, alternates });
+  all.deliver();
+  const { chosen, reason } = all.outcomeOf(request);
+  const told = instances.map((one) => chosen.get(one));
+  return {
+    hosts: told.map((one) => one?.selection.host ?? ''),
+    alternates: told.map((one) => one?.alternates.map(({ host }) => host) ?? []),
+    reason,
+  };
+}
+
+const distinct = (hosts: readonly string[]) => new Set(hosts).size;
+
+test('scheduler groups - anti-affinity takes distinct hosts, one request after another, and says when there are no more', () => {
+  const all = scheduling(fleet(3));
+  const hosts = ['a', 'b', 'c'].flatMap((request) => choose(all, request, specOf(APART)).hosts);
+  assert.is(distinct(hosts), 3, hosts.join());
+  const { reason } = choose(all, 'd', specOf(APART));
+  assert.is(reason, 'none of 3 hosts: 3 group-anti-affinity');
+  assert.is(all.schedulers.get('scheduler/s0')?.state.conflicts, 0, 'it knows where the members are');
+  all.say({ type: 'release', consumer: 'b', deleted: true });
+  all.deliver();
+  assert.equal(choose(all, 'e', specOf(APART)).hosts, [hosts[1] as string]);
+});
+
+test('scheduler groups - of a request for several, anti-affinity gives each a host of its own, or none any', () => {
+  const all = scheduling(fleet(4));
+  assert.is(distinct(choose(all, 'four', specOf(APART), 4).hosts), 4);
+  const { reason } = choose(all, 'five', specOf({ ...APART, id: '/other' }), 5);
+  assert.match(reason ?? '', /^only 4 of 5 instances have a host: none of 4 hosts: 4 group-anti-affinity$/);
+  all.deliver();
+  for (const instance of instanceNames('five', 5)) assert.equal(all.hostsHeldBy(instance), []);
+});
+
+test('scheduler groups - with more members to a host, each is filled up to that', () => {
+  const all = scheduling(fleet(3));
+  const { hosts } = choose(all, 'six', specOf({ ...APART, maxPerHost: 2 }), 6);
+  const counts = new Map<string, number>();
+  for (const host of hosts) counts.set(host, (counts.get(host) ?? 0) + 1);
+  assert.equal([...counts.values()], [2, 2, 2]);
+});
+
+test('scheduler groups - alternates of an anti-affinity group have no member of it', () => {
+  const all = scheduling(fleet(5));
+  const first = choose(all, 'first', specOf(APART)).hosts[0] as string;
+  const { hosts, alternates } = choose(all, 'second', specOf(APART), 1, 20);
+  assert.is(alternates[0]?.length, 3);
+  assert.not.ok(alternates[0]?.includes(first));
+  assert.not.ok(alternates[0]?.includes(hosts[0] as string));
+});
+
+test('scheduler groups - affinity goes to the host of the group, however full, and has no alternates there', () => {
+  const all = scheduling(fleet(5));
+  const first = choose(all, 'first', specOf(CLOSE, 4));
+  assert.is(first.alternates[0]?.length, 2, 'the sole member may take its group elsewhere');
+  const second = choose(all, 'second', specOf(CLOSE, 3));
+  assert.equal(second.hosts, first.hosts);
+  assert.equal(second.alternates, [[]]);
+  const { reason } = choose(all, 'third', specOf(CLOSE, 3));
+  assert.match(reason ?? '', /^none of 5 hosts: 4 group-affinity, 1 exceeds-capacity VCPU; nearest: 3 VCPU exceed/);
+});
+
+test('scheduler groups - all instances of an affinity request go to one host that has room for all, or none does', () => {
+  // The free ones are best in rank, and too small for all three.
+  const hosts = [...fleet(4), { cell: 'c1', host: 'big', tree: [rootOf('big', 20)] }];
+  const all = scheduling(hosts);
+  choose(all, 'filler', specOf(undefined, 8));
+  assert.equal(choose(all, 'three', specOf(CLOSE, 4), 3).hosts, ['big', 'big', 'big']);
+  const { reason } = choose(all, 'four', specOf({ ...CLOSE, id: '/other' }, 6), 4);
+  assert.ok(reason);
+  for (const instance of instanceNames('four', 4)) assert.equal(all.hostsHeldBy(instance), []);
+});
+
+test('scheduler groups - a soft rule is followed as far as hosts allow', () => {
+  const all = scheduling(fleet(3));
+  const apart: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
+  const spread = choose(all, 'spread', specOf(apart), 4).hosts;
+  assert.is(distinct(spread.slice(0, 3)), 3);
+  assert.ok(spread[3]);
+  const near: InstanceGroup = { id: '/near', policy: 'soft-affinity' };
+  const together = choose(all, 'near', specOf(near, 2), 4).hosts;
+  assert.ok(distinct(together) > 1 && distinct(together) < 4, together.join());
+  const roomy = scheduling(fleet(3));
+  assert.is(distinct(choose(roomy, 'near', specOf(near, 2), 4).hosts), 1);
+});
+
+test('scheduler groups - a soft rule orders alternates too', () => {
+  const all = scheduling(fleet(6));
+  const apart: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
+  const taken = choose(all, 'spread', specOf(apart), 3).hosts;
+  const { hosts, alternates } = choose(all, 'one', specOf(apart), 1, 4);
+  const free = alternates[0]?.filter((host) => !taken.includes(host)) ?? [];
+  assert.not.ok(taken.includes(hosts[0] as string));
+  assert.equal(alternates[0]?.slice(0, free.length), free, 'those without a member come first');
+});
+
+test('scheduler groups - another rule for the same group is told at once, and no other host is tried', () => {
+  const all = scheduling(fleet(3));
+  choose(all, 'first', specOf(APART));
+  const { reason } = choose(all, 'second', specOf({ ...APART, policy: 'soft-anti-affinity' }));
+  assert.match(reason ?? '', /^group-policy-conflict: instance group 'apart' has the rule 'anti-affinity'/);
+});
+
+test('scheduler groups - requests of one shape share one ranking, whatever their groups', () => {
+  const all = scheduling(fleet(3));
+  for (let at = 0; at < 10; at += 1) choose(all, `r${at}`, specOf({ ...APART, id: `/g${at}` }));
+  choose(all, 'alone', specOf(undefined));
+  assert.is(all.schedulers.get('scheduler/s0')?.state.rankings.shapes.size, 1);
+});
+
+test('scheduler groups - a scheduler that does not know where the group is learns it from the refusal', () => {
+  const all = scheduling(fleet(4), 2);
+  all.ask('first', specOf(CLOSE), {}, 0);
+  all.ask('second', specOf(CLOSE), {}, 1);
+  // Both choose before either hears of the other.
+  all.deliver();
+  const hosts = ['first', 'second'].map((request) => all.outcomeOf(request).chosen.get(request)?.selection.host);
+  assert.ok(hosts[0]);
+  assert.is(hosts[0], hosts[1]);
+});
+
+// --- many at once
+
+const RULES: readonly InstanceGroup[] = [
+  APART,
+  { id: '/pairs', policy: 'anti-affinity', maxPerHost: 2 },
+  CLOSE,
+  { id: '/spread', policy: 'soft-anti-affinity' },
+];
+
+function membersByHost(all: Scheduling, id: string): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const [consumer, { group }] of all.shard.state.consumers.holding) {
+    if (group?.id !== id) continue;
+    for (const host of all.hostsHeldBy(consumer)) counts.set(host, (counts.get(host) ?? 0) + 1);
+  }
+  return counts;
+}
+
+test('scheduler groups - many schedulers at once, in any order of arrival, break no rule and lose no host', () => {
+  let conflicts = 0;
+  for (let seed = 0; seed < 60; seed += 1) {
+    const random = seededRandom(`groups ${seed}`);
+    const hosts = [...fleet(4, 'c1'), ...fleet(4, 'c2', 'k')];
+    const all = scheduling(hosts, 4);
+    const holding: string[] = [];
+    for (let at = 0; at < 24; at += 1) {
+      const count = random.chance(0.3) ? random.integer(2, 3) : 1;
+      const request = `r${at}`;
+      const rule = random.pick(RULES);
+      all.ask(request, specOf(rule), { instances: instanceNames(request, count) }, random.integer(0, 3));
+      holding.push(...instanceNames(request, count));
+      // Some are deleted again while others are chosen for.
+      if (random.chance(0.2)) all.say({ type: 'release', consumer: random.pick(holding), deleted: true });
+      for (let step = random.integer(0, 12); step > 0 && all.step(random); step -= 1) check(all, seed);
+    }
+    while (all.step(random)) check(all, seed);
+    for (const { state } of all.schedulers.values()) {
+      conflicts += state.conflicts;
+      assert.is(state.open.size, 0);
+      assert.is(state.view.groups.promised.size, 0, 'no promise outlives its request');
+      for (const { id } of RULES) {
+        assert.equal([...(state.view.groups.told.get(id) ?? [])].sort(), viewOf(all, id), 'all know where members are');
+      }
+    }
+  }
+  assert.ok(conflicts > 50, `only ${conflicts} claims were refused`);
+
+  function check(all: Scheduling, seed: number): void {
+    for (const { id, policy, maxPerHost = 1 } of RULES) {
+      const counts = membersByHost(all, id);
+      if (policy === 'affinity')
+        assert.ok(counts.size <= 1, `seed ${seed}: '${id}' is on ${[...counts.keys()].join()}`);
+      if (policy !== 'anti-affinity') continue;
+      for (const [host, count] of counts)
+        assert.ok(count <= maxPerHost, `seed ${seed}: ${count} of '${id}' on ${host}`);
+    }
+  }
+
+  function viewOf(all: Scheduling, id: string): [string, number][] {
+    return [...membersByHost(all, id)].map(([host, count]): [string, number] => [`p-${host}`, count]).sort();
+  }
+});
+
+test('scheduler groups - many parallel requests of one anti-affinity group fill exactly the hosts that there are', () => {
+  for (let seed = 0; seed < 40; seed += 1) {
+    const random = seededRandom(`race ${seed}`);
+    const all = scheduling(fleet(8), 5);
+    for (let at = 0; at < 12; at += 1) all.ask(`r${at}`, specOf(APART), {}, at);
+    all.deliver(random);
+    const counts = membersByHost(all, APART.id);
+    assert.equal([...counts.values()], Array(8).fill(1), `seed ${seed}`);
+    const refused = Array.from({ length: 12 }, (_, at) => all.outcomeOf(`r${at}`)).filter(
+      ({ reason }) => reason !== null,
+    );
+    assert.is(refused.length, 4);
+  }
+});
+
+test.run();
