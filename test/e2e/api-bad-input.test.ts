@@ -101,6 +101,19 @@ const WRONG_BUILDS: readonly Wrong[] = [
   ],
   [{ resources: VCPU, placement: { hints: { load: 1 } } }, 'placement.hints.load', /must be string/],
   [{ resources: VCPU, placement: { hints: { 'a b': 'x' } } }, 'placement.hints.a b', /unknown field/],
+  [{ resources: VCPU, instanceGroup: { name: 'web' } }, 'instanceGroup.policy', /lacks the field/],
+  [{ resources: VCPU, instanceGroup: { policy: 'affinity' } }, 'instanceGroup.name', /lacks the field/],
+  [{ resources: VCPU, instanceGroup: { name: 'a b', policy: 'affinity' } }, 'instanceGroup.name'],
+  [{ resources: VCPU, instanceGroup: { name: 'web', policy: 'apart' } }, 'instanceGroup.policy', /"anti-affinity"/],
+  [{ resources: VCPU, instanceGroup: { name: 'web', policy: 'affinity', id: '/web' } }, 'instanceGroup.id', /unknown/],
+  ...[0, 1.5, 1_001, '2', null].map((maxPerHost): Wrong => {
+    const instanceGroup = { name: 'web', policy: 'anti-affinity', maxPerHost };
+    return [{ resources: VCPU, instanceGroup }, 'instanceGroup.maxPerHost'];
+  }),
+  ...['affinity', 'soft-affinity', 'soft-anti-affinity'].map((policy): Wrong => {
+    const instanceGroup = { name: 'web', policy, maxPerHost: 2 };
+    return [{ resources: VCPU, instanceGroup }, 'instanceGroup.maxPerHost', /goes with 'anti-affinity' only/];
+  }),
   [{ groups: [{ name: '', resources: VCPU }] }, 'groups.0.name'],
   [{ groups: [{ name: 'a', required: ['HW_A'] }] }, 'resources', /asks for no resources/],
   [{ groups: Array.from({ length: 32 }, (_, n) => ({ name: `g${n}`, resources: VCPU })) }, 'groups'],
@@ -141,6 +154,7 @@ const FIELDS: readonly (readonly [verb: string, right: object, fields: Readonly<
         anyOf: [],
         forbidden: [],
         memberOf: [],
+        instanceGroup: [],
         groups: [],
         groupPolicy: [],
         project: [],

@@ -18,6 +18,9 @@ const FAULTS = [
   ...['driver-unknown', 'driver-silent', 'describe-fails', 'away conductor and scheduler', 'away scheduler'],
 ];
 
+/** Refusals of claims that the seeds of a test must bring about. */
+const REFUSALS = ['exceeds-capacity', 'group-affinity', 'group-anti-affinity', 'group-policy-conflict'];
+
 /**
  * Messages that mean nothing to those who may be sent them, that only a broken driver brings about, or that are about
  * hosts that are gone for good: in a run every host comes back, with all that it had.
@@ -54,7 +57,8 @@ export function addTo(
 export function uncovered({ tally }: Coverage): string[] {
   const states = Object.entries(STATES).flatMap(([machine, names]) => names.map((name) => `state ${machine} ${name}`));
   const faults = FAULTS.map((kind) => `fault ${kind}`);
-  return [...states, ...TAKEN, ...faults].filter((what) => !tally.has(what) && !UNUSED.has(what));
+  const refusals = REFUSALS.map((code) => `refused ${code}`);
+  return [...states, ...TAKEN, ...faults, ...refusals].filter((what) => !tally.has(what) && !UNUSED.has(what));
 }
 
 /** In lines, for people. */
@@ -69,6 +73,7 @@ export function told(coverage: Coverage): string[] {
   return [
     `${runs} runs, ${steps} steps; the slowest end came ${slowestEndMs / 1_000} s after healing`,
     `faults: ${group('fault ').join(', ')}`,
+    `refused: ${group('refused ').join(', ')}`,
     `befell: ${group('befell ').join(', ')}`,
     ...Object.keys(STATES).map((machine) => `${machine}: ${group(`state ${machine} `).join(', ')}`),
     `messages: ${messages} of ${TAKEN.length} types taken`,

@@ -21,6 +21,7 @@ export function faultsOfInstance(looked: Looked, instance: string): string[] {
     ...homeFaults(looked, instance),
     ...orphanFaults(looked, instance),
     ...alternateFaults(looked, instance),
+    ...groupFaults(looked, instance),
     ...hostFaults(looked, instance),
   ];
 }
@@ -149,6 +150,35 @@ function alternateFaults({ truth }: Looked, instance: string): string[] {
     if (chosen.some((one) => one.cell !== cell)) say('is given a host of another cell');
   }
   return faults;
+}
+
+/** groups: no host has more members than it may, and those that keep together have one home. */
+function groupFaults({ truth }: Looked, instance: string): string[] {
+  const group = truth.groupOf.get(instance);
+  if (group === undefined || group.policy.startsWith('soft-')) return [];
+  const { consumers, providers } = truth.placement;
+  const homes = new Set<string>();
+  const onRoot = new Map<string, string[]>();
+  for (const member of truth.groups.get(group.id) ?? []) {
+    // One that said another rule is a member only if it came when there was no other.
+    if (truth.groupOf.get(member)?.policy !== group.policy) continue;
+    const { held = [], latest } = consumers.holding.get(member) ?? {};
+    const roots = new Set<string>();
+    for (const { attempt, allocations } of held) {
+      const root = providers.get(allocations[0]?.provider ?? '')?.root ?? '';
+      roots.add(root);
+      if (attempt === latest) homes.add(root);
+    }
+    for (const root of roots) onRoot.set(root, [...(onRoot.get(root) ?? []), member]);
+  }
+  if (group.policy === 'affinity') {
+    return homes.size > 1 ? [`groups: '${group.id}' keeps together, and is on ${homes.size} hosts`] : [];
+  }
+  return [...onRoot]
+    .filter(([, members]) => members.length > (group.maxPerHost ?? 1))
+    .map(
+      ([root, members]) => `groups: ${members.join(' and ')} of '${group.id}' are on ${providers.get(root)?.spec.name}`,
+    );
 }
 
 /** Nothing is begun twice, and nothing is on a host whose resources are not held for it there. */

@@ -1,7 +1,7 @@
 // The plan of a run, drawn from its seed before it begins: the fleet, what callers ask for and when, who crashes or is
 // held up and when, and how bad the weather is.
 
-import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 
@@ -136,13 +136,24 @@ function fleetOf(cell: string, random: Random): HostPlan[] {
   }));
 }
 
+/** Most members of a group say its rule; a few say another one. */
+const INSTANCE_GROUPS: readonly InstanceGroup[] = [
+  ...Array.from({ length: 6 }, () => ({ id: '/apart', policy: 'anti-affinity' as const, maxPerHost: 1 })),
+  { id: '/apart', policy: 'soft-anti-affinity' },
+  { id: '/pairs', policy: 'anti-affinity', maxPerHost: 2 },
+  { id: '/close', policy: 'affinity' },
+  { id: '/close', policy: 'affinity' },
+  { id: '/near', policy: 'soft-affinity' },
+];
+
 function specOf(random: Random): RequestSpec {
   const needsFast = random.chance(0.15);
   const groups: RequestSpec['groups'] = [
     { name: '', resources: { VCPU: random.integer(1, 3) }, ...(needsFast ? { required: ['CUSTOM_FAST'] } : {}) },
   ];
   if (random.chance(0.12)) groups.push({ name: 'gpu', resources: { PGPU: 1 } });
-  return { groups, groupPolicy: 'none' };
+  const spec: RequestSpec = { groups, groupPolicy: 'none' };
+  return random.chance(0.35) ? { ...spec, instanceGroup: random.pick(INSTANCE_GROUPS) } : spec;
 }
 
 /** Some requests want to be where another request is, or where it is not. */

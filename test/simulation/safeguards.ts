@@ -112,6 +112,16 @@ const unchecked = receiving('placement', (receive) => (state, message, from, tur
   });
 });
 
+/** Placement takes every hard rule of a group for a wish: what schedulers know of the group is all that keeps it. */
+const ungrouped = receiving('placement', (receive) => (state, message, from, turn) => {
+  const { spec } = message as Message & Claim;
+  const group = message.type === 'claim' ? spec.instanceGroup : undefined;
+  if (group === undefined || group.policy.startsWith('soft-')) return receive(state, message, from, turn);
+  const wish = { id: group.id, policy: `soft-${group.policy}` };
+  const taken = { ...(message as Message & Claim), spec: { ...spec, instanceGroup: wish } };
+  receive(state, taken as Message, from, turn);
+});
+
 /** A claim that was granted is decided once more when it comes again. */
 const claimedTwice = receiving('placement', (receive) => (state, message, from, turn) => {
   const claim = message as Message & Claim;
@@ -202,6 +212,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     breaks: /^(?:no orphan|one home|capacity|an end|hosts|islands|built once):/,
   },
   { name: "the check of a claim's conditions where it is decided", without: unchecked, breaks: /^capacity:/ },
+  { name: 'the check of a group where a claim is decided', without: ungrouped, breaks: /^groups:/ },
   { name: 'the obligations of a recovered conductor', without: recoveringNothing('conductor'), breaks: AN_END },
   { name: 'the obligations of a recovered cell', without: recoveringNothing('cell'), breaks: AN_END },
   {

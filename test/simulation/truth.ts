@@ -4,7 +4,7 @@
 import { stateOfBuild } from '../../actors/builds.ts';
 import type { CellRecord, CellState } from '../../actors/cell/state.ts';
 import type { ConductorRecord, ConductorState } from '../../actors/conductor/state.ts';
-import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { PlacementRecord, PlacementState } from '../../actors/placement/state.ts';
 import { conductorShardOf } from '../../actors/routing.ts';
 import type { Selection } from '../../machines/instance-build.ts';
@@ -19,6 +19,10 @@ export interface Truth {
   readonly chosen: ReadonlyMap<string, readonly Selection[]>;
   /** What was asked for, by request. */
   readonly asked: ReadonlyMap<string, { readonly alternates: number; readonly spec: RequestSpec }>;
+  /** The members of each instance group, as the accepted requests have it. */
+  readonly groups: ReadonlyMap<string, ReadonlySet<string>>;
+  /** The instance group that an instance was asked to be a member of. */
+  readonly groupOf: ReadonlyMap<string, InstanceGroup>;
   /** Every instance that was ever accepted. */
   readonly accepted: ReadonlySet<string>;
   conductorOf(instance: string): ConductorState;
@@ -48,6 +52,8 @@ export function truthOf(
   const epochs = new Map<string, number>();
   const chosen = new Map<string, readonly Selection[]>();
   const asked = new Map<string, { alternates: number; spec: RequestSpec }>();
+  const groups = new Map<string, Set<string>>();
+  const groupOf = new Map<string, InstanceGroup>();
   const accepted = new Set<string>();
   const touched = new Set<string>();
 
@@ -72,6 +78,12 @@ export function truthOf(
     tally(`record placement ${record.type}`);
   }
 
+  function noteMember(instance: string, group: InstanceGroup): void {
+    const members = groups.get(group.id) ?? new Set();
+    groups.set(group.id, members.add(instance));
+    groupOf.set(instance, group);
+  }
+
   function noteConductor(state: ConductorState, record: ConductorRecord): void {
     tally(`record conductor ${record.type}`);
     if (record.type === 'accepted') {
@@ -79,6 +91,8 @@ export function truthOf(
       for (const instance of record.instances) {
         accepted.add(instance);
         touched.add(instance);
+        const group = record.facts.spec.instanceGroup;
+        if (group !== undefined) noteMember(instance, group);
       }
     } else if ('instance' in record) {
       touched.add(record.instance);
@@ -115,6 +129,8 @@ export function truthOf(
     cells,
     chosen,
     asked,
+    groups,
+    groupOf,
     accepted,
     conductorOf: (instance) => conductors[conductorShardOf(instance, conductors.length)] as ConductorState,
     touched,

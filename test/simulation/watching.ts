@@ -65,6 +65,7 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
     const isDecidedAnew = claim.attempt > (consumers.holding.get(claim.consumer)?.latest ?? 0);
     const send = (to: string, sent: AnyMessage) => {
       if (sent.type === 'claim-refused' && isDecidedAnew) {
+        tally(`refused ${sent.refusal.code}`);
         const fault = falseRefusal(state as PlacementState, claim, sent.refusal);
         if (fault !== null) onFault(fault);
       }
@@ -82,11 +83,16 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
 
 /** no false refusal: what is refused did not fit at that moment. */
 function falseRefusal(
-  { providers }: PlacementState,
-  { consumer, attempt, allocations }: Claim,
+  state: PlacementState,
+  claim: Claim,
   refusal: { code: string; provider?: string | undefined; resourceClass?: string | undefined },
 ): string | null {
+  const { providers } = state;
+  const { consumer, attempt, allocations } = claim;
   const of = `attempt ${attempt} of '${consumer}'`;
+  if (refusal.code.startsWith('group-')) {
+    return keptOut(state, claim, refusal.code) ? null : `no false refusal: ${of}, its group allows it`;
+  }
   const provider = providers.get(refusal.provider ?? '');
   if (refusal.code === 'unknown-provider')
     return provider === undefined ? null : `no false refusal: ${of}, it is known`;
@@ -97,4 +103,27 @@ function falseRefusal(
   const stock = provider?.stocks.get(resourceClass);
   if (stock === undefined || stock.used + asked > stock.capacity) return null;
   return `no false refusal: ${of}, ${asked} of ${stock.capacity - stock.used} free ${resourceClass}`;
+}
+
+/** Whether the group of a claim keeps it out, by who holds what. */
+function keptOut(
+  { consumers, providers }: PlacementState,
+  { consumer, allocations, spec }: Claim,
+  code: string,
+): boolean {
+  const group = spec.instanceGroup;
+  if (group === undefined) return false;
+  const rootOf = (held: Claim['allocations'] | undefined) => providers.get(held?.[0]?.provider ?? '')?.root;
+  const root = rootOf(allocations);
+  const others = [...consumers.holding].filter(
+    ([id, other]) => other.group?.id === group.id && other.held.length > 0 && id !== consumer,
+  );
+  if (code === 'group-policy-conflict') return others.some(([, other]) => other.group?.policy !== group.policy);
+  if (code === 'group-affinity') {
+    return others.some(([, { held, latest }]) =>
+      held.some((one) => one.attempt === latest && rootOf([...one.allocations]) !== root),
+    );
+  }
+  const there = others.filter(([, { held }]) => held.some((one) => rootOf([...one.allocations]) === root));
+  return there.length >= (group.maxPerHost ?? 1);
 }
