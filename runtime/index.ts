@@ -14,6 +14,7 @@ export type { Clock } from './clock.ts';
 export { connect } from './connect.ts';
 export type { BuildOrder, BuildOutcome, Driver, InventoryReport, ProviderReport } from './drivers/driver.ts';
 export { type FakeDriverOptions, fakeDriver } from './drivers/fake.ts';
+export { type NumaHost, numaHost } from './drivers/numa.ts';
 export { CellwrightError, MalformedError, NoRespondersError, OverloadedError, TimeoutError } from './errors.ts';
 export type { BuildAnswer } from './gateway/gateway.ts';
 export type { HostsAnswer, ListAnswer } from './gateway/looking.ts';

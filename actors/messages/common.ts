@@ -93,6 +93,21 @@ export const RequestSpec = Type.Object({
   /** `isolate`: no two named groups on one provider. */
   groupPolicy: Type.Union([Type.Literal('none'), Type.Literal('isolate')]),
   tree: Type.Optional(TreeConditions),
+  /** Traits that the host itself must have, or must not, wherever in its tree the groups are served. */
+  rootRequired: Type.Optional(Symbols),
+  rootForbidden: Type.Optional(Symbols),
+  /**
+   * Of each list of named groups, the providers that serve them must be one subtree: one of them is all others' ancestor,
+   * or serves them all. As `same_subtree` of the Placement API.
+   */
+  sameSubtree: Type.Optional(
+    Type.Array(
+      Type.Array(Type.String({ minLength: 1, maxLength: MAX_TOKEN_LENGTH }), { minItems: 1, maxItems: MAX_GROUPS }),
+      {
+        maxItems: MAX_GROUPS,
+      },
+    ),
+  ),
   /** The group of instances that the instance is a member of. */
   instanceGroup: Type.Optional(InstanceGroup),
 });

@@ -88,6 +88,7 @@ export const RefusalCode = Type.Union([
   Type.Literal('consumer-missing'),
   /** Another consumer must not hold anything of the tree. */
   Type.Literal('consumer-present'),
+  Type.Literal('not-one-subtree'),
   /** Another member of the instance group said another rule of it. */
   Type.Literal('group-policy-conflict'),
   /** The instance group is on another host. */

@@ -111,7 +111,8 @@ export function showConsumer(state: PlacementState, { consumer: id }: ApiMessage
   const allocations = new Map<string, { generation: number; resources: Record<string, number> }>();
   for (const { provider: providerId, resources } of heldBy(consumer)) {
     const provider = state.providers.get(providerId);
-    if (provider === undefined) continue;
+    // What serves a group that asks for traits alone gives nothing.
+    if (provider === undefined || Object.keys(resources).length === 0) continue;
     const known = allocations.get(providerId) ?? { generation: revisionOf(provider), resources: {} };
     allocations.set(providerId, known);
     addTo(known.resources, resources);
@@ -138,7 +139,7 @@ export function showProviderAllocations(state: PlacementState, { id }: ApiMessag
   for (const [consumerId, consumer] of state.consumers.holding) {
     for (const { allocations: held } of consumer.held) {
       for (const { provider: one, resources } of held) {
-        if (one !== id) continue;
+        if (one !== id || Object.keys(resources).length === 0) continue;
         const { generation, changedAt = 0 } = consumer;
         const known = allocations.get(consumerId) ?? { generation, changedAt, resources: {} };
         allocations.set(consumerId, known);

@@ -8,6 +8,7 @@ import type { Consumers } from './consumers.ts';
 import { type Groups, refusalOfGroup } from './groups.ts';
 import { refusalOf } from './inventory.ts';
 import type { Provider, Providers } from './providers.ts';
+import { isSubtree } from './subtree.ts';
 
 /** The first condition that does not hold, or null when the claim may be granted. */
 export function refusalOfClaim(
@@ -19,8 +20,10 @@ export function refusalOfClaim(
   return (
     outsideOneTree(allocations, providers) ??
     notAsRequested(allocations, spec) ??
+    unmetByRoot(spec, rootOf(allocations, providers)) ??
     unmetGroup(allocations, spec, providers) ??
     notIsolated(allocations, spec) ??
+    notOneSubtree(allocations, spec, providers) ??
     refusalOfGroup(claim, state) ??
     noRoom(allocations, providers)
   );
@@ -70,9 +73,19 @@ function unserved(group: ResourceGroup, what: string): Refusal {
   return { code: 'does-not-serve-request', message: `group '${group.name}' ${what}` };
 }
 
+function rootOf(allocations: readonly Allocation[], providers: Providers): Provider {
+  return providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '') as Provider;
+}
+
+/** What is asked of the host itself, wherever in its tree the groups are served. */
+export function unmetByRoot({ rootRequired, rootForbidden }: RequestSpec, root: Provider): Refusal | null {
+  if (rootRequired === undefined && rootForbidden === undefined) return null;
+  const asked = { name: '', resources: {}, required: rootRequired ?? [], forbidden: rootForbidden ?? [] };
+  return unmet(asked, [root], root);
+}
+
 function unmetGroup(allocations: readonly Allocation[], spec: RequestSpec, providers: Providers): Refusal | null {
-  const root = providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '');
-  if (root === undefined) return null;
+  const root = rootOf(allocations, providers);
   for (const group of spec.groups) {
     if (!hasConditions(group)) continue;
     const serving: Provider[] = [];
@@ -135,6 +148,24 @@ function notIsolated(allocations: readonly Allocation[], spec: RequestSpec): Ref
       return { code: 'not-isolated', message, provider };
     }
     taken.set(provider, group);
+  }
+  return null;
+}
+
+function notOneSubtree(allocations: readonly Allocation[], spec: RequestSpec, providers: Providers): Refusal | null {
+  const root = rootOf(allocations, providers);
+  for (const names of spec.sameSubtree ?? []) {
+    const serving: Provider[] = [];
+    for (const name of names) {
+      const provider = providers.get(allocations.find(({ group }) => group === name)?.provider ?? '');
+      // A group that asks for traits alone is served by the host itself.
+      const server = provider ?? (spec.groups.some((group) => group.name === name) ? root : undefined);
+      if (server !== undefined && !serving.includes(server)) serving.push(server);
+    }
+    if (serving.length < 2 || isSubtree(serving, providers)) continue;
+    const told = serving.map((one) => `'${one.spec.name}'`).join(', ');
+    const message = `groups ${names.map((name) => `'${name}'`).join(', ')} must be served by one subtree, not by ${told}`;
+    return { code: 'not-one-subtree', message, provider: (serving[0] as Provider).spec.id };
   }
   return null;
 }

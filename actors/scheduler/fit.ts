@@ -5,9 +5,10 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
-import { unmet } from '../placement/conditions.ts';
+import { unmet, unmetByRoot } from '../placement/conditions.ts';
 import { refusalOf, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
+import { type Subtrees, subtreesOf } from './subtrees.ts';
 
 /** How many placements of a group on a provider one search may try. */
 const MAX_SEARCH_STEPS = 2_000;
@@ -17,6 +18,7 @@ type Taken = Map<string, number>;
 
 /** The allocations with which the request fits the tree (the root first), or null. */
 export function fit(spec: RequestSpec, tree: readonly Provider[]): readonly Allocation[] | null {
+  if (unmetByRoot(spec, tree[0] as Provider) !== null) return null;
   const taken: Taken = new Map();
   const allocations: Allocation[] = [];
   const named: ResourceGroup[] = [];
@@ -24,8 +26,23 @@ export function fit(spec: RequestSpec, tree: readonly Provider[]): readonly Allo
     if (group.name !== '') named.push(group);
     else if (!serveUnnamed(group, tree, taken, allocations)) return null;
   }
-  const search = { named, isolate: spec.groupPolicy === 'isolate', tree, taken, steps: 0 };
-  return deal(search, 0, allocations) ? allocations : null;
+  const isolate = spec.groupPolicy === 'isolate';
+  const subtrees =
+    spec.sameSubtree === undefined
+      ? null
+      : subtreesOf(spec.sameSubtree, named, tree, (group) => optionsOf(group, tree));
+  const search = { named: subtrees?.order ?? named, isolate, subtrees, tree, taken, steps: 0 };
+  if (!deal(search, 0, allocations)) return null;
+  return subtrees === null ? allocations : inOrderOf(spec.groups, allocations);
+}
+
+/** The providers that could serve a group if nothing else were asked. */
+function optionsOf(group: ResourceGroup, tree: readonly Provider[]): Provider[] {
+  return serversOf(group, { named: [], isolate: false, subtrees: null, tree, taken: new Map(), steps: 0 }, []);
+}
+
+function inOrderOf(groups: readonly ResourceGroup[], allocations: readonly Allocation[]): Allocation[] {
+  return groups.flatMap(({ name }) => allocations.filter(({ group }) => group === name));
 }
 
 function serveUnnamed(
@@ -67,6 +84,7 @@ function change(taken: Taken, provider: Provider, resourceClass: string, by: num
 interface Search {
   readonly named: readonly ResourceGroup[];
   readonly isolate: boolean;
+  readonly subtrees: Subtrees | null;
   readonly tree: readonly Provider[];
   readonly taken: Taken;
   steps: number;
@@ -93,11 +111,12 @@ function deal(search: Search, position: number, allocations: Allocation[]): bool
 
 /** The providers that can serve a group, the one that is left with least first, so that whole devices stay whole. */
 function serversOf(group: ResourceGroup, search: Search, allocations: readonly Allocation[]): Provider[] {
-  const { isolate, tree, taken } = search;
+  const { isolate, subtrees, tree, taken } = search;
   const root = tree[0] as Provider;
   const servers: { provider: Provider; left: number }[] = [];
   for (const provider of tree) {
     if (isolate && allocations.some((one) => one.group !== '' && one.provider === provider.spec.id)) continue;
+    if (subtrees !== null && !subtrees.mayServe(group.name, provider, allocations)) continue;
     let left = 0;
     let room = true;
     for (const resourceClass in group.resources) {
@@ -149,6 +168,8 @@ function timesIn({ stocks }: Provider, resources: Readonly<Record<string, number
 /** Why a request does not fit a tree: what stood in the way first, said of the provider that came nearest. */
 export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
   const root = tree[0] as Provider;
+  const ofRoot = unmetByRoot(spec, root);
+  if (ofRoot !== null) return ofRoot;
   for (const group of spec.groups) {
     const refusals = tree.map((provider) => misfitOfProvider(group, provider, root));
     if (group.name !== '' || Object.keys(group.resources).length === 0) {
@@ -164,6 +185,11 @@ export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal 
     }
     const refusal = unmet(group, tree, root);
     if (refusal !== null) return refusal;
+  }
+  if (spec.sameSubtree !== undefined && fit({ ...spec, sameSubtree: [] }, tree) !== null) {
+    const lists = spec.sameSubtree.map((names) => names.join(', ')).join('; ');
+    const message = `no subtree of '${root.spec.name}' serves the groups that must share one: ${lists}`;
+    return { code: 'not-one-subtree', message };
   }
   return {
     code: 'not-isolated',

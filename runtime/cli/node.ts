@@ -1,7 +1,7 @@
 // `cellwright node`: plays roles until it is told to end, so that several processes make one system.
 
 import type { Command } from 'commander';
-import { list, readable, share } from './options.ts';
+import { list, readable, share, wholeNumber } from './options.ts';
 import type { NodeFlags } from './play-node.ts';
 
 const ROLES = 'any of placement, scheduler, conductor, cell:<name>, compute:<cell>/<host>, with commas between';
@@ -16,5 +16,11 @@ export function addNode(program: Command): void {
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option('--settings <file>', 'JSON with aggregates and scheduler, as startNode takes them', readable)
     .option('--fail-rate <share>', 'the share of builds that fail on its hosts, 0 to 1', share, 0)
+    .option(
+      '--numa-nodes <number>',
+      'the NUMA nodes of its hosts, with GPUs below each; 0: none',
+      wholeNumber(0, 16),
+      0,
+    )
     .action(async (flags: NodeFlags) => (await import('./play-node.ts')).playNode(flags));
 }

@@ -1,7 +1,9 @@
 // Plays the roles of `cellwright node`. Its computes have the fake driver and a host of a usual size; real drivers are
 // for those who embed.
 
+import type { ProviderReport } from '../drivers/driver.ts';
 import { fakeDriver } from '../drivers/fake.ts';
+import { numaHost } from '../drivers/numa.ts';
 import { startNode } from '../node.ts';
 import { seededRandom } from '../random.ts';
 import { failuresOf } from '../replay/fleet.ts';
@@ -17,11 +19,18 @@ export interface NodeFlags {
   prefix?: string;
   settings?: string;
   failRate: number;
+  numaNodes: number;
 }
 
+/** A host of a usual size, and what of it each NUMA node has when it has any. */
+const VCPU = 64;
+const MEMORY_MB = 262_144;
+const DISK_GB = 4_000;
 const GPUS = 4;
+const GPU_MODEL = 'T4';
 
-export async function playNode({ roles, servers, name, prefix, settings, failRate }: NodeFlags): Promise<void> {
+export async function playNode(flags: NodeFlags): Promise<void> {
+  const { roles, servers, name, prefix, settings, failRate, numaNodes } = flags;
   const clock = systemClock();
   const read = settings === undefined ? {} : settingsIn(settings);
   const interrupt = onInterrupt();
@@ -31,7 +40,7 @@ export async function playNode({ roles, servers, name, prefix, settings, failRat
     clock,
     driver: ({ cell, host }) =>
       fakeDriver({
-        host: usualHost(host),
+        host: usualHost(host, numaNodes),
         clock,
         random: seededRandom(cell),
         failures: failuresOf(failRate, 0),
@@ -45,10 +54,18 @@ export async function playNode({ roles, servers, name, prefix, settings, failRat
   await node.stop();
 }
 
-function usualHost(host: string) {
+function usualHost(name: string, nodes: number): ProviderReport {
+  if (nodes > 0) {
+    const ofNode = {
+      vcpu: Math.ceil(VCPU / nodes),
+      memoryMb: Math.ceil(MEMORY_MB / nodes),
+      gpus: Math.ceil(GPUS / nodes),
+    };
+    return numaHost({ name, nodes, ...ofNode, diskGb: DISK_GB, gpuModel: GPU_MODEL });
+  }
   return {
-    name: host,
-    inventories: { VCPU: { total: 64 }, MEMORY_MB: { total: 262_144 }, DISK_GB: { total: 4_000 } },
-    children: gpuProviders(host, GPUS, 'T4'),
+    name,
+    inventories: { VCPU: { total: VCPU }, MEMORY_MB: { total: MEMORY_MB }, DISK_GB: { total: DISK_GB } },
+    children: gpuProviders(name, GPUS, GPU_MODEL),
   };
 }

@@ -7,7 +7,7 @@ import {
   MAX_COUNT,
   MAX_GROUPS,
   Payload,
-  type RequestSpec,
+  RequestSpec,
   ResourceGroup,
   Resources,
   Token,
@@ -65,6 +65,16 @@ export const BuildRequest = Type.Object(
     groups: Type.Optional(Type.Array(GroupRequest, { maxItems: MAX_GROUPS - 1 })),
     /** `isolate`: no two groups on one provider; default `none`. */
     groupPolicy: Type.Optional(Type.Union([Type.Literal('none'), Type.Literal('isolate')])),
+    /** Traits that the host itself must have, or must not, wherever in its tree the resources are. */
+    rootRequired: RequestSpec.properties.rootRequired,
+    rootForbidden: RequestSpec.properties.rootForbidden,
+    /**
+     * Of each list of names of `groups`, the providers that serve them must be one subtree of the host, such as a NUMA
+     * node and a GPU below it: one of them is all others' ancestor, or serves them all.
+     */
+    sameSubtree: Type.Optional(
+      Type.Array(Type.Array(Token, { minItems: 1, maxItems: MAX_GROUPS }), { maxItems: MAX_GROUPS }),
+    ),
     instanceGroup: Type.Optional(InstanceGroupRequest),
     project: Type.Optional(Token),
     /** Where it may go: cells, zones, aggregates and hosts to be used or avoided. */
@@ -152,9 +162,23 @@ export function specOf(request: BuildRequest): RequestSpec {
     }
   }
   if (!asked) throw new MalformedError('the build request asks for no resources', { field: 'resources' });
-  const spec: RequestSpec = { groups, groupPolicy: request.groupPolicy ?? 'none' };
+  const ofRoot = pick(request, ['rootRequired', 'rootForbidden']);
+  const spec: RequestSpec = { groups, groupPolicy: request.groupPolicy ?? 'none', ...ofRoot };
+  if (request.sameSubtree !== undefined) spec.sameSubtree = sameSubtreeOf(request.sameSubtree, named);
   if (request.instanceGroup !== undefined) spec.instanceGroup = instanceGroupOf(request.instanceGroup, request.project);
   return spec;
+}
+
+function sameSubtreeOf(lists: readonly (readonly string[])[], named: readonly { name: string }[]): string[][] {
+  for (const [at, names] of lists.entries()) {
+    for (const [position, name] of names.entries()) {
+      if (named.some((group) => group.name === name) && names.indexOf(name) === position) continue;
+      const field = `sameSubtree.${at}.${position}`;
+      const what = names.indexOf(name) < position ? 'names a group twice' : 'names no group of it';
+      throw new MalformedError(`'${field}' of the build request ${what}: '${name}'`, { field });
+    }
+  }
+  return lists.map((names) => [...names]);
 }
 
 function instanceGroupOf(asked: Static<typeof InstanceGroupRequest>, project = ''): InstanceGroup {

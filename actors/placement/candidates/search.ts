@@ -3,6 +3,7 @@
 
 import type { CandidatesRequest } from '../../messages/placement-api.ts';
 import type { Provider, Providers } from '../providers.ts';
+import { isSubtree } from '../subtree.ts';
 import { canBeIsolated, canHoldTogether } from './feasibility.ts';
 import type { Slot } from './options.ts';
 
@@ -117,18 +118,6 @@ function holds(
     if (serving.length > 0 && !isSubtree(serving, providers)) return false;
   }
   return nested || !sharesTree(order, chosen);
-}
-
-/** Whether one of the providers is all others' ancestor, or is alone. */
-function isSubtree(serving: readonly Provider[], providers: Providers): boolean {
-  return serving.some((top) => serving.every((one) => isBelow(one, top, providers)));
-}
-
-function isBelow(provider: Provider, top: Provider, providers: Providers): boolean {
-  for (let one: Provider | undefined = provider; one !== undefined; one = providers.get(one.spec.parent ?? '')) {
-    if (one === top) return true;
-  }
-  return false;
 }
 
 /** Whether two of the providers that give something are of one tree. */

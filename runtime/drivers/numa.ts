@@ -1,0 +1,34 @@
+// The tree of a host with NUMA nodes: processors and memory belong to the nodes, and each GPU to the node that it is
+// attached to, so that a request can ask for a node and a GPU of one subtree. For fleets of the fake driver.
+
+import { gpuProviders } from '../workload/workload.ts';
+import type { ProviderReport } from './driver.ts';
+
+export interface NumaHost {
+  readonly name: string;
+  readonly nodes: number;
+  /** Of each node. */
+  readonly vcpu: number;
+  readonly memoryMb: number;
+  readonly gpus: number;
+  /** Of the host itself. */
+  readonly diskGb: number;
+  readonly gpuModel: string;
+}
+
+/** The host has its disk; each node, named `<host>-numa-<n>`, has the rest, its GPUs below it. */
+export function numaHost({ name, nodes, vcpu, memoryMb, gpus, diskGb, gpuModel }: NumaHost): ProviderReport {
+  return {
+    name,
+    inventories: { DISK_GB: { total: diskGb } },
+    children: Array.from({ length: nodes }, (_, index) => {
+      const node = `${name}-numa-${index}`;
+      return {
+        name: node,
+        inventories: { VCPU: { total: vcpu }, MEMORY_MB: { total: memoryMb } },
+        traits: ['HW_NUMA_ROOT'],
+        children: gpuProviders(node, gpus, gpuModel),
+      };
+    }),
+  };
+}

@@ -1,0 +1,293 @@
+// Area: groups of one subtree. The scheduler finds allocations whenever trying out everything does, and none that would
+// not do; placement grants exactly what plain reckoning allows, so that what is granted is final.
+
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { makeProvider } from '../../actors/placement/providers.ts';
+import { fit, misfitOf } from '../../actors/scheduler/fit.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
+import { bench, sentOf } from '../support/turn.ts';
+
+const test = suite('groups of one subtree');
+
+const inventory = (total: number) => {
+  return { total, reserved: 0, min_unit: 1, max_unit: 100, step_size: 1, allocation_ratio: 1 };
+};
+
+function provider(id: string, parent: string | null, told: Record<string, number> = {}, traits: string[] = []) {
+  const inventories = Object.fromEntries(Object.entries(told).map(([name, total]) => [name, inventory(total)]));
+  return { id, name: id, parent, inventories, traits, aggregates: [] } satisfies ProviderSpec;
+}
+
+const viewOf = (tree: readonly ProviderSpec[]) => tree.map((spec) => makeProvider(spec, (tree[0] as ProviderSpec).id));
+
+// --- plain reckoning, which shares no code with the actors
+
+/** The ids from a provider up to the root. */
+function pathOf(tree: readonly ProviderSpec[], id: string): string[] {
+  const parent = tree.find((spec) => spec.id === id)?.parent ?? null;
+  return parent === null ? [id] : [id, ...pathOf(tree, parent)];
+}
+
+/** Whether the groups can be served as the providers, one for each, are given. */
+function mayBeServed(spec: RequestSpec, tree: readonly ProviderSpec[], given: readonly string[]): boolean {
+  const server = (name: string) => given[spec.groups.findIndex((group) => group.name === name)] as string;
+  const root = tree[0] as ProviderSpec;
+  const left = new Map<string, number>(
+    tree.flatMap(({ id, inventories }) =>
+      Object.entries(inventories).map(([name, { total }]) => [`${id} ${name}`, total] as const),
+    ),
+  );
+  for (const { name, resources, required = [], forbidden = [] } of spec.groups) {
+    const traits = tree.find(({ id }) => id === server(name))?.traits ?? [];
+    if (!required.every((trait) => traits.includes(trait)) || forbidden.some((trait) => traits.includes(trait)))
+      return false;
+    for (const [resourceClass, amount] of Object.entries(resources)) {
+      const key = `${server(name)} ${resourceClass}`;
+      left.set(key, (left.get(key) ?? -1) - amount);
+      if ((left.get(key) as number) < 0) return false;
+    }
+  }
+  if (spec.groupPolicy === 'isolate' && new Set(given).size < given.length) return false;
+  if (!(spec.rootRequired ?? []).every((trait) => root.traits.includes(trait))) return false;
+  if ((spec.rootForbidden ?? []).some((trait) => root.traits.includes(trait))) return false;
+  return (spec.sameSubtree ?? []).every((names) => {
+    const servers = names.map(server);
+    return servers.some((top) => servers.every((one) => pathOf(tree, one).includes(top)));
+  });
+}
+
+function* everyWay(ids: readonly string[], count: number): Generator<string[]> {
+  if (count === 0) return yield [];
+  for (const rest of everyWay(ids, count - 1)) for (const id of ids) yield [...rest, id];
+}
+
+// --- what is asked of what
+
+const CLASSES = ['VCPU', 'PGPU'];
+const TRAITS = ['CUSTOM_A', 'HW_NUMA_ROOT'];
+
+const anyTrees = fc
+  .array(
+    fc.record({
+      above: fc.nat(5),
+      told: fc.dictionary(fc.constantFrom(...CLASSES), fc.integer({ min: 1, max: 3 }), { minKeys: 1, maxKeys: 1 }),
+      traits: fc.subarray(TRAITS),
+    }),
+    { minLength: 2, maxLength: 6 },
+  )
+  .map((nodes) =>
+    nodes.map(({ above, told, traits }, at) => provider(`n${at}`, at === 0 ? null : `n${above % at}`, told, traits)),
+  );
+
+/** Two nodes with processors, and GPUs below one of them or the host: often what is asked is there, and apart. */
+const numaTrees = fc
+  .record({
+    vcpu: fc.tuple(fc.nat(3), fc.nat(3)),
+    gpus: fc.array(fc.constantFrom(0, 1, 1, 2), { minLength: 1, maxLength: 2 }),
+  })
+  .map(({ vcpu, gpus }) => [
+    provider('n0', null),
+    ...vcpu.map((total, at) => provider(`n${at + 1}`, 'n0', total === 0 ? {} : { VCPU: total })),
+    ...gpus.map((above, at) => provider(`n${at + 3}`, `n${above}`, { PGPU: 1 })),
+  ]);
+
+const trees = fc.oneof(anyTrees, numaTrees);
+
+const rarely = (trait: string): fc.Arbitrary<string[]> => fc.nat(11).map((draw) => (draw === 0 ? [trait] : []));
+
+const specs: fc.Arbitrary<RequestSpec> = fc
+  .record({
+    groups: fc.array(
+      fc.record({
+        resources: fc.constantFrom<Record<string, number>>(
+          { VCPU: 1 },
+          { VCPU: 2 },
+          { PGPU: 1 },
+          { PGPU: 1 },
+          { PGPU: 2 },
+          {},
+        ),
+        required: rarely('HW_NUMA_ROOT'),
+        forbidden: rarely('CUSTOM_A'),
+      }),
+      { minLength: 1, maxLength: 4 },
+    ),
+    lists: fc.array(fc.subarray([0, 1, 2, 3], { minLength: 2 }), { maxLength: 2 }),
+    isolate: fc.boolean(),
+    rootRequired: rarely('CUSTOM_A'),
+    rootForbidden: rarely('CUSTOM_A'),
+  })
+  .map(({ groups, lists, isolate, rootRequired, rootForbidden }) => {
+    const named: ResourceGroup[] = groups.map((group, at) => ({ name: `g${at}`, ...group }));
+    const sameSubtree = lists
+      .map((list) => list.filter((at) => at < named.length).map((at) => `g${at}`))
+      .filter((list) => list.length > 0);
+    return {
+      groups: named,
+      groupPolicy: isolate ? ('isolate' as const) : ('none' as const),
+      sameSubtree,
+      rootRequired,
+      rootForbidden,
+    };
+  });
+
+const allocationsOf = (spec: RequestSpec, given: readonly string[]): Allocation[] =>
+  spec.groups.map(({ name, resources }, at) => ({ provider: given[at] as string, group: name, resources }));
+
+function claim(tree: ProviderSpec[], spec: RequestSpec, allocations: readonly Allocation[]): Refusal | null {
+  const shard = bench(placement({ shard: 0 }));
+  shard.tell({ type: 'put-tree', ask: 1, providers: tree });
+  const message: Claim = {
+    ...{ type: 'claim', consumer: 'c', attempt: 1, spec, keep: [], expiresAt: 1e12 },
+    allocations: allocations.map((one) => ({ ...one, resources: { ...one.resources } })),
+  };
+  return (sentOf(shard.tell(message), 'claim-refused')[0]?.message.refusal as Refusal | undefined) ?? null;
+}
+
+test('subtrees - the scheduler fits a request if and only if trying out everything does', () => {
+  const met = new Set<string>();
+  fc.assert(
+    fc.property(trees, specs, (tree, spec) => {
+      const ways = [
+        ...everyWay(
+          tree.map(({ id }) => id),
+          spec.groups.length,
+        ),
+      ];
+      const found = ways.some((given) => mayBeServed(spec, tree, given));
+      const allocations = fit(spec, viewOf(tree));
+      assert.is(allocations !== null, found);
+      if (allocations === null) {
+        const { code } = misfitOf(spec, viewOf(tree));
+        met.add(code);
+        const { sameSubtree: _, ...loose } = spec;
+        const isOfSubtree = ways.some((given) => mayBeServed(loose, tree, given));
+        assert.is(code === 'not-one-subtree', isOfSubtree, `${code} is said`);
+        return;
+      }
+      met.add('fits');
+      assert.equal(
+        allocations.map(({ group }) => group),
+        spec.groups.map(({ name }) => name),
+        'in the order of the request',
+      );
+      const given = allocations.map((one) => one.provider);
+      assert.ok(mayBeServed(spec, tree, given));
+      assert.is(claim(tree, spec, allocations), null, 'and placement grants it');
+    }),
+    { numRuns: 1_000 },
+  );
+  for (const code of ['fits', 'not-one-subtree', 'not-isolated']) assert.ok(met.has(code), code);
+});
+
+test('subtrees - placement grants a claim if and only if plain reckoning allows it', () => {
+  const met = new Set<string>();
+  fc.assert(
+    fc.property(trees, specs, fc.array(fc.nat(5), { minLength: 4, maxLength: 4 }), (tree, spec, picks) => {
+      const given = spec.groups.map((_, at) => (tree[(picks[at] as number) % tree.length] as ProviderSpec).id);
+      const refusal = claim(tree, spec, allocationsOf(spec, given));
+      met.add(refusal?.code ?? 'granted');
+      assert.is(refusal === null, mayBeServed(spec, tree, given), refusal?.message ?? 'granted');
+      if (refusal?.code === 'not-one-subtree') {
+        assert.not.ok(mayBeServed({ ...spec, sameSubtree: spec.sameSubtree ?? [] }, tree, given));
+        assert.ok(mayBeServed({ ...spec, sameSubtree: [] }, withRoom(tree), given), 'nothing before it was broken');
+      }
+    }),
+    { numRuns: 1_000 },
+  );
+  for (const code of ['granted', 'not-one-subtree', 'not-isolated', 'trait-missing']) assert.ok(met.has(code), code);
+});
+
+/** Room is looked at last. */
+function withRoom(tree: readonly ProviderSpec[]): ProviderSpec[] {
+  return tree.map((spec) => ({ ...spec, inventories: { VCPU: inventory(100), PGPU: inventory(100) } }));
+}
+
+/** Two NUMA nodes with processors, a GPU below each, and one that is attached to neither. */
+const NUMA = [
+  provider('h', null, { DISK_GB: 100 }),
+  provider('numa-0', 'h', { VCPU: 8 }, ['HW_NUMA_ROOT']),
+  provider('gpu-0', 'numa-0', { PGPU: 1 }),
+  provider('numa-1', 'h', { VCPU: 8 }, ['HW_NUMA_ROOT']),
+  provider('gpu-1', 'numa-1', { PGPU: 1 }),
+  provider('gpu-2', 'h', { PGPU: 1 }),
+];
+
+const TWO_NODES: RequestSpec = {
+  groups: [
+    { name: 'node-0', resources: { VCPU: 4 } },
+    { name: 'node-1', resources: { VCPU: 4 } },
+    { name: 'gpu', resources: { PGPU: 1 } },
+  ],
+  groupPolicy: 'isolate',
+  sameSubtree: [['node-1', 'gpu']],
+};
+
+test('subtrees - two NUMA nodes and a GPU below one of them', () => {
+  const allocations = fit(TWO_NODES, viewOf(NUMA)) ?? [];
+  const [one, two, gpu] = allocations.map((allocation) => allocation.provider);
+  assert.equal([one, two].sort(), ['numa-0', 'numa-1']);
+  assert.is(gpu, two?.replace('numa', 'gpu'));
+});
+
+test('subtrees - the refusal names the providers that are apart, and the misfit the groups', () => {
+  const given = ['numa-0', 'numa-1', 'gpu-0'];
+  assert.equal(claim(NUMA, TWO_NODES, allocationsOf(TWO_NODES, given)), {
+    code: 'not-one-subtree',
+    message: "groups 'node-1', 'gpu' must be served by one subtree, not by 'numa-1', 'gpu-0'",
+    provider: 'numa-1',
+  });
+  const loose = NUMA.filter(({ id }) => id !== 'gpu-0' && id !== 'gpu-1');
+  assert.equal(misfitOf(TWO_NODES, viewOf(loose)), {
+    code: 'not-one-subtree',
+    message: "no subtree of 'h' serves the groups that must share one: node-1, gpu",
+  });
+});
+
+test('subtrees - a group that asks for traits alone may be what the others are below', () => {
+  const tree = [
+    provider('h', null),
+    provider('numa-0', 'h', {}, ['HW_NUMA_ROOT']),
+    provider('cpu-0', 'numa-0', { VCPU: 8 }),
+    provider('numa-1', 'h', {}, ['HW_NUMA_ROOT']),
+    provider('cpu-1', 'numa-1', { VCPU: 8 }),
+    provider('gpu-1', 'numa-1', { PGPU: 1 }),
+  ];
+  const spec: RequestSpec = {
+    groups: [
+      { name: 'cpu', resources: { VCPU: 4 } },
+      { name: 'gpu', resources: { PGPU: 1 } },
+      { name: 'node', resources: {}, required: ['HW_NUMA_ROOT'] },
+    ],
+    groupPolicy: 'none',
+    sameSubtree: [['node', 'cpu', 'gpu']],
+  };
+  const allocations = fit(spec, viewOf(tree)) ?? [];
+  assert.equal(
+    allocations.map((one) => one.provider),
+    ['cpu-1', 'gpu-1', 'numa-1'],
+  );
+  assert.is(claim(tree, spec, allocations), null);
+});
+
+test('subtrees - in a large tree the search does not try out everything', () => {
+  const nodes = Array.from({ length: 8 }, (_, node) => [
+    provider(`numa-${node}`, 'h', { VCPU: 8 }),
+    ...Array.from({ length: 8 }, (__, gpu) => provider(`gpu-${node}-${gpu}`, `numa-${node}`, { PGPU: 1 })),
+  ]);
+  const tree = [provider('h', null), ...nodes.flat()];
+  const groups = Array.from({ length: 8 }, (_, at) => [
+    { name: `node-${at}`, resources: { VCPU: 8 } },
+    { name: `gpu-${at}`, resources: { PGPU: 1 } },
+  ]).flat();
+  const sameSubtree = Array.from({ length: 8 }, (_, at) => [`node-${at}`, `gpu-${at}`]);
+  const allocations = fit({ groups, groupPolicy: 'isolate', sameSubtree }, viewOf(tree));
+  assert.is(allocations?.length, 16);
+});
+
+test.run();
