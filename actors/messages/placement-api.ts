@@ -227,6 +227,8 @@ export type ApiRefusalCode =
   | 'unit-constraint'
   | 'exceeds-capacity'
   | 'no-allocations'
+  | 'group-affinity'
+  | 'group-anti-affinity'
   | 'too-many-combinations';
 
 export type ApiOutcome = { readonly ok: unknown } | { readonly refused: ApiRefusal };

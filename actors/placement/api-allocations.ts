@@ -6,6 +6,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { ApiMessage, ApiRefusal, ConsumerChange } from '../messages/placement-api.ts';
 import type { ApiRecord, ConsumerRecord } from './api-apply.ts';
 import { staleness, unknownClass } from './api-checks.ts';
+import { refusalOfMoves } from './api-groups.ts';
 import { type Decision, decline, noProvider, refused } from './api-refusals.ts';
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from './consumers.ts';
 import { capacityOf, unitAllowed } from './inventory.ts';
@@ -108,7 +109,7 @@ function decideConsumers(
       },
     };
   });
-  return refusalOfAmounts(state, records, inventoriesOf) ?? records;
+  return refusalOfAmounts(state, records, inventoriesOf) ?? refusalOfMoves(state, records) ?? records;
 }
 
 /** What can be refused without looking at amounts, in the order in which the reference looks. */

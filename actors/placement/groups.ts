@@ -7,6 +7,7 @@ import type { InstanceGroup } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import type { Consumer, Consumers } from './consumers.ts';
 import type { Provider, Providers } from './providers.ts';
+import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
 interface Group {
   /** As its first member said it. */
@@ -17,7 +18,7 @@ interface Group {
 }
 
 /** Where a member is. */
-interface Place {
+export interface Place {
   readonly group: string;
   /** The root on which its latest attempt holds something, or null while none does. */
   readonly home: string | null;
@@ -69,15 +70,19 @@ export function locateAll(state: Grouped): void {
   for (const id of [...state.groups.places.keys()]) locate(state, id);
 }
 
-function placeOf({ group, held, latest }: Consumer, providers: Providers): Place | null {
+/** Where a member is by what it holds, or null when that is nothing. */
+export function placeOf({ group, held, latest }: Consumer, providers: Providers): Place | null {
   if (group === undefined) return null;
   const roots: string[] = [];
   let home: string | null = null;
   for (const { attempt, allocations } of held) {
-    const root = providers.get(allocations[0]?.provider ?? '')?.root;
-    if (root === undefined) continue;
-    if (!roots.includes(root)) roots.push(root);
-    if (attempt === latest) home = root;
+    for (const { provider } of allocations) {
+      const root = providers.get(providers.get(provider)?.root ?? '');
+      // What is shared by many hosts is none of them; only callers of the Placement API take of it.
+      if (root === undefined || root.traits.has(SHARES_VIA_AGGREGATE)) continue;
+      if (!roots.includes(root.spec.id)) roots.push(root.spec.id);
+      if (attempt === latest) home ??= root.spec.id;
+    }
   }
   return roots.length === 0 ? null : { group: group.id, home, roots };
 }
@@ -171,6 +176,11 @@ function homesOf({ known, places }: Groups, id: string, besides: string): string
 /** The rule of a group in a word: two members of one group must say the same. */
 export function ruleOf({ policy, maxPerHost = 1 }: InstanceGroup): string {
   return policy === 'anti-affinity' && maxPerHost > 1 ? `${policy}, ${maxPerHost} per host` : policy;
+}
+
+/** The policy of a group if it must be kept, or null. */
+export function hardRuleOf({ policy }: InstanceGroup): 'affinity' | 'anti-affinity' | null {
+  return policy === 'affinity' || policy === 'anti-affinity' ? policy : null;
 }
 
 /** The name of a group without its project. */

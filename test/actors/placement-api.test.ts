@@ -149,6 +149,66 @@ test('consumers of both kinds are seen by both, and a deleted one stays deleted'
   assert.is(codeOf(one.hold('i', { h1: { VCPU: 1 } })), 'consumer-deleted');
 });
 
+test('a provider that serves a group of traits alone gives nothing, and is not listed as what is held', () => {
+  const one = shard();
+  one.put('h1', { VCPU: inventory(10) });
+  one.put('numa', {}, 'h1');
+  one.ask({ type: 'traits-put', id: 'numa', traits: ['HW_NUMA_ROOT'] });
+  const groups = [
+    { name: '', resources: { VCPU: 4 } },
+    { name: 'node', resources: {}, required: ['HW_NUMA_ROOT'] },
+  ];
+  const spec = { groups, groupPolicy: 'none' as const };
+  const allocations = [
+    { provider: 'h1', group: '', resources: { VCPU: 4 } },
+    { provider: 'numa', group: 'node', resources: {} },
+  ];
+  one.tell({ type: 'claim', consumer: 'i', attempt: 1, spec, allocations, keep: [], expiresAt: Number.MAX_VALUE });
+  const seen = one.ask({ type: 'consumer-show', consumer: 'i' }) as { ok: { allocations: object } };
+  assert.equal(Object.keys(seen.ok.allocations), ['h1']);
+  const ofNode = one.ask({ type: 'provider-allocations', id: 'numa' }) as { ok: { allocations: object } };
+  assert.equal(ofNode.ok.allocations, {});
+});
+
+test('a member of an instance group is moved as its rule allows, alone or with others, and counted where it is', () => {
+  const one = shard();
+  for (const id of ['a', 'b', 'c']) one.put(id, { VCPU: inventory(10) });
+  one.put('shared', { DISK_GB: inventory(100) });
+  one.ask({ type: 'traits-put', id: 'shared', traits: ['MISC_SHARES_VIA_AGGREGATE'] });
+  const join = (consumer: string, host: string, id: string, policy: 'affinity' | 'anti-affinity') => {
+    const resources = { VCPU: 1 };
+    const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' as const, instanceGroup: { id, policy } };
+    const allocations = [{ provider: host, group: '', resources }];
+    one.tell({ type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: Number.MAX_VALUE });
+  };
+  const move = (to: Record<string, string>) => {
+    const consumers = Object.entries(to).map(([consumer, host]) => {
+      const allocations = { [host]: { VCPU: 1 }, shared: { DISK_GB: 1 } };
+      return { consumer, allocations, project: 'p', user: 'u' };
+    });
+    return codeOf(one.ask({ type: 'allocations-put', consumers }));
+  };
+  const membersOf = (id: string) =>
+    ['a', 'b', 'c', 'shared'].map((host) => one.state.providers.get(host)?.groups.get(id) ?? 0);
+  join('x1', 'a', '/apart', 'anti-affinity');
+  join('x2', 'b', '/apart', 'anti-affinity');
+  assert.is(move({ x1: 'b' }), 'group-anti-affinity');
+  assert.is(move({ x1: 'c', x2: 'c' }), 'group-anti-affinity');
+  assert.is(move({ x1: 'b', x2: 'a' }), 'ok', 'they change places');
+  assert.is(move({ x1: 'c' }), 'ok');
+  assert.equal(membersOf('/apart'), [1, 0, 1, 0]);
+  join('y1', 'a', '/close', 'affinity');
+  join('y2', 'a', '/close', 'affinity');
+  assert.is(move({ y1: 'b' }), 'group-affinity');
+  assert.is(move({ y1: 'b', y2: 'c' }), 'group-affinity');
+  assert.is(move({ y1: 'b', y2: 'b' }), 'ok', 'they go together');
+  assert.equal(membersOf('/close'), [0, 2, 0, 0]);
+  one.ask({ type: 'provider-update', id: 'b', name: 'b', parent: 'c', reparent: true });
+  assert.equal(membersOf('/close'), [0, 0, 2, 0], 'a host that becomes part of another takes them along');
+  assert.is(codeOf(one.ask({ type: 'allocations-delete', consumer: 'x1' })), 'ok');
+  assert.equal(membersOf('/apart'), [1, 0, 0, 0]);
+});
+
 test('a provider gets another parent with all that is below it, but never one of these', () => {
   const one = shard();
   for (const [id, parent] of [
