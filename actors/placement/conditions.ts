@@ -20,7 +20,7 @@ export function refusalOfClaim(
   return (
     outsideOneTree(allocations, providers) ??
     notAsRequested(allocations, spec) ??
-    unmetByRoot(spec, rootOf(allocations, providers)) ??
+    (asksOfRoot(spec) ? unmetByRoot(spec, rootOf(allocations, providers)) : null) ??
     unmetGroup(allocations, spec, providers) ??
     notIsolated(allocations, spec) ??
     notOneSubtree(allocations, spec, providers) ??
@@ -77,9 +77,12 @@ function rootOf(allocations: readonly Allocation[], providers: Providers): Provi
   return providers.get(providers.get(allocations[0]?.provider ?? '')?.root ?? '') as Provider;
 }
 
+export function asksOfRoot({ rootRequired, rootForbidden }: RequestSpec): boolean {
+  return rootRequired !== undefined || rootForbidden !== undefined;
+}
+
 /** What is asked of the host itself, wherever in its tree the groups are served. */
 export function unmetByRoot({ rootRequired, rootForbidden }: RequestSpec, root: Provider): Refusal | null {
-  if (rootRequired === undefined && rootForbidden === undefined) return null;
   const asked = { name: '', resources: {}, required: rootRequired ?? [], forbidden: rootForbidden ?? [] };
   return unmet(asked, [root], root);
 }
@@ -153,8 +156,9 @@ function notIsolated(allocations: readonly Allocation[], spec: RequestSpec): Ref
 }
 
 function notOneSubtree(allocations: readonly Allocation[], spec: RequestSpec, providers: Providers): Refusal | null {
+  if (spec.sameSubtree === undefined) return null;
   const root = rootOf(allocations, providers);
-  for (const names of spec.sameSubtree ?? []) {
+  for (const names of spec.sameSubtree) {
     const serving: Provider[] = [];
     for (const name of names) {
       const provider = providers.get(allocations.find(({ group }) => group === name)?.provider ?? '');

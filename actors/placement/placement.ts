@@ -148,18 +148,17 @@ export function placement(
 
   function usagesOf({ providers }: PlacementState, allocations: readonly Allocation[], besides?: string) {
     const usages: ProviderUsage[] = [];
-    const tell = (provider: Provider | undefined) => {
-      if (provider === undefined || usages.some(({ id }) => id === provider.spec.id)) return;
-      usages.push(usageOf(provider));
-    };
     for (const { provider: id } of allocations) {
       const provider = providers.get(id);
-      tell(provider);
+      if (provider === undefined) continue;
+      addUsage(usages, provider);
+      if (provider.root === id) continue;
       // Who is on a host stands with its root.
-      const root = providers.get(provider?.root ?? '');
-      if (root !== undefined && root.groups.size > 0) tell(root);
+      const root = providers.get(provider.root);
+      if (root !== undefined && root.groups.size > 0) addUsage(usages, root);
     }
-    if (besides !== undefined) tell(providers.get(besides));
+    const another = besides === undefined ? undefined : providers.get(besides);
+    if (another !== undefined) addUsage(usages, another);
     return usages;
   }
 
@@ -297,6 +296,12 @@ export function placement(
     snapshot: storePlacement,
     restore: (stored) => restorePlacement(stored as StoredPlacement),
   };
+}
+
+function addUsage(usages: ProviderUsage[], provider: Provider): void {
+  const { id } = provider.spec;
+  for (const usage of usages) if (usage.id === id) return;
+  usages.push(usageOf(provider));
 }
 
 function consumerState({ held }: Consumer, consumer: string): ConsumerState {

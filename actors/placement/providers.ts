@@ -129,9 +129,9 @@ export function sameAsTold(provider: Provider | undefined, spec: ProviderSpec): 
 export function usageOf(provider: Provider): ProviderUsage {
   const used: Record<string, number> = {};
   for (const [resourceClass, stock] of provider.stocks) used[resourceClass] = stock.used;
-  const { generation, groups } = provider;
-  const told = { id: provider.spec.id, generation, used };
-  return groups.size === 0 ? told : { ...told, groups: Object.fromEntries(groups) };
+  const usage: ProviderUsage = { id: provider.spec.id, generation: provider.generation, used };
+  if (provider.groups.size > 0) usage.groups = Object.fromEntries(provider.groups);
+  return usage;
 }
 
 export function stateOf(provider: Provider): ProviderState {

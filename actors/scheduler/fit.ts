@@ -5,7 +5,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
-import { unmet, unmetByRoot } from '../placement/conditions.ts';
+import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
 import { refusalOf, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { type Subtrees, subtreesOf } from './subtrees.ts';
@@ -18,7 +18,7 @@ type Taken = Map<string, number>;
 
 /** The allocations with which the request fits the tree (the root first), or null. */
 export function fit(spec: RequestSpec, tree: readonly Provider[]): readonly Allocation[] | null {
-  if (unmetByRoot(spec, tree[0] as Provider) !== null) return null;
+  if (asksOfRoot(spec) && unmetByRoot(spec, tree[0] as Provider) !== null) return null;
   const taken: Taken = new Map();
   const allocations: Allocation[] = [];
   const named: ResourceGroup[] = [];
@@ -168,7 +168,7 @@ function timesIn({ stocks }: Provider, resources: Readonly<Record<string, number
 /** Why a request does not fit a tree: what stood in the way first, said of the provider that came nearest. */
 export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
   const root = tree[0] as Provider;
-  const ofRoot = unmetByRoot(spec, root);
+  const ofRoot = asksOfRoot(spec) ? unmetByRoot(spec, root) : null;
   if (ofRoot !== null) return ofRoot;
   for (const group of spec.groups) {
     const refusals = tree.map((provider) => misfitOfProvider(group, provider, root));
