@@ -139,10 +139,9 @@ function fleetOf(cell: string, random: Random): HostPlan[] {
 /** Most members of a group say its rule; a few say another one. */
 const INSTANCE_GROUPS: readonly InstanceGroup[] = [
   ...Array.from({ length: 6 }, () => ({ id: '/apart', policy: 'anti-affinity' as const, maxPerHost: 1 })),
+  ...Array.from({ length: 6 }, () => ({ id: '/close', policy: 'affinity' as const })),
   { id: '/apart', policy: 'soft-anti-affinity' },
   { id: '/pairs', policy: 'anti-affinity', maxPerHost: 2 },
-  { id: '/close', policy: 'affinity' },
-  { id: '/close', policy: 'affinity' },
   { id: '/near', policy: 'soft-affinity' },
 ];
 
@@ -153,7 +152,7 @@ function specOf(random: Random): RequestSpec {
   ];
   if (random.chance(0.12)) groups.push({ name: 'gpu', resources: { PGPU: 1 } });
   const spec: RequestSpec = { groups, groupPolicy: 'none' };
-  return random.chance(0.35) ? { ...spec, instanceGroup: random.pick(INSTANCE_GROUPS) } : spec;
+  return random.chance(0.4) ? { ...spec, instanceGroup: random.pick(INSTANCE_GROUPS) } : spec;
 }
 
 /** Some requests want to be where another request is, or where it is not. */
