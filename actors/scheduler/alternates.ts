@@ -41,12 +41,13 @@ export function alternatesFor(
     let pool = pools.get(cell);
     if (pool === undefined) {
       const inCell = chosen.filter((one) => one.cell === cell).length;
-      const most = Math.max(MIN_RANKED, Math.min(MAX_RANKED, wanted * inCell));
-      pool = roomyFirst(
-        view,
-        request.spec,
-        bestOfCell(rankings, view, request, cell, most, (root) => claimed.has(root)),
-      );
+      const needed = Math.min(MAX_RANKED, wanted * inCell);
+      const rankedUpTo = (most: number) => bestOfCell(rankings, view, request, cell, most, (root) => claimed.has(root));
+      pool = rankedUpTo(needed);
+      // Usually the first in rank have room to spare, and there is no need to look at more.
+      if (!pool.every(({ root }) => roomFor(request.spec, treeOf(view, root), AMPLE_ROOM) >= AMPLE_ROOM)) {
+        pool = roomyFirst(view, request.spec, needed >= MIN_RANKED ? pool : rankedUpTo(MIN_RANKED));
+      }
       pools.set(cell, pool);
     }
     const from = dealt.get(cell) ?? 0;
