@@ -72,12 +72,11 @@ function writeValue(value: unknown, depth: number): void {
 
 function writeContainer(value: object, depth: number): void {
   if (Array.isArray(value)) return writeArray(value, depth + 1);
-  if (value instanceof Uint8Array) return writeBinary(value);
   const prototype = Object.getPrototypeOf(value);
-  if (prototype !== Object.prototype && prototype !== null) {
-    throw new Unwritable('only plain objects, arrays and binary can travel');
-  }
-  writeMap(value as Record<string, unknown>, depth + 1);
+  if (prototype === Object.prototype || prototype === null)
+    return writeMap(value as Record<string, unknown>, depth + 1);
+  if (!(value instanceof Uint8Array)) throw new Unwritable('only plain objects, arrays and binary can travel');
+  writeBinary(value);
 }
 
 function writeArray(array: readonly unknown[], depth: number): void {

@@ -16,6 +16,7 @@ export function clientHeaders(record: Readonly<Record<string, string>>): MsgHdrs
 class Received implements BusMessage {
   readonly #from: Msg | ServiceMsg;
   #headers: Readonly<Record<string, string>> | undefined;
+  #data: Uint8Array | undefined;
 
   constructor(from: Msg | ServiceMsg) {
     this.#from = from;
@@ -35,7 +36,8 @@ class Received implements BusMessage {
   }
 
   get data(): Uint8Array {
-    return this.#from.data;
+    this.#data ??= this.#from.data;
+    return this.#data;
   }
 }
 
@@ -51,6 +53,7 @@ function recordOf(headers: MsgHdrs | undefined): Readonly<Record<string, string>
 }
 
 /** The server's word that nobody heard a message: it comes to the subject for replies, and is no reply. */
-export function isNoResponders({ data, headers }: Msg): boolean {
-  return data.length === 0 && headers?.code === 503;
+export function isNoResponders(message: Msg): boolean {
+  // Reading headers takes time, and only what has no body need be asked.
+  return message.data.length === 0 && message.headers?.code === 503;
 }
