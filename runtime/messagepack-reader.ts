@@ -108,8 +108,14 @@ function readContainer(token: number, depth: number): object {
 }
 
 function readArray(count: number, depth: number): unknown[] {
-  const array: unknown[] = [];
-  for (let n = 0; n < count; n += 1) array.push(readValue(depth));
+  // Made at its length: an array that grows keeps room for 17 items, and most have one.
+  if (count === 0) return [];
+  if (count === 1) return [readValue(depth)];
+  if (count === 2) return [readValue(depth), readValue(depth)];
+  // Each item takes a byte at least.
+  if (count > end - at) throw new Unreadable(TRUNCATED);
+  const array = new Array<unknown>(count);
+  for (let n = 0; n < count; n += 1) array[n] = readValue(depth);
   return array;
 }
 

@@ -20,8 +20,8 @@ export interface JetStreamJournalsOptions {
   readonly replicas?: number;
   /**
    * Records after which a snapshot is written; default 50,000. Opening an owner reads one snapshot and about as many
-   * records as this, which takes a second or two. Of a state that is larger than they are, the next snapshot waits until
-   * as much was recorded as the last one took: so writing snapshots never costs more than writing records.
+   * records as this, which takes a second or two. Of a large state the next snapshot waits until four times as much was
+   * recorded as the last one took: it is written in one go, while nobody is answered, and so seldom enough.
    */
   readonly snapshotEvery?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
@@ -30,6 +30,8 @@ export interface JetStreamJournalsOptions {
 
 /** The largest piece of a turn or a snapshot in one entry, bytes. */
 const MAX_PIECE_BYTES = 512 * 1024;
+/** Bytes of records for each byte of the last snapshot before the next one is written. */
+const RECORDED_FOR_SNAPSHOT = 4;
 /** How often a rival may get in between reading the stream and beginning an epoch. */
 const MAX_OPENINGS = 10;
 const WRONG_LAST_SEQUENCE = 10071;
@@ -153,7 +155,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       });
     },
     get wantsSnapshot() {
-      return recordsSince >= snapshotEvery && bytesSince >= snapshotBytes;
+      return recordsSince >= snapshotEvery && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
     },
     saveSnapshot(state) {
       recordsSince = 0;
