@@ -66,7 +66,8 @@ export async function servedByProcess(run: (url: string) => Promise<void>): Prom
   const closed = once(child, 'close');
   try {
     const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-    const [line] = (await once(lines, 'line')) as [string];
+    const ended = closed.then(() => Promise.reject(new Error('the Placement API has ended')));
+    const [line] = (await Promise.race([once(lines, 'line'), ended])) as [string];
     await run(/http:\S+/.exec(line)?.[0] ?? '');
   } finally {
     child.kill('SIGTERM');
