@@ -75,8 +75,14 @@ function writeContainer(value: object, depth: number): void {
   const prototype = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null)
     return writeMap(value as Record<string, unknown>, depth + 1);
-  if (!(value instanceof Uint8Array)) throw new Unwritable('only plain objects, arrays and binary can travel');
-  writeBinary(value);
+  if (value instanceof Uint8Array) return writeBinary(value);
+  // An object of a class is what it has of its own; maps, dates and their like have no form here.
+  const { toJSON } = value as { toJSON?: unknown };
+  const isOwn = Object.prototype.toString.call(value) === '[object Object]';
+  if (!isOwn) throw new Unwritable('only objects, arrays and binary can travel');
+  if (typeof toJSON !== 'function') return writeMap({ ...value }, depth + 1);
+  if (depth >= MAX_DEPTH) throw new Unwritable(`it is nested deeper than ${MAX_DEPTH}`);
+  writeValue(toJSON.call(value), depth + 1);
 }
 
 function writeArray(array: readonly unknown[], depth: number): void {

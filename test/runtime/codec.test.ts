@@ -94,6 +94,21 @@ test('codec - any MessagePack reader reads what is written: maps in their shorte
   assert.equal(Buffer.from(encode({ ratio: 0.5 })).toString('hex'), '81a5726174696fcb3fe0000000000000');
 });
 
+test('codec - an object of a class is what it has of its own, or what it says of itself', () => {
+  class Point {
+    readonly x = 1;
+    get y(): number {
+      return 2;
+    }
+  }
+  class Told {
+    toJSON(): object {
+      return { told: true };
+    }
+  }
+  assert.equal(decode(encode({ at: new Point(), told: [new Told()] })), { at: { x: 1 }, told: [{ told: true }] });
+});
+
 test('codec - an undefined property is left out, as in JSON', () => {
   assert.equal(decode(encode({ a: undefined, b: 1, c: [undefined] })), { b: 1, c: [null] });
 });
