@@ -8,7 +8,7 @@ import {
   type InstanceBuildState,
   instanceBuild,
 } from '../machines/instance-build.ts';
-import { begin, type Effect, revive, step } from '../machines/step.ts';
+import { begin, can, type Effect, revive, step } from '../machines/step.ts';
 import type { Address, PublicEvent, Turn } from './actor.ts';
 import type { RequestSpec } from './messages/common.ts';
 import type { Where } from './messages/where.ts';
@@ -65,6 +65,11 @@ export function adoptBuild(
 ): HostedBuild {
   const snapshot = revive(instanceBuild, { value: stored.value, context: stored.context });
   return { facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0 };
+}
+
+/** Whether an event means something to a build in the state that it is in. */
+export function canStep({ snapshot }: HostedBuild, event: InstanceBuildEvent): boolean {
+  return can(instanceBuild, snapshot, event);
 }
 
 /** Steps a build; null when the event means nothing in the state that it is in, and then nothing has changed. */

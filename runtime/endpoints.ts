@@ -48,28 +48,30 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
     else if (!isFull) onError(error, `messages for '${host.address}'`);
     isFull = true;
   };
-  return ({ data, headers, reply, subject }) => {
-    if (headers[HEADERS.type] === WHO && reply !== undefined) return answer(reply, node);
+  return (message) => {
+    const { data, reply } = message;
+    // The headers, which take time to read, are looked at only where there is no body.
+    if (data.length === 0 && reply !== undefined && message.headers[HEADERS.type] === WHO) return answer(reply, node);
     let parts: ReturnType<typeof decodeFrame>;
     try {
       parts = decodeFrame(data, maxBytes);
     } catch (error) {
-      return onError(error, `a body on '${subject}'`);
+      return onError(error, `a body on '${message.subject}'`);
     }
     for (const { from, messages } of parts) {
-      for (const message of messages) {
+      for (const each of messages) {
         try {
-          check(message);
+          check(each);
         } catch (error) {
           const fault = error instanceof CellwrightError ? error : new CellwrightError('malformed', messageOf(error));
-          decline(from, message as Question | null, fault);
+          decline(from, each as Question | null, fault);
           continue;
         }
-        if (host.deliver(message, from)) {
+        if (host.deliver(each, from)) {
           if (host.waiting === 1) isFull = false;
         } else if (host.isUp) {
           // One that has stopped says nothing: another owner may hear the same, and whoever sent it says it again.
-          turnAway(from, message as Question);
+          turnAway(from, each as Question);
         }
       }
     }

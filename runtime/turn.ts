@@ -116,6 +116,21 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   /** Since when the mailbox has not been empty, and how many messages were decided since. */
   const busy = { since: 0, decided: 0 };
   let waitingForEnd: (() => void)[] = [];
+  /** What the turn under way has recorded and wants let out. */
+  let records: Recorded[] = [];
+  let outputs: Output[] = [];
+  /** One for all turns: it means something only while an actor decides. */
+  const turn: { -readonly [Key in keyof Turn<Recorded>]: Turn<Recorded>[Key] } = {
+    now: 0,
+    record: (record) => records.push(record),
+    send: (to, message) => outputs.push({ to, message }),
+    publish: (event) => outputs.push({ event }),
+    wakeAt: arm,
+    cancelWake(id) {
+      wakes.get(id)?.timer.cancel();
+      wakes.delete(id);
+    },
+  };
   /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
   let life = 0;
 
@@ -164,9 +179,9 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */
   function decide(body: (turn: Turn<Recorded>) => void): void {
-    const records: Recorded[] = [];
-    const outputs: Output[] = [];
-    const turn = turnOf(records, outputs);
+    records = [];
+    outputs = [];
+    turn.now = clock.now();
     try {
       body(turn);
       actor.endTurn?.(state, turn);
@@ -196,20 +211,6 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     } catch (error) {
       fail(new Error(`the journal of '${address}' failed: ${messageOf(error)}`, { cause: error }));
     }
-  }
-
-  function turnOf(records: Recorded[], outputs: Output[]): Turn<Recorded> {
-    return {
-      now: clock.now(),
-      record: (record) => records.push(record),
-      send: (to, message) => outputs.push({ to, message }),
-      publish: (event) => outputs.push({ event }),
-      wakeAt: arm,
-      cancelWake(id) {
-        wakes.get(id)?.timer.cancel();
-        wakes.delete(id);
-      },
-    };
   }
 
   function arm(id: string, at: number, awaited?: Address): void {

@@ -3,7 +3,7 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
-import { armBuild, buildEvent, stateOfBuild, wakeOfBuild } from '../builds.ts';
+import { armBuild, buildEvent, canStep, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimRefused } from '../messages/placement.ts';
@@ -34,7 +34,7 @@ export function start(work: Work, asked: Start, from: Address): void {
 /** Steps a build and does what it then asks for. An event that means nothing to it is dropped. */
 export function advance(work: Work, instance: string, event: InstanceBuildEvent): void {
   const entry = work.state.instances.get(instance);
-  if (entry === undefined || !entry.build.snapshot.can(event)) return;
+  if (entry === undefined || !canStep(entry.build, event)) return;
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
   work.turn.cancelWake(wakeOfBuild(instance));
   work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));

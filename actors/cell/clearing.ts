@@ -1,6 +1,7 @@
 // Clearing away what attempts left behind: first nothing may run on the host any more, then the resources go back.
 
-import type { RemovalEvent } from '../../machines/removal.ts';
+import { type RemovalEvent, removal as removalMachine } from '../../machines/removal.ts';
+import { can } from '../../machines/step.ts';
 import { waitMs } from '../builds.ts';
 import { computeAddress, placementAddress } from '../routing.ts';
 import { stateOfHost } from './hosts.ts';
@@ -56,7 +57,7 @@ export function removalsOf({ state: { removals } }: Work, instance: string, atte
 
 export function stepRemoval(work: Work, key: string, event: RemovalEvent): void {
   const removal = work.state.removals.get(key);
-  if (removal === undefined || !removal.snapshot.can(event)) return;
+  if (removal === undefined || !can(removalMachine, removal.snapshot, event)) return;
   const { instance, final } = removal.snapshot.context;
   commit(work, { type: 'removal-event', key, event });
   work.turn.cancelWake(`remove ${key}`);

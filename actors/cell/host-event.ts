@@ -1,7 +1,8 @@
 // Stepping the service of a host, and what that brings with it: its builds are lost when it goes down, and what waited
 // for its word is done when it is fenced.
 
-import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
+import { type ComputeServiceEvent, computeService } from '../../machines/compute-service.ts';
+import { can } from '../../machines/step.ts';
 import { advance } from './building.ts';
 import { loseAll } from './fencing.ts';
 import type { Entry } from './state.ts';
@@ -9,7 +10,7 @@ import { commit, type Work } from './work.ts';
 
 export function hostEvent(work: Work, hostName: string, event: ComputeServiceEvent): void {
   const host = work.state.hosts.get(hostName);
-  if (host === undefined || !host.service.can(event)) return;
+  if (host === undefined || !can(computeService, host.service, event)) return;
   const effects = commit(work, { type: 'host-event', host: hostName, event });
   work.state.feed.untold.add(hostName);
   for (const { type } of effects) {

@@ -10,7 +10,7 @@ import { type Patience, waitMs } from '../builds.ts';
 import type { Metrics } from '../messages/common.ts';
 import type { ComputeBuild, ComputeMessage, DriverAnswer } from '../messages/compute.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
-import { cellAddress, driverAddress, placementAddress } from '../routing.ts';
+import { cellAddress, driverAddress, fnv1a, placementAddress } from '../routing.ts';
 
 export interface ComputeOptions {
   readonly cell: string;
@@ -24,6 +24,9 @@ export interface ComputeOptions {
 }
 
 const DEFAULTS = { heartbeatMs: 5_000, patience: { firstMs: 500, mostMs: 10_000 } } as const;
+
+/** At how many moments of a period computes say that they are alive. */
+const BEAT_MOMENTS = 50;
 
 /** Attempts that are over and whose outcome is still known, should the cell ask again. */
 const MAX_REMEMBERED = 4_096;
@@ -110,12 +113,21 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
           ...(state.metrics === null ? {} : { metrics: state.metrics }),
         });
         if (state.measures) turn.send(toDriver, { type: 'measure' });
-        return turn.wakeAt('come-up', turn.now + heartbeatMs);
+        return turn.wakeAt('come-up', nextBeat(turn.now));
       case 'retired':
         return;
     }
     turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host), awaited);
     state.repeats += 1;
+  }
+
+  /**
+   * The host's own moment in each period. There are few of them, so that of the many computes that one process may have
+   * some speak together, and each cell is sent one message by them.
+   */
+  function nextBeat(now: number): number {
+    const moment = ((fnv1a(host) % BEAT_MOMENTS) * heartbeatMs) / BEAT_MOMENTS;
+    return (Math.floor((now - moment) / heartbeatMs) + 1) * heartbeatMs + moment;
   }
 
   function enter(state: ComputeState, phase: Phase, turn: ComputeTurn): void {

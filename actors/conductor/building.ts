@@ -3,7 +3,7 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
 import type { Turn } from '../actor.ts';
-import { armBuild, buildEvent, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
+import { armBuild, buildEvent, canStep, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import { cellAddress } from '../routing.ts';
 import { release } from './releasing.ts';
 import type { Entry } from './state.ts';
@@ -14,7 +14,7 @@ import { commit, type Work } from './work.ts';
 export function advance(work: Work, instance: string, event: InstanceBuildEvent): void {
   const entry = work.state.instances.get(instance);
   if (entry?.phase !== 'here' || entry.build === null) return;
-  if (!entry.build.snapshot.can(event)) return;
+  if (!canStep(entry.build, event)) return;
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
   work.turn.cancelWake(wakeOfBuild(instance));
   for (const effect of effects) perform(work, instance, entry, effect);

@@ -196,7 +196,7 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
 /** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
 export function fingerprintOf(facts: Omit<BuildFacts, 'instance'>, count: number, alternates: number): string {
   const asked = [count, alternates, facts.spec, facts.project, facts.payload];
-  const text = JSON.stringify(ordered(facts.where === undefined ? asked : [...asked, facts.where]));
+  const text = orderedText(facts.where === undefined ? asked : [...asked, facts.where]);
   return `${text.length}-${fnv1a(text)}`;
 }
 
@@ -205,11 +205,16 @@ export interface StoredConductor {
   requests: [string, Omit<OpenRequest, 'waiting' | 'round' | 'repeats'> & { waiting: string[] }][];
 }
 
-function ordered(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  if (Array.isArray(value)) return value.map(ordered);
-  const entries = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
-  return Object.fromEntries(entries.map(([key, item]) => [key, ordered(item)]));
+/** JSON with the keys of every object in order. */
+function orderedText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(orderedText).join(',')}]`;
+  let text = '';
+  for (const key of Object.keys(value).sort()) {
+    const item = (value as Record<string, unknown>)[key];
+    if (item !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${orderedText(item)}`;
+  }
+  return `{${text}}`;
 }
 
 export function storeConductor(state: ConductorState): StoredConductor {

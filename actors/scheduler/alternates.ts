@@ -43,12 +43,15 @@ export function alternatesFor(
     let pool = pools.get(cell);
     if (pool === undefined) {
       const inCell = chosen.filter((one) => one.cell === cell).length;
-      const most = Math.max(MIN_RANKED, Math.min(MAX_RANKED, wanted * inCell));
-      pool = roomyFirst(
-        view,
-        request.spec,
-        bestOfCell(rankings, view, request, cell, most, (root) => claimed.has(root) || !mayBe(root)),
-      );
+      const needed = Math.min(MAX_RANKED, wanted * inCell);
+      const isOut = (root: string) => claimed.has(root) || !mayBe(root);
+      const rankedUpTo = (most: number) => bestOfCell(rankings, view, request, cell, most, isOut);
+      pool = rankedUpTo(needed);
+      // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.
+      const isGrouped = request.spec.instanceGroup !== undefined;
+      if (isGrouped || !pool.every(({ root }) => roomFor(request.spec, treeOf(view, root), AMPLE_ROOM) >= AMPLE_ROOM)) {
+        pool = roomyFirst(view, request.spec, needed >= MIN_RANKED ? pool : rankedUpTo(MIN_RANKED));
+      }
       pool = bySoftRule(view, request.spec, pool);
       pools.set(cell, pool);
     }

@@ -142,8 +142,11 @@ export function roomFor(spec: RequestSpec, tree: readonly Provider[], most: numb
   for (const group of spec.groups) {
     if (group.name === '') {
       for (const resourceClass in group.resources) {
-        const amount = group.resources[resourceClass] as number;
-        room = Math.min(room, Math.max(...tree.map((provider) => timesIn(provider, { [resourceClass]: amount }))));
+        let times = 0;
+        for (const provider of tree) {
+          times = Math.max(times, timesOf(provider, resourceClass, group.resources[resourceClass] as number));
+        }
+        room = Math.min(room, times);
       }
     } else {
       const serving = tree.filter((provider) => unmet(group, [provider], root) === null);
@@ -155,14 +158,17 @@ export function roomFor(spec: RequestSpec, tree: readonly Provider[], most: numb
 }
 
 /** How many times a provider could give these resources. */
-function timesIn({ stocks }: Provider, resources: Readonly<Record<string, number>>): number {
+function timesIn(provider: Provider, resources: Readonly<Record<string, number>>): number {
   let times = Number.POSITIVE_INFINITY;
   for (const resourceClass in resources) {
-    const stock = stocks.get(resourceClass);
-    if (stock === undefined) return 0;
-    times = Math.min(times, Math.floor((stock.capacity - stock.used) / (resources[resourceClass] as number)));
+    times = Math.min(times, timesOf(provider, resourceClass, resources[resourceClass] as number));
   }
   return times;
+}
+
+function timesOf({ stocks }: Provider, resourceClass: string, amount: number): number {
+  const stock = stocks.get(resourceClass);
+  return stock === undefined ? 0 : Math.floor((stock.capacity - stock.used) / amount);
 }
 
 /** Why a request does not fit a tree: what stood in the way first, said of the provider that came nearest. */

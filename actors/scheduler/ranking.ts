@@ -53,6 +53,13 @@ export interface Rankings {
   /** Among how many of the best hosts one is picked. */
   readonly pickAmong: number;
   readonly shapes: Map<string, Shape>;
+  /** What each request asks of the ranking. */
+  readonly asked: WeakMap<Request, AskedOf>;
+}
+
+interface AskedOf extends Pick<Shape, 'spec' | 'filters' | 'weighers'> {
+  /** The same for requests that are ranked alike. */
+  readonly key: string;
 }
 
 export interface RankingOptions {
@@ -64,7 +71,15 @@ export interface RankingOptions {
 
 export function emptyRankings(weighers: readonly Weigher[], salt: string, options: RankingOptions = {}): Rankings {
   const { filters = [], overrides = new Map(), pickAmong = 1 } = options;
-  return { filters: [...ALWAYS, ...filters], weighers, overrides, salt, pickAmong, shapes: new Map() };
+  return {
+    filters: [...ALWAYS, ...filters],
+    weighers,
+    overrides,
+    salt,
+    pickAmong,
+    shapes: new Map(),
+    asked: new WeakMap(),
+  };
 }
 
 /** Whether a change of a host's counts alone is a reason to weigh it anew. */
@@ -72,17 +87,27 @@ export function statsMatter({ filters, weighers }: Rankings): boolean {
   return [...filters, ...weighers].some(({ ignoresStats }) => ignoresStats !== true);
 }
 
-/** The ranking for requests like this one, up to date. */
-export function shapeOf(rankings: Rankings, view: View, request: Request): Shape {
-  const { shapes } = rankings;
+/** What of a request is ranked by, which is worked out once for each. */
+function askedBy({ filters: inUse, weighers: weighing, asked }: Rankings, request: Request): AskedOf {
+  const known = asked.get(request);
+  if (known !== undefined) return known;
   const spec = rankedPart(request);
   const ranked = { ...request, spec };
-  const filters = filtersFor(rankings.filters, ranked, false);
-  const weighers = weighersFor(rankings.weighers, ranked);
+  const filters = filtersFor(inUse, ranked, false);
+  const weighers = weighersFor(weighing, ranked);
   const parts: unknown[] = [];
   for (const { filter, part } of filters) if (part !== spec && part !== spec.tree) parts.push(filter.name, part);
   for (const { weigher, part } of weighers) if (part !== spec) parts.push(weigher.name, part);
   const key = parts.length === 0 ? JSON.stringify(spec) : JSON.stringify([spec, parts]);
+  const one = { key, spec, filters, weighers };
+  asked.set(request, one);
+  return one;
+}
+
+/** The ranking for requests like this one, up to date. */
+export function shapeOf(rankings: Rankings, view: View, request: Request): Shape {
+  const { shapes } = rankings;
+  const { key, spec, filters, weighers } = askedBy(rankings, request);
   let shape = shapes.get(key);
   if (shape === undefined || shape.seen < view.changesDropped) {
     shape = { spec, filters, weighers, current: new Map(), heaps: new Map(), seen: changesEnd(view) };

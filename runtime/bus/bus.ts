@@ -2,11 +2,11 @@
 // bus/nats.ts carries it over a NATS server, bus/memory.ts inside one process; both behave alike.
 
 export interface BusMessage {
-  subject: string;
+  readonly subject: string;
   /** Where an answer is expected; absent when none is. */
-  reply?: string;
-  headers: Readonly<Record<string, string>>;
-  data: Uint8Array;
+  readonly reply?: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly data: Uint8Array;
 }
 
 export interface PublishOptions {

@@ -120,9 +120,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       if (closed) throw closedError();
       checkMessage(subject, data, options, maxPayloadBytes);
       const { reply, headers = NO_HEADERS } = options;
-      const message: BusMessage = { subject, headers, data };
-      if (reply !== undefined) message.reply = reply;
-      return dispatch(message);
+      return dispatch(reply === undefined ? { subject, headers, data } : { subject, reply, headers, data });
     };
 
     /** A server says so to the connection that has published, if it listens where the answer was to go. */

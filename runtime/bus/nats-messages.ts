@@ -1,29 +1,48 @@
 // Messages as the NATS client has them and as the bus has them.
 
-import { type Msg, type MsgHdrs, MsgHdrsImpl, type ServiceMsg } from 'nats';
+import type { Msg, MsgHdrs, ServiceMsg } from 'nats';
 import type { BusMessage } from './bus.ts';
 import { NO_HEADERS } from './wire.ts';
 
-/** By way of a record: `set` would examine each key and value again, which costs more than to send the message. */
+/** Headers in the form in which they are sent; of those that the client makes, only this is used in sending. */
 export function clientHeaders(record: Readonly<Record<string, string>>): MsgHdrs {
-  const values: Record<string, string[]> = {};
-  for (const [key, value] of Object.entries(record)) values[key] = [value];
-  return MsgHdrsImpl.fromRecord(values);
+  let text = 'NATS/1.0\r\n';
+  for (const key in record) text += `${key}: ${record[key]}\r\n`;
+  const encoded = Buffer.from(`${text}\r\n`);
+  return { encode: () => encoded } as unknown as MsgHdrs;
 }
 
-/** Reads the headers when they are first looked at: most receivers need the body only. */
+/** A message as it came. Its parts are read when they are first looked at: most receivers need the body only. */
+class Received implements BusMessage {
+  readonly #from: Msg | ServiceMsg;
+  #headers: Readonly<Record<string, string>> | undefined;
+  #data: Uint8Array | undefined;
+
+  constructor(from: Msg | ServiceMsg) {
+    this.#from = from;
+  }
+
+  get subject(): string {
+    return this.#from.subject;
+  }
+
+  get reply(): string | undefined {
+    return this.#from.reply || undefined;
+  }
+
+  get headers(): Readonly<Record<string, string>> {
+    this.#headers ??= recordOf(this.#from.headers);
+    return this.#headers;
+  }
+
+  get data(): Uint8Array {
+    this.#data ??= this.#from.data;
+    return this.#data;
+  }
+}
+
 export function received(from: Msg | ServiceMsg): BusMessage {
-  let headers: Readonly<Record<string, string>> | undefined;
-  const message: BusMessage = {
-    subject: from.subject,
-    get headers() {
-      headers ??= recordOf(from.headers);
-      return headers;
-    },
-    data: from.data,
-  };
-  if (from.reply) message.reply = from.reply;
-  return message;
+  return new Received(from);
 }
 
 function recordOf(headers: MsgHdrs | undefined): Readonly<Record<string, string>> {
@@ -34,6 +53,7 @@ function recordOf(headers: MsgHdrs | undefined): Readonly<Record<string, string>
 }
 
 /** The server's word that nobody heard a message: it comes to the subject for replies, and is no reply. */
-export function isNoResponders({ data, headers }: Msg): boolean {
-  return data.length === 0 && headers?.code === 503;
+export function isNoResponders(message: Msg): boolean {
+  // Reading headers takes time, and only what has no body need be asked.
+  return message.data.length === 0 && message.headers?.code === 503;
 }

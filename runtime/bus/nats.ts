@@ -19,6 +19,7 @@ import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
 import { clientHeaders, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
+import { natsRequests } from './nats-requests.ts';
 import { unsentQueue } from './unsent.ts';
 import {
   checkMessage,
@@ -87,6 +88,7 @@ async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection>
 function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock): NatsBus {
   const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = 5_000 } = options;
   const report = guarded(options.onError ?? reportToConsole);
+  const requests = natsRequests(connection, clock, options.inboxPrefix);
   const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
   let connected = true;
   let dropped = 0;
@@ -112,6 +114,7 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
   const closed = connection.closed().then((reason) => {
     connected = false;
     wakeWaiting();
+    requests.end();
     const error = reason ? busError(reason, 'connection') : undefined;
     tell(error === undefined ? { type: 'closed' } : { type: 'closed', error });
     return error;
@@ -166,7 +169,9 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
     } else if (type === Events.LDM) {
       tell({ type: 'lame-duck', server });
     } else if (type === Events.Error && permissionContext !== undefined) {
-      report(permissionError(permissionContext.operation, permissionContext.subject), permissionContext.subject);
+      const { operation, subject } = permissionContext;
+      if (operation === 'publish') requests.forbidden(subject);
+      report(permissionError(operation, subject), subject);
     } else if (type === Events.Error) {
       report(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
     } else if (type === DebugEvents.StaleConnection) {
@@ -252,14 +257,10 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
       // The client would lose the question and wait for the answer.
       if (!connected && !connection.isClosed()) await within(timeoutMs, woken, clock);
       if (!connected && !connection.isClosed()) throw new TimeoutError(`'${subject}'`, timeoutMs);
-      try {
-        const timeout = Math.max(1, deadline - clock.now());
-        const carried = headers === undefined ? {} : { headers: clientHeaders(headers) };
-        return received(await connection.request(subject, data, { timeout, ...carried }));
-      } catch (error) {
-        // A connection that closes ends its requests as if their time were up.
-        throw connection.isClosed() ? closedError() : busError(error, subject, timeoutMs);
-      }
+      if (connection.isClosed()) throw closedError();
+      return requests.ask(subject, Math.max(1, deadline - clock.now()), (reply) =>
+        send(subject, data, headers === undefined ? { reply } : { reply, headers }),
+      );
     },
     async serve(config) {
       checkService(config);

@@ -69,7 +69,8 @@ function checkSubject(subject: string): void {
 /** The bytes that the headers take on the wire. */
 function headerBytes(headers: Readonly<Record<string, string>>): number {
   let bytes = 0;
-  for (const [key, value] of Object.entries(headers)) {
+  for (const key in headers) {
+    const value = headers[key] as string;
     if (!HEADER_KEY.test(key)) throw new CellwrightError('bad-header', `'${key}' is not a header key`);
     if (UNCARRIED.test(value)) {
       throw new CellwrightError('bad-header', `the header '${key}' has a line break, or white space around it`);

@@ -46,16 +46,26 @@ export function readEntry(body: Uint8Array, stream: string, sequence: number): E
   throw new CellwrightError('unknown-version', message);
 }
 
+export interface Assembled<R> extends Recorded<R> {
+  readonly epoch: number;
+  /** Records after the snapshot, and the bytes of them. */
+  readonly recordsSince: number;
+  readonly bytesSince: number;
+  readonly snapshotBytes: number;
+}
+
 /**
  * Puts entries together, in the order in which they stand: the last whole snapshot and the records after it. Pieces
  * whose last one is missing belong to a turn that was never acknowledged: it did not happen.
  * @throws CellwrightError `two-writers` when an owner wrote after a later one had begun, which fencing rules out.
  */
-export function assemble<R>(entries: Iterable<Entry>): Recorded<R> & { epoch: number; recordsSince: number } {
+export function assemble<R>(entries: Iterable<Entry>): Assembled<R> {
   let epoch = 0;
   let snapshot: unknown = null;
   let records: R[] = [];
   let pieces: Uint8Array[] = [];
+  let snapshotBytes = 0;
+  let bytesSince = 0;
   for (const entry of entries) {
     if (entry.epoch < epoch) {
       throw new CellwrightError('two-writers', `an entry of epoch ${entry.epoch} follows one of epoch ${epoch}`);
@@ -69,14 +79,18 @@ export function assemble<R>(entries: Iterable<Entry>): Recorded<R> & { epoch: nu
     if (entry.piece !== pieces.length) continue;
     pieces.push(entry.data);
     if (pieces.length < entry.of) continue;
-    const value = decode(pieces.length === 1 ? entry.data : Buffer.concat(pieces), Number.MAX_SAFE_INTEGER);
+    const whole = pieces.length === 1 ? entry.data : Buffer.concat(pieces);
+    const value = decode(whole, Number.MAX_SAFE_INTEGER);
     pieces = [];
     if (entry.kind === 'snapshot') {
       snapshot = (value as { state: unknown }).state;
       records = [];
+      snapshotBytes = whole.length;
+      bytesSince = 0;
     } else {
+      bytesSince += whole.length;
       for (const record of value as R[]) records.push(record);
     }
   }
-  return { snapshot, records, epoch, recordsSince: records.length };
+  return { snapshot, records, epoch, recordsSince: records.length, bytesSince, snapshotBytes };
 }

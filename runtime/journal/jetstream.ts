@@ -20,7 +20,8 @@ export interface JetStreamJournalsOptions {
   readonly replicas?: number;
   /**
    * Records after which a snapshot is written; default 50,000. Opening an owner reads one snapshot and about as many
-   * records as this, which takes a second or two.
+   * records as this, which takes a second or two. Of a large state the next snapshot waits until four times as much was
+   * recorded as the last one took: it is written in one go, while nobody is answered, and so seldom enough.
    */
   readonly snapshotEvery?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
@@ -29,6 +30,8 @@ export interface JetStreamJournalsOptions {
 
 /** The largest piece of a turn or a snapshot in one entry, bytes. */
 const MAX_PIECE_BYTES = 512 * 1024;
+/** Bytes of records for each byte of the last snapshot before the next one is written. */
+const RECORDED_FOR_SNAPSHOT = 4;
 /** How often a rival may get in between reading the stream and beginning an epoch. */
 const MAX_OPENINGS = 10;
 const WRONG_LAST_SEQUENCE = 10071;
@@ -45,7 +48,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
   const subject = subjects.journal(owner);
   const stream = subject.replaceAll('.', '-');
   let entries: Chain | undefined;
+  /** What was recorded since the last snapshot, and how large that was. */
   let recordsSince = 0;
+  let bytesSince = 0;
+  let snapshotBytes = 0;
   let epoch = 0;
   let breakOff: (error: CellwrightError) => void = () => {};
 
@@ -73,7 +79,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
         throw new CellwrightError('fenced', `the lease of '${owner}' was not renewed while its journal was read`);
       }
       if (!(await begin(state.last_seq))) continue;
-      recordsSince = recorded.recordsSince;
+      ({ recordsSince, bytesSince, snapshotBytes } = recorded);
       entries = chain({
         bus,
         clock,
@@ -141,6 +147,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       breakOff = done;
       recordsSince += records.length;
       const bodies = entriesOf('records', records, { epoch, pieceBytes: pieceBytes() });
+      bytesSince += bytesOf(bodies);
       bodies.forEach((body, position) => {
         entries?.append(body, () => {
           if (position === bodies.length - 1) done(null);
@@ -148,11 +155,13 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       });
     },
     get wantsSnapshot() {
-      return recordsSince >= snapshotEvery;
+      return recordsSince >= snapshotEvery && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
     },
     saveSnapshot(state) {
       recordsSince = 0;
       const bodies = entriesOf('snapshot', { state }, { epoch, pieceBytes: pieceBytes() });
+      bytesSince = 0;
+      snapshotBytes = bytesOf(bodies);
       let first = 0;
       bodies.forEach((body, position) => {
         entries?.append(body, (sequence) => {
@@ -166,6 +175,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       entries?.close();
     },
   };
+}
+
+function bytesOf(bodies: readonly Uint8Array[]): number {
+  return bodies.reduce((sum, { length }) => sum + length, 0);
 }
 
 async function managerOf(bus: NatsBus, stream: string) {

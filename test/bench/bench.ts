@@ -6,21 +6,11 @@ import { parseArgs } from 'node:util';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { buildsInMemory, buildsOverNats } from './builds.ts';
 import { bareLimits, type Limits } from './limits.ts';
+import { million } from './million.ts';
 import { claimsInActor, selects, stepOfMachine } from './parts.ts';
 import { placementBench } from './placement.ts';
 import { recovery } from './recovery.ts';
-
-/** One line of the report. */
-export interface Figure {
-  readonly name: string;
-  readonly value: number;
-  readonly unit: string;
-  /** The bare limit it stands beside, of the same unit. */
-  readonly beside?: { readonly name: string; readonly value: number };
-  readonly note?: string;
-}
-
-type Report = (figure: Figure) => void;
+import { printing, type Report } from './report.ts';
 
 const BENCHES: Readonly<Record<string, (context: { url: string; limits: Limits; report: Report }) => Promise<void>>> = {
   parts: async ({ report }) => {
@@ -29,28 +19,24 @@ const BENCHES: Readonly<Record<string, (context: { url: string; limits: Limits; 
     selects(report);
   },
   memory: ({ report }) => buildsInMemory(report),
-  nats: ({ url, limits, report }) => buildsOverNats(url, limits, report),
+  nats: ({ limits, report }) => buildsOverNats(limits, report),
   recovery: ({ url, report }) => recovery(url, report),
   placement: ({ url, limits, report }) => placementBench(url, limits, report),
+  million: ({ report }) => million(report),
 };
 
+/** What takes minutes by itself is measured only when it is asked for. */
+const UNASKED = Object.keys(BENCHES).filter((name) => name !== 'million');
+
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });
-const chosen = positionals.length === 0 ? Object.keys(BENCHES) : positionals;
+const chosen = positionals.length === 0 ? UNASKED : positionals;
 const unknown = chosen.find((name) => !(name in BENCHES));
 if (unknown !== undefined) {
   console.error(`there is no benchmark '${unknown}'; there are ${Object.keys(BENCHES).join(', ')}`);
   process.exit(2);
 }
 
-const figures: Figure[] = [];
-const report: Report = (figure) => {
-  figures.push(figure);
-  const { name, value, unit, beside, note } = figure;
-  const ratio = beside === undefined ? '' : `${(value / beside.value).toFixed(2)} of ${beside.name}`;
-  const told = value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
-  console.log(`${name.padEnd(58)} ${told.padStart(10)} ${unit.padEnd(9)} ${ratio} ${note ?? ''}`.trimEnd());
-};
-
+const { report, figures } = printing();
 const server = await startNatsServer({});
 try {
   console.log(`nats-server ${server.version}, Node ${process.version}, ${process.platform} ${process.arch}`);

@@ -1,143 +1,243 @@
-// Builds end to end, from the request to active, every one claimed and recorded: in memory, and over NATS with journals
-// on JetStream (file storage, one replica), everything in this one process beside the server.
+// Builds end to end on 5,000 hosts in 10 cells, from the request to active, every one claimed and recorded, with events
+// for people unless a figure says otherwise: in memory, and over NATS with journals on JetStream (file storage, one
+// replica), in one process and in two.
 
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
-import type { Driver } from '../../runtime/drivers/driver.ts';
-import { type Node, type NodeOptions, startNode } from '../../runtime/node.ts';
+import { startNatsServer } from '../../runtime/nats-server/server.ts';
+import { startNode } from '../../runtime/node.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
-import type { Figure } from './bench.ts';
+import { type Fleet, fleetInOne, fleetInTwo, HOSTS } from './fleet.ts';
 import type { Limits } from './limits.ts';
+import { ASKED, closedLoop, type Outcome, steadily, watchEvents } from './load.ts';
+import { type Figure, progress, type Report } from './report.ts';
+import { ownUsage, type Usage, usageOf } from './usage.ts';
 
-type Report = (figure: Figure) => void;
+const WARM_UP_MS = 5_000;
+const FOR_MS = 5_000;
+const STEADY_FOR_MS = 8_000;
+/** How much of the top rate the latency is taken at. */
+const STEADY_SHARE = 0.7;
+const SCHEDULERS = 4;
 
-const HOSTS = 1_000;
-const CELLS = 4;
-const FOR_MS = 6_000;
+/** Requests under way, and instances of each. */
+const LOADS = [
+  [1, 1],
+  [64, 1],
+  [512, 1],
+  [8, 100],
+] as const;
 
-/** A driver whose builds are done at once. */
-function instantDriver(host: string): Driver {
-  const running = new Map<string, { instance: string; attempt: number }>();
-  return {
-    async build({ instance, attempt }) {
-      running.set(`${instance} ${attempt}`, { instance, attempt });
-      return { outcome: 'built' };
-    },
-    async destroy(instance, attempt) {
-      running.delete(`${instance} ${attempt}`);
-    },
-    list: async () => [...running.values()],
-    inventory: async () => ({
-      name: host,
-      inventories: { VCPU: { total: 100_000 }, MEMORY_MB: { total: 100_000_000 } },
-    }),
-    capabilities: async () => [],
-    async close() {},
-  };
-}
-
-async function fleet(options: Partial<NodeOptions>): Promise<Node> {
-  const roles = ['placement', 'scheduler', 'conductor'];
-  for (let cell = 1; cell <= CELLS; cell += 1) roles.push(`cell:c${cell}`);
-  for (let host = 0; host < HOSTS; host += 1) roles.push(`compute:c${(host % CELLS) + 1}/h${host}`);
-  return startNode({ roles, driver: ({ host }) => instantDriver(host), ...options });
-}
-
-/** Keeps so many builds under way for a while; with events, counts those that became active. */
-async function run(
-  bus: Bus,
-  node: Node,
-  label: string,
-  inFlight: number,
-  count: number,
-): Promise<{ rate: number; p50: number; p99: number; cpuUs: number }> {
-  const begunAt = new Map<string, number>();
-  const waiting = new Map<string, () => void>();
-  const tookMs: number[] = [];
-  const subscription = bus.subscribe('cw.cell.*.build.*.active', ({ subject }) => {
-    const instance = subject.split('.')[4] ?? '';
-    const request = count === 1 ? instance : instance.replace(/-\d+$/, '');
-    const at = begunAt.get(request);
-    if (at !== undefined) tookMs.push(performance.now() - at);
-    waiting.get(instance)?.();
-    waiting.delete(instance);
-  });
-  await bus.flush();
-  const end = performance.now() + FOR_MS;
-  const cpu = process.cpuUsage();
-  const begun = performance.now();
-  let next = 0;
-  await Promise.all(
-    Array.from({ length: inFlight }, async () => {
-      while (performance.now() < end) {
-        const id = `${label}${next++}x`;
-        const names = count === 1 ? [id] : Array.from({ length: count }, (_, n) => `${id}-${n}`);
-        begunAt.set(id, performance.now());
-        const active = Promise.all(names.map((name) => new Promise<void>((resolve) => waiting.set(name, resolve))));
-        await node.client.build({ id, count, alternates: 2, resources: { VCPU: 1, MEMORY_MB: 512 } });
-        await active;
-        begunAt.delete(id);
-      }
-    }),
-  );
-  const seconds = (performance.now() - begun) / 1_000;
-  const { user, system } = process.cpuUsage(cpu);
-  subscription.unsubscribe();
-  tookMs.sort((one, other) => one - other);
-  const at = (share: number) => tookMs[Math.floor(tookMs.length * share)] ?? 0;
-  return {
-    rate: tookMs.length / seconds,
-    p50: at(0.5),
-    p99: at(0.99),
-    cpuUs: (user + system) / Math.max(1, tookMs.length),
-  };
-}
-
-async function measure(
-  where: string,
-  bus: Bus,
-  node: Node,
-  report: Report,
-  beside?: (inFlight: number) => Figure['beside'],
-): Promise<void> {
-  for (const [inFlight, count] of [
-    [1, 1],
-    [64, 1],
-    [512, 1],
-    [4, 100],
-  ] as const) {
-    const { rate, p50, p99, cpuUs } = await run(bus, node, `b${inFlight}c${count}n`, inFlight, count);
-    const name = `builds ${where}, ${inFlight} in flight${count === 1 ? '' : `, batches of ${count}`}`;
-    const limit = beside?.(inFlight);
-    const note = `p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms, ${Math.round(cpuUs)} us of this process a build`;
-    report({ name, value: rate, unit: 'a second', note, ...(limit === undefined ? {} : { beside: limit }) });
-  }
+interface Measured {
+  readonly where: string;
+  readonly bus: Bus;
+  readonly fleet: Fleet;
+  readonly report: Report;
+  /** The process of the NATS server, if there is one. */
+  readonly server?: number;
+  beside?(inFlight: number): Figure['beside'];
 }
 
 export async function buildsInMemory(report: Report): Promise<void> {
+  progress('a fleet in memory');
   const clock = systemClock();
   const bus = memoryBus({ clock });
-  const node = await fleet({ bus, clock });
+  const before = ownUsage(true);
+  const fleet = await fleetInOne({ bus, clock });
   try {
-    await measure('in memory', bus, node, report);
+    const [after] = await fleet.usage(true);
+    const value = ((after as Usage).heapBytes - before.heapBytes) / HOSTS;
+    report({ name: 'memory for each host', value: value / 1_024, unit: 'KiB' });
+    await allLoads({ where: 'in memory', bus, fleet, report });
   } finally {
-    await node.stop();
+    await fleet.stop();
     await bus.close();
   }
 }
 
-export async function buildsOverNats(url: string, limits: Limits, report: Report): Promise<void> {
-  const node = await fleet({ nats: { servers: url } });
-  const bus = await connectNats({ servers: url, name: 'bench-watch' });
+export async function buildsOverNats(limits: Limits, report: Report): Promise<void> {
+  const beside = (inFlight: number) => {
+    const nearest = inFlight >= 256 ? 256 : inFlight >= 64 ? 64 : 1;
+    const value = limits.stored.get(nearest);
+    return value === undefined ? undefined : { name: `bare JetStream publish, ${nearest} in flight`, value };
+  };
+  for (const [where, start] of [
+    ['over NATS, one process', fleetInOne],
+    ['over NATS, two processes', fleetInTwo],
+  ] as const) {
+    progress(`a fleet ${where}`);
+    const server = await startNatsServer({});
+    const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
+    const fleet = await start({ nats: { servers: server.url } });
+    try {
+      const measured = { where, bus, fleet, report, server: server.pid, beside };
+      const top = await allLoads(measured);
+      await atPartOf(top, measured);
+      if (start === fleetInOne) await memoryOfBuilds(measured);
+      else await manySchedulers(server.url, measured);
+    } finally {
+      await fleet.stop();
+      await bus.close();
+      await server.stop();
+    }
+  }
+  await withoutEvents(report);
+}
+
+/** Answers the top rate of single builds. */
+async function allLoads(measured: Measured): Promise<number> {
+  const { where, bus, fleet } = measured;
+  const watch = await watchEvents(bus);
+  const { client } = fleet.node;
+  let top = 0;
+  progress(`builds ${where}: warming up`);
+  await closedLoop({ client, watch, label: 'warm' }, { inFlight: 512, forMs: WARM_UP_MS });
+  for (const [inFlight, count] of LOADS) {
+    const label = `n${inFlight}c${count}`;
+    const name = `${inFlight} in flight${count === 1 ? '' : `, batches of ${count}`}`;
+    const outcome = await used(measured, name, () =>
+      closedLoop({ client, watch, label, count }, { inFlight, forMs: FOR_MS }),
+    );
+    if (count === 1) top = Math.max(top, outcome.perSecond);
+  }
+  watch.stop();
+  return top;
+}
+
+/** Runs a load and reports it with what it took. */
+async function used(
+  { where, fleet, report, server, beside }: Measured,
+  name: string,
+  load: () => Promise<Outcome>,
+): Promise<Outcome> {
+  progress(`builds ${where}, ${name}`);
+  const before = await fleet.usage();
+  const serverBefore = server === undefined ? null : usageOf(server);
+  const outcome = await load();
+  const after = await fleet.usage();
+  const { builds, perSecond, p50Ms, p99Ms } = outcome;
+  const each = (later: Usage | null, earlier: Usage | null) =>
+    Math.round(((later?.cpuUs ?? 0) - (earlier?.cpuUs ?? 0)) / builds);
+  const cpu = after.map((one, position) => `${each(one, before[position] as Usage)}`).join(' + ');
+  const ofServer = server === undefined ? '' : ` + ${each(usageOf(server), serverBefore)} of the server`;
+  const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; processor time a build ${cpu}${ofServer} us`;
+  const inFlight = Number.parseInt(name, 10);
+  const limit = Number.isNaN(inFlight) ? undefined : beside?.(inFlight);
+  report({ name: `builds ${where}, ${name}`, value: perSecond, unit: 'a second', note, beside: limit });
+  return outcome;
+}
+
+async function atPartOf(top: number, measured: Measured): Promise<void> {
+  const { bus, fleet, where, report } = measured;
+  const watch = await watchEvents(bus);
+  const perSecond = top * STEADY_SHARE;
+  progress(`builds ${where} at ${STEADY_SHARE * 100} % of the top rate`);
+  const outcome = await steadily(
+    { client: fleet.node.client, watch, label: 'steady' },
+    { perSecond, forMs: STEADY_FOR_MS },
+  );
+  watch.stop();
+  const note = `at ${Math.round(perSecond).toLocaleString('en')} a second, ${STEADY_SHARE * 100} % of the top rate`;
+  for (const [which, value] of [
+    ['p50', outcome.p50Ms],
+    ['p99', outcome.p99Ms],
+  ] as const) {
+    report({ name: `builds ${where}, ${which}`, value, unit: 'ms', note });
+  }
+}
+
+async function memoryOfBuilds({ where, bus, fleet, report }: Measured): Promise<void> {
+  const watch = await watchEvents(bus);
+  progress('memory of builds');
+  const before = await fleet.usage(true);
+  const total = 50_000;
+  const load = { client: fleet.node.client, watch, label: 'kept', count: 100 };
+  await closedLoop(load, { inFlight: 16, total });
+  const after = await fleet.usage(true);
+  watch.stop();
+  const sum = (usages: readonly Usage[]) => usages.reduce((bytes, { heapBytes }) => bytes + heapBytes, 0);
+  const value = (sum(after) - sum(before)) / total / 1_024;
+  report({ name: `memory for each build, ${where}`, value, unit: 'KiB', note: 'of active instances, all actors' });
+}
+
+/** How often schedulers that know nothing of each other run into each other. */
+async function manySchedulers(url: string, measured: Measured): Promise<void> {
+  const { bus, fleet, report } = measured;
+  const more = await Promise.all(
+    Array.from({ length: SCHEDULERS - 1 }, () => startNode({ roles: ['scheduler'], nats: { servers: url } })),
+  );
+  let refused = 0;
+  const { unsubscribe } = bus.subscribe('cw.placement.claim.*.refused', () => {
+    refused += 1;
+  });
+  const watch = await watchEvents(bus);
+  const load = { client: fleet.node.client, watch, label: 'many' };
   try {
-    await measure('over NATS', bus, node, report, (inFlight) => {
-      const nearest = inFlight >= 256 ? 256 : inFlight >= 64 ? 64 : 1;
-      const value = limits.stored.get(nearest);
-      return value === undefined ? undefined : { name: `bare JetStream publish, ${nearest} in flight`, value };
-    });
+    progress(`${SCHEDULERS} schedulers`);
+    await closedLoop({ ...load, label: 'manywarm' }, { inFlight: 512, forMs: 2_000 });
+    refused = 0;
+    const name = `512 in flight, ${SCHEDULERS} schedulers`;
+    const { builds } = await used(measured, name, () => closedLoop(load, { inFlight: 512, forMs: FOR_MS }));
+    const value = (refused / builds) * 1_000;
+    report({ name: `claims refused with ${SCHEDULERS} schedulers, in 1,000 builds`, value, unit: '' });
   } finally {
+    watch.stop();
+    unsubscribe();
+    await Promise.all(more.map((node) => node.stop()));
+  }
+}
+
+/** The same without events for people; that builds are active is then asked of the conductor. */
+async function withoutEvents(report: Report): Promise<void> {
+  const where = 'over NATS, one process, without events';
+  progress(`a fleet ${where}`);
+  const server = await startNatsServer({});
+  const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
+  const fleet = await fleetInOne({ nats: { servers: server.url }, events: false });
+  try {
+    const { client } = fleet.node;
+    const total = 30_000;
+    const built = () => counted(fleet);
+    await builtWithoutEvents(client, 'warm', 10_000, built);
+    const before = ownUsage();
+    const begun = performance.now();
+    await builtWithoutEvents(client, 'run', total, built);
+    const value = (total / (performance.now() - begun)) * 1_000;
+    const cpuUs = Math.round((ownUsage().cpuUs - before.cpuUs) / total);
+    const note = `processor time a build ${cpuUs} us`;
+    report({ name: `builds ${where}, 512 in flight`, value, unit: 'a second', note });
+  } finally {
+    await fleet.stop();
     await bus.close();
-    await node.stop();
+    await server.stop();
+  }
+}
+
+/** Records of the cells: three of each build that becomes active, and nothing else while no host comes or goes. */
+function counted(fleet: Fleet): number {
+  let records = 0;
+  for (const [address, { records: some = 0 }] of Object.entries(fleet.node.stats())) {
+    if (address.startsWith('cell/')) records += some;
+  }
+  return records / 3;
+}
+
+async function builtWithoutEvents(
+  client: Fleet['node']['client'],
+  label: string,
+  total: number,
+  built: () => number,
+): Promise<void> {
+  const before = built();
+  const done = () => Math.round(built() - before);
+  for (let asked = 0; done() < total; ) {
+    const free = Math.min(total - asked, 512 - (asked - done()));
+    if (free > 0) {
+      const ids = Array.from({ length: free }, () => `${label}x${asked++}`);
+      await Promise.all(ids.map((id) => client.build({ id, ...ASKED })));
+    } else {
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
   }
 }

@@ -56,7 +56,9 @@ export async function bareHttp<Result>(run: (url: string) => Promise<Result>): P
 }
 
 export async function servedByProcess(run: (url: string) => Promise<void>): Promise<void> {
-  const main = fileURLToPath(new URL('../../runtime/cli/main.ts', import.meta.url));
+  const main = fileURLToPath(
+    new URL(`../../runtime/cli/main.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url),
+  );
   const flags = ['placement-api', '--listen', '127.0.0.1:0', '--in-memory'];
   const child: ChildProcess = spawn(process.execPath, [...process.execArgv, main, ...flags], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -64,7 +66,8 @@ export async function servedByProcess(run: (url: string) => Promise<void>): Prom
   const closed = once(child, 'close');
   try {
     const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
-    const [line] = (await once(lines, 'line')) as [string];
+    const ended = closed.then(() => Promise.reject(new Error('the Placement API has ended')));
+    const [line] = (await Promise.race([once(lines, 'line'), ended])) as [string];
     await run(/http:\S+/.exec(line)?.[0] ?? '');
   } finally {
     child.kill('SIGTERM');

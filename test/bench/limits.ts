@@ -1,7 +1,8 @@
-// What the substrate can do by itself: a NATS request and reply, and a JetStream publish, with 1, 64 and 256 in flight.
+// What the substrate can do by itself, by way of the plain NATS client: a request and its reply, a message published,
+// and one stored by JetStream.
 
-import { connectNats } from '../../runtime/bus/nats.ts';
-import type { Figure } from './bench.ts';
+import { connect, createInbox, type NatsConnection } from 'nats';
+import { progress, type Report } from './report.ts';
 
 export interface Limits {
   /** Requests answered a second, by requests in flight. */
@@ -12,6 +13,8 @@ export interface Limits {
 
 const FOR_MS = 1_500;
 const IN_FLIGHT = [1, 64, 256];
+/** Messages published before the client is given the time to send them. */
+const PUBLISHED_AT_ONCE = 256;
 
 /** How often a second `once` is done, with so many under way at any time. */
 export async function rate(inFlight: number, forMs: number, once: () => Promise<unknown>): Promise<number> {
@@ -29,32 +32,74 @@ export async function rate(inFlight: number, forMs: number, once: () => Promise<
   return (done / (performance.now() - begun)) * 1_000;
 }
 
-export async function bareLimits(url: string, report: (figure: Figure) => void): Promise<Limits> {
-  const bus = await connectNats({ servers: url, name: 'bench-client' });
-  const answering = await connectNats({ servers: url, name: 'bench-service' });
+export async function bareLimits(url: string, report: Report): Promise<Limits> {
+  progress('bare limits');
+  const options = { servers: url, noAsyncTraces: true };
+  const asker = await connect(options);
+  const answerer = await connect(options);
   const body = new Uint8Array(256);
   const request = new Map<number, number>();
   const stored = new Map<number, number>();
   try {
-    answering.subscribe('bench.ask', ({ reply }) => {
-      if (reply !== undefined) answering.publish(reply, body);
-    });
-    await answering.flush();
+    report({ name: 'bare NATS publish', value: await publishes(asker, answerer, body), unit: 'a second' });
+    answerer.subscribe('bench.ask', { callback: (_, message) => void message.respond(body) });
+    await answerer.flush();
     for (const inFlight of IN_FLIGHT) {
-      const value = await rate(inFlight, FOR_MS, () => bus.request('bench.ask', body, { timeoutMs: 5_000 }));
+      const value = await rate(inFlight, FOR_MS, () => asker.request('bench.ask', body, { timeout: 5_000 }));
       request.set(inFlight, value);
       report({ name: `bare NATS request and reply, ${inFlight} in flight`, value, unit: 'a second' });
     }
-    const manager = await bus.connection.jetstreamManager();
+    const manager = await asker.jetstreamManager();
     await manager.streams.add({ name: 'bench', subjects: ['bench.stored'], storage: 'file' as never });
+    const store = storing(asker, body);
     for (const inFlight of IN_FLIGHT) {
-      const value = await rate(inFlight, FOR_MS, () => bus.request('bench.stored', body, { timeoutMs: 5_000 }));
+      const value = await rate(inFlight, FOR_MS, store);
       stored.set(inFlight, value);
       report({ name: `bare JetStream publish (file, R1), ${inFlight} in flight`, value, unit: 'a second' });
     }
     await manager.streams.delete('bench');
     return { request, stored };
   } finally {
-    await Promise.all([bus.close(), answering.close()]);
+    await Promise.all([asker.close(), answerer.close()]);
   }
+}
+
+/** Messages that one connection publishes and another one gets, a second. */
+async function publishes(from: NatsConnection, to: NatsConnection, body: Uint8Array): Promise<number> {
+  let got = 0;
+  const subscription = to.subscribe('bench.told', {
+    callback() {
+      got += 1;
+    },
+  });
+  await to.flush();
+  const begun = performance.now();
+  while (performance.now() - begun < FOR_MS) {
+    for (let n = 0; n < PUBLISHED_AT_ONCE; n += 1) from.publish('bench.told', body);
+    await from.flush();
+  }
+  await to.flush();
+  const perSecond = (got / (performance.now() - begun)) * 1_000;
+  subscription.unsubscribe();
+  return perSecond;
+}
+
+/** Stores a message and waits until it is: with one subject for all acknowledgements, which come in order. */
+function storing(connection: NatsConnection, body: Uint8Array): () => Promise<void> {
+  const inbox = createInbox();
+  const waiting: (() => void)[] = [];
+  let first = 0;
+  connection.subscribe(inbox, {
+    callback() {
+      waiting[first++]?.();
+      if (first < 1_024) return;
+      waiting.splice(0, first);
+      first = 0;
+    },
+  });
+  return () =>
+    new Promise((resolve) => {
+      waiting.push(resolve);
+      connection.publish('bench.stored', body, { reply: inbox });
+    });
 }

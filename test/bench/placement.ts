@@ -10,12 +10,10 @@ import { authorityOf, type Question } from '../../runtime/placement-api/authorit
 import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
-import type { Figure } from './bench.ts';
 import { bareHttp, type HttpClient, httpClient, servedByProcess } from './http.ts';
 import { type Limits, rate } from './limits.ts';
 import { claimsInActor, silentTurn } from './parts.ts';
-
-type Report = (figure: Figure) => void;
+import { progress, quantile, type Report } from './report.ts';
 
 const HOSTS = [1_000, 10_000, 100_000];
 const FOR_MS = 3_000;
@@ -53,9 +51,6 @@ function candidates(nested: boolean): Question {
   const request = { groups, groupPolicy: null, rootRequired: [], rootForbidden: [], sameSubtree: [] };
   return { type: 'candidates', ...request, limit: 10, nested: true };
 }
-
-const quantile = (values: readonly number[], share: number) =>
-  values.toSorted((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;
 
 function inActor(report: Report): void {
   claimsInActor(report);
@@ -206,7 +201,10 @@ async function httpRate(client: HttpClient, once: (client: HttpClient) => Promis
 }
 
 export async function placementBench(url: string, limits: Limits, report: Report): Promise<void> {
+  progress('claims and candidates in the actor');
   inActor(report);
+  progress('claims and candidates over NATS');
   await overNats(url, limits, report);
+  progress('claims and candidates over HTTP');
   await overHttp(report);
 }

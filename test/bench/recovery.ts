@@ -7,8 +7,8 @@ import { connectNats } from '../../runtime/bus/nats.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
-import type { Figure } from './bench.ts';
 import { provider, spec } from './parts.ts';
+import { progress, type Report } from './report.ts';
 
 /** Ends half way between two snapshots. */
 const RECORDS = 1_025_000;
@@ -18,7 +18,8 @@ const TURNS_IN_FLIGHT = 64;
 /** Consumers that hold something at one time; the oldest gives back when another claims. */
 const HOLDING = 50_000;
 
-export async function recovery(url: string, report: (figure: Figure) => void): Promise<void> {
+export async function recovery(url: string, report: Report): Promise<void> {
+  progress('opening an owner');
   const bus = await connectNats({ servers: url, name: 'bench-recovery' });
   const journals = jetStreamJournals({ bus, clock: systemClock(), subjects: subjectsOf('recovery') });
   const owner = 'placement/0';

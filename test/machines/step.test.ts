@@ -7,15 +7,17 @@ import {
   type AnyEventObject,
   type AnyMachineSnapshot,
   type AnyStateMachine,
+  createMachine,
   initialTransition,
   transition,
 } from 'xstate';
 import { computeService } from '../../machines/compute-service.ts';
+import { flatOf } from '../../machines/flat.ts';
 import { instanceBuild } from '../../machines/instance-build.ts';
 import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { MAX_CLAIMS_PER_SELECTION, selection } from '../../machines/selection.ts';
-import { begin, type Effect, obligations, revive, step } from '../../machines/step.ts';
+import { begin, can, type Effect, obligations, revive, step } from '../../machines/step.ts';
 import { decode, encode } from '../../runtime/codec.ts';
 import {
   buildEvents,
@@ -110,6 +112,7 @@ test('stepping - an event that means nothing gives the same snapshot by referenc
       for (const event of [...walked.events(end), { type: 'NEVER_HEARD_OF' }]) {
         const { snapshot, effects } = step(walked.machine, end, event);
         assert.is(snapshot === end, !end.can(event));
+        assert.is(can(walked.machine, end, event), end.can(event));
         if (snapshot !== end) continue;
         unheard += 1;
         assert.equal(effects, []);
@@ -117,6 +120,35 @@ test('stepping - an event that means nothing gives the same snapshot by referenc
     }
   });
   assert.ok(unheard > 1_000, `${unheard} events meant nothing`);
+});
+
+test('stepping - every machine has a table to be stepped by', () => {
+  ofEveryMachine(({ machine }) => assert.ok(flatOf(machine) !== null, machine.id));
+});
+
+test('stepping - a machine that the table does not cover is stepped by xstate', () => {
+  const states = { on: { on: { FLIP: 'off' } }, off: { on: { FLIP: 'on' } } };
+  const others = [
+    createMachine({ context: () => ({}), initial: 'on', states: { on: { on: { '*': 'off' } }, off: {} } }),
+    createMachine({ context: () => ({}), initial: 'on', states: { ...states, off: { exit: 'leave' } } }),
+    createMachine({ context: () => ({}), initial: 'on', states: { ...states, off: { always: 'on' } } }),
+    createMachine({ context: () => ({}), initial: 'on', on: { FLIP: '.off' }, states: { on: {}, off: {} } }),
+    createMachine({
+      context: () => ({}),
+      initial: 'on',
+      states: { on: { on: { FLIP: { guard: () => true, target: 'off' } } }, off: {} },
+    }),
+    createMachine({ context: () => ({}), type: 'parallel', states: { one: { initial: 'on', states }, two: {} } }),
+  ];
+  for (const machine of others) {
+    assert.is(flatOf(machine), null);
+    const { snapshot } = begin(machine);
+    const after = step(machine, snapshot, { type: 'FLIP' });
+    const [expected, actions] = transition(machine, snapshot, { type: 'FLIP' });
+    assert.equal(told(after.snapshot), told(expected as AnyMachineSnapshot));
+    assert.equal(types(after.effects), types(actions as AnyEventObject[]));
+    assert.is(can(machine, snapshot, { type: 'FLIP' }), snapshot.can({ type: 'FLIP' }));
+  }
 });
 
 test('stepping - the effects of a step do not leak into the next one', () => {

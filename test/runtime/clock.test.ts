@@ -1,5 +1,7 @@
 // Area: clock. The virtual clock keeps order and never goes back; the system clock is never early.
 
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import * as fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -200,6 +202,64 @@ test('system clock - soon is after what runs now, in order', async () => {
   ran.push('now');
   await until('both have run', () => ran.length === 3);
   assert.equal(ran, ['now', 'first', 'second']);
+});
+
+test('system clock - what a tick adds runs in it, but not without end, and what throws costs nobody else a turn', async () => {
+  const clock = systemClock();
+  const ran: string[] = [];
+  let rounds = 0;
+  const again = (): void => {
+    rounds += 1;
+    if (rounds < 1_000) clock.soon(again);
+  };
+  clock.soon(again);
+  let roundsBefore = 0;
+  setImmediate(() => setImmediate(() => (roundsBefore = rounds)));
+  await until('the event loop went on', () => roundsBefore > 0);
+  assert.ok(roundsBefore < 20, `${roundsBefore} rounds`);
+  await until('all rounds have run', () => rounds === 1_000);
+
+  const thrown: unknown[] = [];
+  const handlers = process.listeners('uncaughtException');
+  process.removeAllListeners('uncaughtException');
+  process.once('uncaughtException', (error) => thrown.push(error));
+  try {
+    clock.soon(() => {
+      throw new Error('broken');
+    });
+    clock.soon(() => ran.push('next'));
+    await until('the next has run', () => ran.includes('next'));
+  } finally {
+    process.removeAllListeners('uncaughtException');
+    for (const handler of handlers) process.on('uncaughtException', handler);
+  }
+  assert.equal(String(thrown), 'Error: broken');
+});
+
+test('system clock - of very many timers each comes, in order, and without any left a process may end', async () => {
+  const clock = systemClock();
+  const begun = clock.now();
+  const came: number[] = [];
+  for (let n = 0; n < 10_000; n += 1) {
+    const at = begun + ((n * 7919) % 100);
+    const timer = clock.at(at, () => came.push(at));
+    if (n % 2 === 1) timer.cancel();
+  }
+  await until('half of them have come', () => came.length === 5_000);
+  assert.equal(
+    came,
+    came.toSorted((one, other) => one - other),
+  );
+  const source = `import('./runtime/system-clock.ts').then(({ systemClock }) => {
+    const clock = systemClock();
+    clock.after(600_000, () => {}).cancel();
+    clock.at(Date.now() + 600_000, () => {}).cancel();
+    clock.after(1, () => console.log('woken'));
+  })`;
+  const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, '-e', source], {
+    timeout: 30_000,
+  });
+  assert.is(stdout, 'woken\n');
 });
 
 test.run();

@@ -46,6 +46,42 @@ test('codec - every plain value comes back', () => {
   );
 });
 
+test('codec - another reader reads what is written, and what another one writes is read', () => {
+  const other = new Packr({ useRecords: false, variableMapSize: true });
+  const spacious = new Packr({ useRecords: false, variableMapSize: false });
+  void fc.assert(
+    fc.property(document, (value) => {
+      assert.equal(other.unpack(encode(value)), value);
+      for (const writer of [other, spacious]) assert.equal(decode(writer.pack(value)), value);
+    }),
+  );
+});
+
+test('codec - lengths, counts and numbers on either side of each form come back', () => {
+  for (const length of [0, 1, 15, 16, 31, 32, 40, 41, 48, 49, 255, 256, 65_535, 65_536, 70_000]) {
+    const object = Object.fromEntries(Array.from({ length: Math.min(length, 66_000) }, (_, n) => [`k${n}`, n % 7]));
+    const texts = ['x', 'ä', '\u{1f600}'].map((unit) => unit.repeat(length));
+    const value = { texts, list: Array.from({ length }, () => 0), object, data: new Uint8Array(length).fill(7) };
+    assert.equal(decode(encode(value), 4 * 1024 * 1024), value, String(length));
+  }
+  const edges = [0, 7, 8, 15, 16, 31, 32, 53].map((power) => 2 ** power);
+  const numbers = edges.flatMap((edge) => [edge - 2, edge - 1, -edge, -edge + 1]).concat(edges.slice(0, -1));
+  for (const n of numbers) assert.equal(decode(encode([n, n + 0.5])), [n + 0, n + 0.5], String(n));
+});
+
+test('codec - a body that cannot be written leaves those around it as they are', () => {
+  const before = encode({ n: 1, text: 'before' });
+  assert.throws(() => encode({ text: 'half', more: ['x'.repeat(70_000), NaN] }));
+  const after = encode({ n: 2, text: 'after' });
+  assert.equal(
+    [decode(before), decode(after)],
+    [
+      { n: 1, text: 'before' },
+      { n: 2, text: 'after' },
+    ],
+  );
+});
+
 test('codec - binary comes back, and changes with neither the input nor other results', () => {
   const data = encode({ body: bytes(1, 2, 3) });
   const { body } = decode(data) as { body: Uint8Array };
@@ -56,6 +92,21 @@ test('codec - binary comes back, and changes with neither the input nor other re
 test('codec - any MessagePack reader reads what is written: maps in their shortest form', () => {
   assert.equal(Buffer.from(encode({ a: 1, b: [true, null] })).toString('hex'), '82a16101a16292c3c0');
   assert.equal(Buffer.from(encode({ ratio: 0.5 })).toString('hex'), '81a5726174696fcb3fe0000000000000');
+});
+
+test('codec - an object of a class is what it has of its own, or what it says of itself', () => {
+  class Point {
+    readonly x = 1;
+    get y(): number {
+      return 2;
+    }
+  }
+  class Told {
+    toJSON(): object {
+      return { told: true };
+    }
+  }
+  assert.equal(decode(encode({ at: new Point(), told: [new Told()] })), { at: { x: 1 }, told: [{ told: true }] });
 });
 
 test('codec - an undefined property is left out, as in JSON', () => {
@@ -93,6 +144,10 @@ test('codec - what could not be read back is not written', () => {
     [2n ** 60n],
     [2n ** 80n],
     [new Date()],
+    [new Map()],
+    [() => 1],
+    [Symbol('s')],
+    new Uint8Array(2),
     ['\ud800'],
   ]) {
     assert.throws(

@@ -187,6 +187,24 @@ test('journal - an append made while the server is down is stored when it is bac
     assert.equal([...records], [{ n: 1 }, { n: 2 }, { n: 3 }]);
   }));
 
+test('journal - a large state is not written again before as much is recorded, across owners too', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus, 2)<Noted>(OWNER);
+    await journal.open();
+    await append(journal, { n: 1 }, { n: 2 });
+    assert.ok(journal.wantsSnapshot);
+    journal.saveSnapshot({ large: 'x'.repeat(1_000) });
+    await append(journal, { n: 3 }, { n: 4 });
+    assert.not(journal.wantsSnapshot);
+    await journal.close();
+    const next = onJetStream(bus, 2)<Noted>(OWNER);
+    await next.open();
+    assert.not(next.wantsSnapshot);
+    let records = 2;
+    for (; !next.wantsSnapshot && records < 1_000; records += 1) await append(next, { n: records });
+    assert.ok(records > 40 && records < 600, `after ${records} records`);
+  }));
+
 test('journal - a snapshot stands for what is before it, and that is purged', () =>
   onServer(async (_, bus) => {
     const journal = onJetStream(bus, 10)<Noted>(OWNER);

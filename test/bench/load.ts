@@ -1,0 +1,118 @@
+// The load: builds asked for one after the other by so many callers, or at a steady pace whatever becomes of them; each
+// is timed from the call until it is told to be active.
+
+import type { Bus } from '../../runtime/bus/bus.ts';
+import type { Client } from '../../runtime/client.ts';
+import { quantile } from './report.ts';
+
+export const ASKED = { alternates: 2, resources: { VCPU: 1, MEMORY_MB: 512 } } as const;
+
+export interface Outcome {
+  readonly builds: number;
+  readonly seconds: number;
+  readonly perSecond: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+/** Hears which builds become active. */
+export interface Watch {
+  /** Resolves when as many instances of a request are active. */
+  active(request: string, count: number): Promise<void>;
+  stop(): void;
+}
+
+/** How long a build may take before the benchmark fails, ms. */
+const BUILT_WITHIN_MS = 60_000;
+
+export async function watchEvents(bus: Bus): Promise<Watch> {
+  const waiting = new Map<string, { left: number; resolve(): void }>();
+  const { unsubscribe } = bus.subscribe('cw.cell.*.build.*.active', ({ subject }) => {
+    const end = subject.lastIndexOf('.');
+    const instance = subject.slice(subject.lastIndexOf('.', end - 1) + 1, end);
+    const request = instance.includes('-') ? instance.slice(0, instance.lastIndexOf('-')) : instance;
+    const one = waiting.get(request);
+    if (one === undefined) return;
+    one.left -= 1;
+    if (one.left > 0) return;
+    waiting.delete(request);
+    one.resolve();
+  });
+  await bus.flush();
+  return {
+    active: (request, left) => new Promise((resolve) => waiting.set(request, { left, resolve })),
+    stop: unsubscribe,
+  };
+}
+
+export interface Load {
+  readonly client: Client;
+  readonly watch: Watch;
+  /** Names the requests, differently for each load. */
+  readonly label: string;
+  /** Instances of each request; default 1. */
+  readonly count?: number;
+}
+
+/** Builds with so many requests under way, for so long or until so many are built. */
+export async function closedLoop(
+  { client, watch, label, count = 1 }: Load,
+  { inFlight, forMs = Infinity, total = Infinity }: { inFlight: number; forMs?: number; total?: number },
+  onBuilt: (built: number) => void = () => {},
+): Promise<Outcome> {
+  const tookMs: number[] = [];
+  const begun = performance.now();
+  const end = begun + forMs;
+  let asked = 0;
+  let built = 0;
+  await Promise.all(
+    Array.from({ length: inFlight }, async () => {
+      while (performance.now() < end && asked * count < total) {
+        tookMs.push(await once(client, watch, `${label}x${asked++}`, count));
+        built += count;
+        onBuilt(built);
+      }
+    }),
+  );
+  return outcomeOf(tookMs, count, begun);
+}
+
+/** Asks at a steady pace, however long the answers take: a build is timed from when it was due. */
+export async function steadily(
+  { client, watch, label }: Load,
+  { perSecond, forMs }: { perSecond: number; forMs: number },
+): Promise<Outcome> {
+  const tookMs: number[] = [];
+  const begun = performance.now();
+  const underWay: Promise<void>[] = [];
+  for (let asked = 0; ; ) {
+    const elapsed = performance.now() - begun;
+    if (elapsed >= forMs) break;
+    for (; asked < (elapsed / 1_000) * perSecond; asked += 1) {
+      const lateMs = elapsed - (asked / perSecond) * 1_000;
+      underWay.push(once(client, watch, `${label}x${asked}`, 1).then((ms) => void tookMs.push(ms + lateMs)));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  await Promise.all(underWay);
+  return outcomeOf(tookMs, 1, begun);
+}
+
+async function once(client: Client, watch: Watch, id: string, count: number): Promise<number> {
+  const begun = performance.now();
+  const active = watch.active(id, count);
+  const late = setTimeout(() => {
+    throw new Error(`the builds of '${id}' are not active after ${BUILT_WITHIN_MS} ms`);
+  }, BUILT_WITHIN_MS);
+  await client.build({ id, count, ...ASKED });
+  await active;
+  clearTimeout(late);
+  return performance.now() - begun;
+}
+
+function outcomeOf(tookMs: readonly number[], count: number, begun: number): Outcome {
+  const seconds = (performance.now() - begun) / 1_000;
+  const builds = tookMs.length * count;
+  const perSecond = builds / seconds;
+  return { builds, seconds, perSecond, p50Ms: quantile(tookMs, 0.5), p99Ms: quantile(tookMs, 0.99) };
+}

@@ -1,0 +1,42 @@
+// What the benchmark says: a line for each figure as soon as it is known, beside the bare limit of the same run as a
+// ratio; and what it is doing meanwhile, on stderr.
+
+/** One line of the report. */
+export interface Figure {
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+  /** The bare limit it stands beside, of the same unit. */
+  readonly beside?: { readonly name: string; readonly value: number } | undefined;
+  readonly note?: string;
+}
+
+export type Report = (figure: Figure) => void;
+
+/** Says what is being measured. On a terminal each line takes the place of the one before. */
+export function progress(doing: string): void {
+  const text = `  ${doing} ...`;
+  if (!process.stderr.isTTY) console.error(text);
+  else process.stderr.write(`\r\x1b[K${text}`);
+}
+
+/** A report that prints, and keeps all figures. */
+export function printing(): { report: Report; figures: readonly Figure[] } {
+  const figures: Figure[] = [];
+  return {
+    figures,
+    report(figure) {
+      figures.push(figure);
+      const { name, value, unit, beside, note } = figure;
+      const ratio = beside === undefined ? '' : `${(value / beside.value).toFixed(2)} of ${beside.name}`;
+      const told = value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
+      const more = [ratio, note].filter((part) => part !== undefined && part !== '').join('; ');
+      if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+      console.log(`${name.padEnd(62)} ${told.padStart(10)} ${unit.padEnd(9)} ${more}`.trimEnd());
+    },
+  };
+}
+
+export function quantile(values: readonly number[], share: number): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length * share)] ?? 0;
+}
