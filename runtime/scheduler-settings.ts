@@ -12,9 +12,11 @@ import { BUILT_IN_WEIGHERS } from '../actors/scheduler/weighers/built-in.ts';
 import { DEFAULT_WEIGHERS } from '../actors/scheduler/weighers/defaults.ts';
 import { free } from '../actors/scheduler/weighers/free.ts';
 import { metric } from '../actors/scheduler/weighers/metric.ts';
+import { PACKING_POLICIES } from '../actors/scheduler/weighers/packing/policies.ts';
 import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
 import type { Aggregates } from './aggregates.ts';
 import { CellwrightError } from './errors.ts';
+import { type PackingSettings, packingWeigherOf } from './packing/weigher-choice.ts';
 
 /** A filter of one's own as a mere function; it goes by the host and the request spec. */
 export type FilterFunction = (host: HostFacts, spec: RequestSpec) => FilterRefusal | null;
@@ -32,12 +34,18 @@ export type FilterChoice = string | { readonly name: string; readonly most: numb
  * - `'defaults'`: the weighers of a scheduler that is told of none; those that follow are added to them, and replace
  *   those of the same name;
  * - by name, or `{ name, multiplier }`: any of the defaults, `free-<class>`, `few-instances`, `few-builds`;
- *   `{ name: 'metric-<name>', least, most, multiplier }` for what drivers measure;
+ *   `{ name: 'metric-<name>', least, most, multiplier }` for what drivers measure; a packing policy, `random`,
+ *   `dot-product`, `gpu-clustering`, `gpu-packing`, `best-fit` or `{ name: 'fgd', typical }`;
  * - a function, or a whole weigher, of one's own.
  */
 export type WeigherChoice =
   | string
-  | { readonly name: string; readonly multiplier?: number; readonly least?: number; readonly most?: number }
+  | ({
+      readonly name: string;
+      readonly multiplier?: number;
+      readonly least?: number;
+      readonly most?: number;
+    } & PackingSettings)
   | WeigherFunction
   | (Omit<Weigher, 'multiplier'> & { readonly multiplier?: number });
 
@@ -62,9 +70,10 @@ export function schedulerOptionsOf(
     throw bad('pickAmong', `must be a whole number from 1 to ${MAX_PICK_AMONG}`);
   }
   const chosen = weighersOf(weighers ?? ['defaults']);
+  const among = pickAmong ?? (weighers?.some(isChance) === true ? Number.POSITIVE_INFINITY : undefined);
   return {
     ...others,
-    ...(pickAmong === undefined ? {} : { pickAmong }),
+    ...(among === undefined ? {} : { pickAmong: among }),
     filters: filtersOf(filters ?? [], aggregates),
     weighers: chosen,
     overrides: overridesOf(aggregates, chosen),
@@ -153,15 +162,16 @@ function weigherOf(choice: WeigherChoice, at: string): Weigher {
     throw bad(`${at}.multiplier`, `must be a number from -${MAX_MULTIPLIER} to ${MAX_MULTIPLIER}`);
   }
   if ('weigh' in told) {
-    for (const method of ['weigh', 'goesBy', 'changesAt'] as const) {
+    for (const method of ['weigh', 'goesBy', 'changesAt', 'prefers', 'granted'] as const) {
       if (told[method] !== undefined && typeof told[method] !== 'function')
         throw bad(`${at}.${method}`, 'must be a function');
     }
     return ownWeigher(told as Weigher, multiplier ?? 1);
   }
-  const weigher = name.startsWith('metric-') ? metricOf(told, at) : namedWeigher(name);
+  const packing = packingWeigherOf(told, (field, what) => bad(`${at}.${field}`, what));
+  const weigher = packing ?? (name.startsWith('metric-') ? metricOf(told, at) : namedWeigher(name));
   if (weigher === undefined) {
-    const known = BUILT_IN_WEIGHERS.map((one) => one.name).join(', ');
+    const known = [...BUILT_IN_WEIGHERS.map((one) => one.name), ...PACKING_POLICIES].join(', ');
     throw bad(at, `is '${name}', which is no weigher; weighers are ${known}, free-<resource class>, metric-<name>`);
   }
   return multiplier === undefined ? weigher : { ...weigher, multiplier };
@@ -175,8 +185,15 @@ function ownWeigher(own: Weigher, multiplier: number): Weigher {
     weigh: (candidate, part) => own.weigh(candidate, part),
     ...(own.goesBy === undefined ? {} : { goesBy: (request) => own.goesBy?.(request) }),
     ...(own.changesAt === undefined ? {} : { changesAt: (host) => own.changesAt?.(host) ?? null }),
+    ...(own.prefers === undefined ? {} : { prefers: (offer, server) => own.prefers?.(offer, server) ?? 0 }),
+    ...(own.granted === undefined ? {} : { granted: (allocations) => own.granted?.(allocations) }),
     ...(own.ignoresStats === undefined ? {} : { ignoresStats: own.ignoresStats }),
   };
+}
+
+/** Whether it is the packing policy to which all hosts are the same. */
+function isChance(choice: WeigherChoice): boolean {
+  return choice === 'random' || (typeof choice === 'object' && choice.name === 'random' && !('weigh' in choice));
 }
 
 function namedWeigher(name: string): Weigher | undefined {

@@ -19,6 +19,7 @@ import { learnLocated, locate, needsCompany } from './locating.ts';
 import type { Open, Selected, SelectionSnapshot, Work } from './state.ts';
 import { learnUsage, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
+import { tellGranted } from './weighers/weigher.ts';
 
 /** The most allocations in one answer; each takes some hundred bytes, and a message a megabyte at most. */
 const MAX_ALLOCATIONS_TOLD = 1_000;
@@ -142,6 +143,7 @@ export function granted(work: Work, { consumer, attempt, allocations, usages }: 
   const open = openOf(work, consumer);
   if (open === undefined || attempt !== 1) return;
   settle(work, open, consumer);
+  tellGranted(work.state.rankings.weighers, allocations);
   const root = work.state.view.providers.get(allocations[0]?.provider ?? '')?.root;
   const host = work.state.view.hosts.get(root ?? '');
   // An earlier ask was granted a host that this scheduler has not heard of yet: the asker will ask again.

@@ -13,36 +13,92 @@ import { type Subtrees, subtreesOf } from './subtrees.ts';
 /** How many placements of a group on a provider one search may try. */
 const MAX_SEARCH_STEPS = 2_000;
 
-/** What the claim being put together takes already, by provider and class. */
-type Taken = Map<string, number>;
+/** What the claim being put together takes already: so few entries that looking through them is the quickest. */
+type Taken = { readonly provider: Provider; readonly resourceClass: string; readonly amount: number }[];
 
-/** The allocations with which the request fits the tree (the root first), or null. */
-export function fit(spec: RequestSpec, tree: readonly Provider[]): readonly Allocation[] | null {
+/**
+ * How good it would be that `server` serves a named group, of all providers of the tree that could: the higher the
+ * sooner it is tried, equals in the order of the tree. The allocation in question is the offer's last; those
+ * before it are of the groups that are served already.
+ */
+export type ServerPreference = (offer: Offer, server: Provider) => number;
+
+/** What a host would give. */
+export interface Offer {
+  /** The tree of the host, the root first. */
+  readonly tree: readonly Provider[];
+  readonly allocations: readonly Allocation[];
+}
+
+/**
+ * The allocations with which the request fits the tree (the root first), or null. Without a preference a named group
+ * is served by the provider that is left with least, so that whole devices stay whole.
+ */
+export function fit(
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  preference?: ServerPreference,
+): readonly Allocation[] | null {
   if (asksOfRoot(spec) && unmetByRoot(spec, tree[0] as Provider) !== null) return null;
-  const taken: Taken = new Map();
+  const { unnamed, named, alike } = planOf(spec);
+  const taken: Taken = [];
   const allocations: Allocation[] = [];
-  const named: ResourceGroup[] = [];
-  for (const group of spec.groups) {
-    if (group.name !== '') named.push(group);
-    else if (!serveUnnamed(group, tree, taken, allocations)) return null;
-  }
+  for (const group of unnamed) if (!serveUnnamed(group, tree, taken, allocations)) return null;
   const isolate = spec.groupPolicy === 'isolate';
+  const search: Search = { named, alike, isolate, subtrees: null, tree, taken, preference, steps: 0 };
   const subtrees =
     spec.sameSubtree === undefined
       ? null
       : subtreesOf(spec.sameSubtree, named, tree, (group) => optionsOf(group, tree));
-  const search = { named: subtrees?.order ?? named, isolate, subtrees, tree, taken, steps: 0 };
-  if (!deal(search, 0, allocations)) return null;
-  return subtrees === null ? allocations : inOrderOf(spec.groups, allocations);
+  if (subtrees === null) return deal(search, 0, allocations) ? allocations : null;
+  const { order } = subtrees;
+  const inSubtrees: Search = { ...search, named: order, alike: order.map(() => 1), subtrees };
+  return deal(inSubtrees, 0, allocations) ? inOrderOf(spec.groups, allocations) : null;
 }
 
 /** The providers that could serve a group if nothing else were asked. */
 function optionsOf(group: ResourceGroup, tree: readonly Provider[]): Provider[] {
-  return serversOf(group, { named: [], isolate: false, subtrees: null, tree, taken: new Map(), steps: 0 }, []);
+  const alone = {
+    named: [],
+    alike: [],
+    isolate: false,
+    subtrees: null,
+    tree,
+    taken: [],
+    preference: undefined,
+    steps: 0,
+  };
+  return serversOf(group, alone, []);
 }
 
 function inOrderOf(groups: readonly ResourceGroup[], allocations: readonly Allocation[]): Allocation[] {
   return groups.flatMap(({ name }) => allocations.filter(({ group }) => group === name));
+}
+
+/** The groups of a request as the search takes them. */
+interface Plan {
+  readonly unnamed: readonly ResourceGroup[];
+  readonly named: readonly ResourceGroup[];
+  /** For each named group, how many from it on, without a gap, ask for the same. */
+  readonly alike: readonly number[];
+}
+
+/** A request is fitted to host after host, so its plan is made once. */
+const plans = new WeakMap<RequestSpec, Plan>();
+
+function planOf(spec: RequestSpec): Plan {
+  let plan = plans.get(spec);
+  if (plan === undefined) {
+    const named = spec.groups.filter(({ name }) => name !== '');
+    const asked = named.map((group) => JSON.stringify({ ...group, name: '' }));
+    const alike = named.map(() => 1);
+    for (let position = named.length - 2; position >= 0; position -= 1) {
+      if (asked[position] === asked[position + 1]) alike[position] = (alike[position + 1] as number) + 1;
+    }
+    plan = { unnamed: spec.groups.filter(({ name }) => name === ''), named, alike };
+    plans.set(spec, plan);
+  }
+  return plan;
 }
 
 function serveUnnamed(
@@ -56,7 +112,7 @@ function serveUnnamed(
     const amount = group.resources[resourceClass] as number;
     const server = tree.find((provider) => hasRoom(provider, resourceClass, amount, taken));
     if (server === undefined) return false;
-    change(taken, server, resourceClass, amount);
+    taken.push({ provider: server, resourceClass, amount });
     const resources = given.get(server) ?? {};
     resources[resourceClass] = amount;
     given.set(server, resources);
@@ -73,20 +129,17 @@ function hasRoom(provider: Provider, resourceClass: string, amount: number, take
 }
 
 function takenOf(taken: Taken, provider: Provider, resourceClass: string): number {
-  return taken.size === 0 ? 0 : (taken.get(`${provider.spec.id} ${resourceClass}`) ?? 0);
+  let sum = 0;
+  for (const one of taken) if (one.provider === provider && one.resourceClass === resourceClass) sum += one.amount;
+  return sum;
 }
 
-function change(taken: Taken, provider: Provider, resourceClass: string, by: number): void {
-  const key = `${provider.spec.id} ${resourceClass}`;
-  taken.set(key, (taken.get(key) ?? 0) + by);
-}
-
-interface Search {
-  readonly named: readonly ResourceGroup[];
+interface Search extends Omit<Plan, 'unnamed'> {
   readonly isolate: boolean;
   readonly subtrees: Subtrees | null;
   readonly tree: readonly Provider[];
   readonly taken: Taken;
+  readonly preference: ServerPreference | undefined;
   steps: number;
 }
 
@@ -94,24 +147,28 @@ interface Search {
 function deal(search: Search, position: number, allocations: Allocation[]): boolean {
   const group = search.named[position];
   if (group === undefined) return true;
-  for (const provider of serversOf(group, search, allocations)) {
+  const servers = serversOf(group, search, allocations);
+  // Groups that ask for the same have the same servers, and if these are too few no order of them helps.
+  if (search.isolate && servers.length < (search.alike[position] as number)) return false;
+  for (const provider of servers) {
     search.steps += 1;
     if (search.steps > MAX_SEARCH_STEPS) return false;
     const { resources } = group;
-    for (const resourceClass in resources)
-      change(search.taken, provider, resourceClass, resources[resourceClass] as number);
+    const takenBefore = search.taken.length;
+    for (const resourceClass in resources) {
+      search.taken.push({ provider, resourceClass, amount: resources[resourceClass] as number });
+    }
     allocations.push({ provider: provider.spec.id, group: group.name, resources });
     if (deal(search, position + 1, allocations)) return true;
     allocations.pop();
-    for (const resourceClass in resources)
-      change(search.taken, provider, resourceClass, -(resources[resourceClass] as number));
+    search.taken.length = takenBefore;
   }
   return false;
 }
 
-/** The providers that can serve a group, the one that is left with least first, so that whole devices stay whole. */
-function serversOf(group: ResourceGroup, search: Search, allocations: readonly Allocation[]): Provider[] {
-  const { isolate, subtrees, tree, taken } = search;
+/** The providers that can serve a group, the preferred one first. */
+function serversOf(group: ResourceGroup, search: Search, allocations: Allocation[]): Provider[] {
+  const { isolate, subtrees, tree, taken, preference } = search;
   const root = tree[0] as Provider;
   const servers: { provider: Provider; left: number }[] = [];
   for (const provider of tree) {
@@ -126,9 +183,16 @@ function serversOf(group: ResourceGroup, search: Search, allocations: readonly A
       const { capacity, used } = provider.stocks.get(resourceClass) as { capacity: number; used: number };
       left += (capacity - used - takenOf(taken, provider, resourceClass) - amount) / capacity;
     }
-    if (room && unmet(group, [provider], root) === null) servers.push({ provider, left });
+    if (!room || unmet(group, [provider], root) !== null) continue;
+    if (preference !== undefined) {
+      allocations.push({ provider: provider.spec.id, group: group.name, resources: group.resources });
+      left = -preference({ tree, allocations }, provider);
+      allocations.pop();
+    }
+    servers.push({ provider, left });
   }
-  return servers.sort((one, other) => one.left - other.left).map(({ provider }) => provider);
+  if (servers.length > 1) servers.sort((one, other) => one.left - other.left);
+  return servers.map(({ provider }) => provider);
 }
 
 /**

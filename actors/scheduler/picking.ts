@@ -41,12 +41,14 @@ export function best(
     const eligible = (cell: string) => view.silentCells.has(cell) === isSilent && avoidCells?.includes(cell) !== true;
     const found =
       named === null
-        ? bestOf(heapsOf(shape, cells, eligible), rankings.pickAmong, accept)
+        ? rankings.pickAmong === Number.POSITIVE_INFINITY
+          ? anyOf([...heapsOf(shape, cells, eligible)], accept, `${rankings.salt} ${seed}`)
+          : bestOf(heapsOf(shape, cells, eligible), rankings.pickAmong, accept)
         : among(shape, named, (one) => eligible(one.cell) && accept(one)).slice(0, rankings.pickAmong);
     return found[found.length < 2 ? 0 : fnv1a(`${rankings.salt} ${seed}`) % found.length];
   };
   const found = pick(false) ?? (view.silentCells.size === 0 ? undefined : pick(true));
-  return found === undefined ? null : rankedOf(view, shape, found);
+  return found === undefined ? null : rankedOf(rankings, view, shape, found);
 }
 
 /** Up to `most` hosts of one cell that `skip` does not name, best first. */
@@ -69,7 +71,7 @@ export function bestOfCell(
           accept,
         )
       : among(shape, named, (one) => one.cell === cell && accept(one)).slice(0, most);
-  return found.map((one) => rankedOf(view, shape, one));
+  return found.map((one) => rankedOf(rankings, view, shape, one));
 }
 
 /** Those of some hosts that can serve a request and that `skip` does not name, best first. */
@@ -82,7 +84,7 @@ export function rankedAmong(
 ): readonly Ranked[] {
   const shape = shapeOf(rankings, view, request);
   const found = among(shape, roots, acceptedBy(rankings, view, request, skip));
-  return found.map((one) => rankedOf(view, shape, one));
+  return found.map((one) => rankedOf(rankings, view, shape, one));
 }
 
 function acceptedBy({ filters }: Rankings, view: View, request: Request, skip: (root: string) => boolean): Accept {
@@ -95,6 +97,23 @@ function acceptedBy({ filters }: Rankings, view: View, request: Request, skip: (
 /** The only hosts that can serve a request, if it names any: they are looked at one by one. */
 function namedBy({ spec, company }: Request): Iterable<string> | null {
   return spec.tree?.oneOf ?? company?.near ?? null;
+}
+
+/** How often any host is drawn, before those that are accepted are gathered. */
+const MAX_DRAWS = 64;
+
+/** One of all that are accepted, each as likely as the others, in a list; an empty one when there is none. */
+function anyOf(heaps: readonly Heap<Weighed>[], accept: Accept, seed: string): Weighed[] {
+  const all = heaps.reduce((sum, { length }) => sum + length, 0);
+  for (let draws = 0; all > 0 && draws < MAX_DRAWS; draws += 1) {
+    let position = fnv1a(`${seed} ${draws}`) % all;
+    let heap = 0;
+    for (; position >= (heaps[heap] as Heap<Weighed>).length; heap += 1)
+      position -= (heaps[heap] as Heap<Weighed>).length;
+    const drawn = (heaps[heap] as Heap<Weighed>)[position] as Weighed;
+    if (accept(drawn)) return [drawn];
+  }
+  return heaps.flatMap((heap) => heap.filter(accept));
 }
 
 function among({ current }: Shape, roots: Iterable<string>, accept: Accept): Weighed[] {
@@ -118,7 +137,12 @@ function* heapsOf(
 }
 
 /** The ranking is up to date, so what fitted when the host was ranked fits, and in the same way. */
-function rankedOf(view: View, { spec }: Shape, { root, cell, host, weight }: Weighed): Ranked {
-  const allocations = fit(spec, treeOf(view, root)) as readonly Allocation[];
+function rankedOf(
+  { preference }: Rankings,
+  view: View,
+  { spec }: Shape,
+  { root, cell, host, weight }: Weighed,
+): Ranked {
+  const allocations = fit(spec, treeOf(view, root), preference) as readonly Allocation[];
   return { root, cell, host, weight, allocations };
 }

@@ -6,7 +6,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import { fnv1a } from '../routing.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
-import { fit } from './fit.ts';
+import { fit, type ServerPreference } from './fit.ts';
 import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
 import { type Request, rankedPart } from './request.ts';
 import { changesEnd, treeOf, type View } from './view.ts';
@@ -15,6 +15,7 @@ import {
   type AskedWeigher,
   changeOf,
   type Overrides,
+  preferenceOf,
   type Weigher,
   weighersFor,
   weightOf,
@@ -52,6 +53,8 @@ export interface Rankings {
   readonly salt: string;
   /** Among how many of the best hosts one is picked. */
   readonly pickAmong: number;
+  readonly preference: ServerPreference | undefined;
+  readonly maxShapes: number;
   readonly shapes: Map<string, Shape>;
   /** What each request asks of the ranking. */
   readonly asked: WeakMap<Request, AskedOf>;
@@ -66,17 +69,21 @@ export interface RankingOptions {
   /** Beside those that every scheduler has. */
   readonly filters?: readonly Filter[];
   readonly overrides?: Overrides;
-  readonly pickAmong?: number;
+  readonly pickAmong?: number | undefined;
+  /** How many shapes are kept ranked; default 256. */
+  readonly maxShapes?: number;
 }
 
 export function emptyRankings(weighers: readonly Weigher[], salt: string, options: RankingOptions = {}): Rankings {
-  const { filters = [], overrides = new Map(), pickAmong = 1 } = options;
+  const { filters = [], overrides = new Map(), pickAmong = 1, maxShapes = MAX_SHAPES } = options;
   return {
     filters: [...ALWAYS, ...filters],
     weighers,
     overrides,
     salt,
     pickAmong,
+    preference: preferenceOf(weighers),
+    maxShapes,
     shapes: new Map(),
     asked: new WeakMap(),
   };
@@ -119,7 +126,7 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
   }
   shapes.delete(key);
   shapes.set(key, shape);
-  if (shapes.size > 1 && shapes.size > Math.min(MAX_SHAPES, MAX_RANKED_HOSTS / Math.max(1, view.hosts.size))) {
+  if (shapes.size > 1 && shapes.size > Math.min(rankings.maxShapes, MAX_RANKED_HOSTS / Math.max(1, view.hosts.size))) {
     shapes.delete(shapes.keys().next().value as string);
   }
   return shape;
@@ -146,7 +153,7 @@ function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string): 
 }
 
 function weigh(
-  { overrides, salt }: Rankings,
+  { overrides, salt, preference }: Rankings,
   view: View,
   shape: Shape,
   root: string,
@@ -157,7 +164,7 @@ function weigh(
   if (host === undefined || tree[0]?.spec.id !== root) return null;
   const facts = factsOf(view, host, tree);
   if (refusedBy(shape.filters, facts) !== null) return null;
-  const allocations = fit(shape.spec, tree);
+  const allocations = fit(shape.spec, tree, preference);
   if (allocations === null) return null;
   const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
   for (const { weigher } of shape.weighers) {

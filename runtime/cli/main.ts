@@ -12,6 +12,7 @@ import { addDecode } from './decode.ts';
 import { addDemo } from './demo.ts';
 import { addHost } from './host.ts';
 import { addNode } from './node.ts';
+import { addPack } from './pack.ts';
 import { addPlacementApi } from './placement-api.ts';
 import { addReplay } from './replay.ts';
 import { addTap } from './tap.ts';
@@ -25,7 +26,8 @@ const program = new Command('cellwright')
   .version(VERSION)
   .showHelpAfterError('(--help tells the options)')
   .exitOverride();
-for (const add of [addDemo, addReplay, addNode, addPlacementApi, addHost, addAudit, addTap, addDecode]) add(program);
+for (const add of [addDemo, addReplay, addPack, addNode, addPlacementApi, addHost, addAudit, addTap, addDecode])
+  add(program);
 
 // Whoever reads our output may stop reading, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -2,9 +2,8 @@
 // Every row is checked; an error names the file, the line and the column.
 
 import { basename } from 'node:path';
-import { parse } from 'csv-parse/sync';
-import { MalformedError, messageOf } from '../errors.ts';
 import { seededRandom } from '../random.ts';
+import { readRows } from './rows.ts';
 import {
   type Arrival,
   cellNames,
@@ -14,7 +13,6 @@ import {
   gpuKind,
   gpuProviders,
   MAX_GPUS,
-  readTrace,
   WHOLE_GPU_MILLI,
   type Workload,
 } from './workload.ts';
@@ -43,9 +41,6 @@ const POD_COLUMNS = [
   'creation_time',
   'deletion_time',
 ] as const;
-
-/** No record of the trace comes near; a quote left open would else swallow the file. */
-const MAX_RECORD_CHARACTERS = 10_000;
 
 /**
  * Reads the trace.
@@ -123,62 +118,4 @@ function readRequests(file: string): Request[] {
     };
     return { atMs, deletedMs, id, spec, kind: gpuKind(gpus, milli) };
   });
-}
-
-/** A row whose columns are read with checks; each error says where it is. */
-interface Row<Column extends string> {
-  text(column: Column): string;
-  /** A whole number within bounds; `max` by default is the largest that a number holds exactly. */
-  whole(column: Column, min: number, max?: number): number;
-  /** An id in lower case, not in `seen` yet; added to it. */
-  name(column: Column, seen: Set<string>): string;
-  /** Models with `|` between them; empty for none. */
-  models(column: Column): string[];
-  wrong(column: Column, expected: string): MalformedError;
-}
-
-function readRows<Column extends string>(file: string, columns: readonly Column[]): Row<Column>[] {
-  const checkHeader = (header: string[]) => {
-    const missing = columns.find((column) => !header.includes(column));
-    if (missing === undefined) return header;
-    throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
-  };
-  const text = readTrace(file);
-  let parsed: { record: Record<Column, string>; info: { lines: number } }[];
-  try {
-    parsed = parse(text, { bom: true, columns: checkHeader, info: true, max_record_size: MAX_RECORD_CHARACTERS });
-  } catch (error) {
-    if (error instanceof MalformedError) throw error;
-    throw new MalformedError(`'${file}' is not the CSV it should be: ${messageOf(error)}`, { cause: error });
-  }
-  if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`);
-  return parsed.map(({ record, info }) => rowOf(file, info.lines, record));
-}
-
-function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {
-  const wrong = (column: Column, expected: string) => {
-    const message = `'${file}' line ${line}, column '${column}': '${record[column]}' is not ${expected}`;
-    return new MalformedError(message, { field: column });
-  };
-  return {
-    text: (column) => record[column],
-    wrong,
-    whole(column, min, max = Number.MAX_SAFE_INTEGER) {
-      const value = /^\d{1,16}$/.test(record[column]) ? Number(record[column]) : Number.NaN;
-      if (value >= min && value <= max) return value;
-      throw wrong(column, `a whole number from ${min} to ${max}`);
-    },
-    name(column, seen) {
-      const name = record[column].toLowerCase();
-      if (!/^[a-z0-9-]{1,63}$/.test(name)) throw wrong(column, 'a name of letters, digits and hyphens');
-      if (seen.has(name)) throw wrong(column, 'a name of its own: an earlier row bears it');
-      seen.add(name);
-      return name;
-    },
-    models(column) {
-      const models = record[column] === '' ? [] : record[column].split('|');
-      if (!models.every((model) => /^\w{1,64}$/.test(model))) throw wrong(column, "a list of models with '|' between");
-      return models;
-    },
-  };
 }

@@ -7,6 +7,7 @@
 import type { Allocation } from '../../../machines/instance-build.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { partOf, Unreadable } from '../filters/filter.ts';
+import type { ServerPreference } from '../fit.ts';
 import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
 
@@ -34,6 +35,13 @@ export interface Weigher<Part = unknown> {
   changesAt?(host: HostFacts): number | null;
   /** True: it does not look at `stats` of a host, a change of which alone is then no reason to weigh it again. */
   readonly ignoresStats?: boolean;
+  /**
+   * Which provider of a host is to serve a named group, such as which of its devices. The first weigher that has a
+   * preference decides; default: the provider that is left with least.
+   */
+  readonly prefers?: ServerPreference;
+  /** Told of what each claim of this scheduler is granted: for one that goes by more than how much is in use. */
+  granted?(allocations: readonly Allocation[]): void;
 }
 
 /** For hosts of an aggregate, by its id: multipliers to be used, by the names of weighers, instead of the usual ones. */
@@ -80,6 +88,31 @@ export function changeOf(weigher: Weigher, host: HostFacts): number | null {
     return typeof at === 'number' && Number.isFinite(at) ? at : null;
   } catch {
     return null;
+  }
+}
+
+/** The preference of the first weigher that has one; what it says is no more trusted than what weighers say. */
+export function preferenceOf(weighers: readonly Weigher[]): ServerPreference | undefined {
+  const weigher = weighers.find(({ prefers, multiplier }) => prefers !== undefined && multiplier !== 0);
+  if (weigher === undefined) return undefined;
+  return (offer, server) => {
+    try {
+      const value = weigher.prefers?.(offer, server);
+      return typeof value === 'number' && !Number.isNaN(value) ? value : -Number.MAX_VALUE;
+    } catch {
+      return -Number.MAX_VALUE;
+    }
+  };
+}
+
+/** Tells all weighers that go by it what a claim was granted. */
+export function tellGranted(weighers: readonly Weigher[], allocations: readonly Allocation[]): void {
+  for (const weigher of weighers) {
+    try {
+      weigher.granted?.(allocations);
+    } catch {
+      // It may be anybody's code: what it makes of it is its own loss.
+    }
   }
 }
 

@@ -1,0 +1,99 @@
+// Fragmentation gradient descent: prefers the host, and in it the device, that the claim would make least fragmented,
+// or that it would mend most, after Weng et al., "Beware of Fragmentation" (USENIX ATC 2023).
+
+import type { Provider } from '../../../placement/providers.ts';
+import type { Offer } from '../../fit.ts';
+import type { Weigher } from '../weigher.ts';
+import type { TypicalRequest } from './fragmentation.ts';
+import { hundredths, type PackingScale } from './load.ts';
+import {
+  bringUpToDate,
+  type DeviceStanding,
+  fragmentationAfter,
+  isOf,
+  newStanding,
+  type Served,
+  type Standing,
+  type Taken,
+  typicalTable,
+} from './standing.ts';
+
+/** What was found for the devices of a host by the last question: devices that are alike have one answer. */
+interface Answers {
+  readonly processor: number;
+  readonly amount: number;
+  readonly found: { readonly free: number; readonly serves: Served; readonly score: number }[];
+}
+
+interface Known {
+  readonly standing: Standing;
+  last: Answers | null;
+}
+
+/** @param typical The requests by which fragmentation is measured: those that the fleet is to serve. */
+export function fragmentationGradient(typical: readonly TypicalRequest[], scale: PackingScale): Weigher {
+  const table = typicalTable(typical);
+  /** By the root of its tree: a host that is gone is forgotten. */
+  const hosts = new WeakMap<Provider, Known>();
+
+  /** How the host stands before the claim. */
+  function knownOf(tree: readonly Provider[]): Known {
+    const root = tree[0] as Provider;
+    let known = hosts.get(root);
+    if (known === undefined || !isOf(known.standing, tree)) {
+      known = { standing: newStanding(tree, table, scale), last: null };
+      hosts.set(root, known);
+    }
+    if (bringUpToDate(known.standing, table)) known.last = null;
+    return known;
+  }
+
+  function scoreOf(standing: Standing, processor: number, taken: readonly Taken[]): number {
+    const change = standing.fragmentation - fragmentationAfter(standing, table, processor, taken);
+    return hundredths(100 / (1 + Math.exp(-change / scale.wholeDevice)));
+  }
+
+  function scoreOfOne(known: Known, processor: number, one: Taken): number {
+    const { free, serves } = one.device;
+    if (known.last?.processor !== processor || known.last.amount !== one.amount) {
+      known.last = { processor, amount: one.amount, found: [] };
+    }
+    const { found } = known.last;
+    for (const answer of found) if (answer.free === free && answer.serves === serves) return answer.score;
+    const score = scoreOf(known.standing, processor, [one]);
+    found.push({ free, serves, score });
+    return score;
+  }
+
+  function weigh({ tree, allocations }: Offer): number {
+    const known = knownOf(tree);
+    const rootId = (tree[0] as Provider).spec.id;
+    let processor = 0;
+    const taken: Taken[] = [];
+    for (const { provider, resources } of allocations) {
+      if (provider === rootId) processor += resources[scale.processor] ?? 0;
+      const amount = resources[scale.device];
+      if (amount !== undefined) taken.push({ device: deviceOf(known.standing, provider), amount });
+    }
+    const [one] = taken;
+    if (taken.length === 1) return scoreOfOne(known, processor, one as Taken);
+    return scoreOf(known.standing, processor, taken);
+  }
+
+  return {
+    name: 'fgd',
+    multiplier: 1,
+    ignoresStats: true,
+    weigh,
+    /** Which device is to serve a share. Whole devices are alike, and taken in the order of the tree. */
+    prefers(offer, server) {
+      const amount = offer.allocations.at(-1)?.resources[scale.device];
+      return amount === undefined || amount === server.stocks.get(scale.device)?.capacity ? 0 : weigh(offer);
+    },
+  };
+}
+
+function deviceOf({ devices }: Standing, id: string): DeviceStanding {
+  for (const device of devices) if (device.id === id) return device;
+  throw new Error(`'${id}' is no device of the host that is weighed`);
+}

@@ -1,0 +1,31 @@
+// Chance: any device with room, and, as all hosts weigh the same, any host when one is picked among all. It is what
+// other policies are measured by.
+
+import type { Provider } from '../../../placement/providers.ts';
+import { fnv1a } from '../../../routing.ts';
+import type { Weigher } from '../weigher.ts';
+
+/** @param seed Decides what is drawn: the same device for as long as nothing more is taken of the host itself. */
+export function random(seed: string): Weigher {
+  return {
+    name: 'random',
+    multiplier: 1,
+    ignoresStats: true,
+    weigh: () => 0,
+    prefers: ({ tree }, server) => mixed(fnv1a(`${seed} ${server.spec.id} ${useOf(tree[0] as Provider)}`)),
+  };
+}
+
+/** A number that changes with what is in use. */
+function useOf({ stocks }: Provider): number {
+  let use = 0;
+  for (const { used } of stocks.values()) use = (use * 31 + used) % 1_000_000_007;
+  return use;
+}
+
+/** The finalizer of MurmurHash3: texts that are nearly the same come out far apart. */
+function mixed(hash: number): number {
+  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35);
+  return (twice ^ (twice >>> 16)) >>> 0;
+}

@@ -1,0 +1,137 @@
+// Performs a packing experiment for a command: shows how far it is, prints the table, writes the record and the plot.
+
+import { accessSync, constants, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { createLogUpdate } from 'log-update';
+import type { PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
+import type { Experiment } from '../packing/experiment.ts';
+import { plotOf } from '../packing/plot.ts';
+import { type Allocation, type PackingReport, policyReport } from '../packing/report.ts';
+import { performAll } from '../packing/runs.ts';
+import { readPackingTrace } from '../packing/trace.ts';
+import { onInterrupt } from './interrupt.ts';
+import { figure, seconds, table } from './text.ts';
+
+export interface PackFlags {
+  nodes: string;
+  pods: string;
+  policy: PackingPolicyName[];
+  seeds: number;
+  tune: number;
+  json?: string;
+  plot?: string;
+}
+
+/** As the published experiment numbers its seeds. */
+const FIRST_SEED = 42;
+/** How often a terminal is drawn, and how often a plain line is written, ms. */
+const DRAW_EVERY_MS = 200;
+const WRITE_EVERY_MS = 2_000;
+
+/** @throws CellwrightError `interrupted`, `unwritable`; what reading the trace throws. */
+export async function performPack({ nodes, pods, policy, seeds: count, tune, json, plot }: PackFlags): Promise<void> {
+  checkWritable('--json', json);
+  checkWritable('--plot', plot);
+  const trace = readPackingTrace(nodes, pods);
+  const seeds = Array.from({ length: count }, (_, position) => FIRST_SEED + position);
+  const experiments = policy.flatMap((name) => seeds.map((seed): Experiment => ({ policy: name, seed, tune })));
+  const begunAt = performance.now();
+  const interrupt = onInterrupt();
+  const progress = showProgress(experiments);
+  try {
+    const runs = await performAll(trace, experiments, { onProgress: progress.show, signal: interrupt.signal });
+    progress.end();
+    const report: PackingReport = {
+      nodes: basename(nodes),
+      pods: basename(pods),
+      hosts: trace.hosts.length,
+      gpus: trace.gpuMilli / 1_000,
+      requests: trace.requests.length,
+      tune,
+      seeds,
+      policies: Object.fromEntries(
+        policy.map((name) => [name, policyReport(runs.filter((run) => run.policy === name))]),
+      ),
+    };
+    console.log(linesOf(report).join('\n'));
+    console.log(`took ${seconds(performance.now() - begunAt)} for ${figure(runs.length)} runs`);
+    if (json !== undefined) write('--json', json, `${JSON.stringify(report, null, 2)}\n`);
+    if (plot !== undefined) write('--plot', plot, plotOf(report));
+  } finally {
+    progress.end();
+    interrupt.dispose();
+  }
+}
+
+/** What came of it, for people. */
+export function linesOf({ hosts, gpus, requests, seeds, policies }: PackingReport): string[] {
+  const rows = Object.entries(policies).map(([name, { allocationAt100, allocationAt130, refused }]) => {
+    return [name, allocationText(allocationAt100), allocationText(allocationAt130), figure(refused)];
+  });
+  return [
+    `${figure(gpus)} GPUs on ${figure(hosts)} hosts, ${figure(requests)} requests, ` +
+      `${seeds.length === 1 ? 'one seed' : `mean of ${seeds.length} seeds (least to most)`}`,
+    '',
+    ...table([['allocated when', '100 % were asked for', '130 %', 'requests refused'], ...rows]),
+    '',
+  ];
+}
+
+function allocationText({ mean, seeds }: Allocation): string {
+  if (mean === null) return 'not asked';
+  const known = seeds.filter((one) => one !== null);
+  const range = known.length === 1 ? '' : ` (${Math.min(...known).toFixed(2)} to ${Math.max(...known).toFixed(2)})`;
+  return `${mean.toFixed(2)} %${range}`;
+}
+
+/** How far all runs are, on the error output, so that what comes of them stays by itself. */
+function showProgress(experiments: readonly Experiment[], stream: NodeJS.WriteStream = process.stderr) {
+  const isTerminal = stream.isTTY === true;
+  const update = isTerminal ? createLogUpdate(stream) : undefined;
+  let shownAt = performance.now();
+  let ended = false;
+  return {
+    show(parts: readonly number[]): void {
+      const now = performance.now();
+      if (now - shownAt < (isTerminal ? DRAW_EVERY_MS : WRITE_EVERY_MS)) return;
+      shownAt = now;
+      const done = parts.filter((part) => part === 1).length;
+      const all = (100 * parts.reduce((sum, part) => sum + part, 0)) / parts.length;
+      const current = experiments
+        .filter((_, position) => (parts[position] as number) > 0 && (parts[position] as number) < 1)
+        .map(({ policy, seed }) => `${policy} seed ${seed}`);
+      const at = current.length === 0 ? '' : `; at ${current.join(', ')}`;
+      const line = `packing: ${all.toFixed(0)} %, ${done} of ${parts.length} runs done${at}`;
+      if (update === undefined) stream.write(`${line}\n`);
+      else update(line);
+    },
+    end(): void {
+      if (!ended) update?.clear();
+      ended = true;
+    },
+  };
+}
+
+/** Finds out before the work that its outcome could not be kept. */
+function checkWritable(flag: string, file: string | undefined): void {
+  if (file === undefined) return;
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (cause) {
+    throw unwritable(flag, file, cause);
+  }
+}
+
+function write(flag: string, file: string, text: string): void {
+  try {
+    writeFileSync(file, text);
+  } catch (cause) {
+    throw unwritable(flag, file, cause);
+  }
+}
+
+function unwritable(flag: string, file: string, cause: unknown): CellwrightError {
+  const message = `${flag}: '${file}' cannot be written: ${messageOf(cause)}`;
+  return new CellwrightError('unwritable', message, { field: flag, cause });
+}

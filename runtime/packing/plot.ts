@@ -1,0 +1,153 @@
+// Draws the curves of a packing experiment: what is allocated over what has been asked for, both in percent of all
+// GPUs. A line is the mean of all seeds, the band around it goes from the least to the most.
+
+import { basename } from 'node:path';
+import type { CurvePoint, PackingReport } from './report.ts';
+import { type Attributes, type Drawn, document, element, pathThrough, pixels } from './svg.ts';
+
+const WIDTH = 960;
+const HEIGHT = 600;
+const PLOT = { left: 70, right: 730, top: 60, bottom: 540 } as const;
+/** Below that, in percent, all policies place all that comes, unless the curve says otherwise. */
+const FROM = 50;
+const TICK_EVERY = 10;
+/** The least distance between two names at the right, in pixels. */
+const NAME_HEIGHT = 20;
+/** Told apart also by those who do not see all colours (Okabe and Ito). */
+const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000'] as const;
+
+interface Scale {
+  readonly x: (arrived: number) => number;
+  readonly y: (allocated: number) => number;
+  readonly xTicks: readonly number[];
+  readonly yTicks: readonly number[];
+}
+
+/** The text of an SVG document. */
+export function plotOf(report: PackingReport): string {
+  const lines = Object.entries(report.policies).map(([name, { curve }], position) => {
+    return { name, curve, colour: COLOURS[position % COLOURS.length] as string };
+  });
+  const scale = scaleOf(
+    lines.flatMap(({ curve }) => curve),
+    report.tune,
+  );
+  const { nodes, pods, gpus, seeds, tune } = report;
+  const of = `${basename(pods)} on ${basename(nodes)}: ${gpus.toLocaleString('en-US')} GPUs`;
+  return document(
+    WIDTH,
+    HEIGHT,
+    element('title', {}, `GPU allocation by packing policy, ${of}`),
+    element('rect', { width: WIDTH, height: HEIGHT, fill: '#ffffff' }),
+    label(PLOT.left, 26, 'GPU allocation by packing policy', { 'font-size': 17, 'font-weight': 'bold' }),
+    label(PLOT.left, 46, `${of}, ${counted(seeds.length, 'seed')}, requests for ${tune} times all GPUs`, {
+      'font-size': 12,
+      fill: '#555555',
+    }),
+    ...axes(scale),
+    ...everythingPlaced(scale, tune),
+    ...lines.map(({ curve, colour }) => band(scale, curve, colour)),
+    ...lines.map(({ curve, colour }) => line(scale, curve, colour)),
+    ...names(scale, lines),
+  );
+}
+
+function scaleOf(points: readonly CurvePoint[], tune: number): Scale {
+  const last = Math.max(TICK_EVERY, Math.round(100 * tune));
+  const first = last > FROM ? FROM : 0;
+  const shown = points.filter(({ arrived }) => arrived >= first);
+  const down = (value: number) => Math.floor(value / TICK_EVERY) * TICK_EVERY;
+  const lowest = Math.max(0, Math.min(first, down(Math.min(...shown.map(({ least }) => least)))));
+  const ticks = (from: number, to: number) =>
+    Array.from({ length: Math.floor((to - from) / TICK_EVERY) + 1 }, (_, step) => from + step * TICK_EVERY);
+  const across = (PLOT.right - PLOT.left) / (last - first);
+  const up = (PLOT.bottom - PLOT.top) / (100 - lowest);
+  return {
+    x: (arrived) => PLOT.left + (arrived - first) * across,
+    y: (allocated) => PLOT.bottom - (allocated - lowest) * up,
+    xTicks: last - first > 400 ? [first, last] : ticks(first, last),
+    yTicks: ticks(lowest, 100),
+  };
+}
+
+function axes({ x, y, xTicks, yTicks }: Scale): Drawn[] {
+  const grid = { stroke: '#dddddd', 'stroke-width': 1 };
+  const middle = (PLOT.top + PLOT.bottom) / 2;
+  return [
+    ...yTicks.flatMap((tick) => [
+      element('line', { x1: PLOT.left, x2: PLOT.right, y1: pixels(y(tick)), y2: pixels(y(tick)), ...grid }),
+      label(PLOT.left - 8, y(tick) + 4, `${tick} %`, { 'text-anchor': 'end' }),
+    ]),
+    ...xTicks.flatMap((tick) => [
+      element('line', { x1: pixels(x(tick)), x2: pixels(x(tick)), y1: PLOT.top, y2: PLOT.bottom, ...grid }),
+      label(x(tick), PLOT.bottom + 18, `${tick} %`, { 'text-anchor': 'middle' }),
+    ]),
+    label((PLOT.left + PLOT.right) / 2, PLOT.bottom + 42, 'asked for, of all GPUs', { 'text-anchor': 'middle' }),
+    label(18, middle, 'allocated, of all GPUs', { 'text-anchor': 'middle', transform: `rotate(-90 18 ${middle})` }),
+  ];
+}
+
+/** The line on which nothing would ever be refused. */
+function everythingPlaced({ x, y, xTicks, yTicks }: Scale, tune: number): Drawn[] {
+  const from = Math.max(xTicks[0] as number, yTicks[0] as number);
+  const to = Math.min(100, 100 * tune);
+  if (to <= from) return [];
+  const d = pathThrough([
+    [x(from), y(from)],
+    [x(to), y(to)],
+  ]);
+  return [element('path', { d, stroke: '#999999', 'stroke-width': 1, 'stroke-dasharray': '4 4', fill: 'none' })];
+}
+
+function shownOf({ x, xTicks }: Scale, curve: readonly CurvePoint[], of: (point: CurvePoint) => number) {
+  const first = xTicks[0] as number;
+  return curve.filter(({ arrived }) => arrived >= first).map((point) => [x(point.arrived), of(point)] as const);
+}
+
+function line(scale: Scale, curve: readonly CurvePoint[], colour: string): Drawn {
+  const d = pathThrough(shownOf(scale, curve, ({ mean }) => scale.y(mean)));
+  return element('path', { d, stroke: colour, 'stroke-width': 2, fill: 'none', 'stroke-linejoin': 'round' });
+}
+
+function band(scale: Scale, curve: readonly CurvePoint[], colour: string): Drawn {
+  const most = shownOf(scale, curve, (point) => scale.y(point.most));
+  const least = shownOf(scale, curve, (point) => scale.y(point.least));
+  const d = `${pathThrough([...most, ...least.reverse()])}Z`;
+  return element('path', { d, fill: colour, 'fill-opacity': 0.15, stroke: 'none' });
+}
+
+/** The names of the lines at their ends, moved apart where they would cover each other. */
+function names(
+  scale: Scale,
+  lines: readonly { name: string; curve: readonly CurvePoint[]; colour: string }[],
+): Drawn[] {
+  const ends = lines.map(({ name, curve, colour }) => ({ name, colour, end: curve.at(-1) as CurvePoint }));
+  ends.sort((one, other) => other.end.mean - one.end.mean);
+  let lowest = Number.NEGATIVE_INFINITY;
+  const heights = ends.map(({ end }) => {
+    lowest = Math.max(scale.y(end.mean), lowest + NAME_HEIGHT);
+    return lowest;
+  });
+  const below = Math.max(0, lowest - PLOT.bottom);
+  return ends.flatMap(({ name, colour, end }, position) => {
+    const at = scale.y(end.mean);
+    const y = (heights[position] as number) - below;
+    const d = pathThrough([
+      [PLOT.right + 2, at],
+      [PLOT.right + 20, y],
+    ]);
+    return [
+      element('path', { d, stroke: colour, 'stroke-width': 1, fill: 'none' }),
+      label(PLOT.right + 24, y + 4, `${name}  ${end.mean.toFixed(1)} %`, { fill: colour, 'font-weight': 'bold' }),
+    ];
+  });
+}
+
+function label(x: number, y: number, text: string, attributes: Attributes = {}): Drawn {
+  const style = { 'font-family': 'sans-serif', 'font-size': 13, fill: '#333333' };
+  return element('text', { x: pixels(x), y: pixels(y), ...style, ...attributes }, text);
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,102 @@
+// All runs of a packing experiment, in as many processes as there are processors. What comes of a run depends on its
+// policy and seed alone, so how the runs are dealt changes nothing but the time.
+
+import { type ChildProcess, fork } from 'node:child_process';
+import { availableParallelism } from 'node:os';
+import { extname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CellwrightError, MalformedError } from '../errors.ts';
+import type { Experiment, Outcome } from './experiment.ts';
+import type { PackingTrace } from './trace.ts';
+
+export interface Run extends Experiment, Outcome {}
+
+export interface RunsOptions {
+  /** Told after each step which parts of all runs are done, 0 to 1, in the order of the experiments. */
+  onProgress?(parts: readonly number[]): void;
+  signal?: AbortSignal;
+}
+
+/** What a worker is told: the trace once, then one experiment after the other. */
+export type ForWorker = { readonly trace: PackingTrace } | { readonly experiment: Experiment };
+
+/** What a worker says. */
+export type FromWorker =
+  | { readonly type: 'progress'; readonly part: number }
+  | { readonly type: 'done'; readonly outcome: Outcome }
+  | { readonly type: 'failed'; readonly code: string; readonly message: string; readonly field?: string };
+
+/**
+ * Performs all experiments; the runs come in their order.
+ * @throws CellwrightError `interrupted`; what a run throws.
+ */
+export async function performAll(
+  trace: PackingTrace,
+  experiments: readonly Experiment[],
+  { onProgress, signal }: RunsOptions = {},
+): Promise<Run[]> {
+  const parts = experiments.map(() => 0);
+  const outcomes: Outcome[] = [];
+  let next = 0;
+
+  async function work(): Promise<void> {
+    // The worker is written in the language of this file: TypeScript as long as nothing is built.
+    const file = new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+    const worker = fork(fileURLToPath(file), { serialization: 'advanced' });
+    try {
+      worker.send({ trace } satisfies ForWorker);
+      while (next < experiments.length) {
+        const position = next;
+        next += 1;
+        const experiment = experiments[position] as Experiment;
+        outcomes[position] = await ask(worker, experiment, signal, (part) => {
+          parts[position] = part;
+          onProgress?.(parts);
+        });
+      }
+    } finally {
+      worker.kill('SIGKILL');
+    }
+  }
+
+  const workers = Math.min(availableParallelism(), experiments.length);
+  await Promise.all(Array.from({ length: workers }, work));
+  return experiments.map((experiment, position) => ({ ...experiment, ...(outcomes[position] as Outcome) }));
+}
+
+function ask(
+  worker: ChildProcess,
+  experiment: Experiment,
+  signal: AbortSignal | undefined,
+  onPart: (part: number) => void,
+): Promise<Outcome> {
+  return new Promise<Outcome>((resolve, reject) => {
+    const interrupted = () => fail(new CellwrightError('interrupted', 'the experiment was interrupted'));
+    const ended = (code: number | null, by: string | null) =>
+      fail(new Error(`a process of the experiment was ended by ${by ?? `exit code ${code}`}`));
+    const settle = () => {
+      worker.off('message', hear).off('error', fail).off('exit', ended);
+      signal?.removeEventListener('abort', interrupted);
+    };
+    const fail = (error: Error) => {
+      settle();
+      reject(error);
+    };
+    const hear = (said: FromWorker) => {
+      if (said.type === 'progress') return onPart(said.part);
+      if (said.type === 'failed') return fail(errorOf(said));
+      settle();
+      onPart(1);
+      resolve(said.outcome);
+    };
+    if (signal?.aborted === true) return interrupted();
+    signal?.addEventListener('abort', interrupted, { once: true });
+    worker.on('message', hear).on('error', fail).on('exit', ended);
+    worker.send({ experiment } satisfies ForWorker);
+  });
+}
+
+function errorOf({ code, message, field }: Extract<FromWorker, { type: 'failed' }>): CellwrightError {
+  if (code === 'malformed') return new MalformedError(message, field === undefined ? {} : { field });
+  return new CellwrightError(code, message);
+}

@@ -1,0 +1,82 @@
+// The trace of a packing experiment: a list of hosts and one of requests, as the openb trace has them. Every row is
+// checked; an error names the file, the line and the column.
+
+import { MAX_AMOUNT, type RequestSpec } from '../../actors/messages/common.ts';
+import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import { providersOf } from '../drivers/naming.ts';
+import { MalformedError } from '../errors.ts';
+import { specOf } from '../gateway/requests.ts';
+import { readRows } from '../workload/rows.ts';
+import { gpuGroups, gpuProviders, MAX_GPUS, WHOLE_GPU_MILLI } from '../workload/workload.ts';
+
+export interface PackingRequest {
+  readonly name: string;
+  readonly spec: RequestSpec;
+  /** Thousandths of one GPU. */
+  readonly share: number;
+  /** Thousandths of all GPUs that it asks for. */
+  readonly gpuMilli: number;
+}
+
+export interface PackingTrace {
+  /** The tree of each host, the root first. */
+  readonly hosts: readonly (readonly ProviderSpec[])[];
+  /** By name. */
+  readonly requests: readonly PackingRequest[];
+  /** How many different specs the requests have. */
+  readonly shapes: number;
+  /** All GPUs of all hosts, in thousandths. */
+  readonly gpuMilli: number;
+}
+
+const NODE_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
+const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 'gpu_spec'] as const;
+
+/**
+ * Reads the trace.
+ * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one; `field` is the column
+ * @throws CellwrightError `trace-unreadable` when a file cannot be read
+ */
+export function readPackingTrace(nodesFile: string, podsFile: string): PackingTrace {
+  const hosts = readHosts(nodesFile);
+  const requests = readRequests(podsFile);
+  if (hosts.every(({ length }) => length === 1)) {
+    throw new MalformedError(`'${nodesFile}' column 'gpu': no host has a GPU`, { field: 'gpu' });
+  }
+  if (requests.every((request) => request.gpuMilli === 0)) {
+    throw new MalformedError(`'${podsFile}' column 'num_gpu': no request asks for a GPU`, { field: 'num_gpu' });
+  }
+  const shapes = new Set(requests.map(({ spec }) => JSON.stringify(spec))).size;
+  const gpuMilli = hosts.reduce((sum, providers) => sum + (providers.length - 1) * WHOLE_GPU_MILLI, 0);
+  return { hosts, requests, shapes, gpuMilli };
+}
+
+function readHosts(file: string): ProviderSpec[][] {
+  const seen = new Set<string>();
+  return readRows(file, NODE_COLUMNS).map((row) => {
+    const name = row.name('sn', seen);
+    const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
+    const memory = row.whole('memory_mib', 1, MAX_AMOUNT);
+    const gpus = row.whole('gpu', 0, MAX_GPUS);
+    const [model = '', ...others] = row.models('model');
+    if (others.length > 0 || (gpus > 0 && model === '')) throw row.wrong('model', 'the one model of the GPUs');
+    const inventories = { CUSTOM_CPU_MILLI: { total: cpu }, MEMORY_MB: { total: memory } };
+    return providersOf('fleet', name, { name, inventories, children: gpuProviders(name, gpus, model) }, []);
+  });
+}
+
+function readRequests(file: string): PackingRequest[] {
+  const seen = new Set<string>();
+  const requests = readRows(file, POD_COLUMNS).map((row) => {
+    const name = row.name('name', seen);
+    const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT);
+    const memory = row.whole('memory_mib', 0, MAX_AMOUNT);
+    const gpus = row.whole('num_gpu', 0, MAX_GPUS);
+    const share = gpus === 0 ? 0 : row.whole('gpu_milli', 1, WHOLE_GPU_MILLI);
+    if (cpu + memory + gpus === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
+    const resources = { ...(cpu > 0 && { CUSTOM_CPU_MILLI: cpu }), ...(memory > 0 && { MEMORY_MB: memory }) };
+    const spec = specOf({ resources, ...gpuGroups(gpus, share, row.models('gpu_spec')) });
+    return { name, spec, share, gpuMilli: gpus * share };
+  });
+  return requests.sort((one, other) => (one.name < other.name ? -1 : 1));
+}

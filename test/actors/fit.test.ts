@@ -1,0 +1,68 @@
+// Area: fit. Which provider within a host serves a group: the one that is left with least, or the one that is
+// preferred; and that a request for more devices than there are is refused without trying their orders.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { fit } from '../../actors/scheduler/fit.ts';
+import { devicesOf, specOf, treeOf } from './packing/hosts.ts';
+
+const test = suite('fit');
+
+test('fit - a share goes to the device that is left with least', () => {
+  const tree = treeOf({ processorFree: 8_000, free: [1_000, 600, 300, 700] });
+  assert.equal(devicesOf(fit(specOf(1_000, 1, 250), tree)), [2]);
+  assert.equal(devicesOf(fit(specOf(1_000, 1, 301), tree)), [1]);
+  assert.is(fit(specOf(1_000, 1, 1_001), tree), null);
+  assert.is(fit(specOf(8_001, 1, 250), tree), null);
+});
+
+test('fit - a preference decides among those with room, and equals are taken in order', () => {
+  const tree = treeOf({ processorFree: 8_000, free: [200, 1_000, 600, 1_000] });
+  const seen: unknown[] = [];
+  const widest = fit(specOf(500, 1, 300), tree, ({ allocations }, server) => {
+    seen.push(allocations.map(({ provider, group, resources }) => ({ provider, group, ...resources })));
+    return server.stocks.get('CUSTOM_GPU_MILLI')?.used === 0 ? 1 : 0;
+  });
+  assert.equal(devicesOf(widest), [1]);
+  const tried = (provider: string) => [
+    { provider: 'h', group: '', CUSTOM_CPU_MILLI: 500 },
+    { provider, group: 'gpu0', CUSTOM_GPU_MILLI: 300 },
+  ];
+  assert.equal(seen, [tried('h-1'), tried('h-2'), tried('h-3')], 'those before are told, and the one in question last');
+  assert.equal(devicesOf(fit(specOf(0, 1, 100), tree, () => 0)), [0]);
+});
+
+test('fit - whole devices that are preferred are all different', () => {
+  const tree = treeOf({ processorFree: 8_000, free: [1_000, 0, 1_000, 1_000] });
+  const last = fit(specOf(0, 2), tree, (_, server) => Number(server.spec.id.at(-1)));
+  assert.equal(devicesOf(last), [3, 2]);
+});
+
+test('fit - more devices than are idle are refused after one look', () => {
+  const tree = treeOf({ processorFree: 8_000, free: [1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 999] });
+  let looks = 0;
+  const count = () => {
+    looks += 1;
+    return 0;
+  };
+  assert.is(fit(specOf(0, 8), tree, count), null);
+  assert.is(looks, 7, 'each idle device was looked at once');
+  assert.equal(devicesOf(fit(specOf(0, 7), tree)), [0, 1, 2, 3, 4, 5, 6]);
+});
+
+test('fit - groups that ask for different things are still tried in every order', () => {
+  const [root, ...devices] = treeOf({ processorFree: 0, free: [500, 1_000] });
+  const spec = {
+    groupPolicy: 'isolate' as const,
+    groups: [
+      { name: 'small', resources: { CUSTOM_GPU_MILLI: 400 } },
+      { name: 'large', resources: { CUSTOM_GPU_MILLI: 900 } },
+    ],
+  };
+  const tree = [root, ...devices] as Parameters<typeof fit>[1];
+  // The small one is led astray to the device that the large one needs, and has to come back.
+  const astray = fit(spec, tree, ({ allocations }, server) => (allocations.length === 1 && server === tree[2] ? 1 : 0));
+  assert.equal(devicesOf(astray), [0, 1]);
+});
+
+test.run();

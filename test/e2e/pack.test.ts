@@ -1,0 +1,196 @@
+// Area: packing command. What `cellwright pack` says, writes and draws, that it says the same again, and what it
+// refuses, each as a process of its own.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Command, CommanderError } from 'commander';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { addPack } from '../../runtime/cli/pack.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
+import type { PackingReport } from '../../runtime/packing/report.ts';
+import { nodesText, podsText, withTrace } from '../runtime/packing/trace.ts';
+
+const test = suite('packing command');
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+function start(args: readonly string[]) {
+  const child = spawn(process.execPath, ['--import', 'tsx', 'runtime/cli/main.ts', 'pack', ...args], { cwd: ROOT });
+  let out = '';
+  let err = '';
+  child.stdout.on('data', (chunk) => (out += chunk));
+  child.stderr.on('data', (chunk) => (err += chunk));
+  const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, out, err }));
+  return { child, ended, err: () => err };
+}
+
+const pack = (...args: string[]) => start(args).ended;
+
+/** What the command throws in this process, and whether `main.ts` makes wrong usage of it. */
+async function refusalOf(...args: readonly string[]): Promise<{ message: string; isUsage: boolean }> {
+  const program = new Command().exitOverride();
+  addPack(program);
+  for (const command of [program, ...program.commands]) {
+    command.exitOverride().configureOutput({ writeErr() {}, writeOut() {} });
+  }
+  try {
+    await program.parseAsync(['node', 'cellwright', 'pack', ...args]);
+  } catch (error) {
+    if (error instanceof CommanderError) return { message: error.message, isUsage: error.exitCode !== 0 };
+    if (error instanceof CellwrightError) return { message: error.message, isUsage: error.field !== undefined };
+    throw error;
+  }
+  throw new Error(`nothing was wrong with ${args.join(' ')}`);
+}
+
+/** Whether each element of an XML document is closed where it should be, and each attribute quoted. */
+function checkWellFormed(text: string): string[] {
+  const open: string[] = [];
+  const seen: string[] = [];
+  const rest = text.replace(
+    /<(\/?)([a-z]+)((?: [a-zA-Z0-9-]+="[^"<&]*(?:&(?:amp|lt|gt|quot);[^"<&]*)*")*)(\/?)>/g,
+    (...found) => {
+      const [, closing, name, , single] = found as string[];
+      if (closing === '/') assert.is(open.pop(), name);
+      else {
+        seen.push(name as string);
+        if (single !== '/') open.push(name as string);
+      }
+      return '';
+    },
+  );
+  assert.equal(open, [], 'all are closed');
+  assert.not.match(rest.replaceAll(/&(?:amp|lt|gt|quot);/g, ''), /[<>&]/, 'nothing else is markup');
+  return seen;
+}
+
+test('figures - a table for people, a record for programs, a plot, the same again to the byte', async () => {
+  await withTrace(async ({ dir, nodes, pods }) => {
+    const files = (name: string) => ({ json: join(dir, `${name}.json`), plot: join(dir, `${name}.svg`) });
+    const run = async (name: string) => {
+      const { json, plot } = files(name);
+      const flags = ['--nodes', nodes, '--pods', pods, '--policy', 'random,fgd', '--seeds', '3'];
+      const { code, out, err } = await pack(...flags, '--json', json, '--plot', plot);
+      assert.is(code, 0, err);
+      return { out, json: readFileSync(json, 'utf8'), plot: readFileSync(plot, 'utf8') };
+    };
+    const [first, second] = await Promise.all([run('first'), run('second')]);
+    assert.is(second.json, first.json);
+    assert.is(second.plot, first.plot);
+
+    const report = JSON.parse(first.json) as PackingReport;
+    assert.equal([report.nodes, report.pods, report.hosts, report.gpus], ['nodes.csv', 'pods.csv', 12, 56]);
+    assert.equal([report.requests, report.tune, report.seeds], [150, 1.3, [42, 43, 44]]);
+    assert.equal(Object.keys(report.policies), ['random', 'fgd']);
+    for (const [name, policy] of Object.entries(report.policies)) {
+      for (const { mean, seeds } of [policy.allocationAt100, policy.allocationAt130]) {
+        assert.is(seeds.length, 3);
+        const told = seeds as number[];
+        assert.ok(
+          told.every((one) => one > 50 && one <= 100),
+          `${name}: ${told}`,
+        );
+        assert.ok(Math.abs((mean as number) - told.reduce((sum, one) => sum + one, 0) / 3) < 0.001);
+        assert.match(first.out, new RegExp(`${name} .*${(mean as number).toFixed(2)} %`));
+      }
+      assert.is(policy.curve.length, 131);
+    }
+    assert.match(first.out, /56 GPUs on 12 hosts, 150 requests, mean of 3 seeds/);
+
+    const elements = checkWellFormed(first.plot);
+    assert.is(elements[0], 'svg');
+    assert.is(
+      elements.filter((name) => name === 'path').length,
+      1 + 2 * 3,
+      'the diagonal; band, line and leader of each',
+    );
+    for (const word of ['random', 'fgd', 'pods.csv', '100 %']) assert.ok(first.plot.includes(word), word);
+  });
+});
+
+test('figures - file names that are markup do not break the plot', async () => {
+  await withTrace(async ({ dir, nodes }) => {
+    const pods = join(dir, 'a<b>&"c".csv');
+    writeFileSync(pods, podsText(40));
+    const plot = join(dir, 'plot.SVG');
+    const flags = ['--nodes', nodes, '--pods', pods, '--policy', 'best-fit', '--seeds', '1', '--tune', '0.4'];
+    const { code, out, err } = await pack(...flags, '--plot', plot);
+    assert.is(code, 0, err);
+    checkWellFormed(readFileSync(plot, 'utf8'));
+    assert.match(out, /best-fit +not asked +not asked/);
+  });
+});
+
+test('usage - a wrong flag is refused by its name', async () => {
+  await withTrace(async ({ dir, nodes, pods }) => {
+    const trace = ['--nodes', nodes, '--pods', pods];
+    const cases: [string[], RegExp][] = [
+      [['--pods', pods], /--nodes/],
+      [['--nodes', nodes], /--pods/],
+      [['--nodes', join(dir, 'nowhere.csv'), '--pods', pods], /--nodes.*nowhere\.csv.*cannot be read/],
+      [[...trace, '--policy', 'best'], /--policy.*'best' is none of random, dot-product, .*fgd/],
+      [[...trace, '--policy', 'fgd,'], /--policy/],
+      [[...trace, '--seeds', '0'], /--seeds.*'0'.*from 1 to 1000/],
+      [[...trace, '--tune', '0'], /--tune.*'0'.*above 0/],
+      [[...trace, '--tune', '11'], /--tune.*'11'.*at most 10/],
+      [[...trace, '--plot', join(dir, 'plot.png')], /--plot.*\.svg/],
+      [[...trace, '--json', join(dir, 'nowhere', 'x.json')], /--json: '.*nowhere.*cannot be written/],
+      [[...trace, '--plot', join(dir, 'nowhere', 'x.svg')], /--plot: '.*nowhere.*cannot be written/],
+    ];
+    for (const [args, message] of cases) {
+      const { message: said, isUsage } = await refusalOf(...args);
+      assert.match(said, message, args.join(' '));
+      assert.ok(isUsage, args.join(' '));
+    }
+  });
+});
+
+test('usage - a wrong row is refused with file, line and column', async () => {
+  await withTrace(
+    async ({ nodes, pods }) => {
+      const { code, err } = await pack('--nodes', nodes, '--pods', pods);
+      assert.match(err, /pods\.csv' line 4, column 'gpu_milli': '2000' is not a whole number from 1 to 1000/);
+      assert.not.match(err, /\n\s+at /, 'no stack is shown for what the user did');
+      assert.is(code, 2);
+    },
+    { pods: `${podsText(2)}late,1,1,1,2000,\n` },
+  );
+});
+
+test('usage - a trace that would take too many requests is refused, from whatever process finds out', async () => {
+  const pods = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\ncrumb,1,1,1,1,\n';
+  await withTrace(
+    async (files) => {
+      const flags = ['--nodes', files.nodes, '--pods', files.pods, '--policy', 'fgd', '--tune', '9'];
+      const { message, isUsage } = await refusalOf(...flags);
+      assert.match(message, /more than 1000000 requests/);
+      assert.ok(isUsage);
+    },
+    { nodes: nodesText(100), pods },
+  );
+});
+
+test('progress - it is shown while it runs, and an interrupt ends it', async () => {
+  await withTrace(
+    async ({ nodes, pods }) => {
+      const { child, ended, err } = start(['--nodes', nodes, '--pods', pods, '--seeds', '1000', '--policy', 'fgd']);
+      const told = new Promise<void>((resolve) => {
+        child.stderr.on('data', () => {
+          if (/packing: \d+ %, \d+ of 1000 runs done/.test(err())) resolve();
+        });
+      });
+      await Promise.race([told, ended]);
+      child.kill('SIGINT');
+      const { code, out } = await ended;
+      assert.match(err(), /interrupted/);
+      assert.equal([code, out], [130, '']);
+    },
+    { nodes: nodesText(60), pods: podsText(2_000) },
+  );
+});
+
+test.run();
