@@ -45,30 +45,19 @@ export function fit(
   const allocations: Allocation[] = [];
   for (const group of unnamed) if (!serveUnnamed(group, tree, taken, allocations)) return null;
   const isolate = spec.groupPolicy === 'isolate';
-  const search: Search = { named, alike, isolate, subtrees: null, tree, taken, preference, steps: 0 };
   const subtrees =
     spec.sameSubtree === undefined
       ? null
       : subtreesOf(spec.sameSubtree, named, tree, (group) => optionsOf(group, tree));
-  if (subtrees === null) return deal(search, 0, allocations) ? allocations : null;
-  const { order } = subtrees;
-  const inSubtrees: Search = { ...search, named: order, alike: order.map(() => 1), subtrees };
-  return deal(inSubtrees, 0, allocations) ? inOrderOf(spec.groups, allocations) : null;
+  const search = { named: subtrees?.order ?? named, alike, isolate, subtrees, tree, taken, preference, steps: 0 };
+  if (!deal(search, 0, allocations)) return null;
+  return subtrees === null ? allocations : inOrderOf(spec.groups, allocations);
 }
 
 /** The providers that could serve a group if nothing else were asked. */
 function optionsOf(group: ResourceGroup, tree: readonly Provider[]): Provider[] {
-  const alone = {
-    named: [],
-    alike: [],
-    isolate: false,
-    subtrees: null,
-    tree,
-    taken: [],
-    preference: undefined,
-    steps: 0,
-  };
-  return serversOf(group, alone, []);
+  const search = { named: [], alike: [], isolate: false, subtrees: null, tree, taken: [], preference: undefined };
+  return serversOf(group, { ...search, steps: 0 }, []);
 }
 
 function inOrderOf(groups: readonly ResourceGroup[], allocations: readonly Allocation[]): Allocation[] {
@@ -149,7 +138,7 @@ function deal(search: Search, position: number, allocations: Allocation[]): bool
   if (group === undefined) return true;
   const servers = serversOf(group, search, allocations);
   // Groups that ask for the same have the same servers, and if these are too few no order of them helps.
-  if (search.isolate && servers.length < (search.alike[position] as number)) return false;
+  if (search.isolate && search.subtrees === null && servers.length < (search.alike[position] as number)) return false;
   for (const provider of servers) {
     search.steps += 1;
     if (search.steps > MAX_SEARCH_STEPS) return false;
