@@ -8,9 +8,18 @@ import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { decode, encode } from './codec.ts';
 import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
+import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer } from './gateway/gateway.ts';
 import type { ListAnswer } from './gateway/looking.ts';
-import type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
+import type { FitAnswer, WhyNot } from './gateway/questioning.ts';
+import type {
+  BuildRequest,
+  FitRequest,
+  HostRequest,
+  HostsRequest,
+  ListRequest,
+  WhyNotRequest,
+} from './gateway/requests.ts';
 import { type Random, seededRandom } from './random.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -24,6 +33,18 @@ export interface Client {
   delete(id: string): Promise<{ id: string; state: string }>;
   /** How an instance stands. @throws `not-found`. */
   show(id: string): Promise<InstanceView>;
+  /**
+   * How an instance came to be where it is, or nowhere: the scheduler's decision, each attempt and its outcome.
+   * @throws `not-found`.
+   */
+  explain(id: string): Promise<Explanation>;
+  /**
+   * Why an instance is not on a host: as of the decision, as far as that is on record, and now.
+   * @throws `not-found` with the field; `ambiguous` when several cells have a host of that name.
+   */
+  whyNot(request: WhyNotRequest): Promise<WhyNot>;
+  /** Whether a request would fit, where and how many times; if not, what stands in the way. Nothing is held for it. */
+  fit(request: FitRequest): Promise<FitAnswer>;
   list(request?: ListRequest): Promise<ListAnswer>;
   hosts(request: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }>;
   /**
@@ -123,6 +144,9 @@ export function clientOf(options: ClientOptions): Client {
     build: (request) => call('build', { ...request, id: request.id === undefined ? `i-${randomUUID()}` : request.id }),
     delete: (id) => call('delete', { id }),
     show: (id) => call('show', { id }),
+    explain: (id) => call('explain', { id }),
+    whyNot: (request) => call('why-not', request),
+    fit: (request) => call('fit', request),
     list: (request = {}) => call('list', request),
     hosts: (request) => call('hosts', request),
     host: (request) => call('host', request),

@@ -1,5 +1,6 @@
 // What users of the package import.
 
+export type { Decision } from '../actors/messages/decision.ts';
 export type { InstanceView } from '../actors/messages/gateway.ts';
 export type { HostState } from '../actors/messages/scheduler.ts';
 export type { Filter, FilterRefusal } from '../actors/scheduler/filters/filter.ts';
@@ -16,10 +17,19 @@ export type { BuildOrder, BuildOutcome, Driver, InventoryReport, ProviderReport 
 export { type FakeDriverOptions, fakeDriver } from './drivers/fake.ts';
 export { type NumaHost, numaHost } from './drivers/numa.ts';
 export { CellwrightError, MalformedError, NoRespondersError, OverloadedError, TimeoutError } from './errors.ts';
+export type { Explanation } from './gateway/explaining.ts';
 export type { BuildAnswer } from './gateway/gateway.ts';
 export type { HostsAnswer, ListAnswer } from './gateway/looking.ts';
 export type { PlacementRequest } from './gateway/placing.ts';
-export type { BuildRequest, HostRequest, HostsRequest, ListRequest } from './gateway/requests.ts';
+export type { FitAnswer, WhyNot } from './gateway/questioning.ts';
+export type {
+  BuildRequest,
+  FitRequest,
+  HostRequest,
+  HostsRequest,
+  ListRequest,
+  WhyNotRequest,
+} from './gateway/requests.ts';
 export { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server/server.ts';
 export { type Node, type NodeOptions, startNode } from './node.ts';
 export type { Standing } from './ownership/keeper.ts';

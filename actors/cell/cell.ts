@@ -142,6 +142,12 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         const view = entry === undefined ? null : viewOfEntry(name, entry);
         return turn.send(from, { type: 'shown', ask: message.ask, view });
       }
+      case 'explain': {
+        const entry = state.instances.get(message.instance);
+        const view = entry === undefined ? null : viewOfEntry(name, entry);
+        const spec = entry === undefined ? {} : { spec: entry.build.facts.spec };
+        return turn.send(from, { type: 'explained', ask: message.ask, view, ...spec });
+      }
       case 'list': {
         const { ask, after, limit } = message;
         const [instances, next] = page(state.instances, after, limit, (entry) => viewOfEntry(name, entry));

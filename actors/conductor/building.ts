@@ -11,11 +11,12 @@ import { startOf } from './words.ts';
 import { commit, type Work } from './work.ts';
 
 /** Steps a build that is hosted here and does what it then asks for. */
-export function advance(work: Work, instance: string, event: InstanceBuildEvent): void {
+export function advance(work: Work, instance: string, event: InstanceBuildEvent, decision?: string): void {
   const entry = work.state.instances.get(instance);
   if (entry?.phase !== 'here' || entry.build === null) return;
   if (!canStep(entry.build, event)) return;
-  const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
+  const kept = decision === undefined ? {} : { decision };
+  const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now, ...kept });
   work.turn.cancelWake(wakeOfBuild(instance));
   for (const effect of effects) perform(work, instance, entry, effect);
   if (stateOfBuild(entry.build) === 'failed') {

@@ -2,7 +2,7 @@
 // cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
 // after happens after the answer, and is done again until it has come to something.
 //
-// It takes: build, delete, show, list (from gateways), selected, no-valid-host (from schedulers), started, ended,
+// It takes: build, delete, show, explain, list (from gateways), selected, no-valid-host, parked (from schedulers), started, ended,
 // removed (from cells), released (from placement). See actors/messages/conductor.ts.
 
 import { obligations } from '../../machines/step.ts';
@@ -10,10 +10,11 @@ import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
+import { askSchedulers, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
 import { release, released } from './releasing.ts';
-import { askSchedulers, build, failRequest, selected, wakeRequest } from './requests.ts';
+import { build, failRequest, selected } from './requests.ts';
 import {
   applyToConductor,
   type ConductorRecord,
@@ -23,7 +24,8 @@ import {
   type StoredConductor,
   storeConductor,
 } from './state.ts';
-import { viewOf } from './view.ts';
+import { explanationOf, viewOf } from './view.ts';
+import { parked } from './waiting.ts';
 import { askEnds, ended, WATCH_WAKE } from './watching.ts';
 import { commit, type Settings, type Work } from './work.ts';
 
@@ -40,6 +42,13 @@ export interface ConductorOptions {
   readonly rememberDeletedMs?: number;
   /** How often cells are asked about builds of whose end nothing was heard, ms. */
   readonly watchMs?: number;
+  /** How many requests may wait for a host; the next one that has none fails. Default 10,000. */
+  readonly maxParked?: number;
+  /**
+   * How often a request that waits is asked for again, ms, where it waits: a scheduler that dies takes what it knew of it
+   * along. Default 15,000; slower when many wait.
+   */
+  readonly parkedAskMs?: number;
 }
 
 const DEFAULTS = {
@@ -47,6 +56,8 @@ const DEFAULTS = {
   patience: { firstMs: 2_000, mostMs: 15_000 },
   rememberDeletedMs: 7_200_000,
   watchMs: 10_000,
+  maxParked: 10_000,
+  parkedAskMs: 15_000,
 } as const;
 
 type ConductorTurn = Turn<ConductorRecord>;
@@ -58,6 +69,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     scope: ['conductor', String(options.shard)],
     deadlines: { requested: options.requestedMs ?? DEFAULTS.requestedMs },
     patience: options.patience ?? DEFAULTS.patience,
+    maxParked: options.maxParked ?? DEFAULTS.maxParked,
+    parkedAskMs: options.parkedAskMs ?? DEFAULTS.parkedAskMs,
   };
 
   function receive(state: ConductorState, message: ConductorMessage | Wake, from: Address, turn: ConductorTurn): void {
@@ -69,18 +82,30 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return remove(work, message.ask, message.instance, from);
       case 'show': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : viewOf(message.instance, entry);
+        const view = entry === undefined ? null : viewOf(message.instance, entry, state.requests.get(entry.request));
         return turn.send(from, { type: 'shown', ask: message.ask, view });
       }
+      case 'explain': {
+        const entry = state.instances.get(message.instance);
+        const told =
+          entry === undefined
+            ? { view: null }
+            : explanationOf(message.instance, entry, state.requests.get(entry.request));
+        return turn.send(from, { type: 'explained', ask: message.ask, ...told });
+      }
       case 'list': {
-        const [instances, next] = page(state.instances, message.after, message.limit, (entry, id) => viewOf(id, entry));
+        const [instances, next] = page(state.instances, message.after, message.limit, (entry, id) =>
+          viewOf(id, entry, state.requests.get(entry.request)),
+        );
         return turn.send(from, { type: 'listed', ask: message.ask, instances, next });
       }
       case 'selected':
         return selected(work, message);
       case 'no-valid-host':
         if (state.requests.get(message.request)?.round !== message.round) return;
-        return failRequest(work, message.request, { type: 'NO_VALID_HOST', reason: message.reason });
+        return failRequest(work, message.request, { type: 'NO_VALID_HOST', reason: message.reason }, message.decision);
+      case 'parked':
+        return parked(work, message, from);
       case 'started':
         return started(work, message.instance);
       case 'ended':

@@ -6,6 +6,7 @@ import { cellAddress } from '../routing.ts';
 import { advance } from './building.ts';
 import { release } from './releasing.ts';
 import type { Entry } from './state.ts';
+import { stopWaiting } from './waiting.ts';
 import { commit, decline, type Work } from './work.ts';
 
 const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
@@ -14,7 +15,9 @@ export function remove(work: Work, ask: number, instance: string, from: Address)
   const entry = work.state.instances.get(instance);
   if (entry === undefined) return decline(work, from, ask, 'not-found', `there is no instance '${instance}'`, 'id');
   if (entry.phase === 'here' && entry.cell === null) {
+    const open = work.state.requests.get(entry.request);
     advance(work, instance, { type: 'DELETED' });
+    if (open !== undefined && !work.state.requests.has(entry.request)) stopWaiting(work, entry.request, open);
     // The claim for it is refused from now on, which is no reason to fail the others: they are asked for anew.
     work.state.toAsk.add(entry.request);
   } else if (entry.phase === 'here' || entry.phase === 'in-cell') {

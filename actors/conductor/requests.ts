@@ -1,25 +1,25 @@
-// Requests: taken once, however often they are sent, and asked of the schedulers until every instance has a host.
+// Requests: taken once, however often they are sent, until every instance has a host or the request has failed.
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Address } from '../actor.ts';
-import { buildEvent, type HostedBuild, waitMs } from '../builds.ts';
+import { buildEvent, type HostedBuild } from '../builds.ts';
 import type { Build, Selected } from '../messages/conductor.ts';
-import { instanceNames, SCHEDULERS } from '../routing.ts';
+import { instanceNames } from '../routing.ts';
 import { advance } from './building.ts';
-import { deadlineOfRequest, entryOf, fingerprintOf } from './state.ts';
+import { entryOf, fingerprintOf } from './state.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
 
-const REQUEST_WAKE = (request: string): string => `request ${request}`;
+export const REQUEST_WAKE = (request: string): string => `request ${request}`;
 
 export function build(work: Work, asked: Build, from: Address): void {
   const { state, turn } = work;
-  const { ask, request, count, alternates, spec, where, project, payload, traceparent } = asked;
+  const { ask, request, count, alternates, spec, where, project, payload, traceparent, waitMs: mayWaitMs } = asked;
   const instances = instanceNames(request, count);
   const facts = { request, spec, where, project, payload, traceparent };
   const standing = instances.find((instance) => state.instances.has(instance));
   if (standing !== undefined) {
-    const fingerprint = fingerprintOf(facts, count, alternates);
+    const fingerprint = fingerprintOf(facts, count, alternates, mayWaitMs);
     const isRepeated = instances.every((instance) => {
       const entry = state.instances.get(instance);
       return entry?.request === request && entry.asked === fingerprint && !isGoing(entry);
@@ -33,7 +33,8 @@ export function build(work: Work, asked: Build, from: Address): void {
     const reason = `request '${request}' exists already, with another count, and still looks for hosts`;
     return decline(work, from, ask, 'already-exists', reason, 'id');
   }
-  commit(work, { type: 'accepted', facts, instances, alternates, at: turn.now });
+  const waits = mayWaitMs === undefined ? {} : { waitUntil: turn.now + mayWaitMs };
+  commit(work, { type: 'accepted', facts, instances, alternates, at: turn.now, ...waits });
   for (const instance of instances) {
     const { build: hosted } = entryOf(state, instance);
     turn.publish(buildEvent(work.scope, hosted as HostedBuild, turn.now, 'build'));
@@ -45,49 +46,15 @@ export function build(work: Work, asked: Build, from: Address): void {
 export function selected(work: Work, { request, round, selections }: Selected): void {
   const { state, turn } = work;
   if (state.requests.get(request)?.round !== round) return;
-  for (const { instance, selection, alternates } of selections) {
-    advance(work, instance, { type: 'SELECTED', selection, alternates });
+  for (const { instance, selection, alternates, decision } of selections) {
+    advance(work, instance, { type: 'SELECTED', selection, alternates }, decision);
   }
   if (!state.requests.has(request)) turn.cancelWake(REQUEST_WAKE(request));
 }
 
-export function failRequest(work: Work, request: string, event: InstanceBuildEvent): void {
+export function failRequest(work: Work, request: string, event: InstanceBuildEvent, decision?: string): void {
   const open = work.state.requests.get(request);
   if (open === undefined) return;
-  for (const instance of [...open.waiting]) advance(work, instance, event);
+  for (const instance of [...open.waiting]) advance(work, instance, event, decision);
   work.turn.cancelWake(REQUEST_WAKE(request));
-}
-
-/** No scheduler has answered: ask again, unless the request has waited for too long. */
-export function wakeRequest(work: Work, request: string): void {
-  const { state, turn } = work;
-  const open = state.requests.get(request);
-  if (open === undefined) return;
-  if (turn.now >= deadlineOfRequest(state, open)) return failRequest(work, request, { type: 'TIMED_OUT' });
-  open.repeats += 1;
-  state.toAsk.add(request);
-}
-
-/** Asks the schedulers what this turn found to ask: one question a request, however many instances it has. */
-export function askSchedulers({ state, turn, patience }: Work): void {
-  for (const request of state.toAsk) {
-    const open = state.requests.get(request);
-    if (open === undefined) continue;
-    open.round = Math.max(open.round + 1, turn.now);
-    const deadlineAt = deadlineOfRequest(state, open);
-    turn.send(SCHEDULERS, {
-      type: 'select',
-      request,
-      round: open.round,
-      instances: [...open.waiting],
-      spec: open.spec,
-      ...(open.where === undefined ? {} : { where: open.where }),
-      ...(open.project === undefined ? {} : { project: open.project }),
-      alternates: open.alternates,
-      expiresAt: deadlineAt,
-    });
-    const again = turn.now + waitMs(patience, open.repeats, request);
-    turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, again), SCHEDULERS);
-  }
-  state.toAsk.clear();
 }

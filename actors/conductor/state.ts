@@ -2,6 +2,7 @@
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
+import type { Address } from '../actor.ts';
 import {
   type BuildFacts,
   beginBuild,
@@ -24,8 +25,13 @@ export type ConductorRecord =
       instances: readonly string[];
       alternates: number;
       at: number;
+      /** Until when it may wait for a host, ms since the epoch; absent: not at all. */
+      waitUntil?: number | undefined;
     }
-  | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
+  /** No host had room: the request waits from now on. */
+  | { type: 'parked'; request: string; at: number; reason: string; decision?: string | undefined }
+  /** `decision` is the record of a scheduler's decision, with the event that it led to. */
+  | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number; decision?: string | undefined }
   | { type: 'started'; instance: string }
   | { type: 'ended'; instance: string; state: 'active' | 'failed' | 'lost'; reason?: string | undefined }
   | { type: 'deleting'; instance: string; at?: number }
@@ -50,6 +56,8 @@ export interface Entry {
   build: HostedBuild | null;
   /** What the cell said last of a build that is its own; the cell knows better. */
   told: { state: string; reason?: string | undefined } | null;
+  /** The record of the scheduler's decision, as it told it. */
+  decision?: string | undefined;
   /** Whether placement has still to say that it gave back what was held. */
   releaseOwed: boolean;
   /** Since when a release or a removal is owed, ms since the epoch, if it is. */
@@ -67,6 +75,14 @@ export interface OpenRequest {
   readonly project?: string | undefined;
   readonly alternates: number;
   readonly waiting: Set<string>;
+  /** When it was accepted, ms since the epoch. */
+  readonly since?: number | undefined;
+  /** Until when it may wait for a host, ms since the epoch; absent: not at all. */
+  readonly waitUntil?: number | undefined;
+  /** Since when it waits, and why no host had room when it was tried first. */
+  parked?: { readonly at: number; readonly reason: string } | undefined;
+  /** Why none had room when it was tried last, and the scheduler that tries it; not recorded. */
+  latest?: { readonly reason: string; readonly decision: string | undefined; readonly scheduler: Address } | undefined;
   /** Tells this round of asking from earlier ones; not recorded. */
   round: number;
   repeats: number;
@@ -77,12 +93,14 @@ export interface ConductorState {
   readonly requests: Map<string, OpenRequest>;
   /** Instances that are in a cell and of whose end nothing was heard; follows from `instances`. */
   readonly unended: Set<string>;
+  /** Requests that wait for a host; follows from `requests`. */
+  readonly parked: Set<string>;
   /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
   readonly toAsk: Set<string>;
 }
 
 export function emptyConductor(): ConductorState {
-  return { instances: new Map(), requests: new Map(), unended: new Set(), toAsk: new Set() };
+  return { instances: new Map(), requests: new Map(), unended: new Set(), parked: new Set(), toAsk: new Set() };
 }
 
 export function entryOf(state: ConductorState, instance: string): Entry {
@@ -93,6 +111,8 @@ export function entryOf(state: ConductorState, instance: string): Entry {
 
 /** When the instances of a request that wait for a host give up, ms since the epoch. */
 export function deadlineOfRequest(state: ConductorState, open: OpenRequest): number {
+  // One that waits has heard of a scheduler: it waits as long as was asked for, and no longer.
+  if (open.parked !== undefined && open.waitUntil !== undefined) return open.waitUntil;
   const [first] = open.waiting;
   return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
 }
@@ -105,13 +125,20 @@ export function applyToConductor(
 ): readonly Effect[] {
   switch (record.type) {
     case 'accepted': {
-      const { facts, instances, alternates, at } = record;
+      const { facts, instances, alternates, at, waitUntil } = record;
       const waiting = new Set(instances);
-      const asked = fingerprintOf(facts, instances.length, alternates);
+      const asked = fingerprintOf(
+        facts,
+        instances.length,
+        alternates,
+        waitUntil === undefined ? undefined : waitUntil - at,
+      );
       const { spec, where, project } = facts;
-      state.requests.set(facts.request, { spec, where, project, alternates, waiting, round: 0, repeats: 0 });
+      const waits = waitUntil === undefined ? {} : { since: at, waitUntil };
+      state.requests.set(facts.request, { spec, where, project, alternates, ...waits, waiting, round: 0, repeats: 0 });
       for (const instance of instances) {
         const [build] = beginBuild({ ...facts, instance }, at, deadlines);
+        if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
         state.instances.set(instance, {
           request: facts.request,
           asked,
@@ -127,10 +154,19 @@ export function applyToConductor(
       }
       return [];
     }
+    case 'parked': {
+      const open = state.requests.get(record.request);
+      if (open === undefined) throw new Error(`a record names the request '${record.request}', which is not open`);
+      open.parked = { at: record.at, reason: record.reason };
+      state.parked.add(record.request);
+      for (const instance of open.waiting) entryOf(state, instance).decision = record.decision;
+      return [];
+    }
     case 'build-event': {
       const entry = entryOf(state, record.instance);
       const build = entry.build as HostedBuild;
       const effects = stepBuild(build, record.event, record.at, deadlines) ?? [];
+      if (record.decision !== undefined) entry.decision = record.decision;
       stopWaiting(state, entry.request, record.instance);
       if (stateOfBuild(build) === 'failed') {
         entry.phase = build.snapshot.context.failure?.code === 'deleted' ? 'deleting' : 'failed';
@@ -190,19 +226,28 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
   const open = state.requests.get(request);
   if (open === undefined) return;
   open.waiting.delete(instance);
-  if (open.waiting.size === 0) state.requests.delete(request);
+  if (open.waiting.size > 0) return;
+  state.requests.delete(request);
+  state.parked.delete(request);
 }
 
 /** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
-export function fingerprintOf(facts: Omit<BuildFacts, 'instance'>, count: number, alternates: number): string {
-  const asked = [count, alternates, facts.spec, facts.project, facts.payload];
-  const text = orderedText(facts.where === undefined ? asked : [...asked, facts.where]);
+export function fingerprintOf(
+  facts: Omit<BuildFacts, 'instance'>,
+  count: number,
+  alternates: number,
+  waitMs?: number,
+): string {
+  const asked: unknown[] = [count, alternates, facts.spec, facts.project, facts.payload];
+  if (facts.where !== undefined || waitMs !== undefined) asked.push(facts.where);
+  if (waitMs !== undefined) asked.push(waitMs);
+  const text = orderedText(asked);
   return `${text.length}-${fnv1a(text)}`;
 }
 
 export interface StoredConductor {
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
-  requests: [string, Omit<OpenRequest, 'waiting' | 'round' | 'repeats'> & { waiting: string[] }][];
+  requests: [string, Omit<OpenRequest, 'waiting' | 'round' | 'repeats' | 'latest'> & { waiting: string[] }][];
 }
 
 /** JSON with the keys of every object in order. */
@@ -223,10 +268,10 @@ export function storeConductor(state: ConductorState): StoredConductor {
       const { repeats: _, build: hosted, ...kept } = entry;
       return [instance, { ...kept, build: hosted === null ? null : storeBuild(hosted) }];
     }),
-    requests: [...state.requests].map(([id, { round: _, repeats: __, waiting, ...open }]) => [
-      id,
-      { ...open, waiting: [...waiting] },
-    ]),
+    requests: [...state.requests].map(([id, open]) => {
+      const { round: _, repeats: __, latest: ___, waiting, ...kept } = open;
+      return [id, { ...kept, waiting: [...waiting] }];
+    }),
   };
 }
 
@@ -239,6 +284,7 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
   }
   for (const [id, { waiting, ...open }] of requests) {
     state.requests.set(id, { ...open, waiting: new Set(waiting), round: 0, repeats: 0 });
+    if (open.parked !== undefined) state.parked.add(id);
   }
   return state;
 }

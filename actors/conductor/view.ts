@@ -2,10 +2,10 @@
 
 import { stateOfBuild } from '../builds.ts';
 import type { InstanceView } from '../messages/gateway.ts';
-import type { Entry } from './state.ts';
+import type { Entry, OpenRequest } from './state.ts';
 
 /** What the conductor can say of an instance; of one that is in a cell, only what the cell last said. */
-export function viewOf(instance: string, entry: Entry): InstanceView {
+export function viewOf(instance: string, entry: Entry, open?: OpenRequest): InstanceView {
   const { request, phase, cell, build, told, releaseOwed, owedSince } = entry;
   const view: InstanceView = { instance, request, state: phase };
   if (cell !== null) view.cell = cell;
@@ -15,6 +15,10 @@ export function viewOf(instance: string, entry: Entry): InstanceView {
   else if (phase === 'deleting') view.owes = 'removal';
   if (view.owes !== undefined && owedSince !== undefined) view.owedSince = owedSince;
   if (build === null) return view;
+  if (phase === 'here' && cell === null && open?.parked !== undefined) {
+    const { at: since, reason } = open.parked;
+    view.waiting = { since, until: open.waitUntil ?? since, reason: open.latest?.reason ?? reason };
+  }
   if (build.deadlineAt !== null) view.deadlineAt = build.deadlineAt;
   const { selection, attempt, failure } = build.snapshot.context;
   if (phase === 'here') view.state = stateOfBuild(build);
@@ -23,4 +27,19 @@ export function viewOf(instance: string, entry: Entry): InstanceView {
   if (attempt > 0) view.attempt = attempt;
   if (failure !== null) view.failure = { ...failure };
   return view;
+}
+
+/** What the conductor keeps of how an instance came to be where it is; its spec only while no cell has the instance. */
+export function explanationOf(instance: string, entry: Entry, open: OpenRequest | undefined) {
+  const { build } = entry;
+  // Of one that waits the last decision is known here, and the first is on record.
+  const decision =
+    entry.phase === 'here' && entry.cell === null ? (open?.latest?.decision ?? entry.decision) : entry.decision;
+  const attempts = build?.snapshot.context.attempts ?? [];
+  return {
+    view: { ...viewOf(instance, entry, open), attempts: attempts.map((one) => ({ ...one })) },
+    ...(decision === undefined ? {} : { decision }),
+    ...(build === null ? {} : { spec: build.facts.spec }),
+    ...(build?.facts.where === undefined ? {} : { where: build.facts.where }),
+  };
 }

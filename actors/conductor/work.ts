@@ -10,6 +10,10 @@ export interface Settings {
   readonly scope: readonly string[];
   readonly deadlines: StateDeadlines;
   readonly patience: Patience;
+  /** How many requests may wait for a host. */
+  readonly maxParked: number;
+  /** How often a request that waits is asked for again, ms, when few do. */
+  readonly parkedAskMs: number;
 }
 
 export interface Work extends Settings {

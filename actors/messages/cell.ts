@@ -81,6 +81,8 @@ export const cellMessages = {
   /** The conductor has recorded that an instance is lost. */
   'lost-noted': message('lost-noted', { instance: Token }),
   show: message('show', { ask: Ask, instance: Token }),
+  /** What the cell knows of how an instance came to be where it is: its attempts, and what was asked for. */
+  explain: message('explain', { ask: Ask, instance: Token }),
   list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
   /** What is still to be cleared away, a page at a time. */
   'list-removals': message('list-removals', {

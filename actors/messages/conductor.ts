@@ -14,8 +14,12 @@ import {
   Token,
   Traceparent,
 } from './common.ts';
+import { DecisionText } from './decision.ts';
 import { claimAnswers } from './placement.ts';
 import { Where } from './where.ts';
+
+/** The longest that a request may wait for a host, ms: 30 days. */
+export const MAX_WAIT_MS = 2_592_000_000;
 
 export const conductorMessages = {
   /**
@@ -30,6 +34,8 @@ export const conductorMessages = {
     spec: RequestSpec,
     where: Type.Optional(Where),
     project: Type.Optional(Token),
+    /** How long the request may wait for a host, ms; absent: not at all. */
+    waitMs: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_WAIT_MS })),
     payload: Payload,
     traceparent: Traceparent,
   }),
@@ -37,6 +43,8 @@ export const conductorMessages = {
   delete: message('delete', { ask: Ask, instance: Token }),
   /** What the conductor knows of an instance; if a cell has it, the cell knows more. */
   show: message('show', { ask: Ask, instance: Token }),
+  /** What the conductor knows of how an instance came to be where it is. */
+  explain: message('explain', { ask: Ask, instance: Token }),
   list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
   /** The scheduler's answer: for each instance the host that is claimed, and its alternates. */
   selected: message('selected', {
@@ -47,11 +55,26 @@ export const conductorMessages = {
         instance: Token,
         selection: SelectionSchema,
         alternates: Type.Array(SelectionSchema, { maxItems: MAX_ALTERNATES }),
+        /** The record of the decision, kept with the instance. */
+        decision: Type.Optional(DecisionText),
       }),
       { maxItems: MAX_COUNT },
     ),
   }),
-  'no-valid-host': message('no-valid-host', { request: Token, round: Type.Integer({ minimum: 1 }), reason: Reason }),
+  'no-valid-host': message('no-valid-host', {
+    request: Token,
+    round: Type.Integer({ minimum: 1 }),
+    reason: Reason,
+    /** The record of the decision, kept with each instance that has no host. */
+    decision: Type.Optional(DecisionText),
+  }),
+  /** No host has room now: the request waits at the scheduler that says so, and is tried again when one has. */
+  parked: message('parked', {
+    request: Token,
+    round: Type.Integer({ minimum: 1 }),
+    reason: Reason,
+    decision: Type.Optional(DecisionText),
+  }),
   /** The cell has recorded the instance: it is the cell's from now on. */
   started: message('started', { instance: Token }),
   /** How a build in the cell ended; told for listings, the cell knows best. */

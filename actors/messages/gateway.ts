@@ -1,9 +1,12 @@
 // The answers that the actors give to the API's questions; each carries the number of the question.
 
 import Type, { type Static } from 'typebox';
-import { Ask, type MessageOf, message, Reason, SelectionSchema, Token } from './common.ts';
+import { Ask, type MessageOf, message, Reason, RequestSpec, SelectionSchema, Token } from './common.ts';
+import { DecisionText } from './decision.ts';
 import { placementAnswers } from './placement.ts';
+import { Fitted, WhyNotTold } from './questions.ts';
 import { schedulerMessages } from './scheduler.ts';
+import { Where } from './where.ts';
 
 /** An instance as people see it. Absent fields are not known to whoever answers. */
 export const InstanceView = Type.Object({
@@ -31,6 +34,8 @@ export const InstanceView = Type.Object({
   alternates: Type.Optional(Type.Array(Token)),
   allocations: Type.Optional(SelectionSchema.properties.allocations),
   failure: Type.Optional(Type.Object({ code: Type.String(), message: Type.String() })),
+  /** It waits for a host, since and until when (ms since the epoch), and why none had room when it was tried last. */
+  waiting: Type.Optional(Type.Object({ since: Type.Number(), until: Type.Number(), reason: Reason })),
   /** When the state that the build is in times out, ms since the epoch. */
   deadlineAt: Type.Optional(Type.Number()),
   /**
@@ -60,6 +65,18 @@ export const gatewayMessages = {
   'delete-accepted': message('delete-accepted', { ask: Ask, instance: Token, state: Type.String() }),
   /** `view` is null when the instance is not known. */
   shown: message('shown', { ask: Ask, view: Type.Union([InstanceView, Type.Null()]) }),
+  /** `view` is null when the instance is not known. */
+  explained: message('explained', {
+    ask: Ask,
+    view: Type.Union([InstanceView, Type.Null()]),
+    /** The record of the scheduler's decision, if there was one. */
+    decision: Type.Optional(DecisionText),
+    /** What was asked for, where it is known. */
+    spec: Type.Optional(RequestSpec),
+    where: Type.Optional(Where),
+  }),
+  fitted: Fitted,
+  'why-not-told': WhyNotTold,
   listed: message('listed', {
     ask: Ask,
     instances: Type.Array(InstanceView),

@@ -103,6 +103,8 @@ export const Refusal = Type.Object({
   message: Reason,
   provider: Type.Optional(Id),
   resourceClass: Type.Optional(Type.String()),
+  /** The trait, or the traits or aggregates with commas between, that was asked for in vain or is forbidden. */
+  condition: Type.Optional(Type.String()),
   /** How much was asked beyond what was free. */
   short: Type.Optional(Type.Number()),
 });

@@ -14,6 +14,7 @@ import {
   Token,
 } from './common.ts';
 import { claimAnswers, feedMessages, Located } from './placement.ts';
+import { questionMessages } from './questions.ts';
 import { Where } from './where.ts';
 
 /** What a host is doing, as its cell counts it and its compute reports it; told by the second, not at once. */
@@ -68,7 +69,12 @@ export const schedulerMessages = {
     alternates: Type.Integer({ minimum: 0, maximum: MAX_ALTERNATES }),
     /** When the asker gives up, ms since the epoch: no claim of this selection is valid after it. */
     expiresAt: Type.Number(),
+    /** It may wait: with no host it is parked and tried again when one has room, those of a project in order of `since`. */
+    waits: Type.Optional(Type.Object({ since: Type.Number() })),
   }),
+  /** A request that is parked is not wanted any more. */
+  withdraw: message('withdraw', { request: Token }),
+  ...questionMessages,
   ...claimAnswers,
   /** Placement's answer to a recall: it holds nothing for the consumer. */
   'nothing-held': message('nothing-held', { consumer: Id, attempt: Attempt }),

@@ -112,20 +112,25 @@ export function unmet(group: ResourceGroup, serving: readonly Provider[], root: 
   for (const trait of group.required ?? []) {
     if (!serving.some(({ traits }) => traits.has(trait))) {
       const message = `provider '${name}' lacks the required trait ${trait}`;
-      return { code: 'trait-missing', message, provider };
+      return { code: 'trait-missing', message, provider, condition: trait };
     }
   }
   for (const traitsOfList of group.anyOf ?? []) {
     if (!serving.some(({ traits }) => traitsOfList.some((trait) => traits.has(trait)))) {
-      const message = `provider '${name}' has none of the traits ${traitsOfList.join(', ')}`;
-      return { code: 'trait-missing', message, provider };
+      const condition = traitsOfList.join(', ');
+      return {
+        code: 'trait-missing',
+        message: `provider '${name}' has none of the traits ${condition}`,
+        provider,
+        condition,
+      };
     }
   }
   for (const trait of group.forbidden ?? []) {
     const offender = serving.find(({ traits }) => traits.has(trait));
     if (offender !== undefined) {
       const message = `provider '${offender.spec.name}' has the forbidden trait ${trait}`;
-      return { code: 'trait-forbidden', message, provider: offender.spec.id };
+      return { code: 'trait-forbidden', message, provider: offender.spec.id, condition: trait };
     }
   }
   for (const aggregates of group.memberOf ?? []) {
@@ -133,8 +138,9 @@ export function unmet(group: ResourceGroup, serving: readonly Provider[], root: 
       (one) => !aggregates.some((aggregate) => one.aggregates.has(aggregate) || root.aggregates.has(aggregate)),
     );
     if (outsider !== undefined) {
-      const message = `provider '${outsider.spec.name}' is in none of the aggregates ${aggregates.join(', ')}`;
-      return { code: 'not-in-aggregate', message, provider: outsider.spec.id };
+      const condition = aggregates.join(', ');
+      const message = `provider '${outsider.spec.name}' is in none of the aggregates ${condition}`;
+      return { code: 'not-in-aggregate', message, provider: outsider.spec.id, condition };
     }
   }
   return null;

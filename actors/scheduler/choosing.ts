@@ -11,27 +11,31 @@ import type { ClaimGranted, ClaimRefused, Located, ProviderUsage } from '../mess
 import type { Select } from '../messages/scheduler.ts';
 import { placementAddress } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
+import { inMessages } from './answers.ts';
+import { decided, emptyDraft, noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
 import { whyNone } from './explain.ts';
+import { explainFailure } from './failing.ts';
 import { mayHaveMissed } from './following.ts';
+import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gangs.ts';
 import { bestOfGroup } from './grouping.ts';
 import { promiseMember } from './groups-view.ts';
 import { learnLocated, locate, needsCompany } from './locating.ts';
-import type { Open, Selected, SelectionSnapshot, Work } from './state.ts';
+import { lotOf, type ParkingHooks, park, queueUp, tryParked, unpark } from './parking.ts';
+import type { Open, SelectionSnapshot, Work } from './state.ts';
 import { learnUsage, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
-/** The most allocations in one answer; each takes some hundred bytes, and a message a megabyte at most. */
-const MAX_ALLOCATIONS_TOLD = 1_000;
-
 /** Refusals after which no other host would do. */
 const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', 'group-policy-conflict']);
 
-export function select(work: Work, asked: Select, from: Address): void {
+/** @param served Whether it waited, and its turn has come. */
+export function select(work: Work, asked: Select, from: Address, served = false): void {
   const key = asked.request;
   const standing = work.state.open.get(key);
   if (standing !== undefined && standing.asked.round >= asked.round) return;
   if (standing !== undefined) close(work, standing);
+  unpark(work, key);
   const open: Open = {
     asked,
     from,
@@ -40,13 +44,18 @@ export function select(work: Work, asked: Select, from: Address): void {
     machines: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
+    drafts: new Map(),
+    hopeless: false,
+    failing: false,
+    gathering: gathersFirst(work, asked, served) ? new Set() : null,
+    served,
     repeats: 0,
   };
   work.state.open.set(key, open);
   work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key), placementAddress(0));
   if (needsCompany(open)) locate(work, open);
   for (const instance of asked.instances) {
-    if (!work.state.open.has(key)) return;
+    if (work.state.open.get(key) !== open || open.failing) return;
     work.state.selecting.set(instance, key);
     const { snapshot, effects } = begin(selectionMachine, { instance });
     open.machines.set(instance, snapshot);
@@ -72,16 +81,36 @@ function perform(work: Work, open: Open, instance: string, effects: readonly Eff
   }
 }
 
+/** The best host that has not refused it, noted in the record of the decision. */
 function bestFor(work: Work, open: Open, instance: string) {
-  const { tried } = contextOf(open, instance);
   const { rankings, view } = work.state;
+  const { tried } = contextOf(open, instance);
+  const { request } = open;
+  const draft = draftOf(open, instance);
   const together = open.waiting.size - open.promised.size;
   const seed = `${instance} ${tried.length}`;
-  return bestOfGroup(rankings, view, open.request, together, (root) => tried.includes(root), seed);
+  const found = bestOfGroup(rankings, view, request, together, (root) => tried.includes(root), seed);
+  if (found === null) {
+    noteAll(draft, rankings, view, request);
+  } else {
+    noteStanding(draft, rankings, view, request);
+    noteRanked(draft, rankings, view, request, found);
+  }
+  return found;
+}
+
+function draftOf(open: Open, instance: string) {
+  let draft = open.drafts.get(instance);
+  if (draft === undefined) {
+    draft = emptyDraft();
+    open.drafts.set(instance, draft);
+  }
+  return draft;
 }
 
 function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null) return;
+  if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
   if (mayHaveMissed(work)) {
@@ -120,6 +149,10 @@ function recall(work: Work, instance: string): void {
 export function nothingHeld(work: Work, instance: string): void {
   const open = openOf(work, instance);
   if (open === undefined || open.machines.get(instance)?.value !== 'recalling') return;
+  if (open.gathering !== null) {
+    open.gathering.add(instance);
+    return gathered(work, open);
+  }
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request) });
@@ -150,6 +183,35 @@ export function granted(work: Work, { consumer, attempt, allocations, usages }: 
   if (host === undefined) return;
   const held = { cell: host.cell, host: host.host, provider: host.root, allocations };
   advance(work, open, consumer, { type: 'GRANTED', held });
+  if (open.gathering !== null && work.state.open.get(open.asked.request) === open) gathered(work, open);
+}
+
+/** Once it is known which instances hold nothing: they are placed together, or wait together. */
+function gathered(work: Work, open: Open): void {
+  const rest = open.gathering;
+  if (rest === null || rest.size < open.waiting.size) return;
+  open.gathering = null;
+  const lot = lotOf(work, open.asked);
+  if (lot !== undefined && !open.served) {
+    close(work, open);
+    return queueUp(work, HOOKS, lot, open);
+  }
+  const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
+  for (const instance of [...rest]) {
+    if (work.state.open.get(open.asked.request) !== open || open.failing) return;
+    if (rest.size === 1 || found !== null) nothingHeld(work, instance);
+    else {
+      noteAll(draftOf(open, instance), work.state.rankings, work.state.view, open.request);
+      advance(work, open, instance, { type: 'NOTHING_HELD', reason: noneTogether(work, open, rest.size) });
+    }
+  }
+}
+
+const HOOKS: ParkingHooks = { admits, anyAdmits, select: (work, asked, from) => select(work, asked, from, true) };
+
+/** Tries what waits, as far as something has come free for it: once a turn. */
+export function serveParked(work: Work): void {
+  tryParked(work, HOOKS);
 }
 
 export function refused(work: Work, { consumer, refusal, usages }: ClaimRefused): void {
@@ -162,7 +224,10 @@ export function refused(work: Work, { consumer, refusal, usages }: ClaimRefused)
   if (open.promised.has(consumer)) expect(work.state.view, contextOf(open, consumer).candidate?.provider ?? '', -1);
   settle(work, open, consumer);
   if (!hopeless) work.state.conflicts += 1;
+  const { candidate } = contextOf(open, consumer);
+  if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
   const reason = `${refusal.code}: ${refusal.message}`;
+  if (hopeless) open.hopeless = true;
   advance(work, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason });
 }
 
@@ -180,6 +245,13 @@ function finishInstance(work: Work, open: Open, instance: string): void {
     instance: one,
     selection: chosen[position] as Selection,
     alternates: alternates[position] as Selection[],
+    decision: decided(
+      draftOf(open, one),
+      work.turn.now,
+      work.state.rankings.salt,
+      chosen[position] as Selection,
+      alternates[position] as Selection[],
+    ),
   }));
   for (const some of inMessages(selections)) {
     work.turn.send(open.from, { type: 'selected', request, round, selections: some });
@@ -189,14 +261,19 @@ function finishInstance(work: Work, open: Open, instance: string): void {
 
 /** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
 function fail(work: Work, open: Open, instance: string): void {
+  if (open.failing) return;
+  open.failing = true;
   const { request, round, instances } = open.asked;
   const { reason } = contextOf(open, instance);
   const which =
     instances.length === 1
       ? ''
       : `only ${instances.length - open.waiting.size} of ${instances.length} instances have a host: `;
-  work.turn.send(open.from, { type: 'no-valid-host', request, round, reason: `${which}${reason}` });
-  close(work, open);
+  explainFailure(work, open, draftOf(open, instance), `${which}${reason}`, (now, why, decision) => {
+    close(now, open);
+    if (open.asked.waits !== undefined && !open.hopeless) return park(now, HOOKS, open, why, decision);
+    now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
+  });
 }
 
 function close(work: Work, open: Open): void {
@@ -254,28 +331,6 @@ export function lookAgain(work: Work): void {
       if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
     }
   }
-}
-
-/**
- * The selections of a request, in as many messages as it takes: with their alternates those of a large request are more
- * than one message may carry. Of one that is lost, the asker asks again.
- */
-function inMessages(selections: readonly Selected[]): Selected[][] {
-  const messages: Selected[][] = [];
-  let room = 0;
-  for (const one of selections) {
-    const allocations = [one.selection, ...one.alternates].reduce(
-      (sum, { allocations: { length } }) => sum + length,
-      0,
-    );
-    if (messages.length === 0 || allocations > room) {
-      messages.push([]);
-      room = MAX_ALLOCATIONS_TOLD;
-    }
-    messages.at(-1)?.push(one);
-    room -= allocations;
-  }
-  return messages;
 }
 
 /** Whether what is told of providers is told of those of a candidate. */

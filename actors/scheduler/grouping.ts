@@ -2,8 +2,7 @@
 // of groups, so that requests of one shape share them. A hard rule only spares claims that placement would refuse.
 
 import type { RequestSpec } from '../messages/common.ts';
-import type { Refusal } from '../messages/placement.ts';
-import { nameOf } from '../placement/groups.ts';
+import { misfitOfGroup } from './group-rules.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import { best, type Ranked, rankedAmong } from './picking.ts';
 import type { Rankings } from './ranking.ts';
@@ -55,26 +54,6 @@ export function bestOfGroup(
     return view.silentCells.has(without.cell) ? withMembers : without;
   }
   return worth(withMembers) > without.weight ? withMembers : without;
-}
-
-/** Why the rule of its group keeps a new member off a host, as far as is known, or null. */
-export function misfitOfGroup(view: View, { instanceGroup }: RequestSpec, root: string): Refusal | null {
-  if (instanceGroup === undefined) return null;
-  const { id, policy, maxPerHost = 1 } = instanceGroup;
-  const which = `instance group '${nameOf(instanceGroup)}'`;
-  const hostOf = (provider: string) => view.hosts.get(provider)?.host ?? provider;
-  if (policy === 'anti-affinity') {
-    const members = membersOn(view.groups, id, root);
-    if (members < maxPerHost) return null;
-    const message = `${which} may have ${maxPerHost} on each host, and host '${hostOf(root)}' has ${members}`;
-    return { code: 'group-anti-affinity', message, provider: root };
-  }
-  if (policy !== 'affinity') return null;
-  const roots = rootsOf(view.groups, id);
-  if (roots.length === 0 || roots.includes(root)) return null;
-  const [elsewhere] = roots as [string];
-  const message = `${which} keeps together, and it is on host '${hostOf(elsewhere)}', not on '${hostOf(root)}'`;
-  return { code: 'group-affinity', message, provider: elsewhere };
 }
 
 /**

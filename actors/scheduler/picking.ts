@@ -51,6 +51,16 @@ export function best(
   return found === undefined ? null : rankedOf(rankings, view, shape, found);
 }
 
+/** The best hosts of all cells, best first and without chance; those of silent cells count like others. */
+export function bestOfAll(rankings: Rankings, view: View, request: Request, most: number): readonly Ranked[] {
+  const shape = shapeOf(rankings, view, request);
+  const accept = acceptedBy(rankings, view, request, () => false);
+  const named = namedBy(request);
+  const found =
+    named === null ? bestOf(shape.heaps.values(), most, accept) : among(shape, named, accept).slice(0, most);
+  return found.map((one) => rankedOf(rankings, view, shape, one));
+}
+
 /** Up to `most` hosts of one cell that `skip` does not name, best first. */
 export function bestOfCell(
   rankings: Rankings,

@@ -4,13 +4,15 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import { fnv1a } from '../routing.ts';
+import { type Census, emptyCensus, refuse, unrefuse } from './census.ts';
 import { ALWAYS } from './filters/always.ts';
-import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
-import { fit, type ServerPreference } from './fit.ts';
+import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
+import type { ServerPreference } from './fit.ts';
 import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
+import { judge } from './judging.ts';
 import { type Request, rankedPart } from './request.ts';
-import { changesEnd, treeOf, type View } from './view.ts';
-import { factsOf, lookAgainAt } from './view-hosts.ts';
+import { changesEnd, type View } from './view.ts';
+import { lookAgainAt } from './view-hosts.ts';
 import {
   type AskedWeigher,
   changeOf,
@@ -40,6 +42,8 @@ export interface Shape {
   readonly weighers: readonly AskedWeigher[];
   readonly current: Map<string, Weighed>;
   readonly heaps: Map<string, Heap<Weighed>>;
+  /** The hosts that are not ranked, by what refuses them. */
+  readonly census: Census;
   /** The position in the view's changes up to which this ranking is true. */
   seen: number;
 }
@@ -117,8 +121,9 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
   const { key, spec, filters, weighers } = askedBy(rankings, request);
   let shape = shapes.get(key);
   if (shape === undefined || shape.seen < view.changesDropped) {
-    shape = { spec, filters, weighers, current: new Map(), heaps: new Map(), seen: changesEnd(view) };
-    for (const root of view.trees.keys()) weighAnew(rankings, view, shape, root);
+    const census = emptyCensus();
+    shape = { spec, filters, weighers, current: new Map(), heaps: new Map(), census, seen: changesEnd(view) };
+    for (const root of view.hosts.keys()) weighAnew(rankings, view, shape, root);
   } else {
     const changed = new Set(view.changes.slice(shape.seen - view.changesDropped));
     for (const root of changed) weighAnew(rankings, view, shape, root);
@@ -160,12 +165,11 @@ function weigh(
   tie = fnv1a(salt + root),
 ): Weighed | null {
   const host = view.hosts.get(root);
-  const tree = treeOf(view, root);
-  if (host === undefined || tree[0]?.spec.id !== root) return null;
-  const facts = factsOf(view, host, tree);
-  if (refusedBy(shape.filters, facts) !== null) return null;
-  const allocations = fit(shape.spec, tree, preference);
-  if (allocations === null) return null;
+  const judged = host === undefined ? undefined : judge(view, shape.filters, shape.spec, host, preference);
+  if (judged === undefined || judged.obstacle === null) unrefuse(shape.census, root);
+  else refuse(shape.census, root, judged.obstacle);
+  if (host === undefined || judged === undefined || judged.obstacle !== null) return null;
+  const { facts, tree, allocations } = judged;
   const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
   for (const { weigher } of shape.weighers) {
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);

@@ -3,13 +3,15 @@
 // It keeps no record of what it does: an asker that hears nothing asks again, whoever answers then finds what was
 // claimed already, because placement answers a claim for a consumer that holds one with what it holds.
 //
-// It takes: select (from conductors), claim-granted, claim-refused, nothing-held, located, providers, providers-changed (from placement),
+// It takes: select, withdraw (from conductors), fit, why-not (from gateways), claim-granted, claim-refused, nothing-held, located,
+// providers, providers-changed (from placement),
 // hosts, hosts-changed (from cells). See actors/messages/scheduler.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
-import { granted, located, lookAgain, nothingHeld, refused, sayAgain, select } from './choosing.ts';
+import { fitAsked, whyNotAsked } from './asked.ts';
+import { granted, located, lookAgain, nothingHeld, refused, sayAgain, select, serveParked } from './choosing.ts';
 import { newFollower } from './feeds.ts';
 import type { Filter } from './filters/filter.ts';
 import {
@@ -21,8 +23,10 @@ import {
   SILENCE_WAKE,
   UNHEARD_FOR_WARM_UPS,
 } from './following.ts';
+import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import type { SchedulerState, Work } from './state.ts';
+import { goOn, SWEEP_WAKE } from './sweeps.ts';
 import { emptyView } from './view.ts';
 import { passTime } from './view-hosts.ts';
 import { DEFAULT_WEIGHERS } from './weighers/defaults.ts';
@@ -72,6 +76,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       followers: new Map([['placement 0', newFollower()]]),
       locating: new Map(),
       unplaced: new Set(),
+      parking: emptyParking(),
+      sweeps: [],
+      advised: new Map(),
       asks: 0,
       startedAt: 0,
       sweptAt: 0,
@@ -85,6 +92,12 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     switch (message.type) {
       case 'select':
         return select(work, message, from);
+      case 'withdraw':
+        return withdraw(work, message.request);
+      case 'fit':
+        return fitAsked(work, message, from);
+      case 'why-not':
+        return whyNotAsked(work, message, from);
       case 'claim-granted':
         return granted(work, message);
       case 'claim-refused':
@@ -116,6 +129,10 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     const kind = id.slice(0, id.indexOf(' '));
     const rest = id.slice(kind.length + 1);
     if (id === SILENCE_WAKE) return noticeSilence(work);
+    if (id === SWEEP_WAKE) return goOn(work);
+    // What waits is tried at the end of every turn.
+    if (id === PARKED_WAKE) return;
+    if (id === GIVEN_UP_WAKE) return dropGivenUp(work);
     if (kind === 'resync') return resync(work, rest);
     if (kind === 'warm') return lookAgain(work);
     sayAgain(work, rest);
@@ -130,5 +147,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     noticeSilence(work);
   }
 
-  return { init, receive, apply() {}, recover, snapshot: () => null, restore: init };
+  function endTurn(state: SchedulerState, turn: SchedulerTurn): void {
+    serveParked({ state, turn, patience, warmUpMs, silentMs });
+  }
+
+  return { init, receive, apply() {}, recover, endTurn, snapshot: () => null, restore: init };
 }

@@ -5,11 +5,15 @@ import type { selection as selectionMachine } from '../../machines/selection.ts'
 import type { begin } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
+import type { Advice } from '../messages/advice.ts';
 import type { Select } from '../messages/scheduler.ts';
+import type { Draft } from './decision.ts';
 import type { Follower } from './feeds.ts';
 import type { Locating } from './locating.ts';
+import type { Parking } from './parking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
+import type { Sweeping } from './sweeps.ts';
 import type { View } from './view.ts';
 
 export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
@@ -19,6 +23,8 @@ export interface Selected {
   readonly instance: string;
   readonly selection: Selection;
   readonly alternates: readonly Selection[];
+  /** The record of the decision. */
+  readonly decision: string;
 }
 
 /** A selection under way. */
@@ -34,6 +40,16 @@ export interface Open {
   readonly waiting: Set<string>;
   /** What was claimed and is not answered, by instance. */
   readonly promised: Map<string, Selection>;
+  /** The record of each instance's decision, as far as it is made. */
+  readonly drafts: Map<string, Draft>;
+  /** Whether placement said that no host can help: nothing that could be changed would. */
+  hopeless: boolean;
+  /** Whether it has no host, and only what would have let it fit is still looked for. */
+  failing: boolean;
+  /** Instances of which is known that they hold nothing, while that is found out of all before any is placed. */
+  gathering: Set<string> | null;
+  /** Whether it waited, and its turn has come. */
+  readonly served: boolean;
   repeats: number;
 }
 
@@ -49,6 +65,12 @@ export interface SchedulerState {
   readonly locating: Map<number, string>;
   /** Requests with an instance for which no host was known when it was looked for. */
   readonly unplaced: Set<string>;
+  /** Requests that wait for a host. */
+  readonly parking: Parking;
+  /** Looks at all hosts that are under way, the one whose turn it is first. */
+  readonly sweeps: Sweeping[];
+  /** What was advised lately, by what was asked for. */
+  readonly advised: Map<string, { readonly at: number; readonly advice: readonly Advice[] }>;
   asks: number;
   startedAt: number;
   /** When silent cells were last looked for, ms since the epoch. */

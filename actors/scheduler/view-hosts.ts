@@ -7,17 +7,19 @@ import type { HostFacts } from './host-facts.ts';
 import { noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
-  const { host, provider: root, state, failures, stats = NO_STATS } = told;
+  const { host, provider: root, state, failures, stats = NO_STATS, until } = told;
   const known = view.hosts.get(root);
   const isSame =
     known !== undefined &&
     known.state === state &&
     known.cell === cell &&
     known.host === host &&
+    known.until === until &&
     known.failures?.weight === failures?.weight &&
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
-  view.hosts.set(root, { cell, host, root, state, stats, failures });
+  view.hosts.set(root, { cell, host, root, state, stats, failures, until });
+  view.freed?.add(root);
   if (!isSame || view.statsMatter) noteChange(view, root);
 }
 

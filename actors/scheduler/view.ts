@@ -16,6 +16,8 @@ export interface ViewHost {
   readonly state: HostState['state'];
   readonly stats: HostStats;
   readonly failures: FailureMemory | undefined;
+  /** When it comes back by itself, ms since the epoch. */
+  readonly until?: number | undefined;
 }
 
 /** What a host is expected to have, with what this scheduler has claimed there and its cell has hardly told of yet. */
@@ -40,6 +42,8 @@ export interface View {
   readonly silentCells: Set<string>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
+  /** The roots on which something came free, while somebody waits for that; else null. */
+  freed: Set<string> | null;
   /** By root; kept only when a filter or weigher goes by what hosts are doing. */
   readonly expected: Map<string, Expected>;
   statsMatter: boolean;
@@ -67,6 +71,7 @@ export function emptyView(): View {
     hosts: new Map(),
     silentCells: new Set(),
     promised: new Map(),
+    freed: null,
     expected: new Map(),
     statsMatter: true,
     now: 0,
@@ -109,6 +114,7 @@ export function learnProvider(view: View, told: ProviderState): void {
     setUsed(view, provider, used);
     learnMembers(view.groups, told.id, groups);
   }
+  view.freed?.add(root);
   const early = view.toldEarly.get(told.id);
   view.toldEarly.delete(told.id);
   if (early !== undefined) learnUsage(view, early);
@@ -138,7 +144,9 @@ export function learnUsage(view: View, told: ProviderUsage): void {
 function setUsed(view: View, provider: Provider, used: Readonly<Record<string, number>>): void {
   const promised = view.promised.get(provider.spec.id);
   for (const [resourceClass, stock] of provider.stocks) {
+    const before = stock.used;
     stock.used = (used[resourceClass] ?? 0) + (promised?.get(resourceClass) ?? 0);
+    if (stock.used < before) view.freed?.add(provider.root);
   }
 }
 
@@ -177,6 +185,7 @@ export function promise(view: View, allocations: readonly Allocation[], sign: 1 
       const stock = provider?.stocks.get(resourceClass);
       if (stock !== undefined) stock.used += change;
     }
+    if (sign === -1 && provider !== undefined) view.freed?.add(provider.root);
     if (promised.size === 0) view.promised.delete(id);
     else view.promised.set(id, promised);
     if (provider !== undefined) noteChange(view, provider.root);

@@ -17,6 +17,7 @@ export function hintsFor(url: string, prefix: string, serving: boolean): string[
     `  ${nats} sub '${prefix}.conductor.*' --translate '${self} decode'   # commands, decoded`,
     `  ${nats} req ${prefix}.api.build '{"id":"web","count":3,"resources":{"VCPU":2}}'`,
     `  ${nats} req ${prefix}.api.show '{"id":"web-0"}'`,
+    `  ${self} explain web-0 --servers ${url}   # why it is there; also: why-not web-0 c1/h1, fit --resources VCPU=2`,
     `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
     `  ${self} tap --servers ${url}          # all traffic, a readable line each`,
   ];

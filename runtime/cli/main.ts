@@ -10,6 +10,8 @@ import { VERSION } from '../version.ts';
 import { addAudit } from './audit.ts';
 import { addDecode } from './decode.ts';
 import { addDemo } from './demo.ts';
+import { addExplain } from './explain.ts';
+import { addFit } from './fit.ts';
 import { addHost } from './host.ts';
 import { addNode } from './node.ts';
 import { addPack } from './pack.ts';
@@ -26,7 +28,19 @@ const program = new Command('cellwright')
   .version(VERSION)
   .showHelpAfterError('(--help tells the options)')
   .exitOverride();
-for (const add of [addDemo, addReplay, addPack, addNode, addPlacementApi, addHost, addAudit, addTap, addDecode])
+for (const add of [
+  addDemo,
+  addReplay,
+  addPack,
+  addNode,
+  addPlacementApi,
+  addHost,
+  addExplain,
+  addFit,
+  addAudit,
+  addTap,
+  addDecode,
+])
   add(program);
 
 // Whoever reads our output may stop reading, as `head` does.

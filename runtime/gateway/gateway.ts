@@ -11,8 +11,10 @@ import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
+import { explainingOf } from './explaining.ts';
 import { lookingOf, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { placingOf } from './placing.ts';
+import { questioningOf } from './questioning.ts';
 import { type BuildRequest, checks, type HostRequest, type InstanceRequest, specOf, type Verb } from './requests.ts';
 
 /**
@@ -53,6 +55,8 @@ export interface Gateway {
 export function gatewayOf(options: GatewayOptions): Gateway {
   const { asking, conductorShards, aggregates, bus, subjects, onError, clock } = options;
   const { show, list, hosts } = lookingOf({ asking, conductorShards });
+  const { explain, known } = explainingOf({ asking, conductorShards });
+  const { fit, whyNot } = questioningOf({ asking, known, aggregates });
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -75,6 +79,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
         spec: { ...specOf(request), ...(tree === undefined ? {} : { tree }) },
         ...(where === undefined ? {} : { where }),
         ...(request.project === undefined ? {} : { project: request.project }),
+        ...(request.wait === undefined ? {} : { waitMs: request.wait.forMs }),
         ...(request.payload === undefined ? {} : { payload: request.payload }),
         ...(traceparent === undefined ? {} : { traceparent }),
       },
@@ -98,6 +103,9 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     build,
     delete: remove,
     show,
+    explain,
+    'why-not': whyNot,
+    fit,
     list,
     hosts,
     host,
@@ -186,7 +194,7 @@ function oneLine(text: string): string {
 
 function statusOf({ code, retryable }: CellwrightError): string {
   if (code === 'not-found') return '404';
-  if (code === 'already-exists' || code === 'host-is-up') return '409';
+  if (code === 'already-exists' || code === 'host-is-up' || code === 'ambiguous') return '409';
   if (code === 'malformed') return '400';
   return retryable ? '503' : '500';
 }

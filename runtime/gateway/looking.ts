@@ -133,12 +133,12 @@ export async function ofCell<Answer>(asked: Promise<Answer>): Promise<Answer> {
 }
 
 /** Whether an error says no more than that somebody does not answer. */
-function isSilence(error: unknown): boolean {
+export function isSilence(error: unknown): boolean {
   return error instanceof TimeoutError || (error instanceof CellwrightError && error.code === 'no-owner');
 }
 
 /** What was known of an instance whose cell does not answer: said as what it is. */
-function unknownOf(view: InstanceView): InstanceView {
+export function unknownOf(view: InstanceView): InstanceView {
   const message = `cell '${view.cell}' does not answer; last known: ${view.state}`;
   return { ...view, state: 'unknown', failure: { code: 'cell-silent', message } };
 }

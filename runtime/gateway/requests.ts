@@ -12,6 +12,8 @@ import {
   Resources,
   Token,
 } from '../../actors/messages/common.ts';
+import { MAX_WAIT_MS } from '../../actors/messages/conductor.ts';
+import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
 import { MalformedError } from '../errors.ts';
 import { checkOf } from '../schemas.ts';
@@ -77,6 +79,8 @@ export const BuildRequest = Type.Object(
     ),
     instanceGroup: Type.Optional(InstanceGroupRequest),
     project: Type.Optional(Token),
+    /** With no host that has room: wait for one, for so long, instead of failing at once. */
+    wait: Type.Optional(Type.Object({ forMs: Type.Integer({ minimum: 1, maximum: MAX_WAIT_MS }) }, strict)),
     /** Where it may go: cells, zones, aggregates and hosts to be used or avoided. */
     placement: Type.Optional(PlacementRequest),
     /** Handed to the driver unread. */
@@ -86,7 +90,32 @@ export const BuildRequest = Type.Object(
 );
 export type BuildRequest = Static<typeof BuildRequest>;
 
-/** The body of `delete` and `show`. */
+const { id: _, alternates: __, payload: ___, wait: ____, ...fitting } = BuildRequest.properties;
+
+/** The body of `fit`: a request that is not to be built. */
+export const FitRequest = Type.Object(
+  {
+    ...fitting,
+    /** How many of the best hosts the answer names; default 10. */
+    limit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_HOSTS_NAMED })),
+  },
+  strict,
+);
+export type FitRequest = Static<typeof FitRequest>;
+
+/** The body of `why-not`. */
+export const WhyNotRequest = Type.Object(
+  {
+    id: Token,
+    host: Token,
+    /** Needed when several cells have a host of that name. */
+    cell: Type.Optional(Token),
+  },
+  strict,
+);
+export type WhyNotRequest = Static<typeof WhyNotRequest>;
+
+/** The body of `delete`, `show` and `explain`. */
 export const InstanceRequest = Type.Object({ id: Token }, strict);
 export type InstanceRequest = Static<typeof InstanceRequest>;
 
@@ -128,6 +157,9 @@ export const checks = {
   build: checkOf(BuildRequest, 'the build request'),
   delete: checkOf(InstanceRequest, 'the delete request'),
   show: checkOf(InstanceRequest, 'the show request'),
+  explain: checkOf(InstanceRequest, 'the explain request'),
+  'why-not': checkOf(WhyNotRequest, 'the why-not request'),
+  fit: checkOf(FitRequest, 'the fit request'),
   list: checkOf(ListRequest, 'the list request'),
   hosts: checkOf(HostsRequest, 'the hosts request'),
   host: checkOf(HostRequest, 'the host request'),
@@ -138,7 +170,7 @@ export type Verb = keyof typeof checks;
  * The spec of a request as the actors take it.
  * @throws MalformedError for what the schema cannot see: unknown classes, groups named alike, nothing asked for.
  */
-export function specOf(request: BuildRequest): RequestSpec {
+export function specOf(request: BuildRequest, what = 'the build request'): RequestSpec {
   const groups: ResourceGroup[] = [];
   const unnamed = { resources: {}, ...pick(request, ['resources', 'required', 'anyOf', 'forbidden', 'memberOf']) };
   if (Object.keys(unnamed).length > 1 || Object.keys(unnamed.resources).length > 0)
@@ -146,7 +178,7 @@ export function specOf(request: BuildRequest): RequestSpec {
   const named = request.groups ?? [];
   for (const group of named) {
     if (groups.some(({ name }) => name === group.name)) {
-      throw new MalformedError(`two groups of the build request are named '${group.name}'`, { field: 'groups' });
+      throw new MalformedError(`two groups of ${what} are named '${group.name}'`, { field: 'groups' });
     }
     groups.push({ resources: {}, ...group });
   }
@@ -158,10 +190,10 @@ export function specOf(request: BuildRequest): RequestSpec {
       const at = name === '' ? '' : `groups.${named.findIndex((group) => group.name === name)}.`;
       const field = `${at}resources.${resourceClass}`;
       const rule = 'it is neither a standard class nor named CUSTOM_...';
-      throw new MalformedError(`'${field}' of the build request is an unknown resource class: ${rule}`, { field });
+      throw new MalformedError(`'${field}' of ${what} is an unknown resource class: ${rule}`, { field });
     }
   }
-  if (!asked) throw new MalformedError('the build request asks for no resources', { field: 'resources' });
+  if (!asked) throw new MalformedError(`${what} asks for no resources`, { field: 'resources' });
   const ofRoot = pick(request, ['rootRequired', 'rootForbidden']);
   const spec: RequestSpec = { groups, groupPolicy: request.groupPolicy ?? 'none', ...ofRoot };
   if (request.sameSubtree !== undefined) spec.sameSubtree = sameSubtreeOf(request.sameSubtree, named);

@@ -43,7 +43,8 @@ test('scheduler groups - anti-affinity takes distinct hosts, one request after a
   const hosts = ['a', 'b', 'c'].flatMap((request) => choose(all, request, specOf(APART)).hosts);
   assert.is(distinct(hosts), 3, hosts.join());
   const { reason } = choose(all, 'd', specOf(APART));
-  assert.is(reason, 'none of 3 hosts: 3 group-anti-affinity');
+  const advice = 'without the rule of its instance group it would fit on 3 hosts';
+  assert.is(reason, `none of 3 hosts: 3 group-anti-affinity; ${advice}`);
   assert.is(all.schedulers.get('scheduler/s0')?.state.conflicts, 0, 'it knows where the members are');
   all.say({ type: 'release', consumer: 'b', deleted: true });
   all.deliver();
@@ -54,7 +55,7 @@ test('scheduler groups - of a request for several, anti-affinity gives each a ho
   const all = scheduling(fleet(4));
   assert.is(distinct(choose(all, 'four', specOf(APART), 4).hosts), 4);
   const { reason } = choose(all, 'five', specOf({ ...APART, id: '/other' }), 5);
-  assert.match(reason ?? '', /^only 4 of 5 instances have a host: none of 4 hosts: 4 group-anti-affinity$/);
+  assert.match(reason ?? '', /^only 4 of 5 instances have a host: none of 4 hosts: 4 group-anti-affinity;/);
   all.deliver();
   for (const instance of instanceNames('five', 5)) assert.equal(all.hostsHeldBy(instance), []);
 });

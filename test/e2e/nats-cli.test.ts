@@ -251,6 +251,11 @@ on('`nats req` builds, shows and deletes; an error names the field', async (nats
   await client.ended('web');
   assert.is((await ask('show', { id: 'web' })).state, 'active');
   assert.equal((await ask('list', {})).next, null);
+  assert.match(((await ask('explain', { id: 'web' })).words as string[]).join(), /claimed: c\d\/h\d/);
+  const fit = await ask('fit', { resources: { VCPU: 100 } });
+  assert.equal([fit.fit, fit.hosts, fit.fits], [false, 4, 0]);
+  const whyNot = await ask('why-not', { id: 'web', cell: 'c1', host: 'h2' });
+  assert.equal([whyNot.id, whyNot.cell, whyNot.host], ['web', 'c1', 'h2']);
   assert.equal(await ask('delete', { id: 'web' }), { id: 'web', state: 'deleting' });
   const { error } = (await ask('build', { id: 'web.1', resources: { VCPU: 1 } })) as { error: Record<string, unknown> };
   assert.equal([error.code, error.field], ['malformed', 'id']);

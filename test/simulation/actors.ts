@@ -35,6 +35,7 @@ export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Pa
       shard,
       requestedMs: paces.requestedMs,
       watchMs: 2_000,
+      parkedAskMs: 3_000,
       patience: PATIENCE,
       rememberDeletedMs: rememberMs * 2,
     };

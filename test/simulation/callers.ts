@@ -9,6 +9,7 @@ import {
   conductorAddress,
   conductorShardOf,
   placementAddress,
+  SCHEDULERS,
 } from '../../actors/routing.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { providersOf } from '../../runtime/drivers/naming.ts';
@@ -33,6 +34,7 @@ export interface CallersOptions {
 }
 
 const AGAIN_MS = 700;
+const LOOKED_FOR = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
 
 export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): Callers {
   const startedAt = clock.now();
@@ -45,8 +47,9 @@ export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): C
   function questionOf(operation: Operation, ask: number): [string, AnyMessage][] {
     switch (operation.what) {
       case 'build': {
-        const { request, count, alternates, spec } = operation;
-        return [[conductorOf(request), { type: 'build', ask, request, count, alternates, spec }]];
+        const { request, count, alternates, spec, waitMs, project } = operation;
+        const waits = { ...(waitMs === undefined ? {} : { waitMs }), ...(project === undefined ? {} : { project }) };
+        return [[conductorOf(request), { type: 'build', ask, request, count, alternates, spec, ...waits }]];
       }
       case 'delete':
         return [[conductorOf(operation.instance), { type: 'delete', ask, instance: operation.instance }]];
@@ -66,12 +69,16 @@ export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): C
         const limit = 10;
         return [
           [conductorOf(instance), { type: 'show', ask, instance }],
+          [conductorOf(instance), { type: 'explain', ask, instance }],
           [conductorOf(instance), { type: 'list', ask, limit }],
           [cellAddress(cell), { type: 'show', ask, instance }],
+          [cellAddress(cell), { type: 'explain', ask, instance }],
           [cellAddress(cell), { type: 'list', ask, limit }],
           [cellAddress(cell), { type: 'list-hosts', ask, limit }],
           [cellAddress(cell), { type: 'list-removals', ask, limit }],
           [cellAddress(cell), { type: 'do-again', instance }],
+          [SCHEDULERS, { type: 'fit', ask, spec: LOOKED_FOR, count: 2, limit: 3 }],
+          [SCHEDULERS, { type: 'why-not', ask, spec: LOOKED_FOR, cell, host }],
           [placementAddress(0), { type: 'list-providers', ask, limit }],
           [placementAddress(0), { type: 'list-consumers', ask, limit }],
           [computeAddress(cell, host), { type: 'list-instances', ask }],

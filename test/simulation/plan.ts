@@ -17,7 +17,15 @@ export interface HostPlan {
 
 /** What callers and operators do. */
 export type Operation = { readonly id: string; readonly at: number } & (
-  | { what: 'build'; request: string; count: number; alternates: number; spec: RequestSpec }
+  | {
+      what: 'build';
+      request: string;
+      count: number;
+      alternates: number;
+      spec: RequestSpec;
+      waitMs?: number;
+      project?: string;
+    }
   | { what: 'delete'; instance: string }
   | { what: 'inventory'; host: string; vcpu: number }
   | { what: 'service'; host: string; enabled: boolean }
@@ -155,6 +163,12 @@ function specOf(random: Random): RequestSpec {
   return random.chance(0.4) ? { ...spec, instanceGroup: random.pick(INSTANCE_GROUPS) } : spec;
 }
 
+/** Some requests may wait for a host, a moment or for as long as it takes. */
+function waitsOf(random: Random): { waitMs?: number; project?: string } {
+  if (!random.chance(0.3)) return {};
+  return { waitMs: random.integer(500, 20_000), project: random.pick(['p1', 'p2']) };
+}
+
 /** Some requests want to be where another request is, or where it is not. */
 function companyOf(position: number, random: Random): Pick<RequestSpec, 'tree'> {
   const others = [`r${random.integer(0, position)}`, `r${random.integer(0, position)}-0`];
@@ -174,7 +188,8 @@ function operationsOf(hosts: readonly HostPlan[], untilMs: number, random: Rando
     const count = random.chance(0.25) ? random.integer(2, 4) : 1;
     const alternates = random.integer(0, 3);
     const spec = { ...specOf(random), ...companyOf(position, company) };
-    operations.push({ id: `build-${request}`, at, what: 'build', request, count, alternates, spec });
+    const waits = waitsOf(random.fork(`wait ${request}`));
+    operations.push({ id: `build-${request}`, at, what: 'build', request, count, alternates, spec, ...waits });
     for (const instance of instanceNames(request, count)) {
       const deleteAt = at + Math.floor(random.exponential(2_500));
       if (random.chance(0.4)) operations.push({ id: `delete-${instance}`, at: deleteAt, what: 'delete', instance });

@@ -1,0 +1,47 @@
+// Asking the schedulers for hosts, again and again until they answer or the time of a request is over.
+
+import { waitMs } from '../builds.ts';
+import { SCHEDULERS } from '../routing.ts';
+import { failRequest, REQUEST_WAKE } from './requests.ts';
+import { deadlineOfRequest } from './state.ts';
+import { waitedInVain, waitsOf } from './waiting.ts';
+import type { Work } from './work.ts';
+
+/** No scheduler has answered: ask again, unless the request has waited for too long. */
+export function wakeRequest(work: Work, request: string): void {
+  const { state, turn } = work;
+  const open = state.requests.get(request);
+  if (open === undefined) return;
+  if (turn.now >= deadlineOfRequest(state, open)) {
+    if (open.parked !== undefined) return waitedInVain(work, request, open);
+    return failRequest(work, request, { type: 'TIMED_OUT' });
+  }
+  open.repeats += 1;
+  state.toAsk.add(request);
+}
+
+/** Asks the schedulers what this turn found to ask: one question a request, however many instances it has. */
+export function askSchedulers(work: Work): void {
+  const { state, turn, patience } = work;
+  for (const request of state.toAsk) {
+    const open = state.requests.get(request);
+    if (open === undefined) continue;
+    open.round = Math.max(open.round + 1, turn.now);
+    const deadlineAt = deadlineOfRequest(state, open);
+    // One that waits is asked for where it waits, unless nobody has answered there.
+    turn.send(open.repeats <= 1 ? (open.latest?.scheduler ?? SCHEDULERS) : SCHEDULERS, {
+      type: 'select',
+      request,
+      round: open.round,
+      instances: [...open.waiting],
+      spec: open.spec,
+      ...(open.where === undefined ? {} : { where: open.where }),
+      ...(open.project === undefined ? {} : { project: open.project }),
+      alternates: open.alternates,
+      ...waitsOf(work, open, deadlineAt),
+    });
+    const again = turn.now + waitMs(patience, open.repeats, request);
+    turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, again), SCHEDULERS);
+  }
+  state.toAsk.clear();
+}

@@ -1,0 +1,87 @@
+// Requests that may wait for a host: parked at a scheduler, with their reason and their deadline recorded here. The
+// scheduler may die with what it knows of them, so each is asked for again now and then, where it waits.
+
+import type { Address } from '../actor.ts';
+import { type HostedBuild, waitMs } from '../builds.ts';
+import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
+import type { ConductorMessage } from '../messages/conductor.ts';
+import { SCHEDULERS } from '../routing.ts';
+import { failRequest, REQUEST_WAKE } from './requests.ts';
+import { deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
+import { commit, type Work } from './work.ts';
+
+/** A scheduler holds a request for so many times the pace at which it is asked for again. */
+const HELD_FOR = 4;
+/** For each request that waits the pace is slower by so much, ms: many that wait are no burden. */
+const SLOWER_MS = 5;
+
+type Parked = Extract<ConductorMessage, { type: 'parked' }>;
+
+/** How often a request that waits is asked for again, ms. */
+function paceMs({ state, parkedAskMs }: Work): number {
+  return Math.max(parkedAskMs, state.parked.size * SLOWER_MS);
+}
+
+/** What a select says of waiting, and until when it is valid. */
+export function waitsOf(
+  work: Work,
+  { waitUntil, since }: OpenRequest,
+  deadlineAt: number,
+): { expiresAt: number; waits?: { since: number } } {
+  if (waitUntil === undefined || since === undefined) return { expiresAt: deadlineAt };
+  const heldUntil = work.turn.now + HELD_FOR * paceMs(work);
+  return { expiresAt: Math.min(deadlineAt, heldUntil), waits: { since } };
+}
+
+/** No host has room: the request waits, unless it has waited for long enough or too many do. */
+export function parked(work: Work, { request, round, reason, decision }: Parked, from: Address): void {
+  const { state, turn } = work;
+  const open = state.requests.get(request);
+  if (open === undefined || open.round !== round || open.waitUntil === undefined) return;
+  open.latest = { reason, decision, scheduler: from };
+  open.repeats = 0;
+  if (open.parked === undefined) {
+    if (state.parked.size >= work.maxParked) {
+      const full = clipped(`it cannot wait, as ${state.parked.size} requests do; ${reason}`, MAX_REASON_LENGTH);
+      return failRequest(work, request, { type: 'NO_VALID_HOST', reason: full }, decision);
+    }
+    commit(work, { type: 'parked', request, at: turn.now, reason, decision });
+    tellWaiting(work, request, open);
+  }
+  if (turn.now >= open.waitUntil) return waitedInVain(work, request, open);
+  const pace = paceMs(work);
+  const again = turn.now + waitMs({ firstMs: pace, mostMs: pace }, 0, request);
+  // A scheduler that comes up may come in the place of the one that knew of it.
+  turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
+}
+
+/** For people: each instance of the request waits. */
+function tellWaiting(
+  { state, turn, scope }: Work,
+  request: string,
+  { waiting, waitUntil, parked: told }: OpenRequest,
+): void {
+  for (const instance of waiting) {
+    const { facts } = entryOf(state, instance).build as HostedBuild;
+    const { project, traceparent } = facts;
+    const body = { at: turn.now, instance, request, project, until: waitUntil, reason: told?.reason };
+    turn.publish({ topic: [...scope, 'waiting', instance], body, cause: 'parked', traceparent });
+  }
+}
+
+/** The time for which it may wait is over. */
+export function waitedInVain(
+  work: Work,
+  request: string,
+  { latest, parked: told, since, waitUntil }: OpenRequest,
+): void {
+  const waited = Math.round(((waitUntil ?? 0) - (since ?? 0)) / 1_000);
+  const why = latest?.reason ?? told?.reason ?? '';
+  const reason = clipped(`waited ${waited} s in vain; at last: ${why}`, MAX_REASON_LENGTH);
+  failRequest(work, request, { type: 'NO_VALID_HOST', reason }, latest?.decision);
+}
+
+/** A request that waits is not wanted any more: the scheduler need not try it. */
+export function stopWaiting({ turn }: Work, request: string, { latest }: OpenRequest): void {
+  if (latest !== undefined) turn.send(latest.scheduler, { type: 'withdraw', request });
+}

@@ -1,0 +1,72 @@
+// What would let a request fit: one change at a time, with how many hosts it would fit then. The codes are stable.
+
+import Type, { type Static } from 'typebox';
+
+export const Advice = Type.Object({
+  /**
+   * `less` or `more` of a resource class; `without-resource`, `without-required`, `without-any-of`, `without-forbidden`,
+   * `without-member-of` of a group; `without-root-required`, `without-root-forbidden`, `without-same-subtree`;
+   * `without-isolation` of groups; `without-instance-group` and its rule; `fewer-instances`; `host-state` when hosts are out of
+   * service that would fit; `without-filter`.
+   */
+  code: Type.String(),
+  /** The request group that it is about; '' is the unnamed one. */
+  group: Type.Optional(Type.String()),
+  /** The resource class, trait, list of traits or aggregates, state of hosts or filter. */
+  about: Type.Optional(Type.String()),
+  from: Type.Optional(Type.Number()),
+  to: Type.Optional(Type.Number()),
+  /** How many hosts it would fit then. */
+  hosts: Type.Integer(),
+  /** When the first of those hosts comes back by itself, ms since the epoch. */
+  until: Type.Optional(Type.Number()),
+});
+export type Advice = Static<typeof Advice>;
+
+/**
+ * In words, such as `with 16 VCPU less (8 instead of 24) it would fit on 12 hosts`.
+ * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.
+ */
+export function adviceWords(advice: Advice, till: (at: number) => string): string {
+  const { code, group = '', about = '', from = 0, to = 0, hosts, until } = advice;
+  const fits = `it would fit on ${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
+  const of = group === '' ? '' : ` in group '${group}'`;
+  switch (code) {
+    case 'less':
+      return `with ${from - to} ${about} less${of} (${to} instead of ${from}) ${fits}`;
+    case 'more':
+      return `with ${to} ${about}${of} instead of ${from} ${fits}`;
+    case 'without-resource':
+      return `if no ${about} were asked for${of}, ${fits}`;
+    case 'without-required':
+      return `if trait ${about} were not required${of}, ${fits}`;
+    case 'without-any-of':
+      return `if none of the traits ${about} were required${of}, ${fits}`;
+    case 'without-forbidden':
+      return `if trait ${about} were not forbidden${of}, ${fits}`;
+    case 'without-member-of':
+      return `if it need not be in an aggregate of ${about}${of}, ${fits}`;
+    case 'without-root-required':
+      return `if the host itself need not have trait ${about}, ${fits}`;
+    case 'without-root-forbidden':
+      return `if the host itself might have trait ${about}, ${fits}`;
+    case 'without-same-subtree':
+      return `if the groups ${about} need not be in one subtree, ${fits}`;
+    case 'without-isolation':
+      return `if groups might share a provider, ${fits}`;
+    case 'fewer-instances':
+      return `for ${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} there are hosts`;
+    case 'host-state': {
+      const when = until === undefined ? '' : `, the first ${till(until)},`;
+      return hosts === 1
+        ? `1 host that is ${about}${when} would fit`
+        : `${hosts} hosts that are ${about}${when} would fit`;
+    }
+    case 'without-instance-group':
+      return `without the rule of its instance group ${fits}`;
+    case 'without-filter':
+      return `if filter '${about}' let it, ${fits}`;
+    default:
+      return `without ${about === '' ? code : about} ${fits}`;
+  }
+}

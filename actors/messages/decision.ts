@@ -1,0 +1,198 @@
+// The record of a scheduler's decision: what it considered, what stood against each host, what it weighed, claimed and
+// named as alternates. It travels in the scheduler's answer and is kept with the request as a short text of bounded
+// length, which is read only when somebody asks for it.
+
+import Type, { type Static } from 'typebox';
+import { Advice } from './advice.ts';
+import { clipped } from './common.ts';
+
+/** The longest record, in characters. A usual one has about 200. */
+export const MAX_DECISION_LENGTH = 4_096;
+/** How many reasons a record names; the hosts of all others are counted together. */
+const MAX_REASONS = 24;
+/** How many refused claims a record names; all are counted. */
+export const MAX_CLAIMS_TOLD = 8;
+const MAX_NAME_LENGTH = 64;
+const MAX_MESSAGE_LENGTH = 240;
+
+export const DecisionText = Type.String({ maxLength: MAX_DECISION_LENGTH });
+
+const Place = { cell: Type.String(), host: Type.String() };
+
+/** How many hosts one reason refused. Codes are stable; `about` is a resource class, a trait or the like. */
+export const RefusedHosts = Type.Object({
+  code: Type.String(),
+  about: Type.Optional(Type.String()),
+  hosts: Type.Integer(),
+  /** The host that came nearest, and by how much it fell short. */
+  nearest: Type.Optional(Type.Object({ ...Place, short: Type.Number() })),
+});
+export type RefusedHosts = Static<typeof RefusedHosts>;
+
+/** The weight of a host, and what each weigher had in it: the parts add up to the weight. */
+export const Weighing = Type.Object({
+  ...Place,
+  weight: Type.Number(),
+  parts: Type.Record(Type.String(), Type.Number()),
+});
+export type Weighing = Static<typeof Weighing>;
+
+export const RefusedClaim = Type.Object({ ...Place, code: Type.String(), message: Type.String() });
+export type RefusedClaim = Static<typeof RefusedClaim>;
+
+export const Decision = Type.Object({
+  /** When it was made, ms since the epoch. */
+  at: Type.Number(),
+  /** The scheduler that made it. */
+  scheduler: Type.String(),
+  /** How many hosts it knew: those that fit and those that were refused add up to it. */
+  hosts: Type.Integer(),
+  fits: Type.Integer(),
+  refused: Type.Array(RefusedHosts),
+  /** The host that was claimed; absent when there was none. */
+  chosen: Type.Optional(Type.Object(Place)),
+  /** The best host, then the runners-up. */
+  weights: Type.Array(Weighing),
+  /** How many claims were refused before one was granted, or none was left to try. */
+  claimsRefused: Type.Integer(),
+  /** The last of them. */
+  refusedClaims: Type.Array(RefusedClaim),
+  /** The hosts named to be tried should the build fail, all in the cell of the chosen one. */
+  alternates: Type.Array(Type.String()),
+  /** Where none was left: single changes that would have let it fit, the one that asks least first. */
+  advice: Type.Array(Advice),
+  /** Filters that were asked only of the best hosts, one by one: of those that fit, they may refuse some. */
+  narrowedBy: Type.Array(Type.String()),
+});
+export type Decision = Static<typeof Decision>;
+
+/** A record as it is kept: the same in few letters, places as `cell/host`. */
+export const StoredDecision = Type.Object({
+  v: Type.Literal(1),
+  at: Type.Number(),
+  by: Type.String(),
+  n: Type.Integer({ minimum: 0 }),
+  f: Type.Integer({ minimum: 0 }),
+  r: Type.Array(
+    Type.Union([
+      Type.Tuple([Type.String(), Type.String(), Type.Integer()]),
+      Type.Tuple([Type.String(), Type.String(), Type.Integer(), Type.String(), Type.Number()]),
+    ]),
+  ),
+  g: Type.Optional(Type.String()),
+  m: Type.Array(Type.String()),
+  w: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 2 })),
+  t: Type.Optional(Type.Integer()),
+  c: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String(), Type.String()]))),
+  a: Type.Array(Type.String()),
+  x: Type.Optional(Type.Array(Advice)),
+  l: Type.Optional(Type.Array(Type.String())),
+});
+export type StoredDecision = Static<typeof StoredDecision>;
+
+/** The record as a text that is kept, never longer than it may be. */
+export function packDecision(decision: Decision): string {
+  for (let reasons = MAX_REASONS, claims = MAX_CLAIMS_TOLD; ; reasons >>= 1, claims >>= 1) {
+    const text = JSON.stringify(stored(decision, reasons, claims));
+    if (text.length <= MAX_DECISION_LENGTH) return text;
+    // What is left is names of whoever wrote weighers, and of hosts: the numbers matter more.
+    if (reasons === 0)
+      return JSON.stringify(stored({ ...decision, weights: [], alternates: [], advice: [], narrowedBy: [] }, 0, 0));
+  }
+}
+
+function stored(decision: Decision, reasons: number, claims: number): StoredDecision {
+  const {
+    at,
+    scheduler,
+    hosts,
+    fits,
+    refused,
+    chosen,
+    weights,
+    claimsRefused,
+    refusedClaims,
+    alternates,
+    advice,
+    narrowedBy,
+  } = decision;
+  const names = Object.keys(weights[0]?.parts ?? {});
+  return {
+    v: 1,
+    at,
+    by: scheduler,
+    n: hosts,
+    f: fits,
+    r: refused.length === 0 ? [] : fewer(refused, reasons).map(storedReason),
+    ...(chosen === undefined ? {} : { g: `${chosen.cell}/${chosen.host}` }),
+    m: names,
+    w: weights.map((one) => [
+      `${one.cell}/${one.host}`,
+      brief(one.weight),
+      ...names.map((name) => brief(one.parts[name] ?? 0)),
+    ]),
+    ...(claimsRefused === 0 ? {} : { t: claimsRefused }),
+    ...(refusedClaims.length === 0 ? {} : { c: refusedClaims.slice(refusedClaims.length - claims).map(storedClaim) }),
+    a: [...alternates],
+    ...(narrowedBy.length === 0 ? {} : { l: [...narrowedBy] }),
+    ...(advice.length === 0 ? {} : { x: advice.map(storedAdvice) }),
+  };
+}
+
+/** The first reasons, and what is left as one: the numbers still add up. */
+function fewer(refused: readonly RefusedHosts[], most: number): readonly RefusedHosts[] {
+  if (refused.length <= most) return refused;
+  const rest = refused.slice(most).reduce((sum, { hosts }) => sum + hosts, 0);
+  return [...refused.slice(0, most), { code: 'other', hosts: rest }];
+}
+
+function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): StoredDecision['r'][number] {
+  const [short, long] = [clipped(code, MAX_NAME_LENGTH), clipped(about, MAX_NAME_LENGTH)];
+  if (nearest === undefined) return [short, long, hosts];
+  return [short, long, hosts, `${nearest.cell}/${nearest.host}`, nearest.short];
+}
+
+function storedAdvice(advice: Advice): Advice {
+  const { about } = advice;
+  return about === undefined ? advice : { ...advice, about: clipped(about, MAX_MESSAGE_LENGTH) };
+}
+
+function storedClaim({ cell, host, code, message }: RefusedClaim): [string, string, string] {
+  return [`${cell}/${host}`, clipped(code, MAX_NAME_LENGTH), clipped(message, MAX_MESSAGE_LENGTH)];
+}
+
+/** Six digits: enough to tell weights apart. */
+function brief(value: number): number {
+  return Math.round(value * 1e6) / 1e6;
+}
+
+export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l }: StoredDecision): Decision {
+  return {
+    at,
+    scheduler: by,
+    hosts: n,
+    fits: f,
+    refused: r.map(([code, about, hosts, where, short]) => ({
+      code,
+      ...(about === '' ? {} : { about }),
+      hosts,
+      ...(where === undefined || short === undefined ? {} : { nearest: { ...placeOf(where), short } }),
+    })),
+    ...(g === undefined ? {} : { chosen: placeOf(g) }),
+    weights: w.map(([where, weight, ...parts]) => ({
+      ...placeOf(String(where)),
+      weight: Number(weight),
+      parts: Object.fromEntries(m.map((name, position) => [name, Number(parts[position] ?? 0)])),
+    })),
+    claimsRefused: t ?? 0,
+    refusedClaims: (c ?? []).map(([where, code, message]) => ({ ...placeOf(where), code, message })),
+    alternates: a,
+    advice: x ?? [],
+    narrowedBy: l ?? [],
+  };
+}
+
+function placeOf(text: string): { cell: string; host: string } {
+  const at = text.indexOf('/');
+  return { cell: text.slice(0, at), host: text.slice(at + 1) };
+}

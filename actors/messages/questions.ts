@@ -1,0 +1,72 @@
+// What may be asked of a scheduler beside a choice: whether a request would fit, and why it is not on a host. Both are
+// answered from its view of all hosts, and hold nothing.
+
+import Type, { type Static } from 'typebox';
+import { Advice } from './advice.ts';
+import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
+import { RefusedHosts, Weighing } from './decision.ts';
+import { Where } from './where.ts';
+
+/** The most hosts that an answer names. */
+export const MAX_HOSTS_NAMED = 100;
+
+const ofRequest = { spec: RequestSpec, where: Type.Optional(Where), project: Type.Optional(Token) };
+
+export const questionMessages = {
+  /** Would so many instances fit, where, and how many more? */
+  fit: message('fit', {
+    ask: Ask,
+    ...ofRequest,
+    count: Type.Integer({ minimum: 1, maximum: MAX_COUNT }),
+    /** How many of the best hosts the answer names. */
+    limit: Type.Integer({ minimum: 0, maximum: MAX_HOSTS_NAMED }),
+  }),
+  /** How does one host stand to a request? */
+  'why-not': message('why-not', { ask: Ask, ...ofRequest, cell: Type.Optional(Token), host: Token }),
+};
+
+export const FittingHost = Type.Object({
+  ...Weighing.properties,
+  /** How many instances it would hold, one after the other. */
+  times: Type.Integer(),
+});
+
+export const Fitted = message('fitted', {
+  ask: Ask,
+  /** How many hosts the scheduler knows: those that fit and those that were refused add up to it. */
+  hosts: Type.Integer(),
+  fits: Type.Integer(),
+  /** How many instances would fit on all of them. */
+  times: Type.Integer(),
+  refused: Type.Array(RefusedHosts),
+  best: Type.Array(FittingHost),
+  /** What would let it fit, one change at a time, if it does not. */
+  advice: Type.Array(Advice),
+});
+export type Fitted = Static<typeof Fitted>;
+
+/** How a host stands to a request. */
+export const HostStanding = Type.Object({
+  cell: Token,
+  host: Token,
+  /** The first thing that stands in the way; absent when it fits. */
+  refusal: Type.Optional(
+    Type.Object({
+      code: Type.String(),
+      about: Type.Optional(Type.String()),
+      short: Type.Optional(Type.Number()),
+      message: Type.String(),
+    }),
+  ),
+  /** What it weighs, when it fits. */
+  weighing: Type.Optional(Weighing),
+  /** Its place among the hosts that fit, from 1; hosts of equal weight share one. */
+  rank: Type.Optional(Type.Integer()),
+  /** The host that ranks first. */
+  best: Type.Optional(Weighing),
+  hosts: Type.Integer(),
+  fits: Type.Integer(),
+});
+export type HostStanding = Static<typeof HostStanding>;
+
+export const WhyNotTold = message('why-not-told', { ask: Ask, standing: HostStanding });

@@ -1,0 +1,257 @@
+// Advice: which one change would let a request fit that no host fits. Each host is tried with one condition of the
+// request left out, or one amount lowered to what the host can give, but only those that stand in its way; so what is
+// advised has been tried on the very hosts that are counted.
+
+import type { Advice } from '../messages/advice.ts';
+import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { Provider } from '../placement/providers.ts';
+import { fit } from './fit.ts';
+import { timesIn } from './fit-times.ts';
+import type { ViewHost } from './view.ts';
+
+/** How many amounts of one class are kept apart. */
+const MAX_AMOUNTS = 64;
+/** How many amounts that a host might give are tried on it. */
+const MAX_AMOUNTS_TRIED = 4;
+/** How many changes are advised. */
+const MAX_ADVICE = 3;
+
+/** What a change would let fit: hosts, and how many instances they would hold. */
+interface Room {
+  hosts: number;
+  times: number;
+  until?: number | undefined;
+}
+
+interface Change {
+  readonly advice: Omit<Advice, 'hosts'>;
+  /** How much it asks of whoever makes it, from 0 on. */
+  readonly cost: number;
+}
+
+export interface Adviser {
+  readonly spec: RequestSpec;
+  /** How many instances must fit. */
+  readonly count: number;
+  readonly rooms: Map<string, { change: Change; room: Room }>;
+  /** By group and class: what each amount would let fit. */
+  readonly amounts: Map<string, { group: string; resourceClass: string; asked: number; rooms: Map<number, Room> }>;
+}
+
+export function newAdviser(spec: RequestSpec, count: number): Adviser {
+  return { spec, count, rooms: new Map(), amounts: new Map() };
+}
+
+/** A host that is out of service, and its tree: it might fit when it comes back. */
+export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Provider[]): void {
+  const times = roomOn(adviser, adviser.spec, tree);
+  if (times === 0) return;
+  // Those that are set aside come back by themselves; the others need an operator.
+  const cost = host.state === 'set-aside' ? 0.4 : 0.8;
+  const { until } = host;
+  note(adviser, { advice: { code: 'host-state', about: host.state }, cost }, times, until);
+}
+
+/** A host that only one filter refuses, and its tree. */
+export function considerFilter(adviser: Adviser, filter: string, tree: readonly Provider[]): void {
+  const times = roomOn(adviser, adviser.spec, tree);
+  if (times > 0) note(adviser, { advice: { code: 'without-filter', about: filter }, cost: 0.6 }, times);
+}
+
+/** A host that only the rule of the instance group refuses, and its tree. */
+export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void {
+  const times = roomOn(adviser, adviser.spec, tree);
+  if (times > 0) note(adviser, { advice: { code: 'without-instance-group' }, cost: 0.6 }, times);
+}
+
+/** A host that does not fit, and its tree: which change would help there? */
+export function consider(adviser: Adviser, tree: readonly Provider[]): void {
+  const { spec } = adviser;
+  for (const [position, group] of spec.groups.entries()) {
+    const alone = aloneIn(spec, group);
+    // In the way are groups that do not fit even alone; when each does, any of them may be.
+    if (spec.groups.length > 1 && fit(alone, tree) !== null && !eachFitsAlone(spec, tree)) continue;
+    for (const { advice, cost, without } of conditionsOf(group)) {
+      const times = roomOn(adviser, replaced(spec, position, without), tree);
+      if (times > 0) note(adviser, { advice: { ...advice, group: group.name }, cost }, times);
+    }
+    for (const resourceClass of Object.keys(group.resources)) considerAmount(adviser, position, resourceClass, tree);
+  }
+  for (const { advice, cost, changed } of conditionsOfAll(spec)) {
+    const times = roomOn(adviser, changed, tree);
+    if (times > 0) note(adviser, { advice, cost }, times);
+  }
+  if (spec.groupPolicy === 'isolate') {
+    const times = roomOn(adviser, { ...spec, groupPolicy: 'none' }, tree);
+    if (times > 0) note(adviser, { advice: { code: 'without-isolation' }, cost: 0.6 }, times);
+  }
+}
+
+const eachFitsAlone = (spec: RequestSpec, tree: readonly Provider[]): boolean =>
+  spec.groups.every((group) => fit(aloneIn(spec, group), tree) !== null);
+
+function aloneIn({ sameSubtree: _, ...spec }: RequestSpec, group: ResourceGroup): RequestSpec {
+  return { ...spec, groups: [group] };
+}
+
+/** The conditions on the whole of a host's tree, each with the request as it would be without. */
+function conditionsOfAll(spec: RequestSpec): (Change & { changed: RequestSpec })[] {
+  const { rootRequired = [], rootForbidden = [], sameSubtree = [] } = spec;
+  const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
+  const cost = 0.6;
+  return [
+    ...rootRequired.map((about, left) => ({
+      advice: { code: 'without-root-required', about },
+      cost,
+      changed: { ...spec, rootRequired: others(rootRequired, left) },
+    })),
+    ...rootForbidden.map((about, left) => ({
+      advice: { code: 'without-root-forbidden', about },
+      cost,
+      changed: { ...spec, rootForbidden: others(rootForbidden, left) },
+    })),
+    ...sameSubtree.map((names, left) => ({
+      advice: { code: 'without-same-subtree', about: names.join(', ') },
+      cost,
+      changed: { ...spec, sameSubtree: others(sameSubtree, left) },
+    })),
+  ];
+}
+
+/** The conditions of a group beside amounts, each with the group as it would be without. */
+function conditionsOf(group: ResourceGroup): (Change & { without: ResourceGroup })[] {
+  const { required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
+  const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
+  const cost = 0.5;
+  return [
+    ...required.map((about, left) => ({
+      advice: { code: 'without-required', about },
+      cost,
+      without: { ...group, required: others(required, left) },
+    })),
+    ...anyOf.map((traits, left) => ({
+      advice: { code: 'without-any-of', about: traits.join(', ') },
+      cost,
+      without: { ...group, anyOf: others(anyOf, left) },
+    })),
+    ...forbidden.map((about, left) => ({
+      advice: { code: 'without-forbidden', about },
+      cost,
+      without: { ...group, forbidden: others(forbidden, left) },
+    })),
+    ...memberOf.map((aggregates, left) => ({
+      advice: { code: 'without-member-of', about: aggregates.join(', ') },
+      cost,
+      without: { ...group, memberOf: others(memberOf, left) },
+    })),
+  ];
+}
+
+/** The most of a class that the host could give instead, or whether it would fit with none of it. */
+function considerAmount(adviser: Adviser, position: number, resourceClass: string, tree: readonly Provider[]): void {
+  const { spec } = adviser;
+  const group = spec.groups[position] as ResourceGroup;
+  const asked = group.resources[resourceClass] as number;
+  const amounts = new Set(
+    tree.map((provider) => amountOf(provider, resourceClass, asked)).filter((one) => one !== null),
+  );
+  amounts.delete(asked);
+  const tried = [...amounts].sort((one, other) => Math.abs(one - asked) - Math.abs(other - asked));
+  for (const amount of tried.slice(0, MAX_AMOUNTS_TRIED)) {
+    const resources = { ...group.resources, [resourceClass]: amount };
+    const times = roomOn(adviser, replaced(spec, position, { ...group, resources }), tree);
+    if (times === 0) continue;
+    noteAmount(adviser, group.name, resourceClass, asked, amount, times);
+    break;
+  }
+  const { [resourceClass]: _, ...resources } = group.resources;
+  const isAll = spec.groups.every(({ resources: all }, at) => at === position || Object.keys(all).length === 0);
+  if (Object.keys(resources).length === 0 && isAll) return;
+  const times = roomOn(adviser, replaced(spec, position, { ...group, resources }), tree);
+  const advice = { code: 'without-resource', group: group.name, about: resourceClass };
+  if (times > 0) note(adviser, { advice, cost: 1 }, times);
+}
+
+/** The amount nearest to what is asked that a provider could give by itself, or null. */
+function amountOf({ stocks }: Provider, resourceClass: string, asked: number): number | null {
+  const stock = stocks.get(resourceClass);
+  if (stock === undefined) return null;
+  const { min_unit, max_unit, step_size } = stock.inventory;
+  const most = Math.min(max_unit, Math.floor(stock.capacity - stock.used));
+  const below = Math.min(asked, most) - (Math.min(asked, most) % step_size);
+  if (below >= min_unit && below > 0) return below;
+  const least = Math.ceil(min_unit / step_size) * step_size;
+  return least > asked && least <= most ? least : null;
+}
+
+function replaced(spec: RequestSpec, position: number, group: ResourceGroup): RequestSpec {
+  return { ...spec, groups: spec.groups.map((one, at) => (at === position ? group : one)) };
+}
+
+function roomOn({ count }: Adviser, spec: RequestSpec, tree: readonly Provider[]): number {
+  if (count > 1) return timesIn(spec, tree, count);
+  return fit(spec, tree) === null ? 0 : 1;
+}
+
+function note(adviser: Adviser, change: Change, times: number, until?: number): void {
+  const { code, group, about } = change.advice;
+  const key = `${code} ${group} ${about}`;
+  let found = adviser.rooms.get(key);
+  if (found === undefined) {
+    found = { change, room: { hosts: 0, times: 0 } };
+    adviser.rooms.set(key, found);
+  }
+  add(found.room, times);
+  if (until !== undefined) found.room.until = Math.min(until, found.room.until ?? until);
+}
+
+function noteAmount(
+  adviser: Adviser,
+  group: string,
+  resourceClass: string,
+  asked: number,
+  amount: number,
+  times: number,
+) {
+  const key = `${group} ${resourceClass}`;
+  let found = adviser.amounts.get(key);
+  if (found === undefined) {
+    found = { group, resourceClass, asked, rooms: new Map() };
+    adviser.amounts.set(key, found);
+  }
+  const { rooms } = found;
+  const room = rooms.get(amount) ?? { hosts: 0, times: 0 };
+  add(room, times);
+  rooms.set(amount, room);
+  if (rooms.size <= MAX_AMOUNTS) return;
+  rooms.delete(
+    [...rooms.keys()].reduce((one, other) => (Math.abs(one - asked) > Math.abs(other - asked) ? one : other)),
+  );
+}
+
+function add(room: Room, times: number): void {
+  room.hosts += 1;
+  room.times += times;
+}
+
+/** The changes that would let all instances fit, the one that asks least first. */
+export function adviceOf({ count, rooms, amounts }: Adviser): Advice[] {
+  const found: { advice: Advice; cost: number }[] = [];
+  for (const { change, room } of rooms.values()) {
+    if (room.times < count) continue;
+    const until = room.until === undefined ? {} : { until: room.until };
+    found.push({ advice: { ...change.advice, hosts: room.hosts, ...until }, cost: change.cost });
+  }
+  for (const { group, resourceClass, asked, rooms: byAmount } of amounts.values()) {
+    const nearest = [...byAmount].sort(([one], [other]) => Math.abs(one - asked) - Math.abs(other - asked));
+    for (const [to, { hosts, times }] of nearest) {
+      if (times < count) continue;
+      const code = to < asked ? 'less' : 'more';
+      const advice = { code, group, about: resourceClass, from: asked, to, hosts };
+      found.push({ advice, cost: Math.abs(asked - to) / Math.max(asked, to) });
+      break;
+    }
+  }
+  found.sort((one, other) => one.cost - other.cost || other.advice.hosts - one.advice.hosts);
+  return found.slice(0, MAX_ADVICE).map(({ advice }) => advice);
+}

@@ -1,0 +1,124 @@
+// Answering questions about requests that are not to be served: a dry run, and how one host stands to a request.
+
+import type { Address } from '../actor.ts';
+import type { HostStanding } from '../messages/questions.ts';
+import type { SchedulerMessage } from '../messages/scheduler.ts';
+import { weighersOf, weighingOf } from './decision.ts';
+import { mayHaveMissed } from './following.ts';
+import { allFiltersFor, type Judged, judge } from './judging.ts';
+import type { Ranked } from './picking.ts';
+import type { Rankings } from './ranking.ts';
+import type { Request } from './request.ts';
+import type { Work } from './state.ts';
+import { surveyOf } from './survey.ts';
+import { begin, type Sweep } from './sweeps.ts';
+import type { View, ViewHost } from './view.ts';
+import { weightOf } from './weighers/weigher.ts';
+
+type Fit = Extract<SchedulerMessage, { type: 'fit' }>;
+type WhyNot = Extract<SchedulerMessage, { type: 'why-not' }>;
+
+/** When whoever was told that there are too many questions may ask again, ms. */
+const AGAIN_MS = 1_000;
+
+export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from: Address): void {
+  const { rankings, view } = work.state;
+  if (mayHaveMissed(work))
+    return decline(work, from, ask, 'overloaded', 'the scheduler has not heard of all hosts yet');
+  const survey = surveyOf(
+    rankings,
+    view,
+    { request: requestOf(asked), count, limit },
+    ({ best: found, ...told }, now) => {
+      now.turn.send(from, { type: 'fitted', ask, ...told, best: [...found], advice: [...told.advice] });
+    },
+  );
+  if (!begin(work, survey)) decline(work, from, ask, 'overloaded', 'too many such questions are under way');
+}
+
+function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string, field?: string): void {
+  const more = field === undefined ? { retryAfterMs: AGAIN_MS } : { field };
+  turn.send(to, { type: 'declined', ask, code, reason, ...more });
+}
+
+export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
+  const { ask, cell, host: name } = asked;
+  const request = requestOf(asked);
+  const { rankings, view } = work.state;
+  const named = [...view.hosts.values()].filter((one) => one.host === name && (cell ?? one.cell) === one.cell);
+  const [host, other] = named;
+  if (host === undefined) {
+    if (mayHaveMissed(work))
+      return decline(work, from, ask, 'overloaded', 'the scheduler has not heard of all hosts yet');
+    const where = cell === undefined ? '' : ` in cell '${cell}'`;
+    return decline(work, from, ask, 'not-found', `no host '${name}' is known${where}`, 'host');
+  }
+  if (other !== undefined) {
+    const cells = named.map((one) => one.cell).sort();
+    const reason = `there is a host '${name}' in the cells ${cells.join(', ')}: name the cell`;
+    return decline(work, from, ask, 'ambiguous', reason, 'cell');
+  }
+  const answered = (standing: HostStanding, now: Work) => now.turn.send(from, { type: 'why-not-told', ask, standing });
+  if (!begin(work, comparisonOf(rankings, view, request, host, answered))) {
+    decline(work, from, ask, 'overloaded', 'too many such questions are under way');
+  }
+}
+
+/** Compares one host with all others: each is judged and weighed. */
+function comparisonOf(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  host: ViewHost,
+  done: (standing: HostStanding, work: Work) => void,
+): Sweep {
+  const filters = allFiltersFor(rankings.filters, request);
+  const weighers = weighersOf(rankings, request);
+  const weigh = (one: ViewHost): Ranked | Exclude<Judged['obstacle'], null> => {
+    const judged = judge(view, filters, request.spec, one, rankings.preference);
+    if (judged.obstacle !== null) return judged.obstacle;
+    const { facts, tree, allocations } = judged;
+    const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
+    const { root, cell, host: name } = one;
+    return { root, cell, host: name, weight, allocations };
+  };
+  const told = (one: Ranked) => weighingOf(weighers, rankings.overrides, view, one);
+  const own = weigh(host);
+  let best: Ranked | null = null;
+  let [hosts, fits, better] = [0, 0, 0];
+  return {
+    visit(one) {
+      hosts += 1;
+      const weighed = weigh(one);
+      if ('code' in weighed) return true;
+      fits += 1;
+      if (best === null || weighed.weight > best.weight) best = weighed;
+      if (!('code' in own) && weighed.weight > own.weight) better += 1;
+      return true;
+    },
+    done(work) {
+      const { cell, host: name } = host;
+      const standing = 'code' in own ? { refusal: refusalOf(own) } : { weighing: told(own), rank: better + 1 };
+      done({ cell, host: name, hosts, fits, ...(best === null ? {} : { best: told(best) }), ...standing }, work);
+    },
+  };
+}
+
+function refusalOf({
+  code,
+  about,
+  short,
+  message,
+}: {
+  code: string;
+  about?: string | undefined;
+  short?: number | undefined;
+  message: string;
+}) {
+  return { code, message, ...(about === undefined ? {} : { about }), ...(short === undefined ? {} : { short }) };
+}
+
+/** A request as filters and weighers see it; where other instances are is not looked at. */
+function requestOf({ spec, where, project }: Pick<Fit, 'spec' | 'where' | 'project'>): Request {
+  return { spec, where, project };
+}

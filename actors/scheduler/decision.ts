@@ -1,0 +1,184 @@
+// The record of each decision while it is made: what was known when a host was ranked, the claims that were refused, and
+// in the end the alternates. The numbers come from figures that the ranking keeps anyway.
+
+import type { Selection } from '../../machines/instance-build.ts';
+import type { Advice } from '../messages/advice.ts';
+import {
+  type Decision,
+  MAX_CLAIMS_TOLD,
+  packDecision,
+  type RefusedClaim,
+  type RefusedHosts,
+  type Weighing,
+} from '../messages/decision.ts';
+import { type Counted, counted, emptyCensus, refuse } from './census.ts';
+import { filtersFor, refusedBy } from './filters/filter.ts';
+import { misfitOfGroup } from './group-rules.ts';
+import { allFiltersFor, judge } from './judging.ts';
+import { bestOfAll, type Ranked } from './picking.ts';
+import { type Rankings, shapeOf } from './ranking.ts';
+import { type Request, rankedPart } from './request.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
+import { factsOf } from './view-hosts.ts';
+import { type AskedWeigher, multiplierFor, type Overrides, valueBy, weighersFor } from './weighers/weigher.ts';
+
+/** How many hosts a record weighs beside the best one. */
+const RUNNERS_UP = 2;
+
+/** The name by which the rule of an instance group stands among filters. */
+export const INSTANCE_GROUP = 'instance-group';
+
+/** A record that is not finished. */
+export interface Draft {
+  hosts: number;
+  fits: number;
+  refused: readonly RefusedHosts[];
+  weights: readonly Weighing[];
+  claimsRefused: number;
+  refusedClaims: RefusedClaim[];
+  advice: readonly Advice[];
+  narrowedBy: readonly string[];
+}
+
+export function emptyDraft(): Draft {
+  return {
+    hosts: 0,
+    fits: 0,
+    refused: [],
+    weights: [],
+    claimsRefused: 0,
+    refusedClaims: [],
+    advice: [],
+    narrowedBy: [],
+  };
+}
+
+/**
+ * Notes how all hosts stand to a request, as it is ranked. Filters that are asked only when a host is picked have not
+ * looked at all hosts: they are named.
+ */
+export function noteStanding(draft: Draft, rankings: Rankings, view: View, request: Request): void {
+  const { current, census } = shapeOf(rankings, view, request);
+  draft.hosts = view.hosts.size;
+  draft.fits = current.size;
+  draft.refused = refusedHosts(view, counted(census));
+  draft.narrowedBy = filtersFor(rankings.filters, request, true).map(({ filter }) => filter.name);
+  if (request.spec.instanceGroup !== undefined) draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];
+}
+
+/** Notes how all hosts stand when none is left: then each is looked at by every filter. */
+export function noteAll(draft: Draft, rankings: Rankings, view: View, request: Request): void {
+  Object.assign(draft, { ...standing(rankings, view, request), narrowedBy: [] });
+}
+
+/** Notes the host that was picked, and those that came next. */
+export function noteRanked(draft: Draft, rankings: Rankings, view: View, request: Request, found: Ranked): void {
+  const top = bestOfAll(rankings, view, request, RUNNERS_UP + 1);
+  const all = top.some(({ root }) => root === found.root) ? top : [...top.slice(0, RUNNERS_UP), found];
+  const { weighers } = shapeOf(rankings, view, request);
+  draft.weights = all.map((one) => weighingOf(weighers, rankings.overrides, view, one));
+}
+
+/** Notes a claim that placement refused. */
+export function noteRefused(draft: Draft, { cell, host }: Selection, code: string, message: string): void {
+  draft.claimsRefused += 1;
+  draft.refusedClaims.push({ cell, host, code, message });
+  if (draft.refusedClaims.length > MAX_CLAIMS_TOLD) draft.refusedClaims.shift();
+}
+
+/** The finished record, as it is kept. */
+export function decided(
+  draft: Draft,
+  at: number,
+  scheduler: string,
+  chosen: Selection | null,
+  alternates: readonly Selection[],
+): string {
+  const decision: Decision = {
+    at,
+    scheduler,
+    ...draft,
+    refused: [...draft.refused],
+    weights: [...draft.weights],
+    advice: [...draft.advice],
+    narrowedBy: [...draft.narrowedBy],
+    ...(chosen === null ? {} : { chosen: { cell: chosen.cell, host: chosen.host } }),
+    alternates: alternates.map(({ host }) => host),
+  };
+  return packDecision(decision);
+}
+
+/** How all hosts stand to a request: those that fit, and what refuses the others. They add up to all hosts. */
+export function standing(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+): { hosts: number; fits: number; refused: RefusedHosts[] } {
+  const { current, census } = shapeOf(rankings, view, request);
+  const late = filtersFor(rankings.filters, request, true);
+  const refused = counted(census);
+  let fits = current.size;
+  if (late.length > 0 || request.spec.instanceGroup !== undefined) {
+    const lately = emptyCensus();
+    for (const root of current.keys()) {
+      const host = view.hosts.get(root) as ViewHost;
+      const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
+      const refusal = by?.refusal ?? misfitOfGroup(view, request.spec, root);
+      if (refusal !== null) refuse(lately, root, { ...refusal, short: undefined });
+    }
+    fits -= lately.refused.size;
+    refused.push(...counted(lately));
+    refused.sort((one, other) => other.hosts - one.hosts);
+  }
+  return { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused) };
+}
+
+/** What a census counted, with the hosts by their names. */
+export function refusedHosts(view: View, reasons: readonly Counted[]): RefusedHosts[] {
+  return reasons.map(({ code, about, hosts, nearest }) => {
+    const near = nearest === undefined ? undefined : view.hosts.get(nearest.root);
+    return {
+      code,
+      ...(about === undefined ? {} : { about }),
+      hosts,
+      ...(near === undefined || nearest === undefined
+        ? {}
+        : { nearest: { cell: near.cell, host: near.host, short: nearest.short } }),
+    };
+  });
+}
+
+/** The weighers that a request concerns, as the ranking asks them. */
+export function weighersOf({ weighers }: Rankings, request: Request): readonly AskedWeigher[] {
+  return weighersFor(weighers, { ...request, spec: rankedPart(request) });
+}
+
+/** The weight of a host that fits, and each weigher's part in it. */
+export function weighingOf(
+  weighers: readonly AskedWeigher[],
+  overrides: Overrides,
+  view: View,
+  { root, cell, host, weight, allocations }: Ranked,
+): Weighing {
+  const tree = treeOf(view, root);
+  const candidate = { host: factsOf(view, view.hosts.get(root) as ViewHost, tree), tree, allocations };
+  const parts: Record<string, number> = {};
+  for (const { weigher, part } of weighers) {
+    const multiplier = multiplierFor(weigher, candidate.host, overrides);
+    parts[weigher.name] = multiplier === 0 ? 0 : multiplier * valueBy(weigher, candidate, part);
+  }
+  return { cell, host, weight, parts };
+}
+
+/** What is told of the host that came nearest of all, in words. */
+export function nearestMiss(rankings: Rankings, view: View, request: Request): string | null {
+  const { census } = shapeOf(rankings, view, request);
+  const near = counted(census)
+    .map(({ nearest }) => nearest)
+    .filter((one) => one !== undefined)
+    .sort((one, other) => one.short - other.short)[0];
+  const host = near === undefined ? undefined : view.hosts.get(near.root);
+  if (host === undefined) return null;
+  const { obstacle } = judge(view, allFiltersFor(rankings.filters, request), request.spec, host);
+  return obstacle?.message ?? null;
+}

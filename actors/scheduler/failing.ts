@@ -1,0 +1,57 @@
+// Explaining that a request has no host: the asker is told why, with what would have let it fit. That is looked for over all
+// hosts, so what was found is used for other requests of the kind for a moment.
+
+import type { Advice } from '../messages/advice.ts';
+import { adviceWords } from '../messages/advice.ts';
+import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
+import { type Draft, decided } from './decision.ts';
+import type { Open, Work } from './state.ts';
+import { surveyOf } from './survey.ts';
+import { begin } from './sweeps.ts';
+
+/** How long advice is given again for another request that asks for the same, ms. */
+const FRESH_MS = 1_000;
+const MAX_KEPT = 64;
+
+/** Answers why there is no host, once it is known what would have let the request fit. */
+export function explainFailure(
+  work: Work,
+  open: Open,
+  draft: Draft,
+  reason: string,
+  tell: (work: Work, reason: string, decision: string) => void,
+): void {
+  const { instances } = open.asked;
+  const { request } = open;
+  const answer = (now: Work, advice: readonly Advice[]) => {
+    if (now.state.open.get(open.asked.request) !== open) return;
+    draft.advice = advice;
+    tell(now, withAdvice(now, advice, reason), decided(draft, now.turn.now, now.state.rankings.salt, null, []));
+  };
+  if (open.hopeless) return answer(work, []);
+  const kept = instances.length - open.waiting.size;
+  if (kept > 0) {
+    return answer(work, [{ code: 'fewer-instances', from: instances.length, to: kept, hosts: draft.fits }]);
+  }
+  const count = instances.length;
+  const key = JSON.stringify([count, request.spec, request.where, request.project]);
+  const { advised, rankings, view } = work.state;
+  const known = advised.get(key);
+  if (known !== undefined && work.turn.now - known.at < FRESH_MS) return answer(work, known.advice);
+  const survey = surveyOf(rankings, view, { request, count, limit: 0 }, ({ advice }, now) => {
+    advised.delete(key);
+    advised.set(key, { at: now.turn.now, advice });
+    if (advised.size > MAX_KEPT) advised.delete(advised.keys().next().value as string);
+    answer(now, advice);
+  });
+  // With too many to look for, the reason is all there is.
+  if (!begin(work, survey)) answer(work, []);
+}
+
+/** The reason with the change that asks least. */
+function withAdvice({ turn }: Work, [first]: readonly Advice[], reason: string): string {
+  if (first === undefined) return clipped(reason, MAX_REASON_LENGTH);
+  const words = adviceWords(first, (until) => `for another ${Math.ceil((until - turn.now) / 1_000)} s`);
+  const advice = clipped(`; ${words}`, MAX_REASON_LENGTH);
+  return `${clipped(reason, MAX_REASON_LENGTH - advice.length)}${advice}`;
+}

@@ -1,0 +1,37 @@
+// How many times a request fits a tree, one after the other, each with what the ones before it left.
+
+import type { RequestSpec } from '../messages/common.ts';
+import type { Provider } from '../placement/providers.ts';
+import { fit } from './fit.ts';
+
+/** How often the allocations may change from one to the next before the count is cut short. */
+const MAX_ROUNDS = 1_000;
+
+/** How many times a request fits a tree (the root first), at most `most`. */
+export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: number): number {
+  if (fit(spec, tree) === null) return 0;
+  if (most === 1) return 1;
+  const left = tree.map((provider) => ({
+    ...provider,
+    stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock }])),
+  }));
+  const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
+  let times = 0;
+  for (let round = 0; round < MAX_ROUNDS && times < most; round += 1) {
+    const allocations = fit(spec, left);
+    if (allocations === null) break;
+    const taken = new Map<{ capacity: number; used: number }, number>();
+    for (const { provider, resources } of allocations) {
+      for (const resourceClass in resources) {
+        const stock = byId.get(provider)?.stocks.get(resourceClass);
+        if (stock !== undefined) taken.set(stock, (taken.get(stock) ?? 0) + (resources[resourceClass] as number));
+      }
+    }
+    // The same allocations fit again until one of the providers has too little: as often at once.
+    let more = most - times;
+    for (const [{ capacity, used }, amount] of taken) more = Math.min(more, Math.floor((capacity - used) / amount));
+    for (const [stock, amount] of taken) stock.used += more * amount;
+    times += more;
+  }
+  return times;
+}

@@ -1,0 +1,66 @@
+// Requests that wait, as they are weighed up before they are tried. Those for several instances are placed together or not
+// at all, as far as the view can tell, so that two that wait do not each hold what the other needs.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { Select } from '../messages/scheduler.ts';
+import { whyNone } from './explain.ts';
+import { bestOfGroup } from './grouping.ts';
+import { promiseMember } from './groups-view.ts';
+import { allFiltersFor, judge } from './judging.ts';
+import { lotOf, type Parked } from './parking.ts';
+import type { Request } from './request.ts';
+import type { Open, Work } from './state.ts';
+import { promise } from './view.ts';
+
+/** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
+export function placesFor(
+  { state: { rankings, view } }: Work,
+  request: Request,
+  count: number,
+): readonly (readonly Allocation[])[] | null {
+  const places: (readonly Allocation[])[] = [];
+  const group = request.spec.instanceGroup?.id;
+  const roots: string[] = [];
+  while (places.length < count) {
+    const found = bestOfGroup(rankings, view, request, count - places.length, () => false, '');
+    if (found === null) break;
+    places.push(found.allocations);
+    roots.push(found.root);
+    promise(view, found.allocations, 1);
+    if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
+  }
+  // What only seemed to be used has not come free.
+  const { freed } = view;
+  view.freed = null;
+  for (const allocations of places) promise(view, allocations, -1);
+  if (group !== undefined) for (const root of roots) promiseMember(view.groups, group, root, -1);
+  view.freed = freed;
+  return places.length === count ? places : null;
+}
+
+/**
+ * Whether it must be known of all instances what they hold before any is placed: an earlier question, whose answer was
+ * lost, may have been granted some.
+ */
+export function gathersFirst(work: Work, asked: Select, served: boolean): boolean {
+  return asked.waits !== undefined && (asked.instances.length > 1 || (!served && lotOf(work, asked) !== undefined));
+}
+
+/** That each instance would have a host alone is not enough. */
+export function noneTogether({ state }: Work, { request }: Open, count: number): string {
+  return `no room for ${count} instances at once: ${whyNone(state, request, 'with room for some')}`;
+}
+
+/** Whether a host, by its root, has room for one instance of a request. */
+export function admits({ state: { view, rankings } }: Work, { request }: Parked, root: string): boolean {
+  const host = view.hosts.get(root);
+  if (host === undefined) return false;
+  return judge(view, allFiltersFor(rankings.filters, request), request.spec, host).obstacle === null;
+}
+
+/** Whether there is room for all instances of a request. */
+export function anyAdmits(work: Work, { asked: { instances }, request }: Parked): boolean {
+  const { rankings, view } = work.state;
+  if (instances.length > 1) return placesFor(work, request, instances.length) !== null;
+  return bestOfGroup(rankings, view, request, 1, () => false, '') !== null;
+}

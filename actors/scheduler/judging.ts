@@ -1,0 +1,59 @@
+// Judging one host: what it would give to a request, or the first thing that stands in the way, by the same filters and
+// the same look at its providers by which hosts are ranked.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import type { Provider } from '../placement/providers.ts';
+import type { Obstacle } from './census.ts';
+import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
+import { fit, misfitOf, type ServerPreference } from './fit.ts';
+import { misfitOfGroup } from './group-rules.ts';
+import type { HostFacts } from './host-facts.ts';
+import type { Request } from './request.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
+import { factsOf } from './view-hosts.ts';
+
+export type Judged =
+  | {
+      readonly obstacle: null;
+      readonly facts: HostFacts;
+      readonly tree: readonly Provider[];
+      readonly allocations: readonly Allocation[];
+    }
+  | { readonly obstacle: Obstacle & { readonly message: string } };
+
+/** All filters that a request concerns, those that are asked late after the others. */
+export function allFiltersFor(filters: readonly Filter[], request: Request): Asked[] {
+  return [...filtersFor(filters, request, false), ...filtersFor(filters, request, true)];
+}
+
+export function judge(
+  view: View,
+  filters: readonly Asked[],
+  spec: RequestSpec,
+  host: ViewHost,
+  preference?: ServerPreference,
+): Judged {
+  const tree = treeOf(view, host.root);
+  if (tree[0]?.spec.id !== host.root) return { obstacle: untold(host) };
+  const facts = factsOf(view, host, tree);
+  const refused = refusedBy(filters, facts);
+  if (refused !== null) {
+    const { code, about, short, message } = refused.refusal;
+    return { obstacle: { code, about, short, message } };
+  }
+  const allocations = fit(spec, tree, preference);
+  if (allocations !== null) {
+    const apart = misfitOfGroup(view, spec, host.root);
+    if (apart === null) return { obstacle: null, facts, tree, allocations };
+    return { obstacle: { code: apart.code, message: apart.message } };
+  }
+  const { code, resourceClass, condition, short, message } = misfitOf(spec, tree);
+  return { obstacle: { code, about: resourceClass ?? condition, short, message } };
+}
+
+/** A host of which placement has not told: how it stands says more, if it is out of service. */
+function untold({ host, state }: ViewHost): Obstacle & { message: string } {
+  if (state !== 'up') return { code: `host-${state}`, message: `host '${host}' is ${state}` };
+  return { code: 'unknown-provider', message: `placement has not told of host '${host}'` };
+}

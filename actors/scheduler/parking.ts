@@ -1,0 +1,208 @@
+// Requests that wait for a host, parked until capacity appears: first come first served among those of a project that
+// ask for the same, and in turn between projects. The asker keeps them and asks again now and then, so nothing is lost
+// with a scheduler; a parked request that its asker has given up is dropped.
+
+import type { Address } from '../actor.ts';
+import { waitMs } from '../builds.ts';
+import type { Select } from '../messages/scheduler.ts';
+import type { Request } from './request.ts';
+import type { Open, Work } from './state.ts';
+
+/** How many requests one turn tries again. */
+const MAX_TRIED = 32;
+/** How many pairs of a host and a kind of request one turn looks at. */
+const MAX_LOOKS = 2_000;
+/** Between two turns that try, ms. */
+const BETWEEN_MS = 2;
+/** How often what is given up is dropped, ms. */
+const SWEEP_MS = 10_000;
+
+export const PARKED_WAKE = 'parked';
+export const GIVEN_UP_WAKE = 'given up';
+
+export interface Parked {
+  readonly asked: Select;
+  readonly from: Address;
+  /** As filters see it. */
+  readonly request: Request;
+}
+
+/** The requests of a project that ask for the same, the oldest first. */
+export interface Lot {
+  readonly key: string;
+  readonly project: string;
+  readonly queue: Parked[];
+  /** Why the last of them that was tried has no host, with the record of that decision. */
+  reason: string;
+  decision: string;
+  /** Whether a host may have room by now. */
+  hopeful: boolean;
+  /** Not to be tried again before, ms since the epoch: hosts that look well and refuse are not asked without end. */
+  notBefore: number;
+}
+
+export interface Parking {
+  readonly lots: Map<string, Lot>;
+  readonly byRequest: Map<string, Lot>;
+  /** When each project was served last, counted. */
+  readonly servedAt: Map<string, number>;
+  served: number;
+}
+
+export function emptyParking(): Parking {
+  return { lots: new Map(), byRequest: new Map(), servedAt: new Map(), served: 0 };
+}
+
+/** What a parked request is tried by. */
+export interface ParkingHooks {
+  /** Whether a host, by its root, has room for one instance of a request. */
+  admits(work: Work, parked: Parked, root: string): boolean;
+  /** Whether any host has. */
+  anyAdmits(work: Work, parked: Parked): boolean;
+  select(work: Work, asked: Select, from: Address): void;
+}
+
+function keyOf({ instances, spec, where, project }: Select): string {
+  return JSON.stringify([instances.length, spec, where, project]);
+}
+
+/** The lot that a request belongs to, if there is one: others that ask for the same may wait already. */
+export function lotOf({ state }: Work, asked: Select): Lot | undefined {
+  return asked.waits === undefined ? undefined : state.parking.lots.get(keyOf(asked));
+}
+
+/** Parks a request that has no host now. */
+export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string, decision: string): void {
+  const { asked, served } = open;
+  const { turn, state, patience } = work;
+  let lot = lotOf(work, asked);
+  if (lot === undefined) {
+    const key = keyOf(asked);
+    lot = { key, project: asked.project ?? '', queue: [], reason, decision, hopeful: false, notBefore: 0 };
+    state.parking.lots.set(key, lot);
+    state.view.freed ??= new Set();
+    if (state.parking.lots.size === 1) turn.wakeAt(GIVEN_UP_WAKE, turn.now + SWEEP_MS);
+  }
+  lot.reason = reason;
+  lot.decision = decision;
+  if (served) lot.notBefore = turn.now + waitMs(patience, 0, asked.request);
+  line(work, hooks, lot, open);
+}
+
+/** Puts a request in line with others that ask for the same: what stands in their way stands in its own. */
+export function queueUp(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
+  line(work, hooks, lot, open);
+}
+
+function line(work: Work, hooks: ParkingHooks, lot: Lot, { asked, from, request }: Open): void {
+  const { turn, state } = work;
+  unpark(work, asked.request);
+  state.parking.byRequest.set(asked.request, lot);
+  const since = asked.waits?.since ?? 0;
+  let position = lot.queue.length;
+  while (position > 0 && ((lot.queue[position - 1] as Parked).asked.waits?.since ?? 0) > since) position -= 1;
+  const parked = { asked, from, request };
+  lot.queue.splice(position, 0, parked);
+  // Since the hosts were looked at, something may have come free, or changed unnoticed.
+  lot.hopeful = hooks.anyAdmits(work, parked);
+  if (lot.hopeful) turn.wakeAt(PARKED_WAKE, Math.max(lot.notBefore, turn.now + BETWEEN_MS));
+  const { reason, decision } = lot;
+  turn.send(from, { type: 'parked', request: asked.request, round: asked.round, reason, decision });
+}
+
+/** Takes a request out of line: it is tried now, or asked for anew. */
+export function unpark({ state }: Work, request: string): void {
+  const { byRequest } = state.parking;
+  const lot = byRequest.get(request);
+  if (lot === undefined) return;
+  byRequest.delete(request);
+  const position = lot.queue.findIndex(({ asked }) => asked.request === request);
+  if (position >= 0) lot.queue.splice(position, 1);
+}
+
+/** Forgets a request that is not wanted any more. */
+export function withdraw(work: Work, request: string): void {
+  const lot = work.state.parking.byRequest.get(request);
+  unpark(work, request);
+  if (lot !== undefined) dropEmpty(work, lot);
+}
+
+function dropEmpty({ state }: Work, lot: Lot): void {
+  if (lot.queue.length > 0) return;
+  state.parking.lots.delete(lot.key);
+  if (state.parking.lots.size > 0) return;
+  state.view.freed = null;
+  state.parking.servedAt.clear();
+}
+
+/** Tries parked requests again, as far as capacity has come free for them. */
+export function tryParked(work: Work, hooks: ParkingHooks): void {
+  const { parking } = work.state;
+  if (parking.lots.size === 0) return;
+  const isSeen = lookAtFreed(work, hooks);
+  for (let tried = 0; tried < MAX_TRIED; tried += 1) {
+    const lot = nextLot(work);
+    if (lot === null) break;
+    const head = lot.queue[0] as Parked;
+    const { asked, from } = head;
+    // Whoever was served just now may have taken what there was.
+    lot.hopeful = hooks.anyAdmits(work, head);
+    if (!lot.hopeful) continue;
+    unpark(work, asked.request);
+    if (asked.expiresAt > work.turn.now) {
+      parking.served += 1;
+      parking.servedAt.set(lot.project, parking.served);
+      hooks.select(work, asked, from);
+    }
+    dropEmpty(work, lot);
+  }
+  const again = [...parking.lots.values()].filter(({ hopeful }) => hopeful).map(({ notBefore }) => notBefore);
+  if (!isSeen || again.length > 0) {
+    const soonest = isSeen ? Math.min(...again) : 0;
+    work.turn.wakeAt(PARKED_WAKE, Math.max(soonest, work.turn.now + BETWEEN_MS));
+  }
+}
+
+/** Which lots the hosts that have come free give hope; false when there are more to look at. */
+function lookAtFreed(work: Work, hooks: ParkingHooks): boolean {
+  const { parking, view } = work.state;
+  let looks = 0;
+  for (const root of view.freed ?? []) {
+    if (looks >= MAX_LOOKS) return false;
+    view.freed?.delete(root);
+    for (const lot of parking.lots.values()) {
+      if (lot.hopeful) continue;
+      looks += 1;
+      const [head] = lot.queue;
+      if (head !== undefined && hooks.admits(work, head, root)) lot.hopeful = true;
+    }
+  }
+  return true;
+}
+
+/** The lot whose turn it is: of the project that was served longest ago, and there the one whose head came first. */
+function nextLot({ state: { parking }, turn }: Work): Lot | null {
+  let next: Lot | null = null;
+  for (const lot of parking.lots.values()) {
+    if (!lot.hopeful || lot.queue.length === 0 || lot.notBefore > turn.now) continue;
+    if (next === null || comesBefore(parking, lot, next)) next = lot;
+  }
+  return next;
+}
+
+function comesBefore({ servedAt }: Parking, one: Lot, other: Lot): boolean {
+  const [mine, theirs] = [servedAt.get(one.project) ?? 0, servedAt.get(other.project) ?? 0];
+  if (mine !== theirs) return mine < theirs;
+  return (one.queue[0]?.asked.waits?.since ?? 0) < (other.queue[0]?.asked.waits?.since ?? 0);
+}
+
+/** Drops what its asker has given up: whoever still wants it would have asked again. */
+export function dropGivenUp(work: Work): void {
+  const { parking } = work.state;
+  for (const lot of [...parking.lots.values()]) {
+    const givenUp = lot.queue.filter(({ asked }) => asked.expiresAt <= work.turn.now);
+    for (const { asked } of givenUp) unpark(work, asked.request);
+    dropEmpty(work, lot);
+  }
+  if (parking.lots.size > 0) work.turn.wakeAt(GIVEN_UP_WAKE, work.turn.now + SWEEP_MS);
+}

@@ -1,0 +1,131 @@
+// Surveys: how each host stands to a request, counted over all hosts. They answer whether a request would fit, and advise
+// what to change when it does not.
+
+import type { Advice } from '../messages/advice.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import type { Weighing } from '../messages/decision.ts';
+import { type Adviser, adviceOf, consider, considerAway, considerFilter, considerGroup, newAdviser } from './advice.ts';
+import { counted, emptyCensus, refuse } from './census.ts';
+import { INSTANCE_GROUP, refusedHosts, weighersOf, weighingOf } from './decision.ts';
+import { type Asked, refusedBy } from './filters/filter.ts';
+import { serviceState } from './filters/service-state.ts';
+import { timesIn } from './fit-times.ts';
+import { misfitOfGroup } from './group-rules.ts';
+import { membersOn } from './groups-view.ts';
+import { allFiltersFor, judge } from './judging.ts';
+import type { Rankings } from './ranking.ts';
+import type { Request } from './request.ts';
+import type { Work } from './state.ts';
+import type { Sweep } from './sweeps.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
+import { factsOf } from './view-hosts.ts';
+import { weightOf } from './weighers/weigher.ts';
+
+/** How many instances one host is counted to hold at most. */
+const MAX_TIMES = 1_000_000;
+
+export interface FittingHost extends Weighing {
+  /** How many instances it would hold. */
+  readonly times: number;
+}
+
+export interface Survey {
+  readonly hosts: number;
+  readonly fits: number;
+  /** How many instances would fit, on all hosts together. */
+  readonly times: number;
+  readonly refused: ReturnType<typeof refusedHosts>;
+  /** The best hosts, as far as they were asked for. */
+  readonly best: readonly FittingHost[];
+  /** What would let it fit, if it does not. */
+  readonly advice: readonly Advice[];
+}
+
+export interface SurveyOptions {
+  readonly request: Request;
+  /** How many instances must fit for the request to fit. */
+  readonly count: number;
+  /** How many of the best hosts are named. */
+  readonly limit: number;
+}
+
+/** Counts how all hosts stand to a request. */
+export function surveyOf(
+  rankings: Rankings,
+  view: View,
+  { request, count, limit }: SurveyOptions,
+  done: (survey: Survey, work: Work) => void,
+): Sweep {
+  const { spec } = request;
+  const filters = allFiltersFor(rankings.filters, request);
+  const weighers = weighersOf(rankings, request);
+  const census = emptyCensus();
+  const adviser = newAdviser(spec, count);
+  const best: FittingHost[] = [];
+  let hosts = 0;
+  let fits = 0;
+  let times = 0;
+  return {
+    visit(host) {
+      hosts += 1;
+      const judged = judge(view, filters, spec, host, rankings.preference);
+      if (judged.obstacle === null) {
+        const { facts, tree, allocations } = judged;
+        const room = Math.min(
+          timesIn(spec, tree, limit === 0 ? count : MAX_TIMES),
+          membersAllowed(view, spec, host.root),
+        );
+        fits += 1;
+        // A group that keeps together is on one host.
+        times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
+        const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
+        const { cell, host: name, root } = host;
+        rank(best, limit, weight, () => ({
+          ...weighingOf(weighers, rankings.overrides, view, { root, cell, host: name, weight, allocations }),
+          times: room,
+        }));
+      } else {
+        refuse(census, host.root, judged.obstacle);
+        if (times < count) advise(adviser, view, filters, host);
+      }
+      return true;
+    },
+    done(work) {
+      const advice = times < count ? adviceOf(adviser) : [];
+      if (fits > 0 && times < count) {
+        const fewer = { code: 'fewer-instances', from: count, to: times, hosts: fits };
+        advice.unshift(fewer);
+      }
+      done({ hosts, fits, times, refused: refusedHosts(view, counted(census)), best, advice }, work);
+    },
+  };
+}
+
+/** How many more members of its instance group a host may have. */
+function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root: string): number {
+  if (group?.policy !== 'anti-affinity') return MAX_TIMES;
+  return (group.maxPerHost ?? 1) - membersOn(view.groups, group.id, root);
+}
+
+function advise(adviser: Adviser, view: View, filters: readonly Asked[], host: ViewHost): void {
+  const tree = treeOf(view, host.root);
+  if (tree[0]?.spec.id !== host.root) return;
+  const facts = factsOf(view, host, tree);
+  const refusing = filters.filter((one) => refusedBy([one], facts) !== null).map(({ filter }) => filter.name);
+  if (misfitOfGroup(view, adviser.spec, host.root) !== null) refusing.push(INSTANCE_GROUP);
+  const [only] = refusing;
+  if (only === undefined) return consider(adviser, tree);
+  if (refusing.length > 1) return;
+  if (only === serviceState.name) considerAway(adviser, host, tree);
+  else if (only === INSTANCE_GROUP) considerGroup(adviser, tree);
+  else considerFilter(adviser, only, tree);
+}
+
+/** Puts a host in its place among the best, if it is one of them. */
+function rank(best: FittingHost[], limit: number, weight: number, told: () => FittingHost): void {
+  if (best.length >= limit && weight <= (best[limit - 1]?.weight ?? Number.POSITIVE_INFINITY)) return;
+  let position = best.length;
+  while (position > 0 && (best[position - 1] as FittingHost).weight < weight) position -= 1;
+  best.splice(position, 0, told());
+  if (best.length > limit) best.pop();
+}

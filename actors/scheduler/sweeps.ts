@@ -1,0 +1,55 @@
+// Looking at all hosts, a slice of them a turn, so that requests for hosts go on being served in between: one sweep at a
+// time, the others wait.
+
+import type { Work } from './state.ts';
+import type { ViewHost } from './view.ts';
+
+/** Hosts looked at in one turn: some milliseconds of work. */
+const HOSTS_A_SLICE = 500;
+/** Between two slices, ms: others have the greater part of the time. */
+const BETWEEN_MS = 3;
+/** How many sweeps may wait. */
+const MAX_SWEEPS = 16;
+
+export const SWEEP_WAKE = 'sweep';
+
+export interface Sweep {
+  /** Looks at one host; false when there is no need to look at more. */
+  visit(host: ViewHost): boolean;
+  /** All hosts were looked at, or enough of them. */
+  done(work: Work): void;
+}
+
+export interface Sweeping {
+  readonly sweep: Sweep;
+  readonly roots: readonly string[];
+  position: number;
+}
+
+/** Begins a sweep, or puts it in line; false when too many wait already. A small fleet is looked at there and then. */
+export function begin(work: Work, sweep: Sweep): boolean {
+  const { sweeps, view } = work.state;
+  if (sweeps.length >= MAX_SWEEPS) return false;
+  sweeps.push({ sweep, roots: [...view.hosts.keys()], position: 0 });
+  if (sweeps.length === 1) goOn(work);
+  return true;
+}
+
+/** Looks at the next slice of the sweep whose turn it is. */
+export function goOn(work: Work): void {
+  const { sweeps, view } = work.state;
+  const current = sweeps[0];
+  if (current === undefined) return;
+  const end = Math.min(current.roots.length, current.position + HOSTS_A_SLICE);
+  let goesOn = true;
+  while (goesOn && current.position < end) {
+    const host = view.hosts.get(current.roots[current.position] as string);
+    current.position += 1;
+    if (host !== undefined) goesOn = current.sweep.visit(host);
+  }
+  if (goesOn && current.position < current.roots.length)
+    return work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
+  sweeps.shift();
+  if (sweeps.length > 0) work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
+  current.sweep.done(work);
+}

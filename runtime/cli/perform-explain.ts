@@ -1,0 +1,35 @@
+// Performs `cellwright explain` and its like, by the API.
+
+import { type Connection, connect } from '../connect.ts';
+
+export interface AskFlags {
+  servers: string[];
+  prefix: string;
+  json?: boolean;
+}
+
+export async function explain(id: string, flags: AskFlags): Promise<void> {
+  await answered(flags, (client) => client.explain(id));
+}
+
+/** @param host Its name, or `<cell>/<host>`. */
+export async function whyNot(id: string, host: string, flags: AskFlags): Promise<void> {
+  const at = host.indexOf('/');
+  const where = at < 0 ? { host } : { cell: host.slice(0, at), host: host.slice(at + 1) };
+  await answered(flags, (client) => client.whyNot({ id, ...where }));
+}
+
+/** Prints an answer: its words, or all of it as JSON. */
+export async function answered<Answer extends { words: readonly string[] }>(
+  { servers, prefix, json = false }: AskFlags,
+  ask: (client: Connection) => Promise<Answer>,
+): Promise<Answer> {
+  const client = await connect({ servers, prefix });
+  try {
+    const answer = await ask(client);
+    console.log(json ? JSON.stringify(answer, null, 2) : answer.words.join('\n'));
+    return answer;
+  } finally {
+    await client.close();
+  }
+}

@@ -1,0 +1,37 @@
+// Performs `cellwright fit`, by the API.
+
+import { readFileSync } from 'node:fs';
+import { CellwrightError, messageOf } from '../errors.ts';
+import type { FitRequest } from '../gateway/requests.ts';
+import { type AskFlags, answered } from './perform-explain.ts';
+
+export interface FitFlags extends AskFlags, Omit<FitRequest, 'groups' | 'groupPolicy'> {
+  group?: { name: string; resources: Record<string, number> }[];
+  groupPolicy?: string;
+  jsonRequest?: string;
+}
+
+export async function fit(flags: FitFlags): Promise<void> {
+  const request = requestOf(flags);
+  const answer = await answered(flags, (client) => client.fit(request));
+  process.exitCode = answer.fit ? 0 : 1;
+}
+
+/** What the flags ask for, over what the file asks for. The API checks it, as it checks all that it is asked. */
+function requestOf({ jsonRequest, group, servers: _, prefix: __, json: ___, ...asked }: FitFlags): FitRequest {
+  const file = jsonRequest === undefined ? {} : requestIn(jsonRequest);
+  return { ...file, ...asked, ...(group === undefined ? {} : { groups: group }) } as FitRequest;
+}
+
+function requestIn(file: string): object {
+  const malformed = (why: string, cause?: unknown) =>
+    new CellwrightError('malformed', `--json-request: '${file}' ${why}`, { field: 'json-request', cause });
+  let request: unknown;
+  try {
+    request = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw malformed(`cannot be read: ${messageOf(cause)}`, cause);
+  }
+  if (typeof request !== 'object' || request === null || Array.isArray(request)) throw malformed('holds no object');
+  return request;
+}

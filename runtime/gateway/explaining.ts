@@ -1,0 +1,80 @@
+// Explaining, for the API: the conductor keeps the record of the scheduler's decision, the cell knows the attempts that
+// followed. Neither needs the scheduler that decided.
+
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import { type Decision, StoredDecision, unpackDecision } from '../../actors/messages/decision.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { Where } from '../../actors/messages/where.ts';
+import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
+import { CellwrightError } from '../errors.ts';
+import { checkOf } from '../schemas.ts';
+import type { Asking } from './asking.ts';
+import { wordsOfExplanation } from './explanation-words.ts';
+import { isSilence, SILENT_CELL_MS, unknownOf } from './looking.ts';
+import type { InstanceRequest } from './requests.ts';
+
+/** The answer to `explain`. */
+export interface Explanation {
+  readonly id: string;
+  /** How the instance stands, with its attempts. */
+  readonly instance: InstanceView;
+  /** The scheduler's decision; null while there is none, or when it is not on record. */
+  readonly decision: Decision | null;
+  /** The same for people, a line each. */
+  readonly words: readonly string[];
+}
+
+/** What is known of an instance by those who keep it. */
+export interface Known {
+  readonly view: InstanceView;
+  readonly decision: Decision | null;
+  /** What it asked for; undefined when nobody knows any more, or its cell does not answer. */
+  readonly spec: RequestSpec | undefined;
+  /** Where it may go, as far as schedulers alone know of it; known until a host is chosen. */
+  readonly where: Where | undefined;
+}
+
+export interface Explaining {
+  /** @throws CellwrightError `not-found`. */
+  explain(request: InstanceRequest): Promise<Explanation>;
+  /** @throws CellwrightError `not-found`. */
+  known(id: string): Promise<Known>;
+}
+
+const check = checkOf(StoredDecision, 'the record of a decision');
+
+export function explainingOf({ asking, conductorShards }: { asking: Asking; conductorShards: number }): Explaining {
+  async function known(id: string): Promise<Known> {
+    const question = { type: 'explain' as const, instance: id };
+    const conductor = conductorAddress(conductorShardOf(id, conductorShards));
+    const { view, decision, spec, where } = await asking.ask(conductor, question, 'explained');
+    if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
+    const kept = { view, decision: decisionIn(decision), spec, where };
+    if (view.cell === undefined || view.state === 'deleted') return kept;
+    try {
+      const inCell = await asking.ask(cellAddress(view.cell), question, 'explained', SILENT_CELL_MS);
+      return inCell.view === null ? kept : { ...kept, view: inCell.view, spec: inCell.spec ?? spec };
+    } catch (error) {
+      if (!isSilence(error)) throw error;
+      return { ...kept, view: unknownOf(view) };
+    }
+  }
+
+  async function explain({ id }: InstanceRequest): Promise<Explanation> {
+    const { view, decision } = await known(id);
+    return { id, instance: view, decision, words: wordsOfExplanation(view, decision) };
+  }
+
+  return { explain, known };
+}
+
+/** A record as it was kept; one that cannot be read, of another version perhaps, is none. */
+function decisionIn(text: string | undefined): Decision | null {
+  if (text === undefined) return null;
+  try {
+    const stored: unknown = JSON.parse(text);
+    return check(stored) === null ? unpackDecision(stored as StoredDecision) : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,88 @@
+// Explanations in words: a line each, in numbers that add up to all hosts. Pure.
+
+import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
+import type { Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { obstacleWords } from '../../actors/scheduler/explain.ts';
+
+/** What is known of how an instance came to be where it is. */
+export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
+  return [
+    headline(view),
+    ...waitingOf(view),
+    ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision)),
+    ...attemptsOf(view),
+  ];
+}
+
+function headline({ instance, state, cell, host, attempt, failure }: InstanceView): string {
+  const where = host !== undefined ? ` on ${cell ?? '?'}/${host}` : cell !== undefined ? ` in cell ${cell}` : '';
+  const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : '';
+  const why = failure === undefined ? '' : `: ${failure.code}: ${failure.message}`;
+  return `instance '${instance}' is ${state}${where}${which}${why}`;
+}
+
+function waitingOf({ waiting }: InstanceView): string[] {
+  if (waiting === undefined) return [];
+  const time = (at: number) => new Date(at).toISOString();
+  return [`it waits for a host since ${time(waiting.since)}, until ${time(waiting.until)}: ${waiting.reason}`];
+}
+
+function noDecision({ state }: InstanceView): string {
+  return state === 'requested' ? 'no scheduler has answered for it yet' : 'no decision of a scheduler is on record';
+}
+
+function wordsOfDecision(decision: Decision): string[] {
+  const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims, alternates } = decision;
+  const lines = [
+    `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
+    ...refused.map((one) => `  ${refusedWords(one)}`),
+  ];
+  if (decision.narrowedBy.length > 0) {
+    lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
+  }
+  if (weights.length > 0) lines.push('weighed, the best first:', ...weights.map((one) => `  ${weightWords(one)}`));
+  if (claimsRefused > 0) {
+    const told = refusedClaims.length < claimsRefused ? `, the last ${refusedClaims.length} of them` : '';
+    lines.push(`claims refused: ${claimsRefused}${told}`);
+    for (const { cell, host, code, message } of refusedClaims) lines.push(`  ${cell}/${host}: ${code}: ${message}`);
+  }
+  if (chosen === undefined) return [...lines, 'claimed: none', ...adviceLines(decision.advice)];
+  const isWeighed = weights.some(({ cell, host }) => cell === chosen.cell && host === chosen.host);
+  const earlier = isWeighed ? '' : ', which an earlier question had been granted';
+  lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
+  lines.push(`alternates: ${alternates.length === 0 ? 'none' : alternates.join(', ')}`);
+  return lines;
+}
+
+/** `of 6 hosts, 2 fit and 4 were refused`. */
+export function standingWords(hosts: number, fits: number): string {
+  return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} fit and ${hosts - fits} were refused`;
+}
+
+/** `3 exceeds-capacity VCPU; nearest c1/h4, short by 2`. */
+export function refusedWords({ code, about, hosts, nearest }: RefusedHosts): string {
+  const near = nearest === undefined ? '' : `; nearest ${nearest.cell}/${nearest.host}, short by ${nearest.short}`;
+  return `${hosts} ${obstacleWords(code, about)}${near}`;
+}
+
+/** What would have let it fit, a line for each change. */
+export function adviceLines(advice: readonly Advice[]): string[] {
+  return advice.map((one) => adviceWords(one, (until) => `until ${new Date(until).toISOString()}`));
+}
+
+/** `c1/h1 8.92 = free-share 0.92 + spare-devices 8`. */
+export function weightWords({ cell, host, weight, parts }: Weighing): string {
+  const told = Object.entries(parts).map(([name, part]) => `${name} ${brief(part)}`);
+  return `${cell}/${host} ${brief(weight)}${told.length === 0 ? '' : ` = ${told.join(' + ')}`}`;
+}
+
+const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
+
+function attemptsOf({ attempts = [], attempt, host, state, alternates = [] }: InstanceView): string[] {
+  const lines = attempts.map((one) => `attempt ${one.attempt} on ${one.host}: ${one.outcome}: ${one.reason}`);
+  const isOver = attempts.some((one) => one.attempt === attempt);
+  if (attempt !== undefined && host !== undefined && !isOver) lines.push(`attempt ${attempt} on ${host}: ${state}`);
+  if (attempts.length > 0 && alternates.length > 0) lines.push(`alternates left: ${alternates.join(', ')}`);
+  return lines;
+}

@@ -1,0 +1,63 @@
+// The answers to `fit` and `why-not` in words, a line each. Pure.
+
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { HostStanding } from '../../actors/messages/questions.ts';
+import { adviceLines, refusedWords, standingWords, weightWords } from './explanation-words.ts';
+import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
+
+export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
+  const { fit, count, hosts, fits, times, refused, best, advice } = answer;
+  const what = count === 1 ? 'it' : `${count} instances`;
+  const often = fits === 0 ? '' : `, ${times} times in all`;
+  return [
+    `${what} would ${fit ? '' : 'not '}fit; ${standingWords(hosts, fits)}${often}`,
+    ...refused.map((one) => `  ${refusedWords(one)}`),
+    ...(best.length === 0 ? [] : [best.length < fits ? `the best ${best.length}:` : 'the best first:']),
+    ...best.map((one) => `  ${weightWords(one)}, ${one.times} times`),
+    ...adviceLines(advice),
+    ...(!fit && advice.length === 0 && hosts > 0 ? ['no single change would make it fit'] : []),
+  ];
+}
+
+export function whyNotWords({ id, cell, host, there, then, now }: Omit<WhyNot, 'words'>, view: InstanceView): string[] {
+  const where = view.host === undefined ? `it is ${view.state}` : `it is ${view.state} on ${view.cell}/${view.host}`;
+  return [
+    there
+      ? `instance '${id}' is on ${cell}/${host}: ${view.state}`
+      : `instance '${id}' is not on ${cell}/${host}: ${where}`,
+    then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
+    now === null ? 'now: what it asked for is not known any more' : `now: ${nowWords(now)}`,
+  ];
+}
+
+function thenWords({ verdict, code = '', message = '', short, weight, bestWeight }: HostThen): string {
+  const against = weight === undefined ? '' : `; it weighed ${weight} against ${bestWeight} of the best`;
+  switch (verdict) {
+    case 'chosen':
+      return 'it was chosen';
+    case 'failed':
+      return `it was tried: ${code}: ${message}`;
+    case 'claim-refused':
+      return `placement refused the claim: ${code}: ${message}`;
+    case 'alternate':
+      return `it was an alternate, to be tried should the build fail${against}`;
+    case 'runner-up':
+      return `it fitted, and another was better${against}`;
+    case 'refused':
+      return `it was refused: ${code}, short by ${short}, the nearest of its kind`;
+    case 'not-recorded':
+      return 'it was not among the hosts that the record names';
+  }
+}
+
+function nowWords({ refusal, weighing, rank, best, hosts, fits }: HostStanding): string {
+  const all = standingWords(hosts, fits);
+  if (refusal !== undefined) {
+    const short = refusal.short === undefined ? '' : ` (short by ${refusal.short})`;
+    return `it would be refused: ${refusal.code}: ${refusal.message}${short}; ${all}`;
+  }
+  if (weighing === undefined) return all;
+  const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
+  const others = best === undefined || isBest ? '' : `; the best: ${weightWords(best)}`;
+  return `it fits, number ${rank} of ${fits}: ${weightWords(weighing)}${others}; ${all}`;
+}

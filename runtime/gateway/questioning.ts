@@ -1,0 +1,135 @@
+// Questions about requests, for the API: would it fit, and why is an instance not on a host: as of the decision, as far
+// as that is on record, and now, by a scheduler's view.
+
+import type { Decision } from '../../actors/messages/decision.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { Fitted, HostStanding } from '../../actors/messages/questions.ts';
+import { SCHEDULERS } from '../../actors/routing.ts';
+import type { Aggregates } from '../aggregates.ts';
+import { CellwrightError, MalformedError } from '../errors.ts';
+import type { Asking } from './asking.ts';
+import type { Explaining } from './explaining.ts';
+import { placingOf } from './placing.ts';
+import { fitWords, whyNotWords } from './question-words.ts';
+import { type FitRequest, specOf, type WhyNotRequest } from './requests.ts';
+
+const DEFAULT_LIMIT = 10;
+
+/** The answer to `fit`. */
+export interface FitAnswer extends Omit<Fitted, 'type' | 'ask'> {
+  /** Whether all instances that were asked for would fit. */
+  readonly fit: boolean;
+  readonly count: number;
+  /** The same for people, a line each. */
+  readonly words: readonly string[];
+}
+
+/**
+ * What the decision says of a host: it was `chosen`, it `failed` an attempt, an `alternate`, a `runner-up`, its
+ * `claim-refused`, it was `refused` as the nearest of its kind; `not-recorded`: it was one of many.
+ */
+export interface HostThen {
+  readonly verdict: 'chosen' | 'failed' | 'alternate' | 'runner-up' | 'claim-refused' | 'refused' | 'not-recorded';
+  /** The code of the refusal, or the outcome of the attempt. */
+  readonly code?: string;
+  readonly message?: string;
+  readonly short?: number;
+  readonly weight?: number;
+  readonly bestWeight?: number;
+}
+
+/** The answer to `why-not`. */
+export interface WhyNot {
+  readonly id: string;
+  readonly cell: string;
+  readonly host: string;
+  /** Whether the instance is on that host. */
+  readonly there: boolean;
+  /** As of the decision; null when there is none on record. */
+  readonly then: HostThen | null;
+  /** As things stand now; null when what the instance asked for is not known any more. */
+  readonly now: HostStanding | null;
+  readonly words: readonly string[];
+}
+
+export interface Questioning {
+  /** @throws MalformedError with the field; `overloaded` when too many ask at once. */
+  fit(request: FitRequest): Promise<FitAnswer>;
+  /** @throws CellwrightError `not-found` with the field, `ambiguous` when several cells have a host of that name. */
+  whyNot(request: WhyNotRequest): Promise<WhyNot>;
+}
+
+export interface QuestioningOptions {
+  readonly asking: Asking;
+  readonly known: Explaining['known'];
+  readonly aggregates: Aggregates;
+}
+
+export function questioningOf({ asking, known, aggregates }: QuestioningOptions): Questioning {
+  async function fit(request: FitRequest): Promise<FitAnswer> {
+    const { placement, project } = request;
+    for (const name of ['sameHostAs', 'differentHostFrom'] as const) {
+      if (placement?.[name] === undefined) continue;
+      const field = `placement.${name}`;
+      throw new MalformedError(`'${field}' is not looked at in a dry run: other instances may move`, { field });
+    }
+    const { tree, where } = placingOf(placement, project, aggregates);
+    const spec = { ...specOf(request, 'the fit request'), ...(tree === undefined ? {} : { tree }) };
+    const more = { ...(where === undefined ? {} : { where }), ...(project === undefined ? {} : { project }) };
+    const { count = 1, limit = DEFAULT_LIMIT } = request;
+    const {
+      type: _,
+      ask: __,
+      ...told
+    } = await asking.ask(SCHEDULERS, { type: 'fit', spec, ...more, count, limit }, 'fitted');
+    const answer = { fit: told.times >= count, count, ...told };
+    return { ...answer, words: fitWords(answer) };
+  }
+
+  async function whyNot({ id, host, cell }: WhyNotRequest): Promise<WhyNot> {
+    const { view, decision, spec, where } = await known(id);
+    const { project } = view;
+    const more = {
+      ...(cell === undefined ? {} : { cell }),
+      ...(where === undefined ? {} : { where }),
+      ...(project === undefined ? {} : { project }),
+    };
+    const now =
+      spec === undefined
+        ? null
+        : (await asking.ask(SCHEDULERS, { type: 'why-not', spec, host, ...more }, 'why-not-told')).standing;
+    const placed = cell ?? now?.cell ?? decision?.chosen?.cell ?? view.cell;
+    if (placed === undefined) {
+      const reason = `the cell of host '${host}' is not known: name it`;
+      throw new CellwrightError('not-found', reason, { field: 'cell' });
+    }
+    const there = view.host === host && view.cell === placed;
+    const then = decision === null ? null : hostThen(decision, view, placed, host);
+    const answer = { id, cell: placed, host, there, then, now };
+    return { ...answer, words: whyNotWords(answer, view) };
+  }
+
+  return { fit, whyNot };
+}
+
+/** What is on record of a host. */
+function hostThen(decision: Decision, view: InstanceView, cell: string, host: string): HostThen {
+  const { chosen, alternates, refused, refusedClaims, weights } = decision;
+  const isIt = (one: { cell: string; host: string }) => one.cell === cell && one.host === host;
+  const failed = view.cell === cell ? view.attempts?.findLast((one) => one.host === host) : undefined;
+  if (failed !== undefined) return { verdict: 'failed', code: failed.outcome, message: failed.reason };
+  if (chosen !== undefined && isIt(chosen)) return { verdict: 'chosen' };
+  const claim = refusedClaims.findLast(isIt);
+  if (claim !== undefined) return { verdict: 'claim-refused', code: claim.code, message: claim.message };
+  const weighed = weights.find(isIt);
+  const bestWeight = weights[0]?.weight;
+  const weight = weighed === undefined || bestWeight === undefined ? {} : { weight: weighed.weight, bestWeight };
+  if (chosen?.cell === cell && alternates.includes(host)) return { verdict: 'alternate', ...weight };
+  if (weighed !== undefined) return { verdict: 'runner-up', ...weight };
+  const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
+  if (near?.nearest !== undefined) {
+    const code = near.about === undefined ? near.code : `${near.code} ${near.about}`;
+    return { verdict: 'refused', code, short: near.nearest.short };
+  }
+  return { verdict: 'not-recorded' };
+}

@@ -1,0 +1,190 @@
+// Area: scheduler, dry runs and advice. A survey counts every host and every time that a request fits; what is advised
+// has been tried: applied, it makes the request fit on as many hosts as were named.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
+import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import { fit } from '../../actors/scheduler/fit.ts';
+import { timesIn } from '../../actors/scheduler/fit-times.ts';
+import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
+import { treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { randomFleet } from '../support/fleets.ts';
+
+const test = suite('scheduler - dry runs and advice');
+
+const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+
+const judged = (view: View, spec: RequestSpec, host: ViewHost) =>
+  judge(view, allFiltersFor(rankings.filters, { spec }), spec, host);
+
+const words = (advice: Advice) => adviceWords(advice, (until) => `until ${until}`);
+
+function survey(view: View, spec: RequestSpec, count = 1, limit = 10): Survey {
+  let told: Survey | undefined;
+  const sweep = surveyOf(rankings, view, { request: { spec }, count, limit }, (found) => {
+    told = found;
+  });
+  for (const host of view.hosts.values()) if (!sweep.visit(host)) break;
+  sweep.done(undefined as never);
+  assert.ok(told);
+  return told;
+}
+
+/** The request with what is advised done to it; undefined when it is not about the request. */
+function applied(spec: RequestSpec, { code, group: name, about = '', to = 0 }: Advice): RequestSpec | undefined {
+  if (code === 'without-isolation') return { ...spec, groupPolicy: 'none' };
+  const change = (group: ResourceGroup): ResourceGroup | undefined => {
+    const without = <T>(all: readonly T[] | undefined, textOf: (one: T) => string): T[] => {
+      const at = (all ?? []).findIndex((one) => textOf(one) === about);
+      return (all ?? []).filter((_, position) => position !== at);
+    };
+    const joined = (all: readonly string[]) => all.join(', ');
+    switch (code) {
+      case 'less':
+      case 'more':
+        return { ...group, resources: { ...group.resources, [about]: to } };
+      case 'without-resource': {
+        const { [about]: _, ...resources } = group.resources;
+        return { ...group, resources };
+      }
+      case 'without-required':
+        return { ...group, required: without(group.required, String) };
+      case 'without-any-of':
+        return { ...group, anyOf: without(group.anyOf, joined) };
+      case 'without-forbidden':
+        return { ...group, forbidden: without(group.forbidden, String) };
+      case 'without-member-of':
+        return { ...group, memberOf: without(group.memberOf, joined) };
+      default:
+        return undefined;
+    }
+  };
+  const groups = spec.groups.map((group) => (group.name === name ? change(group) : group));
+  return groups.every((group) => group !== undefined) ? { ...spec, groups: groups as ResourceGroup[] } : undefined;
+}
+
+const hostsThatFit = (view: View, spec: RequestSpec) =>
+  [...view.hosts.values()].filter((host) => judged(view, spec, host).obstacle === null);
+
+test('scheduler - a survey counts every host once, and every time that the request fits, one after the other', () => {
+  let several = 0;
+  for (let seed = 0; seed < 120; seed += 1) {
+    const fleet = randomFleet(`survey ${seed}`, 30);
+    const { view } = fleet;
+    const spec = fleet.spec();
+    const { hosts, fits, times, refused, best } = survey(view, spec);
+    assert.is(hosts, view.hosts.size);
+    assert.is(
+      refused.reduce((sum, one) => sum + one.hosts, fits),
+      hosts,
+    );
+    assert.is(fits, hostsThatFit(view, spec).length);
+    let sum = 0;
+    for (const { root } of hostsThatFit(view, spec)) {
+      const tree = structuredClone(treeOf(view, root));
+      const byId = new Map(tree.map((provider) => [provider.spec.id, provider]));
+      let often = 0;
+      for (let found = fit(spec, tree); found !== null; found = fit(spec, tree)) {
+        often += 1;
+        for (const { provider, resources } of found) {
+          for (const [resourceClass, amount] of Object.entries(resources)) {
+            const stock = byId.get(provider)?.stocks.get(resourceClass);
+            if (stock !== undefined) stock.used += amount;
+          }
+        }
+      }
+      assert.is(timesIn(spec, treeOf(view, root), 1_000_000), often, `seed ${seed}, ${root}`);
+      if (often > 1) several += 1;
+      sum += often;
+    }
+    assert.is(times, sum);
+    assert.is(best.length, Math.min(10, fits));
+    for (const [position, one] of best.entries()) {
+      assert.ok(one.times >= 1);
+      assert.ok(position === 0 || one.weight <= (best[position - 1]?.weight as number));
+    }
+  }
+  assert.ok(several > 20, `${several}`);
+});
+
+test('scheduler - what is advised, applied, lets the request fit on as many hosts as were named', () => {
+  const codes = new Map<string, number>();
+  for (let seed = 0; seed < 600; seed += 1) {
+    const fleet = randomFleet(`advice ${seed}`, 12);
+    const { view } = fleet;
+    const spec = fleet.spec();
+    const { fits, advice } = survey(view, spec);
+    if (fits > 0) {
+      assert.equal(advice, [], 'what fits needs no advice');
+      continue;
+    }
+    assert.ok(advice.length <= 3);
+    for (const one of advice) {
+      codes.set(one.code, (codes.get(one.code) ?? 0) + 1);
+      assert.match(words(one), /would fit|there are hosts/);
+      if (one.code === 'host-state') {
+        const back = [...view.hosts.values()].filter(({ state }) => state === one.about);
+        const fitting = back.filter((host) => judged(view, spec, { ...host, state: 'up' }).obstacle === null);
+        assert.is(fitting.length, one.hosts, `seed ${seed}`);
+        continue;
+      }
+      const changed = applied(spec, one);
+      assert.ok(changed, one.code);
+      const now = hostsThatFit(view, changed).length;
+      // Of amounts the nearest is named: hosts that could give it and no more, and those that others would do for too.
+      if (one.code === 'less' || one.code === 'more') assert.ok(now >= one.hosts, `seed ${seed} ${words(one)}`);
+      else assert.is(now, one.hosts, `seed ${seed} ${words(one)} ${JSON.stringify(spec)}`);
+    }
+  }
+  for (const code of ['less', 'without-resource', 'without-required', 'without-forbidden', 'without-any-of']) {
+    assert.ok((codes.get(code) ?? 0) > 2, `${code} ${JSON.stringify([...codes])}`);
+  }
+  for (const code of ['without-member-of', 'host-state', 'without-isolation']) {
+    assert.ok((codes.get(code) ?? 0) > 0, `${code} ${JSON.stringify([...codes])}`);
+  }
+});
+
+test('scheduler - when one condition less would do, something is advised', () => {
+  let hopeless = 0;
+  for (let seed = 0; seed < 300; seed += 1) {
+    const fleet = randomFleet(`complete ${seed}`, 8);
+    const { view } = fleet;
+    const spec = fleet.spec();
+    const { fits, advice } = survey(view, spec);
+    if (fits > 0 || advice.length > 0) continue;
+    hopeless += 1;
+    const fewer: Advice[] = spec.groups.flatMap(({ name: group, resources, required, forbidden, anyOf, memberOf }) => [
+      ...(required ?? []).map((about) => ({ code: 'without-required', group, about, hosts: 0 })),
+      ...(forbidden ?? []).map((about) => ({ code: 'without-forbidden', group, about, hosts: 0 })),
+      ...(anyOf ?? []).map((all) => ({ code: 'without-any-of', group, about: all.join(', '), hosts: 0 })),
+      ...(memberOf ?? []).map((all) => ({ code: 'without-member-of', group, about: all.join(', '), hosts: 0 })),
+      ...Object.keys(resources).map((about) => ({ code: 'less', group, about, to: 1, hosts: 0 })),
+    ]);
+    for (const one of [...fewer, { code: 'without-isolation', hosts: 0 }]) {
+      const changed = applied(spec, one);
+      assert.ok(changed);
+      assert.is(hostsThatFit(view, changed).length, 0, `seed ${seed}: ${words(one)} ${JSON.stringify(spec)}`);
+    }
+  }
+  assert.ok(hopeless > 0);
+});
+
+test('scheduler - for several instances, as many must fit: else fewer are advised', () => {
+  const fleet = randomFleet('several', 20);
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' };
+  const { times, fits } = survey(fleet.view, spec);
+  assert.ok(times > 2);
+  assert.equal(survey(fleet.view, spec, times).advice, []);
+  const [first] = survey(fleet.view, spec, times + 1).advice;
+  assert.equal(first, { code: 'fewer-instances', from: times + 1, to: times, hosts: fits });
+  for (const one of survey(fleet.view, spec, times + 1).advice.slice(1)) {
+    const changed = applied(spec, one);
+    if (changed !== undefined) assert.ok(survey(fleet.view, changed).times > times, words(one));
+  }
+});
+
+test.run();

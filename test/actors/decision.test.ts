@@ -1,0 +1,179 @@
+// Area: scheduler, the records of its decisions. Their numbers add up to all hosts whatever the fleet and the request,
+// they are kept in bounded room, and they read back as they were made.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import {
+  type Decision,
+  MAX_DECISION_LENGTH,
+  packDecision,
+  StoredDecision,
+  unpackDecision,
+} from '../../actors/messages/decision.ts';
+import {
+  decided,
+  emptyDraft,
+  noteRanked,
+  noteRefused,
+  noteStanding,
+  standing,
+} from '../../actors/scheduler/decision.ts';
+import { whyNone } from '../../actors/scheduler/explain.ts';
+import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
+import { best } from '../../actors/scheduler/picking.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { checkOf } from '../../runtime/schemas.ts';
+import { randomFleet } from '../support/fleets.ts';
+
+const test = suite('scheduler - decisions');
+const check = checkOf(StoredDecision, 'the record');
+const read = (text: string): Decision => {
+  const stored = JSON.parse(text);
+  assert.is(check(stored), null);
+  return unpackDecision(stored);
+};
+
+test('scheduler - what fits and what is refused add up to all hosts, after every change, as counted one by one', () => {
+  let refusedAny = 0;
+  for (let seed = 0; seed < 60; seed += 1) {
+    const fleet = randomFleet(`census ${seed}`, 40);
+    const { view } = fleet;
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+    const specs = [fleet.spec(), fleet.spec()];
+    for (let round = 0; round < 15; round += 1) {
+      for (const spec of specs) {
+        const { hosts, fits, refused } = standing(rankings, view, { spec });
+        assert.is(hosts, view.hosts.size);
+        assert.is(
+          refused.reduce((sum, one) => sum + one.hosts, fits),
+          hosts,
+        );
+        const counts = new Map<string, number>();
+        const shortest = new Map<string, number>();
+        for (const host of view.hosts.values()) {
+          const { obstacle } = judge(view, allFiltersFor(rankings.filters, { spec }), spec, host);
+          if (obstacle === null) continue;
+          const { code, about = '', short } = obstacle;
+          const key = `${code} ${about}`;
+          counts.set(key, (counts.get(key) ?? 0) + 1);
+          if (short !== undefined) shortest.set(key, Math.min(short, shortest.get(key) ?? Number.POSITIVE_INFINITY));
+        }
+        refusedAny += counts.size;
+        assert.equal(
+          new Map(refused.map(({ code, about = '', hosts: n }) => [`${code} ${about}`, n] as const)).size,
+          counts.size,
+        );
+        for (const { code, about = '', hosts: n, nearest } of refused) {
+          assert.is(n, counts.get(`${code} ${about}`), `${code} ${about}`);
+          assert.is(nearest?.short, shortest.get(`${code} ${about}`), `the nearest of ${code} ${about}`);
+        }
+      }
+      for (let changes = 0; changes < 5; changes += 1) fleet.change();
+    }
+  }
+  assert.ok(refusedAny > 500, `${refusedAny}`);
+});
+
+test('scheduler - the parts of a weight add up to it, and the best host comes first', () => {
+  let weighed = 0;
+  for (let seed = 0; seed < 40; seed += 1) {
+    const fleet = randomFleet(`weights ${seed}`, 30);
+    const spec = fleet.spec();
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+    const found = best(rankings, fleet.view, { spec }, () => false);
+    if (found === null) continue;
+    const draft = emptyDraft();
+    noteRanked(draft, rankings, fleet.view, { spec }, found);
+    const { fits } = standing(rankings, fleet.view, { spec });
+    assert.is(draft.weights.length, Math.min(fits, 3));
+    assert.is(draft.weights[0]?.host, found.host);
+    for (const [position, { weight, parts }] of draft.weights.entries()) {
+      weighed += 1;
+      const sum = Object.values(parts).reduce((one, other) => one + other, 0);
+      assert.ok(Math.abs(sum - weight) < 1e-9);
+      assert.ok(weight <= (draft.weights[position - 1]?.weight ?? Number.POSITIVE_INFINITY));
+    }
+  }
+  assert.ok(weighed > 10);
+});
+
+test('scheduler - a record reads back as it was made', () => {
+  const fleet = randomFleet('record', 40);
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+  const draft = emptyDraft();
+  noteStanding(draft, rankings, fleet.view, { spec });
+  const found = best(rankings, fleet.view, { spec }, () => false);
+  assert.ok(found);
+  noteRanked(draft, rankings, fleet.view, { spec }, found);
+  const { cell, host, root, allocations } = found;
+  const chosen = { cell, host, provider: root, allocations };
+  noteRefused(draft, { ...chosen, host: 'other' }, 'exceeds-capacity', 'it was full');
+  const told = read(decided(draft, 1_234, 'node-1', chosen, [{ ...chosen, host: 'next' }]));
+  assert.is(told.at, 1_234);
+  assert.is(told.scheduler, 'node-1');
+  assert.equal(told.chosen, { cell, host });
+  assert.equal(told.alternates, ['next']);
+  assert.equal(told.refused, [...draft.refused]);
+  assert.is(told.claimsRefused, 1);
+  assert.equal(told.refusedClaims, [{ cell, host: 'other', code: 'exceeds-capacity', message: 'it was full' }]);
+  assert.equal(
+    told.weights.map((one) => one.host),
+    draft.weights.map((one) => one.host),
+  );
+});
+
+test('scheduler - a record is bounded, whatever is told, and its numbers still add up', () => {
+  const place = { cell: 'c'.repeat(64), host: 'h'.repeat(64) };
+  const refused = Array.from({ length: 500 }, (_, n) => ({
+    code: `code-${n}-${'x'.repeat(200)}`,
+    about: 'y'.repeat(300),
+    hosts: n + 1,
+    nearest: { ...place, short: 123_456.789 },
+  }));
+  const refusedClaims = Array.from({ length: 8 }, () => ({
+    ...place,
+    code: 'c'.repeat(99),
+    message: 'm'.repeat(4_096),
+  }));
+  for (const weighers of [12, 200]) {
+    const parts = Object.fromEntries(Array.from({ length: weighers }, (_, n) => [`weigher-${n}-${'z'.repeat(40)}`, n]));
+    const hosts = (500 * 501) / 2 + 7;
+    const text = packDecision({
+      at: 1,
+      scheduler: 's'.repeat(64),
+      hosts,
+      fits: 7,
+      refused,
+      chosen: place,
+      weights: [0, 1, 2].map((weight) => ({ ...place, weight, parts })),
+      claimsRefused: 64,
+      refusedClaims,
+      alternates: Array.from({ length: 20 }, () => place.host),
+      advice: [],
+      narrowedBy: [],
+    });
+    assert.ok(text.length <= MAX_DECISION_LENGTH, `${text.length}`);
+    const told = read(text);
+    assert.is(
+      told.refused.reduce((sum, one) => sum + one.hosts, told.fits),
+      hosts,
+    );
+    assert.is(told.claimsRefused, 64);
+  }
+});
+
+test('scheduler - why no host was left is said in numbers that add up to all hosts', () => {
+  for (let seed = 0; seed < 40; seed += 1) {
+    const fleet = randomFleet(`none ${seed}`, 25);
+    const spec = fleet.spec();
+    const reason = whyNone({ rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view: fleet.view }, { spec });
+    const [, total, told] = /^none of (\d+) hosts: ([^;]+)/.exec(reason) ?? [];
+    assert.is(Number(total), fleet.view.hosts.size, reason);
+    const sum = [...(told ?? '').matchAll(/(?:^|, )(\d+) /g)].reduce((so, [, count]) => so + Number(count), 0);
+    assert.is(sum, fleet.view.hosts.size, reason);
+  }
+});
+
+test.run();

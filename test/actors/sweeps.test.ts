@@ -1,0 +1,100 @@
+// Area: scheduler, looking at all hosts. A dry run over many hosts goes slice by slice, with requests served in between; a
+// claim that is refused is on record; and questions are declined when there are too many at once.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { StoredDecision, unpackDecision } from '../../actors/messages/decision.ts';
+import { checkOf } from '../../runtime/schemas.ts';
+import { schedulersOf, selectFor } from '../support/schedulers.ts';
+
+const test = suite('scheduler - sweeps');
+
+const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+const SLICE = 500;
+
+const manyHosts = (count: number) =>
+  schedulersOf(Array.from({ length: count }, (_, n) => ({ cell: n % 2 === 0 ? 'c1' : 'c2', host: `h${n}` })));
+
+test('sweeps - a dry run over many hosts takes its time, and a request that comes meanwhile is served', () => {
+  const all = manyHosts(SLICE * 2 + 10);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const asked = desk.tell({ type: 'fit', ask: 5, spec, count: 1, limit: 3 }, 'gateway/g');
+  assert.equal(asked.sent, [], 'it is not answered in the turn in which it was asked');
+  assert.is(all.choose(selectFor('web'))?.type, 'selected');
+  const { sent } = { sent: desk.pass(1_000).flatMap((turned) => turned.sent) };
+  const [told] = sent.filter(({ message }) => message.type === 'fitted').map(({ message }) => message);
+  assert.ok(told?.type === 'fitted');
+  assert.equal([told.ask, told.hosts, told.fits], [5, SLICE * 2 + 10, SLICE * 2 + 10]);
+  assert.is(told.best.length, 3);
+});
+
+test('sweeps - one host is compared with all others', () => {
+  const all = manyHosts(20);
+  const [desk] = all.desks;
+  const ask = (host: string, vcpu: number) => {
+    const wanted = { ...spec, groups: [{ name: '', resources: { VCPU: vcpu } }] };
+    const turned = desk?.tell({ type: 'why-not', ask: 1, spec: wanted, host }, 'gateway/g');
+    const [told] = turned?.sent.map(({ message }) => message) ?? [];
+    assert.ok(told?.type === 'why-not-told');
+    return told.standing;
+  };
+  assert.is(all.choose(selectFor('web'))?.type, 'selected');
+  const { rank, fits, weighing, best } = ask('h3', 2);
+  assert.ok(rank !== undefined && rank <= fits);
+  assert.ok((weighing?.weight ?? 0) <= (best?.weight ?? -1));
+  const refused = ask('h3', 2_000);
+  assert.is(refused.fits, 0);
+  assert.is(refused.best, undefined);
+  assert.ok(['unit-constraint', 'exceeds-capacity'].includes(refused.refusal?.code ?? ''));
+});
+
+test('sweeps - too many questions at once are declined, to be asked again, and the others are answered', () => {
+  const all = manyHosts(SLICE + 1);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const declined = [];
+  for (let ask = 0; ask < 20; ask += 1) {
+    const { sent } = desk.tell({ type: 'fit', ask, spec, count: 1, limit: 0 }, 'gateway/g');
+    declined.push(...sent.map(({ message }) => message).filter(({ type }) => type === 'declined'));
+  }
+  assert.is(declined.length, 4);
+  for (const one of declined) {
+    assert.ok(one.type === 'declined');
+    assert.is(one.code, 'overloaded');
+    assert.ok((one.retryAfterMs ?? 0) > 0);
+  }
+  const answers = desk.pass(60_000).flatMap(({ sent }) => sent.filter(({ message }) => message.type === 'fitted'));
+  assert.is(answers.length, 16);
+});
+
+test('sweeps - a claim that placement refused is on record, with the host that was claimed in the end', () => {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 64 } },
+    { host: 'h2', has: { VCPU: 8 } },
+  ]);
+  all.ask({
+    type: 'claim',
+    consumer: 'rival',
+    attempt: 1,
+    spec: { groups: [{ name: '', resources: { VCPU: 64 } }], groupPolicy: 'none' },
+    allocations: [{ provider: 'p-h1', group: '', resources: { VCPU: 64 } }],
+    keep: [],
+    expiresAt: 1e12,
+  });
+  // The feed that tells of it is lost on its way.
+  all.drop(() => true);
+  const answer = all.choose(selectFor('web'));
+  assert.ok(answer?.type === 'selected');
+  const stored = JSON.parse(answer.selections[0]?.decision ?? '');
+  assert.is(checkOf(StoredDecision, 'the record')(stored), null);
+  const decision = unpackDecision(stored);
+  assert.is(decision.claimsRefused, 1);
+  assert.equal(
+    decision.refusedClaims.map(({ host, code }) => [host, code]),
+    [['h1', 'exceeds-capacity']],
+  );
+  assert.equal(decision.chosen, { cell: 'c1', host: 'h2' });
+});
+
+test.run();

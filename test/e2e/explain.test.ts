@@ -1,0 +1,180 @@
+// Area: explanations. Why an instance is where it is, or nowhere: over a real NATS server and in memory alike, from the
+// API, from the command line, and when the scheduler that decided is gone.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Decision } from '../../actors/messages/decision.ts';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { clientOf } from '../../runtime/client.ts';
+import type { Driver } from '../../runtime/drivers/driver.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import type { Explanation } from '../../runtime/gateway/explaining.ts';
+import { memoryJournals } from '../../runtime/journal/memory.ts';
+import { startNode } from '../../runtime/node.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { failureOf } from '../support/until.ts';
+import { runCommand } from './commands.ts';
+import { apiOf, hostsUp, inMemory, overNats, quickDriver, type System, type WithSystem } from './system.ts';
+
+const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['k1'] };
+const SMALL = { resources: { VCPU: 1, MEMORY_MB: 256 } };
+
+/** A build of `unlucky` fails once. */
+function driver({ cell, host }: { cell: string; host: string }): Driver {
+  const real = quickDriver(cell, host);
+  return {
+    ...real,
+    build: async (order) =>
+      order.instance === 'unlucky' && order.attempt === 1
+        ? { outcome: 'failed', reason: 'no disk' }
+        : real.build(order),
+  };
+}
+
+function addsUp(decision: Decision | null, hosts: number): Decision {
+  assert.ok(decision);
+  assert.is(decision.hosts, hosts);
+  assert.is(
+    decision.refused.reduce((sum, one) => sum + one.hosts, decision.fits),
+    hosts,
+  );
+  return decision;
+}
+
+function contract(name: string, withSystem: WithSystem): void {
+  const test = suite(`explanations ${name}`);
+  const on = (what: string, run: (system: System) => Promise<void>) =>
+    test(`explanations - ${what}`, () => withSystem({ hosts: HOSTS, driver }, run));
+
+  on('of an instance that is active: what was weighed, claimed, named as alternates', async ({ client }) => {
+    await client.build({ id: 'web', ...SMALL });
+    const { state, cell, host } = await client.ended('web');
+    assert.is(state, 'active');
+    const { id, instance, decision, words } = await client.explain('web');
+    assert.is(id, 'web');
+    assert.is(instance.state, 'active');
+    const told = addsUp(decision, 4);
+    assert.is(told.fits, 4);
+    assert.equal(told.chosen, { cell, host });
+    assert.equal(told.weights[0] && { cell: told.weights[0].cell, host: told.weights[0].host }, { cell, host });
+    assert.is(told.weights.length, 3);
+    assert.is(told.alternates.length, cell === 'c1' ? 2 : 0);
+    assert.match(words.join('\n'), /of 4 hosts, 4 fit and 0 were refused/);
+    assert.match(words.join('\n'), new RegExp(`claimed: ${cell}/${host}`));
+  });
+
+  on('of an instance that no host fits: each refusal, and the nearest miss', async (system) => {
+    const { client } = system;
+    await client.host({ cell: 'c1', host: 'h3', enabled: false, reason: 'maintenance' });
+    await client.build({ id: 'big', resources: { VCPU: 9, MEMORY_MB: 256 } });
+    const { state, failure } = await client.ended('big');
+    assert.is(state, 'failed');
+    const { body } = await apiOf(system).ask('explain', { id: 'big' });
+    const { decision, instance, words } = body as unknown as Explanation;
+    assert.equal(instance.failure, failure);
+    const told = addsUp(decision, 4);
+    assert.is(told.fits, 0);
+    const byCode = new Map(told.refused.map((one) => [one.code, one]));
+    assert.is(byCode.get('unit-constraint')?.hosts ?? byCode.get('exceeds-capacity')?.hosts, 3);
+    assert.is(byCode.get('host-disabled')?.hosts, 1);
+    assert.match(words.join('\n'), /1 host disabled/);
+    assert.match(words.join('\n'), /claimed: none/);
+  });
+
+  on('of an instance that was built elsewhere at last: every attempt and its outcome', async ({ client }) => {
+    await client.build({ id: 'unlucky', alternates: 2, required: [], ...SMALL });
+    const view = await client.ended('unlucky');
+    const { decision, instance, words } = await client.explain('unlucky');
+    const told = addsUp(decision, 4);
+    if (told.chosen?.cell === 'c2') return assert.is(view.state, 'failed', 'k1 has no alternates in its cell');
+    assert.is(view.state, 'active');
+    assert.equal(
+      instance.attempts?.map(({ host, outcome }) => ({ host, outcome })),
+      [{ host: told.chosen?.host, outcome: 'build-failed' }],
+    );
+    assert.is(instance.host, told.alternates[0]);
+    assert.match(words.join('\n'), new RegExp(`attempt 1 on ${told.chosen?.host}: build-failed: .*no disk`));
+    assert.match(words.join('\n'), new RegExp(`attempt 2 on ${instance.host}: active`));
+  });
+
+  on('of a batch: each instance has a record of its own', async ({ client }) => {
+    const { instances } = await client.build({ id: 'many', count: 4, ...SMALL });
+    for (const instance of instances) {
+      const { host } = await client.ended(instance);
+      assert.is(addsUp((await client.explain(instance)).decision, 4).chosen?.host, host);
+    }
+  });
+
+  on('of a deleted instance: still', async ({ client }) => {
+    await client.build({ id: 'web', ...SMALL });
+    await client.ended('web');
+    await client.delete('web');
+    assert.is((await client.ended('web')).state, 'deleted');
+    const { decision, words } = await client.explain('web');
+    addsUp(decision, 4);
+    assert.match(words[0] ?? '', /^instance 'web' is deleted/);
+  });
+
+  on('of what is not there, or is no name: refused with the field', async (system) => {
+    const { code, field } = (await failureOf(() => system.client.explain('nobody'))) as CellwrightError;
+    assert.equal([code, field], ['not-found', 'id']);
+    const { error } = (await apiOf(system).ask('explain', { id: 'Not.a.name' })).body;
+    assert.equal([error?.code, error?.field], ['malformed', 'id']);
+    const more = (await apiOf(system).ask('explain', { id: 'web', why: true })).body.error;
+    assert.equal([more?.code, more?.field], ['malformed', 'why']);
+  });
+
+  test.run();
+}
+
+contract('over NATS', overNats);
+contract('in memory', inMemory);
+
+const test = suite('explanations');
+
+test('explanations - outlive the scheduler that decided, and a new life of the conductor', async () => {
+  const clock = systemClock();
+  const server = memoryServer({ clock, onError() {} });
+  const journals = memoryJournals({ clock });
+  const shared = {
+    clock,
+    journals,
+    driver: ({ cell, host }: { cell: string; host: string }) => quickDriver(cell, host),
+  };
+  const start = (name: string, roles: string[]) => startNode({ ...shared, name, roles, bus: server.connect() });
+  const rest = await start('rest', ['placement', 'cell:c1', 'compute:c1/h1', 'compute:c1/h2']);
+  let api = await start('api', ['conductor']);
+  const scheduler = await start('fleeting', ['scheduler']);
+  const client = clientOf({ bus: server.connect(), clock, subjects: subjectsOf() });
+  try {
+    await hostsUp(client, 'c1', 2);
+    await client.build({ id: 'web', ...SMALL });
+    assert.is((await client.ended('web')).state, 'active');
+    await scheduler.stop();
+    await api.stop();
+    api = await start('api-again', ['conductor']);
+    const { decision, instance } = await client.explain('web');
+    assert.is(addsUp(decision, 2).scheduler, 'fleeting');
+    assert.is(instance.state, 'active');
+  } finally {
+    await Promise.all([api.stop(), rest.stop(), scheduler.stop()]);
+  }
+});
+
+test('explanations - from the command line, in words and as JSON', () =>
+  overNats({ hosts: HOSTS, driver }, async ({ client, node }) => {
+    const servers = ['--servers', node.url ?? ''];
+    await client.build({ id: 'web', ...SMALL });
+    await client.ended('web');
+    const explained = await client.explain('web');
+    const inWords = await runCommand('explain', 'web', ...servers);
+    assert.equal([inWords.code, inWords.out.trim().split('\n')], [0, [...explained.words]]);
+    const asJson = await runCommand('explain', 'web', '--json', ...servers);
+    assert.equal([asJson.code, JSON.parse(asJson.out)], [0, explained]);
+    const absent = await runCommand('explain', 'nobody', ...servers);
+    assert.is(absent.code, 2);
+    assert.match(absent.err, /there is no instance 'nobody'/);
+  }));
+
+test.run();

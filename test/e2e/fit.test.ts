@@ -1,0 +1,212 @@
+// Area: dry runs. Would it fit, where and how many times; why is an instance not on a host; and what a request that
+// failed is told to change: over a real NATS server and in memory alike, and from the command line.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { failureOf } from '../support/until.ts';
+import { runCommand } from './commands.ts';
+import { apiOf, eventually, inMemory, overNats, type System, type WithSystem } from './system.ts';
+
+const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['h1', 'k1'] };
+const SMALL = { resources: { VCPU: 1, MEMORY_MB: 256 } };
+
+function contract(name: string, withSystem: WithSystem): void {
+  const test = suite(`dry runs ${name}`);
+  const on = (what: string, run: (system: System) => Promise<void>) =>
+    test(`dry runs - ${what}`, () =>
+      withSystem({ hosts: HOSTS, scheduler: { warmUpMs: 200 } }, async (system) => {
+        await eventually('the scheduler has heard of every host', async () => {
+          const { hosts, refused } = await system.client.fit(SMALL);
+          return hosts === 5 && refused.length === 0;
+        });
+        await run(system);
+      }));
+
+  on('what fits: where, and how many times', async ({ client }) => {
+    const { fit, hosts, fits, times, refused, best, advice, words } = await client.fit({ ...SMALL, limit: 2 });
+    assert.equal(
+      { fit, hosts, fits, times, refused, advice },
+      { fit: true, hosts: 5, fits: 5, times: 40, refused: [], advice: [] },
+    );
+    assert.is(best.length, 2);
+    assert.is(best[0]?.times, 8);
+    assert.match(words.join('\n'), /it would fit; of 5 hosts, 5 fit and 0 were refused, 40 times in all/);
+    const { consumers } = (await client.list()).instances.length === 0 ? { consumers: 0 } : { consumers: 1 };
+    assert.is(consumers, 0, 'nothing is held for it');
+  });
+
+  on('what does not fit: the numbers add up, and one thing to change is named', async (system) => {
+    const { client } = system;
+    await client.host({ cell: 'c1', host: 'h3', enabled: false });
+    await eventually('it is heard', async () => (await client.fit(SMALL)).fits === 4);
+    const body = { resources: { VCPU: 6, MEMORY_MB: 256 }, required: ['CUSTOM_FAST'] };
+    const { fit, hosts, fits, refused, advice, words } = await client.fit(body);
+    assert.equal([fit, fits], [false, 0]);
+    assert.is(
+      refused.reduce((sum, one) => sum + one.hosts, 0),
+      hosts,
+    );
+    assert.equal(advice[0], { code: 'without-required', group: '', about: 'CUSTOM_FAST', hosts: 4 });
+    assert.match(words.join('\n'), /if trait CUSTOM_FAST were not required, it would fit on 4 hosts/);
+    assert.ok((await client.fit({ resources: body.resources })).fit, 'it is true');
+
+    const large = await client.fit({ resources: { VCPU: 24 } });
+    assert.equal(large.advice[0], { code: 'less', group: '', about: 'VCPU', from: 24, to: 8, hosts: 4 });
+    assert.match(large.words.join('\n'), /with 16 VCPU less \(8 instead of 24\) it would fit on 4 hosts/);
+
+    const many = await client.fit({ count: 33, ...SMALL });
+    assert.equal([many.fit, many.times], [false, 32]);
+    assert.equal(many.advice[0], { code: 'fewer-instances', from: 33, to: 32, hosts: 4 });
+
+    for (const host of ['h1', 'k1']) await client.host({ cell: 'c2', host, enabled: false });
+    for (const host of ['h1', 'h2']) await client.host({ cell: 'c1', host, enabled: false });
+    await eventually('they are out', async () => (await client.fit(SMALL)).fits === 0);
+    const away = await client.fit(SMALL);
+    assert.equal(away.advice, [{ code: 'host-state', about: 'disabled', hosts: 5 }]);
+    assert.match(away.words.join('\n'), /5 hosts that are disabled would fit/);
+  });
+
+  on(
+    'where it may go counts as it would for a build, and what stands in the way of it is named',
+    async ({ client }) => {
+      const inC2 = await client.fit({ ...SMALL, placement: { cells: ['c2'] } });
+      assert.equal([inC2.fits, inC2.times], [2, 16]);
+      assert.equal(inC2.refused, [{ code: 'not-in-cell', hosts: 3 }]);
+      const nowhere = await client.fit({ ...SMALL, placement: { cells: ['c9'] } });
+      assert.equal(nowhere.advice, [{ code: 'without-filter', about: 'cells', hosts: 5 }]);
+      assert.match(nowhere.words.join('\n'), /if filter 'cells' let it, it would fit on 5 hosts/);
+      await client.build({ id: 'web', placement: { cells: ['c2'] }, ...SMALL });
+      await client.ended('web');
+      const { decision, words } = await client.explain('web');
+      assert.equal([decision?.chosen?.cell, decision?.narrowedBy], ['c2', ['cells']]);
+      assert.match(words.join('\n'), /what these filters let it: cells/);
+      await client.build({ id: 'lost', placement: { cells: ['c9'] }, ...SMALL });
+      const { failure } = await client.ended('lost');
+      assert.match(failure?.message ?? '', /none of 5 hosts: 5 not-in-cell.*if filter 'cells' let it/);
+      const { decision: none } = await client.explain('lost');
+      assert.equal([none?.fits, none?.refused, none?.narrowedBy], [0, [{ code: 'not-in-cell', hosts: 5 }], []]);
+      const why = await client.whyNot({ id: 'lost', cell: 'c1', host: 'h2' });
+      assert.is(why.now?.refusal?.code, 'not-in-cell');
+    },
+  );
+
+  on('a request that failed says what would have let it fit, and applied it does', async ({ client }) => {
+    await client.build({ id: 'big', resources: { VCPU: 12 } });
+    const { state, failure } = await client.ended('big');
+    assert.is(state, 'failed');
+    assert.match(failure?.message ?? '', /; with 4 VCPU less \(8 instead of 12\) it would fit on 5 hosts$/);
+    const { decision } = await client.explain('big');
+    assert.equal(decision?.advice[0], { code: 'less', group: '', about: 'VCPU', from: 12, to: 8, hosts: 5 });
+    await client.build({ id: 'less', resources: { VCPU: 8 } });
+    assert.is((await client.ended('less')).state, 'active');
+
+    await client.build({ id: 'too-many', count: 5, resources: { VCPU: 8 } });
+    const [first] = (await client.list()).instances.filter(({ instance }) => instance.startsWith('too-many'));
+    const ended = await client.ended(first?.instance ?? '');
+    assert.match(ended.failure?.message ?? '', /for 4 instances instead of 5 there are hosts$/);
+  });
+
+  on('why an instance is not on a host: then and now', async (system) => {
+    const { client } = system;
+    await client.build({ id: 'web', resources: { VCPU: 5 } });
+    const { cell = '', host = '' } = await client.ended('web');
+    const chosen = await client.whyNot({ id: 'web', cell, host });
+    assert.ok(chosen.there);
+    assert.is(chosen.then?.verdict, 'chosen');
+    assert.is(chosen.now?.refusal?.code, 'exceeds-capacity');
+    assert.is(chosen.now?.refusal?.short, 2);
+    assert.match(
+      chosen.words.join('\n'),
+      /is on .*: active\nthen: it was chosen\nnow: it would be refused: .*short by 2/,
+    );
+
+    const { decision } = await client.explain('web');
+    const second = decision?.weights[1];
+    assert.ok(second);
+    const runnerUp = await client.whyNot({ id: 'web', cell: second.cell, host: second.host });
+    assert.not(runnerUp.there);
+    assert.ok(['runner-up', 'alternate'].includes(runnerUp.then?.verdict ?? ''));
+    assert.is(runnerUp.then?.weight, second.weight);
+    assert.ok((runnerUp.now?.rank ?? 0) >= 1);
+    assert.is(runnerUp.now?.fits, 4);
+
+    const { body } = await apiOf(system).ask('why-not', { id: 'web', host: 'k1' });
+    assert.equal([body.cell, body.host, body.id], ['c2', 'k1', 'web']);
+  });
+
+  on('bad questions name the field', async (system) => {
+    const { client } = system;
+    await client.build({ id: 'web', ...SMALL });
+    await client.ended('web');
+    const cases: [() => Promise<unknown>, string, string][] = [
+      [() => client.fit({ resources: { NO_SUCH: 1 } }), 'malformed', 'resources.NO_SUCH'],
+      [() => client.fit({}), 'malformed', 'resources'],
+      [() => client.fit({ ...SMALL, limit: 101 }), 'malformed', 'limit'],
+      [() => client.fit({ ...SMALL, payload: 1 } as never), 'malformed', 'payload'],
+      [() => client.fit({ ...SMALL, placement: { zones: ['z1'] } }), 'malformed', 'placement.zones.0'],
+      [() => client.fit({ ...SMALL, placement: { sameHostAs: ['web'] } }), 'malformed', 'placement.sameHostAs'],
+      [() => client.whyNot({ id: 'nobody', host: 'k1' }), 'not-found', 'id'],
+      [() => client.whyNot({ id: 'web', host: 'absent' }), 'not-found', 'host'],
+      [() => client.whyNot({ id: 'web', host: 'h1' }), 'ambiguous', 'cell'],
+      [() => client.whyNot({ id: 'web', host: 'c1.h1' }), 'malformed', 'host'],
+    ];
+    for (const [ask, code, field] of cases) {
+      const error = (await failureOf(ask)) as CellwrightError;
+      assert.equal([error.code, error.field], [code, field]);
+    }
+  });
+
+  test.run();
+}
+
+contract('over NATS', overNats);
+contract('in memory', inMemory);
+
+const test = suite('dry runs');
+
+test('dry runs - from the command line, with flags or a file', () =>
+  overNats({ hosts: HOSTS, scheduler: { warmUpMs: 200 } }, async ({ client, node }) => {
+    const servers = ['--servers', node.url ?? ''];
+    await eventually('the scheduler has heard of every host', async () => (await client.fit(SMALL)).hosts === 5);
+    const fits = await runCommand('fit', '--resources', 'VCPU=1,MEMORY_MB=256', '--limit', '1', ...servers);
+    const { words } = await client.fit({ ...SMALL, limit: 1 });
+    assert.equal([fits.code, fits.out.trim().split('\n')], [0, [...words]]);
+    const folder = await mkdtemp(join(tmpdir(), 'cellwright-fit-'));
+    try {
+      const file = join(folder, 'request.json');
+      await writeFile(file, JSON.stringify({ resources: { VCPU: 9 }, required: ['CUSTOM_X'] }));
+      const not = await runCommand('fit', '--json-request', file, '--count', '2', '--json', ...servers);
+      assert.is(not.code, 1);
+      const answer = JSON.parse(not.out);
+      assert.equal([answer.fit, answer.count, answer.hosts, answer.fits], [false, 2, 5, 0]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+    await client.build({ id: 'web', ...SMALL });
+    await client.ended('web');
+    const why = await runCommand('why-not', 'web', 'c2/k1', ...servers);
+    assert.is(why.code, 0);
+    assert.match(why.out, /^instance 'web' is (not )?on c2\/k1: /);
+  }));
+
+test('dry runs - wrong usage is refused by the name of the flag', async () => {
+  const cases: [string[], RegExp][] = [
+    [['fit', '--resources', 'VCPU'], /--resources.*CLASS=AMOUNT/s],
+    [['fit', '--resources', 'VCPU=0'], /--resources.*whole number from 1/s],
+    [['fit', '--group', 'VGPU=1'], /--group.*NAME:CLASS=AMOUNT/s],
+    [['fit', '--count', '0', '--resources', 'VCPU=1'], /--count/],
+    [['fit', '--json-request', 'README.md'], /--json-request.*cannot be read/],
+    [['why-not', 'web'], /host/],
+  ];
+  const ended = await Promise.all(cases.map(([args]) => runCommand(...args)));
+  for (const [position, { code, err }] of ended.entries()) {
+    assert.is(code, 2, err);
+    assert.match(err, cases[position]?.[1] ?? /^$/);
+  }
+});
+
+test.run();

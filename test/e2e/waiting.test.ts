@@ -1,0 +1,146 @@
+// Area: requests that wait for a host: over a real NATS server and in memory alike. They say so, are placed when there is
+// room, end at their deadline, can be deleted, and outlive the death of the scheduler and of the conductor.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import { clientOf } from '../../runtime/client.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { memoryJournals } from '../../runtime/journal/memory.ts';
+import { type Node, startNode } from '../../runtime/node.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { failureOf } from '../support/until.ts';
+import { eventually, hostsUp, inMemory, overNats, quickDriver, type System, type WithSystem } from './system.ts';
+
+const WHOLE = { resources: { VCPU: 8 } };
+const FOR_LONG = { wait: { forMs: 600_000 } };
+const QUICK = { scheduler: { warmUpMs: 200, patience: { firstMs: 100, mostMs: 200 } } };
+
+type Client = System['client'];
+
+const waits = (client: Client, id: string) =>
+  eventually(`'${id}' waits`, async () => (await client.show(id)).waiting !== undefined);
+
+function contract(name: string, withSystem: WithSystem): void {
+  const test = suite(`waiting ${name}`);
+  const on = (what: string, run: (system: System) => Promise<void>) =>
+    test(`waiting - ${what}`, () =>
+      withSystem({ hosts: { c1: ['h1'] }, ...QUICK }, async (system) => {
+        await system.client.build({ id: 'first', ...WHOLE });
+        assert.is((await system.client.ended('first')).state, 'active');
+        await run(system);
+      }));
+
+  on('a request waits, says so everywhere, and is placed when there is room', async ({ client, bus, subjects }) => {
+    const heard: string[] = [];
+    bus.subscribe(subjects.event(['conductor', '*', 'waiting', '*']), ({ subject }) => heard.push(subject));
+    await bus.flush();
+    const before = Date.now();
+    await client.build({ id: 'web', project: 'shop', ...WHOLE, ...FOR_LONG });
+    await waits(client, 'web');
+    const { state, waiting } = await client.show('web');
+    assert.is(state, 'requested');
+    assert.match(waiting?.reason ?? '', /none of 1 hosts: 1 exceeds-capacity VCPU/);
+    assert.ok((waiting?.until ?? 0) - before >= 600_000);
+    const listed = (await client.list()).instances.find(({ instance }) => instance === 'web');
+    assert.equal(listed?.waiting?.until, waiting?.until);
+    const { words, decision } = await client.explain('web');
+    assert.is(decision?.fits, 0);
+    assert.match(words.join('\n'), /it waits for a host since .*, until /);
+    assert.equal(heard, [subjects.event(['conductor', '0', 'waiting', 'web'])]);
+    await client.delete('first');
+    assert.is((await client.ended('web')).state, 'active');
+    assert.is((await client.show('web')).waiting, undefined);
+  });
+
+  on('at its deadline it fails with the last reason', async ({ client }) => {
+    await client.build({ id: 'web', ...WHOLE, wait: { forMs: 1_500 } });
+    await waits(client, 'web');
+    const { state, failure } = await client.ended('web');
+    assert.is(state, 'failed');
+    assert.is(failure?.code, 'no-valid-host');
+    assert.match(failure?.message ?? '', /^waited 2 s in vain; at last: none of 1 hosts: 1 exceeds-capacity VCPU/);
+  });
+
+  on('deleted while it waits, it is gone, and the next one is placed', async ({ client }) => {
+    for (const id of ['gone', 'next']) {
+      await client.build({ id, ...WHOLE, ...FOR_LONG });
+      await waits(client, id);
+    }
+    await client.delete('gone');
+    assert.is((await client.ended('gone')).state, 'deleted');
+    await client.delete('first');
+    assert.is((await client.ended('next')).state, 'active');
+  });
+
+  on('a host that joins, or is put back into service, is room too', async ({ client }) => {
+    await client.host({ cell: 'c1', host: 'h1', enabled: false });
+    await client.delete('first');
+    await client.ended('first');
+    await eventually('the host is out', async () => (await client.fit(WHOLE)).refused[0]?.code === 'host-disabled');
+    await client.build({ id: 'web', ...WHOLE, ...FOR_LONG });
+    await waits(client, 'web');
+    await client.host({ cell: 'c1', host: 'h1', enabled: true });
+    assert.is((await client.ended('web')).state, 'active');
+  });
+
+  on('bad waits name the field', async ({ client }) => {
+    for (const [wait, field] of [
+      [{ forMs: 0 }, 'wait.forMs'],
+      [{ forMs: 2_592_000_001 }, 'wait.forMs'],
+      [{}, 'wait.forMs'],
+      [{ forMs: 1_000, until: 5 }, 'wait.until'],
+      [5, 'wait'],
+    ] as const) {
+      const error = (await failureOf(() => client.build({ ...WHOLE, wait: wait as never }))) as CellwrightError;
+      assert.equal([error.code, error.field], ['malformed', field]);
+    }
+  });
+
+  test.run();
+}
+
+contract('over NATS', overNats);
+contract('in memory', inMemory);
+
+const test = suite('waiting');
+
+test('waiting - outlives the scheduler, the conductor, and both at once', async () => {
+  const clock = systemClock();
+  const server = memoryServer({ clock, onError() {} });
+  const journals = memoryJournals({ clock });
+  const driver = ({ cell, host }: { cell: string; host: string }) => quickDriver(cell, host);
+  const patience = { firstMs: 100, mostMs: 200 };
+  const options = { ...QUICK, conductor: { parkedAskMs: 500, patience }, clock, journals, driver };
+  const start = (name: string, roles: string[]) => startNode({ ...options, name, roles, bus: server.connect() });
+  const rest = await start('rest', ['placement', 'cell:c1', 'compute:c1/h1']);
+  let conductor: Node = await start('conductor-1', ['conductor']);
+  let scheduler: Node = await start('scheduler-1', ['scheduler']);
+  const client = clientOf({ bus: server.connect(), clock, subjects: subjectsOf() });
+  try {
+    await hostsUp(client, 'c1', 1);
+    await client.build({ id: 'holder-0', ...WHOLE });
+    await client.ended('holder-0');
+    let life = 1;
+    for (const dies of ['scheduler', 'conductor', 'both']) {
+      life += 1;
+      const id = `holder-${life}`;
+      await client.build({ id, ...WHOLE, ...FOR_LONG });
+      await waits(client, id);
+      const { waiting } = await client.show(id);
+      if (dies !== 'conductor') await scheduler.stop();
+      if (dies !== 'scheduler') await conductor.stop();
+      if (dies !== 'scheduler') conductor = await start(`conductor-${life}`, ['conductor']);
+      if (dies !== 'conductor') scheduler = await start(`scheduler-${life}`, ['scheduler']);
+      await waits(client, id);
+      assert.is((await client.show(id)).waiting?.until, waiting?.until, 'the deadline is as it was');
+      await client.delete(life === 2 ? 'holder-0' : `holder-${life - 1}`);
+      assert.is((await client.ended(id)).state, 'active', `${dies} died`);
+    }
+  } finally {
+    await Promise.all([rest.stop(), conductor.stop(), scheduler.stop()]);
+  }
+});
+
+test.run();
