@@ -252,7 +252,10 @@ on('`nats req` builds, shows and deletes; an error names the field', async (nats
   assert.is((await ask('show', { id: 'web' })).state, 'active');
   assert.equal((await ask('list', {})).next, null);
   assert.match(((await ask('explain', { id: 'web' })).words as string[]).join(), /claimed: c\d\/h\d/);
-  const fit = await ask('fit', { resources: { VCPU: 100 } });
+  const wanted = { resources: { VCPU: 100 } };
+  // A scheduler that has only just begun says so, and a client asks it again.
+  await eventually('the scheduler has heard of every host', async () => (await client.fit(wanted)).hosts === 4);
+  const fit = await ask('fit', wanted);
   assert.equal([fit.fit, fit.hosts, fit.fits], [false, 4, 0]);
   const whyNot = await ask('why-not', { id: 'web', cell: 'c1', host: 'h2' });
   assert.equal([whyNot.id, whyNot.cell, whyNot.host], ['web', 'c1', 'h2']);
