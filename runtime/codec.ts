@@ -2,12 +2,24 @@
 // It knows bytes and plain values only; whether a value has the right shape is for the message schemas.
 
 import { isUtf8 } from 'node:buffer';
-import { CellwrightError, MalformedError, messageOf } from './errors.ts';
-import { MAX_DEPTH, readMessagePack } from './messagepack-reader.ts';
-import { writeMessagePack } from './messagepack-writer.ts';
+import { Packr } from 'msgpackr';
+import { CellwrightError, MalformedError } from './errors.ts';
+import { faultIn, MAX_DEPTH } from './messagepack.ts';
 
 /** The largest body read when the caller names no limit, in bytes: what a NATS server carries by default. */
 export const DEFAULT_MAX_BYTES = 1024 * 1024;
+
+// No records: they are msgpackr's own and no one else reads them. Absent and undefined are one, as in JSON.
+// Binary is copied out, so that a decoded value keeps neither the network buffer alive nor changes with it.
+const options = {
+  useRecords: false,
+  variableMapSize: true,
+  skipValues: [undefined],
+  encodeUndefinedAsNil: true,
+  int64AsType: 'number',
+  copyBuffers: true,
+} as const;
+const packr = new Packr({ ...options });
 
 /**
  * MessagePack of a plain value: maps, arrays, strings, finite numbers, booleans, null and Uint8Array. A property
@@ -17,14 +29,15 @@ export const DEFAULT_MAX_BYTES = 1024 * 1024;
  * @throws CellwrightError `unencodable` when the value, or something in it, cannot travel.
  */
 export function encode(value: unknown): Uint8Array {
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) {
-    throw new CellwrightError('unencodable', 'the value cannot be encoded: it is neither an object nor an array');
-  }
+  let data: Buffer;
   try {
-    return writeMessagePack(value);
+    data = packr.pack(value);
   } catch (cause) {
-    throw new CellwrightError('unencodable', `the value cannot be encoded: ${messageOf(cause)}`, { cause });
+    throw new CellwrightError('unencodable', 'the value cannot be encoded', { cause });
   }
+  const fault = faultIn(data);
+  if (fault !== undefined) throw new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
+  return data;
 }
 
 /**
@@ -51,8 +64,9 @@ export function decode(data: Uint8Array, maxBytes: number = DEFAULT_MAX_BYTES): 
   if (data.length > maxBytes) {
     throw new MalformedError(`the body has ${data.length} bytes; at most ${maxBytes} are read`);
   }
+  // A view of our own: msgpackr leaves a property on what it reads.
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  return isJson(bytes) ? readJson(bytes) : fromMessagePack(bytes);
+  return isJson(bytes) ? readJson(bytes) : readMessagePack(bytes);
 }
 
 /** Whether the body is JSON: no MessagePack map or array begins with white space, `{` or `[`. */
@@ -64,11 +78,14 @@ export function isJson(data: Uint8Array): boolean {
   return false;
 }
 
-function fromMessagePack(bytes: Buffer): unknown {
+function readMessagePack(bytes: Buffer): unknown {
+  const fault = faultIn(bytes);
+  if (fault !== undefined) throw new MalformedError(`the body is not readable MessagePack: ${fault}`);
   try {
-    return readMessagePack(bytes);
-  } catch (error) {
-    throw new MalformedError(`the body is not readable MessagePack: ${messageOf(error)}`);
+    return packr.unpack(bytes);
+  } catch {
+    // The message of msgpackr quotes the data, so it goes no further.
+    throw new MalformedError('the body is not readable MessagePack');
   }
 }
 
