@@ -23,6 +23,16 @@ export function fnv1a(text: string): number {
   return hash >>> 0;
 }
 
+/**
+ * Scatters a hash (the finalizer of MurmurHash3): those of texts that differ in a digit lie on a lattice, which is too
+ * even to pass for chance.
+ */
+export function scattered(hash: number): number {
+  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35);
+  return (twice ^ (twice >>> 16)) >>> 0;
+}
+
 /** The instances of a request: itself, or numbered ones. */
 export function instanceNames(request: string, count: number): string[] {
   return count === 1 ? [request] : Array.from({ length: count }, (_, position) => `${request}-${position}`);

@@ -2,7 +2,7 @@
 // as the cells and hosts that it names, and chance, so that several schedulers do not all run to the same host.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import { fnv1a } from '../routing.ts';
+import { fnv1a, scattered } from '../routing.ts';
 import { filtersFor, refusedBy } from './filters/filter.ts';
 import { fit } from './fit.ts';
 import { before, bestOf, type Heap } from './heap.ts';
@@ -116,7 +116,7 @@ const MAX_DRAWS = 64;
 function anyOf(heaps: readonly Heap<Weighed>[], accept: Accept, seed: string): Weighed[] {
   const all = heaps.reduce((sum, { length }) => sum + length, 0);
   for (let draws = 0; all > 0 && draws < MAX_DRAWS; draws += 1) {
-    let position = fnv1a(`${seed} ${draws}`) % all;
+    let position = scattered(fnv1a(`${seed} ${draws}`)) % all;
     let heap = 0;
     for (; position >= (heaps[heap] as Heap<Weighed>).length; heap += 1)
       position -= (heaps[heap] as Heap<Weighed>).length;

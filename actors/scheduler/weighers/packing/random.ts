@@ -2,7 +2,7 @@
 // other policies are measured by.
 
 import type { Provider } from '../../../placement/providers.ts';
-import { fnv1a } from '../../../routing.ts';
+import { fnv1a, scattered } from '../../../routing.ts';
 import type { Weigher } from '../weigher.ts';
 
 /** @param seed Decides what is drawn: the same device for as long as nothing more is taken of the host itself. */
@@ -12,7 +12,7 @@ export function random(seed: string): Weigher {
     multiplier: 1,
     ignoresStats: true,
     weigh: () => 0,
-    prefers: ({ tree }, server) => mixed(fnv1a(`${seed} ${server.spec.id} ${useOf(tree[0] as Provider)}`)),
+    prefers: ({ tree }, server) => scattered(fnv1a(`${seed} ${server.spec.id} ${useOf(tree[0] as Provider)}`)),
   };
 }
 
@@ -21,11 +21,4 @@ function useOf({ stocks }: Provider): number {
   let use = 0;
   for (const { used } of stocks.values()) use = (use * 31 + used) % 1_000_000_007;
   return use;
-}
-
-/** The finalizer of MurmurHash3: texts that are nearly the same come out far apart. */
-function mixed(hash: number): number {
-  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35);
-  return (twice ^ (twice >>> 16)) >>> 0;
 }
