@@ -33,6 +33,27 @@ export function scattered(hash: number): number {
   return (twice ^ (twice >>> 16)) >>> 0;
 }
 
+/**
+ * The placement shard of a tree, by the id of its root provider: a tree is with one shard, whole. The number of shards is
+ * set when a deployment is made and never changes.
+ */
+export function placementShardOf(root: string, shards: number): number {
+  return shards === 1 ? 0 : fnv1a(root) % shards;
+}
+
+/** More than a deployment of any size needs: one shard decides hundreds of thousands of claims a second. */
+export const MAX_PLACEMENT_SHARDS = 64;
+
+/** The shard that decides on the tree of a root provider. */
+export function placementOf(root: string, shards: number): Address {
+  return placementAddress(placementShardOf(root, shards));
+}
+
+/** All placement shards: what is said of a consumer for good is said to each of them. */
+export function everyPlacement(shards: number): Address[] {
+  return Array.from({ length: shards }, (_, shard) => placementAddress(shard));
+}
+
 /** The instances of a request: itself, or numbered ones. */
 export function instanceNames(request: string, count: number): string[] {
   return count === 1 ? [request] : Array.from({ length: count }, (_, position) => `${request}-${position}`);

@@ -35,6 +35,7 @@ export { type Node, type NodeOptions, startNode } from './node.ts';
 export type { Standing } from './ownership/keeper.ts';
 export type { Leases } from './ownership/leases.ts';
 export { memoryLeases } from './ownership/memory.ts';
+export { connectPlacement, type Held, type Holding, type PlacementClient } from './placement-client.ts';
 export type { FilterChoice, SchedulerSettings, WeigherChoice } from './scheduler-settings.ts';
 export { systemClock } from './system-clock.ts';
 export { VERSION } from './version.ts';

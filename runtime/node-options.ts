@@ -17,7 +17,8 @@ import type { SchedulerSettings } from './scheduler-settings.ts';
 
 export interface NodeOptions {
   /**
-   * What this process does: any of `placement`, `scheduler`, `conductor`, `cell:<name>`, `compute:<cell>/<host>`.
+   * What this process does: any of `placement` (all its shards) or `placement:<shard>`, `scheduler`, `conductor`,
+   * `cell:<name>`, `compute:<cell>/<host>`.
    * A deployment needs one process at least with each of `placement`, `scheduler`, `conductor` and each cell. Further
    * ones with `scheduler`, and with the API, which comes with `conductor`, share the work; for what has a journal one
    * process owns the actor and the others stand by.
@@ -36,6 +37,13 @@ export interface NodeOptions {
   readonly prefix?: string;
   /** How many conductor shards the deployment has; the same on every node. Default 1, which a process can fill. */
   readonly conductorShards?: number;
+  /**
+   * How many placement shards the deployment has, 1 to 64; trees of providers are dealt to them by the ids of their roots.
+   * Decided when the deployment is made, by the first node that is started, and kept in it for ever: a node that is
+   * started with another number is refused. Default: what the deployment has, 1 when it is new. One is enough until one
+   * process cannot hold all providers, or decide and record all claims.
+   */
+  readonly placementShards?: number;
   /** Makes the driver of each host whose compute runs here; needed with a `compute` role. */
   readonly driver?: (place: { cell: string; host: string }) => Driver;
   /** Whether events for people are published; default true. They cost about a fifth of the throughput. */
@@ -71,10 +79,10 @@ export interface NodeOptions {
    */
   readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
   /** Deadlines and paces of the actors; each option says its default where the actor is. */
-  readonly conductor?: Omit<ConductorOptions, 'shard'>;
+  readonly conductor?: Omit<ConductorOptions, 'shard' | 'placementShards'>;
   readonly placement?: Omit<PlacementOptions, 'shard'>;
   /** Also which filters and weighers it goes by. */
   readonly scheduler?: SchedulerSettings;
-  readonly cell?: Omit<CellOptions, 'cell' | 'conductorShards'>;
-  readonly compute?: Omit<ComputeOptions, 'cell' | 'host' | 'incarnation'>;
+  readonly cell?: Omit<CellOptions, 'cell' | 'conductorShards' | 'placementShards'>;
+  readonly compute?: Omit<ComputeOptions, 'cell' | 'host' | 'incarnation' | 'placementShards'>;
 }

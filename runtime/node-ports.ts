@@ -5,6 +5,7 @@ import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
 import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
+import { settlePlacementShards } from './deployment.ts';
 import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
 import type { Journals } from './journal/journal.ts';
@@ -65,6 +66,15 @@ export function journalsOf(
   if (journals === 'memory' || (journals === undefined && nats === undefined)) return memoryJournals({ clock });
   if (nats !== undefined) return jetStreamJournals({ bus: nats, clock, subjects, replicas, onError });
   throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
+}
+
+/** The number of placement shards, as the deployment keeps it where its journals are kept too. */
+export async function placementShardsFor(
+  { journals, placementShards, replicas = 1 }: NodeOptions,
+  { nats, subjects }: { nats: NatsBus | undefined; subjects: Subjects },
+): Promise<number> {
+  if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) return placementShards ?? 1;
+  return settlePlacementShards({ bus: nats, subjects, replicas }, placementShards);
 }
 
 export function checkShards(shards: number): number {

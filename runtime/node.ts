@@ -14,6 +14,7 @@ import { conductorMessages } from '../actors/messages/conductor.ts';
 import { placementMessages } from '../actors/messages/placement.ts';
 import { placementApiMessages } from '../actors/messages/placement-api.ts';
 import { schedulerMessages } from '../actors/messages/scheduler.ts';
+import { transactionMessages } from '../actors/messages/transactions.ts';
 import { placement } from '../actors/placement/placement.ts';
 import {
   cellAddress,
@@ -29,6 +30,7 @@ import type { Endpoint, Subscription } from './bus/bus.ts';
 import { type Client, clientOf } from './client.ts';
 import type { Timer } from './clock.ts';
 import { followComingsUp } from './comings-up.ts';
+import { checkPlacementShards } from './deployment.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
@@ -36,10 +38,10 @@ import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { hostingOf } from './hosting.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
 import type { NodeOptions } from './node-options.ts';
-import { busOf, checkLeaseTtl, checkShards, journalsOf, leasesOf } from './node-ports.ts';
+import { busOf, checkLeaseTtl, checkShards, journalsOf, leasesOf, placementShardsFor } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
 import type { Standing } from './ownership/keeper.ts';
-import { parseRoles, type Role } from './roles.ts';
+import { parseRoles, placementShardsPlayed, type Role } from './roles.ts';
 import { schedulerOptionsOf } from './scheduler-settings.ts';
 import { checkToken, subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
@@ -52,6 +54,8 @@ export interface Node {
   readonly client: Client;
   /** The address of the NATS server, or null on a bus of the caller's. */
   readonly url: string | null;
+  /** How many placement shards the deployment has. */
+  readonly placementShards: number;
   /** How the actors of this node do, by address. */
   stats(): Readonly<Record<string, Readonly<Record<string, number>>>>;
   /** How this node stands to each actor that has a lease: whether it owns it or stands by, and who owns it. */
@@ -64,6 +68,8 @@ export interface Node {
   stop(): Promise<void>;
 }
 
+const placementProtocol = { ...placementMessages, ...placementApiMessages, ...transactionMessages };
+
 /** How long a question waits for an actor's owner to answer, ms, beyond the time in which a dead one is replaced. */
 const ASK_TIMEOUT_MS = 3_000;
 /** No question waits longer than this, ms: people wait for its answer, and clients for 10 s. */
@@ -75,7 +81,7 @@ const DEFAULT_MAX_MAILBOX = 100_000;
 
 /**
  * Starts a node. It resolves when each actor of its roles is served here, or owned by another node and stood by for.
- * @throws CellwrightError `bad-role`, `bad-id`, `bad-option` with the field; `already-hosted` when another node serves
+ * @throws CellwrightError `bad-role`, `bad-id`, `bad-option` with the field; `other-shards`; `already-hosted` when another node serves
  * a compute, or an actor that has no lease; `no-jetstream`; what connecting to NATS or starting a server throws.
  */
 export async function startNode(options: NodeOptions): Promise<Node> {
@@ -83,6 +89,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const name = checkToken(options.name ?? defaultName(), 'name');
   const subjects = subjectsOf(options.prefix);
   const conductorShards = checkShards(options.conductorShards ?? 1);
+  if (options.placementShards !== undefined) checkPlacementShards(options.placementShards);
   const leaseTtlMs = checkLeaseTtl(options.leaseTtlMs ?? DEFAULT_LEASE_TTL_MS);
   if (options.leases === 'jetstream' && options.bus !== undefined) {
     throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });
@@ -121,6 +128,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const subscriptions: Subscription[] = [];
   outbox.local('driver/', (to, message) => drivers.get(to)?.take(message as DriverMessage));
 
+  let placementShards = options.placementShards ?? 1;
+
   const apiOwner = `gateway/${name}`;
   let gateway: Gateway | undefined;
   let stopping: Promise<void> | undefined;
@@ -153,18 +162,18 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     await server?.stop();
   }
 
-  async function playPlacement(journals: Journals): Promise<void> {
-    const address = placementAddress(0);
+  async function playPlacement(shard: number, journals: Journals): Promise<void> {
+    const address = placementAddress(shard);
     await hosting.own({
       address,
-      actor: placement({ shard: 0, ...options.placement }),
+      actor: placement({ shard, ...options.placement }),
       journal: journals(address),
-      protocol: { ...placementMessages, ...placementApiMessages },
+      protocol: placementProtocol,
       service: {
         role: 'placement',
-        description: 'placement shard 0',
-        metadata: { shard: '0' },
-        endpoint: 'shard-0',
+        description: `placement shard ${shard}`,
+        metadata: { shard: String(shard), ...(placementShards === 1 ? {} : { shards: String(placementShards) }) },
+        endpoint: `shard-${shard}`,
       },
     });
   }
@@ -173,7 +182,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     const address = cellAddress(cellName);
     await hosting.own({
       address,
-      actor: cell({ cell: cellName, conductorShards, ...options.cell }),
+      actor: cell({ cell: cellName, conductorShards, placementShards, ...options.cell }),
       journal: journals(address),
       protocol: cellMessages,
       service: {
@@ -192,7 +201,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       shards.map((shard) =>
         hosting.own({
           address: conductorAddress(shard),
-          actor: conductor({ shard, ...options.conductor }),
+          actor: conductor({ shard, placementShards, ...options.conductor }),
           journal: journals(conductorAddress(shard)),
           protocol: conductorMessages,
           service: {
@@ -211,7 +220,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
 
   async function playScheduler(): Promise<void> {
     const address = `scheduler/${name}`;
-    const actor = scheduler({ ...schedulerOptions, name });
+    const actor = scheduler({ ...schedulerOptions, name, incarnation: incarnationOf(name), placementShards });
     const { host, handler } = hosting.host(address, actor, noJournal, schedulerMessages);
     const endpoints = [
       { name: 'select', subject: subjects.of(SCHEDULERS), handler },
@@ -228,8 +237,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     await hosting.claim(hostNames.map((hostName) => computeAddress(cellName, hostName)));
     const computes = hostNames.map((hostName) => {
       const address = computeAddress(cellName, hostName);
-      const incarnation = `${name}-${randomBytes(6).toString('hex')}`;
-      const actor = compute({ cell: cellName, host: hostName, incarnation, ...options.compute });
+      const incarnation = incarnationOf(name);
+      const actor = compute({ cell: cellName, host: hostName, incarnation, placementShards, ...options.compute });
       const { host, handler } = hosting.host(address, actor, noJournal, computeMessages);
       const made = driver?.({ cell: cellName, host: hostName });
       if (made !== undefined) {
@@ -256,6 +265,9 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const node: Node = {
     name,
     url,
+    get placementShards() {
+      return placementShards;
+    },
     client: clientOf({ bus, clock, subjects }),
     stats: () => hosting.stats(),
     standings: () => hosting.standings(),
@@ -267,8 +279,10 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   try {
     subscriptions.push(...followComingsUp({ bus, subjects, onUp: cameUp, onError }));
     const journals = journalsOf(options, { clock, subjects, nats, onError });
+    placementShards = await placementShardsFor(options, { nats, subjects });
+    const played = placementShardsPlayed(roles, placementShards);
     const has = (kind: Role['kind']) => roles.some((role) => role.kind === kind);
-    if (has('placement')) await playPlacement(journals);
+    await Promise.all(played.map((shard) => playPlacement(shard, journals)));
     for (const role of roles) if (role.kind === 'cell') await playCell(role.cell, journals);
     if (has('conductor')) await playConductor(journals);
     if (has('scheduler')) await playScheduler();
@@ -290,6 +304,11 @@ function hostsByCell(roles: readonly Role[]): Map<string, string[]> {
     else others.push(role.host);
   }
   return hosts;
+}
+
+/** Names a life of an actor that keeps no journal. */
+function incarnationOf(node: string): string {
+  return `${node}-${randomBytes(6).toString('hex')}`;
 }
 
 function defaultName(): string {

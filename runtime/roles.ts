@@ -1,11 +1,12 @@
-// The roles that a process may play, as text: `placement`, `scheduler`, `conductor`, `cell:<name>`,
+// The roles that a process may play, as text: `placement`, `placement:<shard>`, `scheduler`, `conductor`, `cell:<name>`,
 // `compute:<cell>/<host>`.
 
 import { CellwrightError } from './errors.ts';
 import { checkToken } from './subjects.ts';
 
 export type Role =
-  | { kind: 'placement' }
+  /** All placement shards, or one of them. */
+  | { kind: 'placement'; shard?: number }
   | { kind: 'scheduler' }
   | { kind: 'conductor' }
   | { kind: 'cell'; cell: string }
@@ -26,9 +27,30 @@ export function parseRoles(texts: readonly string[]): Role[] {
   });
 }
 
+/**
+ * The placement shards that a process plays.
+ * @throws CellwrightError `bad-role` with the field `roles` when the deployment has no such shard.
+ */
+export function placementShardsPlayed(roles: readonly Role[], shards: number): number[] {
+  const played = new Set<number>();
+  for (const role of roles) {
+    if (role.kind !== 'placement') continue;
+    const { shard } = role;
+    if (shard !== undefined && shard >= shards) {
+      const message = `role 'placement:${shard}' is of a shard that is not there: the deployment has ${shards}, from 0`;
+      throw new CellwrightError('bad-role', message, { field: 'roles' });
+    }
+    for (const one of shard === undefined ? Array.from({ length: shards }, (_, number) => number) : [shard]) {
+      played.add(one);
+    }
+  }
+  return [...played].sort((one, other) => one - other);
+}
+
 function parseRole(text: string): Role {
   if (text === 'placement' || text === 'scheduler' || text === 'conductor') return { kind: text };
   const [kind, rest = ''] = String(text).split(/:(.*)/s, 2) as [string, string?];
+  if (kind === 'placement' && /^(?:0|[1-9]\d{0,3})$/.test(rest)) return { kind, shard: Number(rest) };
   if (kind === 'cell') return { kind, cell: checkToken(rest, 'roles') };
   if (kind === 'compute') {
     const [cell, host, ...more] = rest.split('/');
@@ -36,6 +58,6 @@ function parseRole(text: string): Role {
       return { kind, cell: checkToken(cell as string, 'roles'), host: checkToken(host, 'roles') };
     }
   }
-  const known = 'placement, scheduler, conductor, cell:<name>, compute:<cell>/<host>';
+  const known = 'placement, scheduler, conductor, cell:<name>, compute:<cell>/<host>, placement:<shard>';
   throw new CellwrightError('bad-role', `'${text}' is not a role; roles are ${known}`, { field: 'roles' });
 }

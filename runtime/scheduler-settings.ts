@@ -49,7 +49,10 @@ export type WeigherChoice =
   | WeigherFunction
   | (Omit<Weigher, 'multiplier'> & { readonly multiplier?: number });
 
-export interface SchedulerSettings extends Omit<SchedulerOptions, 'name' | 'filters' | 'weighers' | 'overrides'> {
+/** What the node says of itself and of the deployment. */
+type OfNode = 'name' | 'incarnation' | 'placementShards';
+
+export interface SchedulerSettings extends Omit<SchedulerOptions, OfNode | 'filters' | 'weighers' | 'overrides'> {
   /** What hosts must be, beside what every scheduler insists on; default: nothing more. */
   readonly filters?: readonly FilterChoice[];
   /** All weighers in use, which replace the default ones; default: `['defaults']`. */
@@ -64,7 +67,7 @@ const MAX_PICK_AMONG = 100;
 export function schedulerOptionsOf(
   settings: SchedulerSettings,
   aggregates: Aggregates,
-): Omit<SchedulerOptions, 'name'> {
+): Omit<SchedulerOptions, OfNode> {
   const { filters, weighers, pickAmong, ...others } = settings;
   if (pickAmong !== undefined && !(Number.isInteger(pickAmong) && pickAmong >= 1 && pickAmong <= MAX_PICK_AMONG)) {
     throw bad('pickAmong', `must be a whole number from 1 to ${MAX_PICK_AMONG}`);

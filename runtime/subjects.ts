@@ -30,6 +30,8 @@ export interface Subjects {
   journal(owner: Address): string;
   /** The KV bucket of the leases of all owners. */
   readonly leases: string;
+  /** The KV bucket of what is decided once for the whole deployment. */
+  readonly deployment: string;
   /** The key of an owner's lease in that bucket. */
   leaseKey(owner: Address): string;
   /** Where whoever asks from an address is told that nobody listens at another, for the answer to find its way. */
@@ -68,6 +70,7 @@ export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
     },
     journal: (owner) => `${prefix}.${owner.split('/').join('.')}.journal`,
     leases: `${prefix.replaceAll('.', '-')}_leases`,
+    deployment: `${prefix.replaceAll('.', '-')}_deployment`,
     leaseKey: (owner) => owner.split('/').join('.'),
     unheard: (from, to) => `${prefix}.${tokensOf(from).join('.')}.unheard.${to.split('/').join('.')}`,
     api: (verb) => `${prefix}.api.${verb}`,

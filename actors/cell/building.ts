@@ -3,11 +3,11 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
-import { armBuild, buildEvent, canStep, stateOfBuild, wakeOfBuild } from '../builds.ts';
+import { armBuild, buildEvent, canStep, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimRefused } from '../messages/placement.ts';
-import { computeAddress, placementAddress } from '../routing.ts';
+import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
 import { clearAway, gone } from './clearing.ts';
 import { type Host, isAway, viewOfHost } from './hosts.ts';
 import { attemptsHeld, finalKey, removalKey } from './removals.ts';
@@ -38,6 +38,7 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent)
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
   work.turn.cancelWake(wakeOfBuild(instance));
   work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
+  if (work.state.moves.size > 0 && stateOfBuild(entry.build) !== 'rescheduling') work.state.moves.delete(instance);
   // Taken now: an alternate that is passed over ends the next attempt before this one's effects are done.
   const last = entry.build.snapshot.context.attempts.at(-1);
   for (const effect of effects) perform(work, entry, effect, false);
@@ -112,16 +113,57 @@ function claimAlternate(work: Work, { build }: Entry): void {
   const { alternates, attempt } = build.snapshot.context;
   const reason = unfit(work.state.hosts.get(alternates[0]?.host ?? ''), alternates.length === 1);
   if (reason !== null) return advance(work, instance, { type: 'CLAIM_REFUSED', attempt: attempt + 1, reason });
-  work.turn.send(placementAddress(0), {
+  const { provider = '', allocations = [] } = alternates[0] ?? {};
+  const keep = attemptsHeld(work.state.removals, instance, attempt);
+  const to = placementOf(provider, work.placementShards);
+  const [left] = work.placementShards === 1 ? [] : leaveOthers(work, build, to, keep);
+  armBuild(build, work.patience, work.turn as Turn<never>, left ?? to);
+  if (left !== undefined) return;
+  work.turn.send(to, {
     type: 'claim',
     consumer: instance,
     attempt: attempt + 1,
     spec,
-    allocations: alternates[0]?.allocations ?? [],
-    keep: attemptsHeld(work.state.removals, instance, attempt),
+    allocations,
+    keep,
     expiresAt: work.turn.now + CLAIM_VALID_MS,
   });
-  armBuild(build, work.patience, work.turn as Turn<never>, placementAddress(0));
+}
+
+/**
+ * Has the placement shards of earlier attempts, other than the one to be asked next, give back what they hold: so there is
+ * one home at any time. Answers those that have not said so yet. With one shard that is part of the claim.
+ */
+function leaveOthers(
+  work: Work,
+  { facts: { instance }, snapshot }: HostedBuild,
+  to: Address,
+  keep: number[],
+): Address[] {
+  const { attempt, attempts } = snapshot.context;
+  let move = work.state.moves.get(instance);
+  if (move?.attempt !== attempt + 1) {
+    const hosts = attempts.map(({ host }) => work.state.hosts.get(host));
+    const shards = hosts.every((host) => host !== undefined)
+      ? hosts.map(({ provider }) => placementOf(provider, work.placementShards))
+      : everyPlacement(work.placementShards);
+    move = { attempt: attempt + 1, left: new Set(shards.filter((shard) => shard !== to)) };
+    work.state.moves.set(instance, move);
+  }
+  for (const shard of move.left) {
+    work.turn.send(shard, { type: 'release', consumer: instance, before: move.attempt, keep, deleted: false });
+  }
+  return [...move.left];
+}
+
+/** A placement shard that the build leaves holds nothing for it any more but what may still run. */
+export function movedAway(work: Work, instance: string, before: number, from: Address): void {
+  const move = work.state.moves.get(instance);
+  const entry = work.state.instances.get(instance);
+  if (entry === undefined || move?.attempt !== before || !move.left.delete(from) || move.left.size > 0) return;
+  if (stateOfBuild(entry.build) === 'rescheduling' && entry.build.snapshot.context.attempt + 1 === before) {
+    claimAlternate(work, entry);
+  }
 }
 
 export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRefused): void {

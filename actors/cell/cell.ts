@@ -15,12 +15,12 @@ import type { CellMessage } from '../messages/cell.ts';
 import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
-import { advance, claimRefused, perform, remove, report, reportEnds, start } from './building.ts';
-import { clearAway, destroyed, gone, removalsOf, stepRemoval } from './clearing.ts';
+import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, start } from './building.ts';
+import { clearAway, destroyed, gone, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
 import { alive, computeUp, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
 import { viewOfHost } from './hosts.ts';
-import { finalKey, removalKey } from './removals.ts';
+import { finalKey } from './removals.ts';
 import { armRest, rested, restIfFailing } from './resting.ts';
 import {
   applyToCell,
@@ -38,6 +38,8 @@ export interface CellOptions {
   readonly cell: string;
   /** How many conductor shards the deployment has. */
   readonly conductorShards: number;
+  /** How many placement shards the deployment has; default 1. */
+  readonly placementShards?: number;
   /** How long a compute may take to accept a build, ms. It answers in milliseconds when it is alive. */
   readonly claimedMs?: number;
   /** How long a build may take, ms; generous, since an image may have to be fetched. */
@@ -90,6 +92,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     },
     patience: options.patience ?? DEFAULTS.patience,
     silentMs: options.silentMs ?? DEFAULTS.silentMs,
+    placementShards: options.placementShards ?? 1,
     resting: {
       failuresBefore: options.failuresBeforeAside ?? DEFAULTS.failuresBeforeAside,
       firstMs: options.asideMs ?? DEFAULTS.asideMs,
@@ -118,11 +121,9 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return claimRefused(work, message);
       case 'destroyed':
         return destroyed(work, message.instance, message.attempt);
-      case 'released': {
-        const { consumer: instance, attempt } = message;
-        const key = attempt === undefined ? finalKey(instance) : removalKey({ instance, attempt, final: false });
-        return stepRemoval(work, key, { type: 'RELEASED' });
-      }
+      case 'released':
+        if (message.before !== undefined) return movedAway(work, message.consumer, message.before, from);
+        return released(work, message, from);
       case 'compute-up':
         return computeUp(work, message, from);
       case 'alive':

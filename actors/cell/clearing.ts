@@ -2,8 +2,10 @@
 
 import { type RemovalEvent, removal as removalMachine } from '../../machines/removal.ts';
 import { can } from '../../machines/step.ts';
+import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
-import { computeAddress, placementAddress } from '../routing.ts';
+import type { Released } from '../messages/placement.ts';
+import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
 import { stateOfHost } from './hosts.ts';
 import { attemptsHeld, finalKey, type Removal, removalKey, stateOfRemoval } from './removals.ts';
 import type { Entry } from './state.ts';
@@ -25,7 +27,7 @@ export function gone(work: Work, { build }: Entry): void {
 /** Does what a removal owes in its state, and again until it is answered. */
 export function clearAway(work: Work, removal: Removal): void {
   const { instance, attempt, host, final } = removal.snapshot.context;
-  let awaited = placementAddress(0);
+  let awaited: Address | undefined;
   if (stateOfRemoval(removal) === 'destroying') {
     const known = work.state.hosts.get(host as string);
     if (known !== undefined && stateOfHost(known) === 'fenced') {
@@ -33,11 +35,12 @@ export function clearAway(work: Work, removal: Removal): void {
     }
     awaited = computeAddress(work.cell, host as string);
     work.turn.send(awaited, { type: 'destroy', instance, attempt });
-  } else if (final) {
-    const keep = attemptsHeld(work.state.removals, instance, attempt);
-    work.turn.send(awaited, { type: 'release', consumer: instance, keep, deleted: true });
   } else {
-    work.turn.send(awaited, { type: 'release', consumer: instance, attempt, deleted: false });
+    const keep = attemptsHeld(work.state.removals, instance, attempt);
+    const what = final ? { keep, deleted: true } : { attempt, deleted: false };
+    const left = holdersOf(work, removal).filter((shard) => !removal.released.has(shard));
+    for (const shard of left) work.turn.send(shard, { type: 'release', consumer: instance, ...what });
+    awaited = left.at(0);
   }
   work.turn.wakeAt(
     `remove ${removalKey(removal.snapshot.context)}`,
@@ -45,6 +48,23 @@ export function clearAway(work: Work, removal: Removal): void {
     awaited,
   );
   removal.repeats += 1;
+}
+
+/** The placement shards that may hold what is to be given back; when an instance ends, all are to know it. */
+function holdersOf({ state, placementShards }: Work, { snapshot }: Removal): Address[] {
+  const { final, host } = snapshot.context;
+  const root = final ? undefined : state.hosts.get(host ?? '')?.provider;
+  return root === undefined ? everyPlacement(placementShards) : [placementOf(root, placementShards)];
+}
+
+/** A placement shard has given back what it held: it is over when all have that were asked. */
+export function released(work: Work, { consumer: instance, attempt }: Released, from: Address): void {
+  const key = attempt === undefined ? finalKey(instance) : removalKey({ instance, attempt, final: false });
+  const removal = work.state.removals.get(key);
+  if (removal === undefined || stateOfRemoval(removal) !== 'releasing') return;
+  removal.released.add(from);
+  const isAll = work.placementShards === 1 || holdersOf(work, removal).every((shard) => removal.released.has(shard));
+  if (isAll) stepRemoval(work, key, { type: 'RELEASED' });
 }
 
 /** Everything that is still to be cleared away of an instance. */

@@ -3,6 +3,7 @@
 
 import { type RemovalContext, type RemovalEvent, type RemovalState, removal } from '../../machines/removal.ts';
 import { begin, revive, step } from '../../machines/step.ts';
+import type { Address } from '../actor.ts';
 
 type RemovalSnapshot = ReturnType<typeof begin<typeof removal>>['snapshot'];
 
@@ -10,6 +11,8 @@ export interface Removal {
   snapshot: RemovalSnapshot;
   /** How often the obligation was done again; not recorded. */
   repeats: number;
+  /** The placement shards that have given back what it held; not recorded. */
+  readonly released: Set<Address>;
 }
 
 /** By instance and attempt; the one that ends an instance stands beside those of its earlier attempts. */
@@ -34,7 +37,7 @@ export const finalKey = (instance: string): string => `${instance} final`;
 export function beginRemoval(removals: Removals, what: Omit<RemovalContext, 'v'>): void {
   let { snapshot } = begin(removal, what);
   if (what.host === null) snapshot = step(removal, snapshot, { type: 'DESTROYED' }).snapshot;
-  removals.set(removalKey(what), { snapshot, repeats: 0 });
+  removals.set(removalKey(what), { snapshot, repeats: 0, released: new Set() });
 }
 
 /** Steps a removal; false when the event means nothing to it. One that is over is forgotten. */
@@ -67,5 +70,5 @@ export function storeRemoval({ snapshot }: Removal): StoredRemoval {
 }
 
 export function restoreRemoval(stored: StoredRemoval): Removal {
-  return { snapshot: revive(removal, stored), repeats: 0 };
+  return { snapshot: revive(removal, stored), repeats: 0, released: new Set() };
 }

@@ -4,6 +4,7 @@ import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { RemovalEvent } from '../../machines/removal.ts';
 import type { Effect } from '../../machines/step.ts';
+import type { Address } from '../actor.ts';
 import {
   adoptBuild,
   type BuildFacts,
@@ -78,8 +79,20 @@ export interface CellState {
     epoch: number;
     sequence: number;
   };
+  /** Builds on their way to another placement shard; not recorded. */
+  readonly moves: Map<string, Move>;
   /** When silent hosts were last looked for, ms since the epoch; not recorded. */
   sweptAt: number;
+}
+
+/**
+ * A build whose next attempt is claimed in another placement shard: those where earlier ones were give back first what
+ * they hold, and grant nothing that is late. Whoever recovers asks them again.
+ */
+export interface Move {
+  readonly attempt: number;
+  /** The shards that have still to answer. */
+  readonly left: Set<Address>;
 }
 
 export interface StoredCell {
@@ -96,6 +109,7 @@ export function emptyCell(): CellState {
     hosts: new Map(),
     deleted: new Map(),
     feed: { untold: new Set(), recounted: new Set(), epoch: 0, sequence: 0 },
+    moves: new Map(),
     sweptAt: 0,
   };
 }

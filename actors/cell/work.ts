@@ -23,6 +23,8 @@ export interface Settings {
   readonly deadlines: StateDeadlines;
   readonly patience: Patience;
   readonly silentMs: number;
+  /** How many placement shards the deployment has. */
+  readonly placementShards: number;
   readonly resting: RestingRules;
   conductorOf(instance: string): Address;
 }

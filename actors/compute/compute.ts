@@ -10,13 +10,15 @@ import { type Patience, waitMs } from '../builds.ts';
 import type { Metrics } from '../messages/common.ts';
 import type { ComputeBuild, ComputeMessage, DriverAnswer } from '../messages/compute.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
-import { cellAddress, driverAddress, fnv1a, placementAddress } from '../routing.ts';
+import { cellAddress, driverAddress, fnv1a, placementOf } from '../routing.ts';
 
 export interface ComputeOptions {
   readonly cell: string;
   readonly host: string;
   /** Names this life of the compute: orders for another one are not carried out. */
   readonly incarnation: string;
+  /** How many placement shards the deployment has; default 1. */
+  readonly placementShards?: number;
   /** How often the compute says that it is alive, ms. */
   readonly heartbeatMs?: number;
   /** How long to wait for an answer before a step is done again. */
@@ -70,7 +72,7 @@ type ComputeTurn = Turn<never>;
 const keyOf = (instance: string, attempt: number): string => `${instance} ${attempt}`;
 
 export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMessage, never> {
-  const { cell, host, incarnation } = options;
+  const { cell, host, incarnation, placementShards = 1 } = options;
   const heartbeatMs = options.heartbeatMs ?? DEFAULTS.heartbeatMs;
   const patience = options.patience ?? DEFAULTS.patience;
   const toCell = cellAddress(cell);
@@ -99,7 +101,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         turn.send(awaited, { type: 'describe' });
         break;
       case 'registering':
-        awaited = placementAddress(0);
+        awaited = placementOf((state.providers[0] as ProviderSpec).id, placementShards);
         turn.send(awaited, { type: 'put-tree', ask: 0, providers: state.providers });
         break;
       case 'greeting':

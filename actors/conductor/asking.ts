@@ -3,6 +3,7 @@
 import { waitMs } from '../builds.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
+import { nextRound } from './rounds.ts';
 import { deadlineOfRequest } from './state.ts';
 import { waitedInVain, waitsOf } from './waiting.ts';
 import type { Work } from './work.ts';
@@ -26,7 +27,7 @@ export function askSchedulers(work: Work): void {
   for (const request of state.toAsk) {
     const open = state.requests.get(request);
     if (open === undefined) continue;
-    open.round = Math.max(open.round + 1, turn.now);
+    open.round = nextRound(work, request, open);
     const deadlineAt = deadlineOfRequest(state, open);
     // One that waits is asked for where it waits, unless nobody has answered there.
     turn.send(open.repeats <= 1 ? (open.latest?.scheduler ?? SCHEDULERS) : SCHEDULERS, {

@@ -2,7 +2,8 @@
 // cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
 // after happens after the answer, and is done again until it has come to something.
 //
-// It takes: build, delete, show, explain, list (from gateways), selected, no-valid-host, parked (from schedulers), started, ended,
+// It takes: build, delete, show, explain, list (from gateways), taking, selected, no-valid-host, parked (from schedulers),
+// started, ended,
 // removed (from cells), released (from placement). See actors/messages/conductor.ts.
 
 import { obligations } from '../../machines/step.ts';
@@ -15,6 +16,7 @@ import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
 import { release, released } from './releasing.ts';
 import { build, failRequest, selected } from './requests.ts';
+import { taking } from './rounds.ts';
 import {
   applyToConductor,
   type ConductorRecord,
@@ -31,6 +33,8 @@ import { commit, type Settings, type Work } from './work.ts';
 
 export interface ConductorOptions {
   readonly shard: number;
+  /** How many placement shards the deployment has; default 1. */
+  readonly placementShards?: number;
   /** How long a request may look for hosts before it fails, ms. Ample: the whole fleet is asked in milliseconds. */
   readonly requestedMs?: number;
   /** How long to wait for an answer before a step is done again. */
@@ -71,6 +75,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     patience: options.patience ?? DEFAULTS.patience,
     maxParked: options.maxParked ?? DEFAULTS.maxParked,
     parkedAskMs: options.parkedAskMs ?? DEFAULTS.parkedAskMs,
+    placementShards: options.placementShards ?? 1,
   };
 
   function receive(state: ConductorState, message: ConductorMessage | Wake, from: Address, turn: ConductorTurn): void {
@@ -99,6 +104,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         );
         return turn.send(from, { type: 'listed', ask: message.ask, instances, next });
       }
+      case 'taking':
+        return taking(work, message, from);
       case 'selected':
         return selected(work, message);
       case 'no-valid-host':
@@ -113,7 +120,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'removed':
         return removed(work, message.instance);
       case 'released':
-        return released(work, message.consumer);
+        return released(work, message.consumer, from);
       case 'wake':
         return wake(work, message.id);
     }

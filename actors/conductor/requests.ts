@@ -6,7 +6,7 @@ import { buildEvent, type HostedBuild } from '../builds.ts';
 import type { Build, Selected } from '../messages/conductor.ts';
 import { instanceNames } from '../routing.ts';
 import { advance } from './building.ts';
-import { entryOf, fingerprintOf } from './state.ts';
+import { entryOf, fingerprintOf, type OpenRequest } from './state.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
 
@@ -33,12 +33,18 @@ export function build(work: Work, asked: Build, from: Address): void {
     const reason = `request '${request}' exists already, with another count, and still looks for hosts`;
     return decline(work, from, ask, 'already-exists', reason, 'id');
   }
+  if (work.placementShards > 1 && spec.instanceGroup?.policy === 'affinity') {
+    // Two members could be claimed at the same time in two shards, neither of which knows of the other.
+    const reason = `a group with the policy 'affinity' needs a deployment with one placement shard, not ${work.placementShards}`;
+    return decline(work, from, ask, 'several-shards', reason, 'instanceGroup');
+  }
   const waits = mayWaitMs === undefined ? {} : { waitUntil: turn.now + mayWaitMs };
   commit(work, { type: 'accepted', facts, instances, alternates, at: turn.now, ...waits });
   for (const instance of instances) {
     const { build: hosted } = entryOf(state, instance);
     turn.publish(buildEvent(work.scope, hosted as HostedBuild, turn.now, 'build'));
   }
+  (state.requests.get(request) as OpenRequest).isNew = true;
   state.toAsk.add(request);
   turn.send(from, { type: 'build-accepted', ask, request, instances });
 }

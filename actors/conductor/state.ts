@@ -30,6 +30,8 @@ export type ConductorRecord =
     }
   /** No host had room: the request waits from now on. */
   | { type: 'parked'; request: string; at: number; reason: string; decision?: string | undefined }
+  /** Where there are several placement shards, each round of asking after the first is known before it begins. */
+  | { type: 'asked'; request: string; round: number }
   /** `decision` is the record of a scheduler's decision, with the event that it led to. */
   | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number; decision?: string | undefined }
   | { type: 'started'; instance: string }
@@ -83,8 +85,14 @@ export interface OpenRequest {
   parked?: { readonly at: number; readonly reason: string } | undefined;
   /** Why none had room when it was tried last, and the scheduler that tries it; not recorded. */
   latest?: { readonly reason: string; readonly decision: string | undefined; readonly scheduler: Address } | undefined;
-  /** Tells this round of asking from earlier ones; not recorded. */
+  /** Tells this round of asking from earlier ones; not recorded. 0: in this life nobody was asked yet. */
   round: number;
+  /** The last round that was recorded, or 0. */
+  recorded: number;
+  /** Nobody was ever asked, in no life; not recorded. */
+  isNew: boolean;
+  /** The scheduler that has taken the round, where it has to; not recorded. */
+  taker: string | null;
   repeats: number;
 }
 
@@ -95,12 +103,23 @@ export interface ConductorState {
   readonly unended: Set<string>;
   /** Requests that wait for a host; follows from `requests`. */
   readonly parked: Set<string>;
+  /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
+  readonly releasing: Map<string, Set<Address>>;
   /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
   readonly toAsk: Set<string>;
 }
 
+const UNASKED = { round: 0, isNew: false, taker: null, repeats: 0 };
+
 export function emptyConductor(): ConductorState {
-  return { instances: new Map(), requests: new Map(), unended: new Set(), parked: new Set(), toAsk: new Set() };
+  return {
+    instances: new Map(),
+    requests: new Map(),
+    unended: new Set(),
+    parked: new Set(),
+    releasing: new Map(),
+    toAsk: new Set(),
+  };
 }
 
 export function entryOf(state: ConductorState, instance: string): Entry {
@@ -135,7 +154,16 @@ export function applyToConductor(
       );
       const { spec, where, project } = facts;
       const waits = waitUntil === undefined ? {} : { since: at, waitUntil };
-      state.requests.set(facts.request, { spec, where, project, alternates, ...waits, waiting, round: 0, repeats: 0 });
+      state.requests.set(facts.request, {
+        spec,
+        where,
+        project,
+        alternates,
+        ...waits,
+        waiting,
+        recorded: 0,
+        ...UNASKED,
+      });
       for (const instance of instances) {
         const [build] = beginBuild({ ...facts, instance }, at, deadlines);
         if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
@@ -152,6 +180,11 @@ export function applyToConductor(
           repeats: 0,
         });
       }
+      return [];
+    }
+    case 'asked': {
+      const open = state.requests.get(record.request);
+      if (open !== undefined) open.recorded = record.round;
       return [];
     }
     case 'parked': {
@@ -247,7 +280,13 @@ export function fingerprintOf(
 
 export interface StoredConductor {
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
-  requests: [string, Omit<OpenRequest, 'waiting' | 'round' | 'repeats' | 'latest'> & { waiting: string[] }][];
+  requests: [
+    string,
+    Omit<OpenRequest, 'waiting' | 'round' | 'recorded' | 'isNew' | 'taker' | 'repeats' | 'latest'> & {
+      waiting: string[];
+      round?: number;
+    },
+  ][];
 }
 
 /** JSON with the keys of every object in order. */
@@ -269,8 +308,8 @@ export function storeConductor(state: ConductorState): StoredConductor {
       return [instance, { ...kept, build: hosted === null ? null : storeBuild(hosted) }];
     }),
     requests: [...state.requests].map(([id, open]) => {
-      const { round: _, repeats: __, latest: ___, waiting, ...kept } = open;
-      return [id, { ...kept, waiting: [...waiting] }];
+      const { round: _, repeats: __, latest: ___, isNew: ____, taker: _____, recorded, waiting, ...kept } = open;
+      return [id, { ...kept, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
     }),
   };
 }
@@ -282,8 +321,8 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
     state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   }
-  for (const [id, { waiting, ...open }] of requests) {
-    state.requests.set(id, { ...open, waiting: new Set(waiting), round: 0, repeats: 0 });
+  for (const [id, { waiting, round: recorded = 0, ...open }] of requests) {
+    state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);
   }
   return state;

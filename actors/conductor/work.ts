@@ -14,6 +14,8 @@ export interface Settings {
   readonly maxParked: number;
   /** How often a request that waits is asked for again, ms, when few do. */
   readonly parkedAskMs: number;
+  /** How many placement shards the deployment has. */
+  readonly placementShards: number;
 }
 
 export interface Work extends Settings {

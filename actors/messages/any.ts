@@ -7,6 +7,7 @@ import type { GatewayMessage } from './gateway.ts';
 import type { PlacementMessage } from './placement.ts';
 import type { PlacementApiAnswer, PlacementApiMessage } from './placement-api.ts';
 import type { SchedulerMessage } from './scheduler.ts';
+import type { TransactionMessage } from './transactions.ts';
 
 type DeepReadonly<T> = T extends readonly (infer Item)[]
   ? readonly DeepReadonly<Item>[]
@@ -25,4 +26,5 @@ export type AnyMessage = DeepReadonly<
   | PlacementApiMessage
   | PlacementApiAnswer
   | SchedulerMessage
+  | TransactionMessage
 >;

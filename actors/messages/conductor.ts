@@ -46,6 +46,16 @@ export const conductorMessages = {
   /** What the conductor knows of how an instance came to be where it is. */
   explain: message('explain', { ask: Ask, instance: Token }),
   list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
+  /**
+   * A scheduler takes a round of asking: where there are several placement shards no two may claim in one round, as no
+   * one shard would know of both. Only one is answered.
+   */
+  taking: message('taking', {
+    request: Token,
+    round: Type.Integer({ minimum: 1 }),
+    /** Names this selection of this life of the scheduler. */
+    taker: Type.String({ maxLength: 128 }),
+  }),
   /** The scheduler's answer: for each instance the host that is claimed, and its alternates. */
   selected: message('selected', {
     request: Token,
@@ -89,4 +99,5 @@ export const conductorMessages = {
 };
 export type ConductorMessage = MessageOf<typeof conductorMessages>;
 export type Build = Static<typeof conductorMessages.build>;
+export type Taking = Static<typeof conductorMessages.taking>;
 export type Selected = Static<typeof conductorMessages.selected>;

@@ -229,6 +229,8 @@ export type ApiRefusalCode =
   | 'no-allocations'
   | 'group-affinity'
   | 'group-anti-affinity'
-  | 'too-many-combinations';
+  | 'too-many-combinations'
+  | 'bad-parts'
+  | 'not-decided';
 
 export type ApiOutcome = { readonly ok: unknown } | { readonly refused: ApiRefusal };

@@ -110,6 +110,13 @@ export const Refusal = Type.Object({
 });
 export type Refusal = Static<typeof Refusal>;
 
+/**
+ * How late among all first claims for a consumer one was made. With several shards nobody but the claimants knows that a
+ * consumer was refused here and may hold something elsewhere: so a claim that comes late, or twice, is known by its
+ * order, and void when a later one was decided, or a recall has come.
+ */
+export const Order = Type.Integer({ minimum: 0 });
+
 export const placementMessages = {
   /**
    * Takes resources for a consumer, with all the conditions that they must meet, or refuses. It is one decision:
@@ -126,19 +133,32 @@ export const placementMessages = {
     keep: Type.Array(Attempt, { maxItems: 64 }),
     /** After this time (ms since the epoch) the claim is void: whoever sent it has given up. */
     expiresAt: Type.Number(),
+    /** See Order; told where there are several shards. */
+    order: Type.Optional(Order),
   }),
-  /** Asks what is held for an attempt: answered as a claim of it would be, or with `nothing-held`. Changes nothing. */
-  recall: message('recall', { consumer: Id, attempt: Attempt }),
+  /**
+   * Asks what is held for an attempt: answered as a claim of it would be, or with `nothing-held`. With an order, claims
+   * that were made before are void from then on where nothing is held; without, it changes nothing.
+   */
+  recall: message('recall', {
+    consumer: Id,
+    attempt: Attempt,
+    order: Type.Optional(Order),
+    /** With an order: until when such claims may come, ms since the epoch. */
+    expiresAt: Type.Optional(Type.Number()),
+  }),
   /** Asks on which trees consumers hold something. Changes nothing. */
   locate: message('locate', { ask: Ask, consumers: Type.Array(Id, { minItems: 1, maxItems: 2 * MAX_NAMED }) }),
   /**
    * Gives back what a consumer holds: one attempt, or all but `keep`. `deleted` ends the consumer for good: later
-   * claims for it are refused.
+   * claims for it are refused. With `before` it gives back the attempts before that one, but `keep`, and no claim of
+   * them is granted any more: the consumer moves to a tree of another shard.
    */
   release: message('release', {
     consumer: Id,
     attempt: Type.Optional(Attempt),
     keep: Type.Optional(Type.Array(Attempt, { maxItems: 64 })),
+    before: Type.Optional(Attempt),
     deleted: Type.Boolean(),
   }),
   /**
@@ -184,8 +204,15 @@ export const claimAnswers = {
      * is mended by the refusal.
      */
     usages: Type.Array(ProviderUsage, { maxItems: 2 * MAX_ALLOCATIONS }),
+    /** That of the claim, if it had one. */
+    order: Type.Optional(Order),
   }),
-  released: message('released', { consumer: Id, attempt: Type.Optional(Attempt), deleted: Type.Boolean() }),
+  released: message('released', {
+    consumer: Id,
+    attempt: Type.Optional(Attempt),
+    before: Type.Optional(Attempt),
+    deleted: Type.Boolean(),
+  }),
 };
 export type ClaimGranted = Static<(typeof claimAnswers)['claim-granted']>;
 export type ClaimRefused = Static<(typeof claimAnswers)['claim-refused']>;
@@ -237,6 +264,8 @@ export const placementAnswers = {
   consumers: message('consumers', {
     ask: Ask,
     consumers: Type.Array(ConsumerState),
+    /** What counts as used for changes that are not decided yet, beyond what consumers hold; absent when there are none. */
+    inDoubt: Type.Optional(Type.Array(AllocationSchema)),
     next: Type.Union([Id, Type.Null()]),
   }),
 };

@@ -13,7 +13,7 @@ import {
   RequestSpec,
   Token,
 } from './common.ts';
-import { claimAnswers, feedMessages, Located } from './placement.ts';
+import { claimAnswers, feedMessages, Located, Order } from './placement.ts';
 import { questionMessages } from './questions.ts';
 import { Where } from './where.ts';
 
@@ -72,12 +72,18 @@ export const schedulerMessages = {
     /** It may wait: with no host it is parked and tried again when one has room, those of a project in order of `since`. */
     waits: Type.Optional(Type.Object({ since: Type.Number() })),
   }),
+  /** The conductor's answer to a scheduler that is taking a round: it is this one's, and nobody else's. */
+  take: message('take', {
+    request: Token,
+    round: Type.Integer({ minimum: 1 }),
+    taker: Type.String({ maxLength: 128 }),
+  }),
   /** A request that is parked is not wanted any more. */
   withdraw: message('withdraw', { request: Token }),
   ...questionMessages,
   ...claimAnswers,
   /** Placement's answer to a recall: it holds nothing for the consumer. */
-  'nothing-held': message('nothing-held', { consumer: Id, attempt: Attempt }),
+  'nothing-held': message('nothing-held', { consumer: Id, attempt: Attempt, order: Type.Optional(Order) }),
   located: Located,
   ...feedMessages,
   /** The numbered feed of a cell, of the hosts that changed. */
@@ -99,5 +105,7 @@ export const schedulerMessages = {
 };
 export type SchedulerMessage = MessageOf<typeof schedulerMessages>;
 export type Select = Static<typeof schedulerMessages.select>;
+export type Take = Static<typeof schedulerMessages.take>;
+export type NothingHeld = Static<(typeof schedulerMessages)['nothing-held']>;
 export type HostsChanged = Static<(typeof schedulerMessages)['hosts-changed']>;
 export type HostsPage = Static<typeof schedulerMessages.hosts>;

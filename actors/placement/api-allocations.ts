@@ -89,7 +89,8 @@ function leftBehind(
   return null;
 }
 
-function decideConsumers(
+/** What the consumers shall hold, or why not, as things stand. */
+export function decideConsumers(
   state: PlacementState,
   changes: readonly ConsumerChange[],
   inventoriesOf: InventoriesOf,

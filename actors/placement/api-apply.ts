@@ -122,7 +122,7 @@ function applyUpdate(
   locateAll(state);
 }
 
-function replaceAllocations(
+export function replaceAllocations(
   state: PlacementState,
   changes: readonly ConsumerRecord[],
   counted: boolean,

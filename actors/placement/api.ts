@@ -4,6 +4,7 @@
 import type { Address, Turn } from '../actor.ts';
 import type { ApiOutcome, PlacementApiMessage } from '../messages/placement-api.ts';
 import { deleteAllocations, putAllocations, reshape } from './api-allocations.ts';
+import { answer } from './api-answer.ts';
 import type { ApiRecord } from './api-apply.ts';
 import { deleteClass, deleteTrait, putClass, putTrait, renameClass } from './api-names.ts';
 import {
@@ -26,9 +27,6 @@ import {
 import type { Decision } from './api-refusals.ts';
 import { findCandidates } from './candidates/find.ts';
 import type { PlacementRecord, PlacementState } from './state.ts';
-
-/** The most characters in one part of an answer: it stays below the payload limit however they are encoded. */
-const MAX_PART_LENGTH = 128 * 1024;
 
 /** Applies and records what was decided. */
 export type Commit = (record: PlacementRecord) => void;
@@ -96,21 +94,5 @@ function decide(state: PlacementState, message: PlacementApiMessage, now: number
       return listTraits(state);
     case 'candidates':
       return findCandidates(state, message);
-  }
-}
-
-/** Sends an answer in as many parts as it needs. */
-function answer(to: Address, ask: number, outcome: ApiOutcome, turn: Turn<PlacementRecord>): void {
-  const text = JSON.stringify(outcome);
-  const pieces: string[] = [];
-  for (let begin = 0; begin < text.length; ) {
-    let end = begin + MAX_PART_LENGTH;
-    // Half a character could not be sent.
-    if (/[\uD800-\uDBFF]/.test(text[end - 1] ?? '')) end -= 1;
-    pieces.push(text.slice(begin, end));
-    begin = end;
-  }
-  for (const [part, piece] of pieces.entries()) {
-    turn.send(to, { type: 'placement-answer', ask, part, parts: pieces.length, text: piece });
   }
 }

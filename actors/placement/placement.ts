@@ -19,15 +19,17 @@ import type {
   PutTree,
   Recall,
   Refusal,
-  Release,
 } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
+import type { TransactionMessage } from '../messages/transactions.ts';
 import { page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
 import { takeApi } from './api.ts';
 import { refusalOfClaim } from './conditions.ts';
 import { type Consumer, giveBack } from './consumers.ts';
+import { hasOutlived, refusalByFence } from './fences.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
+import { release } from './releasing.ts';
 import {
   applyToPlacement,
   emptyPlacement,
@@ -37,7 +39,16 @@ import {
   type StoredPlacement,
   storePlacement,
 } from './state.ts';
+import {
+  hasOldTransactions,
+  isInDoubt,
+  isTransactionWake,
+  pursue,
+  takeTransaction,
+  wakeTransaction,
+} from './together.ts';
 import { refusalOfTree, rootsOf } from './tree-conditions.ts';
+import { type ShardWork, tell } from './work.ts';
 
 export interface PlacementOptions {
   readonly shard: number;
@@ -50,14 +61,9 @@ export interface PlacementOptions {
 
 const HOUR_MS = 3_600_000;
 
-/** Consumer and provider events, for people: `placement.claim.<provider>.<outcome>`. */
-function tell(turn: Turn<PlacementRecord>, provider: string, outcome: string, body: Record<string, unknown>): void {
-  turn.publish({ topic: ['placement', 'claim', provider, outcome], body: { at: turn.now, ...body }, cause: outcome });
-}
-
 export function placement(
   options: PlacementOptions,
-): Actor<PlacementState, PlacementMessage | PlacementApiMessage, PlacementRecord> {
+): Actor<PlacementState, PlacementMessage | PlacementApiMessage | TransactionMessage, PlacementRecord> {
   const rememberDeletedMs = options.rememberDeletedMs ?? HOUR_MS;
   const sweepEveryMs = rememberDeletedMs / 4;
 
@@ -67,7 +73,7 @@ export function placement(
   }
 
   function claim(state: PlacementState, asked: Claim, from: Address, turn: Turn<PlacementRecord>): void {
-    const { consumer: id, attempt, keep } = asked;
+    const { consumer: id, attempt, keep, order } = asked;
     const consumer = state.consumers.holding.get(id);
     const refuse = (refusal: Refusal) => {
       turn.send(from, {
@@ -76,6 +82,7 @@ export function placement(
         attempt,
         refusal,
         usages: usagesOf(state, asked.allocations, refusal.provider),
+        ...(order === undefined ? {} : { order }),
       });
       tell(turn, asked.allocations[0]?.provider ?? '', 'refused', { consumer: id, attempt, ...refusal });
     };
@@ -92,6 +99,8 @@ export function placement(
         (attempt === consumer.latest ? consumer.refusal : null) ?? { code: 'superseded', message: superseded },
       );
     }
+    const early = state.fences.size === 0 ? null : refusalByFence(state.fences, asked);
+    if (early !== null) return refuse(early);
     if (turn.now > asked.expiresAt) {
       return refuse({ code: 'expired', message: `the claim of '${id}' came after whoever sent it gave up` });
     }
@@ -111,21 +120,31 @@ export function placement(
       });
       return;
     }
-    // A first claim that is refused changed nothing and needs no memory: the next one is for another host.
+    // A first claim that is refused changed nothing and needs no memory: the next one is for another host. Only where that
+    // may be another shard's must this one, should it come once more, be refused once more.
     if (consumer !== undefined) commit(state, turn, { type: 'refused', consumer: id, attempt, keep, refusal });
+    else if (order !== undefined) {
+      commit(state, turn, { type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
+    }
     refuse(refusal);
   }
 
   function recall(
     state: PlacementState,
-    { consumer: id, attempt }: Recall,
+    { consumer: id, attempt, order, expiresAt }: Recall,
     from: Address,
     turn: Turn<PlacementRecord>,
   ) {
     const held = state.consumers.holding.get(id)?.held.find((one) => one.attempt === attempt);
     if (held !== undefined) return grant(state, id, attempt, held.allocations, from, turn);
-    commit(state, turn, { type: 'nothing-held', consumer: id });
-    turn.send(from, { type: 'nothing-held', consumer: id, attempt });
+    if (order === undefined) {
+      commit(state, turn, { type: 'nothing-held', consumer: id });
+      return turn.send(from, { type: 'nothing-held', consumer: id, attempt });
+    }
+    const isNews = (state.fences.get(id)?.order ?? -1) < order && !state.consumers.deleted.has(id);
+    if (isNews)
+      commit(state, turn, { type: 'fenced', consumer: id, order, until: expiresAt ?? turn.now, refusal: null });
+    turn.send(from, { type: 'nothing-held', consumer: id, attempt, order });
   }
 
   function locate({ consumers, providers }: PlacementState, asked: Locate, from: Address, turn: Turn<PlacementRecord>) {
@@ -162,26 +181,6 @@ export function placement(
     return usages;
   }
 
-  function release(state: PlacementState, asked: Release, from: Address, turn: Turn<PlacementRecord>): void {
-    const { consumer: id, attempt, keep, deleted } = asked;
-    const consumer = state.consumers.holding.get(id);
-    // What a deleted consumer still holds was kept on purpose, and goes back attempt by attempt.
-    const isOver = attempt === undefined && state.consumers.deleted.has(id);
-    const freed = (consumer?.held ?? []).filter((one) =>
-      attempt === undefined ? !isOver && !keep?.includes(one.attempt) : one.attempt === attempt,
-    );
-    if (freed.length > 0 || (deleted && !state.consumers.deleted.has(id))) {
-      commit(state, turn, { type: 'released', consumer: id, attempt, keep, deleted, at: turn.now });
-    } else if (!state.consumers.deleted.has(id) && (attempt === undefined || attempt > (consumer?.latest ?? -1))) {
-      commit(state, turn, { type: 'nothing-held', consumer: id });
-    }
-    for (const { attempt: freedAttempt, allocations } of freed) {
-      const provider = allocations[0]?.provider ?? '';
-      tell(turn, provider, 'released', { consumer: id, attempt: freedAttempt, deleted });
-    }
-    turn.send(from, { type: 'released', consumer: id, deleted, ...(attempt === undefined ? {} : { attempt }) });
-  }
-
   function putTree(state: PlacementState, asked: PutTree, from: Address, turn: Turn<PlacementRecord>): void {
     const root = (asked.providers[0] as ProviderSpec).id;
     const fault = treeFault(asked.providers, state.providers);
@@ -197,12 +196,17 @@ export function placement(
     turn.send(from, { type: 'tree-put', ask: asked.ask, root });
   }
 
+  function workOf(state: PlacementState, turn: Turn<PlacementRecord>): ShardWork {
+    return { shard: options.shard, state, turn, commit: (record) => commit(state, turn, record) };
+  }
+
   function receive(
     state: PlacementState,
-    message: PlacementMessage | PlacementApiMessage | Wake,
+    message: PlacementMessage | PlacementApiMessage | TransactionMessage | Wake,
     from: Address,
     turn: Turn<PlacementRecord>,
   ): void {
+    if (state.holds.doubtful.size > 0 && isInDoubt(state, message)) return;
     switch (message.type) {
       case 'claim':
         return claim(state, message, from, turn);
@@ -211,7 +215,7 @@ export function placement(
       case 'locate':
         return locate(state, message, from, turn);
       case 'release':
-        return release(state, message, from, turn);
+        return release(workOf(state, turn), message, from);
       case 'put-tree':
         return putTree(state, message, from, turn);
       case 'list-providers': {
@@ -229,10 +233,19 @@ export function placement(
       }
       case 'list-consumers': {
         const [consumers, next] = page(state.consumers.holding, message.after, message.limit, consumerState);
-        turn.send(from, { type: 'consumers', ask: message.ask, consumers, next });
+        turn.send(from, { type: 'consumers', ask: message.ask, consumers, ...doubtsOf(state), next });
         return;
       }
+      case 'change-together':
+      case 'hold':
+      case 'held':
+      case 'hold-refused':
+      case 'end-hold':
+      case 'hold-ended':
+      case 'consumers-read':
+        return takeTransaction(workOf(state, turn), message, from);
       case 'wake': {
+        if (isTransactionWake(message.id)) return wakeTransaction(workOf(state, turn), message.id);
         if (message.id === 'beat') {
           tellFeed(state, [], [], [], turn);
           turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
@@ -240,7 +253,9 @@ export function placement(
         }
         const before = turn.now - rememberDeletedMs;
         const oldest = state.consumers.deleted.values().next().value;
-        if (oldest !== undefined && oldest < before) commit(state, turn, { type: 'forgotten', before });
+        const isOver = oldest !== undefined && oldest < before;
+        if (isOver || hasOutlived(state.fences, before) || hasOldTransactions(state, before))
+          commit(state, turn, { type: 'forgotten', before });
         turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
         return;
       }
@@ -285,6 +300,7 @@ export function placement(
     for (const set of [state.untold.changed, state.untold.used, state.untold.removed]) set.clear();
     turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
     turn.wakeAt('beat', turn.now);
+    for (const transaction of state.transactions.known.values()) pursue(workOf(state, turn), transaction);
   }
 
   return {
@@ -302,6 +318,10 @@ function addUsage(usages: ProviderUsage[], provider: Provider): void {
   const { id } = provider.spec;
   for (const usage of usages) if (usage.id === id) return;
   usages.push(usageOf(provider));
+}
+
+function doubtsOf({ holds: { open } }: PlacementState): { inDoubt?: Allocation[] } {
+  return open.size === 0 ? {} : { inDoubt: [...open.values()].flatMap(({ extra }) => [...extra]) };
 }
 
 function consumerState({ held }: Consumer, consumer: string): ConsumerState {

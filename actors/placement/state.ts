@@ -6,7 +6,18 @@ import type { Inventory, ProviderSpec, Refusal } from '../messages/placement.ts'
 import { type ApiRecord, applyApiRecord } from './api-apply.ts';
 import { type Catalog, emptyCatalog, learnNames } from './catalog.ts';
 import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
+import { type Fence, type Fences, forgetFences } from './fences.ts';
 import { emptyGroups, type Groups, locate } from './groups.ts';
+import {
+  applyHold,
+  forgetEnded,
+  type HoldRecord,
+  type Holds,
+  noHolds,
+  restoreHolds,
+  type StoredHolds,
+  storeHolds,
+} from './holds.ts';
 import { emptyIndexes, type Indexes, install, uninstall } from './indexes.ts';
 import {
   inUse,
@@ -18,6 +29,16 @@ import {
   sameAsTold,
   untoldInventories,
 } from './providers.ts';
+import {
+  applyTransaction,
+  forgetSettled,
+  noTransactions,
+  restoreTransactions,
+  type StoredTransactions,
+  storeTransactions,
+  type TransactionRecord,
+  type Transactions,
+} from './transactions.ts';
 
 export type PlacementRecord =
   | { type: 'tree'; providers: readonly ProviderSpec[] }
@@ -43,7 +64,14 @@ export type PlacementRecord =
    * of the claim: its journal refuses the record, and the answer never leaves.
    */
   | { type: 'nothing-held'; consumer: string }
+  /** Changes nothing, for the same reason: what is read is put together with what other shards say. */
+  | { type: 'read' }
+  /** The attempts before this one are given back, but those to keep, and can be claimed no more. */
+  | { type: 'moved-away'; consumer: string; before: number; keep: readonly number[] }
+  | { type: 'fenced'; consumer: string; order: number; until: number; refusal: Refusal | null }
   | { type: 'forgotten'; before: number }
+  | HoldRecord
+  | TransactionRecord
   | ApiRecord;
 
 export interface PlacementState {
@@ -51,6 +79,12 @@ export interface PlacementState {
   /** The ids of each tree, by root, the root first. */
   readonly trees: Map<string, readonly string[]>;
   readonly consumers: Consumers;
+  /** Up to which order first claims of consumers are void. */
+  readonly fences: Fences;
+  /** Parts of changes over several shards that are held here. */
+  readonly holds: Holds;
+  /** Changes over several shards that are coordinated here. */
+  readonly transactions: Transactions;
   /** Where the members of instance groups are. Made of the consumers; not recorded. */
   readonly groups: Groups;
   /** The resource classes and traits beyond the standard ones. */
@@ -77,6 +111,10 @@ export interface StoredPlacement {
   trees: [string, readonly string[]][];
   holding: [string, Consumer][];
   deleted: [string, number][];
+  /** Absent when there are none, as in what was stored before there were several shards. */
+  fences?: [string, Fence][];
+  holds?: StoredHolds;
+  transactions?: StoredTransactions;
 }
 
 export function emptyPlacement(): PlacementState {
@@ -84,6 +122,9 @@ export function emptyPlacement(): PlacementState {
     providers: new Map(),
     trees: new Map(),
     consumers: { holding: new Map(), deleted: new Map() },
+    fences: new Map(),
+    holds: noHolds(),
+    transactions: noTransactions(),
     groups: emptyGroups(),
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),
@@ -100,6 +141,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
     case 'claimed': {
       const consumer = decided(state, record);
       take(consumer, record.attempt, record.allocations, providers, untold.used);
+      if (state.fences.size > 0) state.fences.delete(record.consumer);
       if (record.group !== undefined) consumer.group = record.group;
       else delete consumer.group;
       return locate(state, record.consumer);
@@ -121,12 +163,29 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
         }
       }
       if (record.deleted && !consumers.deleted.has(record.consumer)) consumers.deleted.set(record.consumer, record.at);
+      if (record.deleted && state.fences.size > 0) state.fences.delete(record.consumer);
       return;
     }
     case 'nothing-held':
+    case 'read':
+      return;
+    case 'moved-away':
+      return moveAway(state, record);
+    case 'fenced':
+      state.fences.set(record.consumer, { order: record.order, until: record.until, refusal: record.refusal });
       return;
     case 'forgotten':
+      forgetFences(state.fences, record.before);
+      forgetEnded(state.holds, record.before);
+      forgetSettled(state.transactions, record.before);
       return forgetDeleted(consumers, record.before);
+    case 'held':
+    case 'hold-ended':
+      return applyHold(state, record);
+    case 'transaction-opened':
+    case 'transaction-decided':
+    case 'transaction-settled':
+      return applyTransaction(state.transactions, record);
     default:
       return applyApiRecord(state, record);
   }
@@ -148,6 +207,26 @@ function decided(
   consumer.generation += 1;
   consumer.refusal = null;
   return consumer;
+}
+
+/** The consumer has its home in another shard from this attempt on; here it keeps what may still run. */
+function moveAway(
+  state: PlacementState,
+  { consumer: id, before, keep }: { consumer: string; before: number; keep: readonly number[] },
+): void {
+  const { consumers, providers, untold } = state;
+  let consumer = consumers.holding.get(id);
+  if (consumer === undefined) {
+    consumer = { latest: 0, held: [], refusal: null, generation: 0 };
+    consumers.holding.set(id, consumer);
+  }
+  giveBack(consumer, (attempt) => attempt < before && !keep.includes(attempt), providers, untold.used);
+  consumer.generation += 1;
+  if (consumer.latest < before - 1) {
+    consumer.latest = before - 1;
+    consumer.refusal = null;
+  }
+  locate(state, id);
 }
 
 function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
@@ -181,7 +260,8 @@ function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
   trees.set(root, staying);
 }
 
-export function storePlacement({ providers, trees, consumers, catalog }: PlacementState): StoredPlacement {
+export function storePlacement(state: PlacementState): StoredPlacement {
+  const { providers, trees, consumers, catalog, fences, holds, transactions } = state;
   return {
     providers: [...providers.values()].map((provider) => ({
       spec: provider.spec,
@@ -195,6 +275,9 @@ export function storePlacement({ providers, trees, consumers, catalog }: Placeme
     catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
     holding: [...consumers.holding],
     deleted: [...consumers.deleted],
+    ...(fences.size === 0 ? {} : { fences: [...fences] }),
+    ...(holds.open.size === 0 && holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
+    ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
   };
 }
 
@@ -219,6 +302,9 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
     locate(state, id);
   }
   for (const [id, at] of deleted) state.consumers.deleted.set(id, at);
+  if (stored.holds !== undefined) restoreHolds(state, stored.holds);
+  if (stored.transactions !== undefined) restoreTransactions(state.transactions, stored.transactions);
+  for (const [id, fence] of stored.fences ?? []) state.fences.set(id, fence);
   for (const { spec, generation, quiet = 0, changedAt = 0 } of providers) {
     Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });
   }

@@ -7,9 +7,9 @@ import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import type { InstanceGroup } from '../messages/common.ts';
-import type { ClaimGranted, ClaimRefused, Located, ProviderUsage } from '../messages/placement.ts';
-import type { Select } from '../messages/scheduler.ts';
-import { placementAddress } from '../routing.ts';
+import type { ClaimGranted, ClaimRefused, ProviderUsage } from '../messages/placement.ts';
+import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
+import { placementOf } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { inMessages } from './answers.ts';
 import { decided, emptyDraft, noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
@@ -19,8 +19,19 @@ import { mayHaveMissed } from './following.ts';
 import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gangs.ts';
 import { bestOfGroup } from './grouping.ts';
 import { promiseMember } from './groups-view.ts';
-import { learnLocated, locate, needsCompany } from './locating.ts';
+import { locate, needsCompany } from './locating.ts';
 import { lotOf, type ParkingHooks, park, queueUp, tryParked, unpark } from './parking.ts';
+import {
+  askAll,
+  awaitedOf,
+  FIRST_TRY,
+  haveAllSaid,
+  mustRecall,
+  orderOfClaim,
+  type Resumed,
+  shardOf,
+  take,
+} from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
 import { learnUsage, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
@@ -29,19 +40,25 @@ import { tellGranted } from './weighers/weigher.ts';
 /** Refusals after which no other host would do. */
 const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', 'group-policy-conflict']);
 
-/** @param served Whether it waited, and its turn has come. */
-export function select(work: Work, asked: Select, from: Address, served = false): void {
+/** @param resumed What it goes on from: it waited, and its turn has come. */
+export function select(work: Work, asked: Select, from: Address, resumed?: Resumed): void {
+  const served = resumed !== undefined;
   const key = asked.request;
   const standing = work.state.open.get(key);
   if (standing !== undefined && standing.asked.round >= asked.round) return;
   if (standing !== undefined) close(work, standing);
   unpark(work, key);
+  work.state.asks += 1;
   const open: Open = {
     asked,
     from,
     request: { spec: asked.spec, where: asked.where, project: asked.project },
     locating: null,
     machines: new Map(),
+    taker: resumed?.taker ?? `${work.incarnation} ${work.state.asks}`,
+    tryNumber: resumed?.tryNumber ?? FIRST_TRY,
+    taken: work.placementShards === 1,
+    recalls: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
     drafts: new Map(),
@@ -52,15 +69,27 @@ export function select(work: Work, asked: Select, from: Address, served = false)
     repeats: 0,
   };
   work.state.open.set(key, open);
-  work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key), placementAddress(0));
+  work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key), awaitedOf(open));
+  for (const instance of asked.instances) work.state.selecting.set(instance, key);
   if (needsCompany(open)) locate(work, open);
-  for (const instance of asked.instances) {
-    if (work.state.open.get(key) !== open || open.failing) return;
-    work.state.selecting.set(instance, key);
+  if (open.taken) beginAll(work, open);
+  else take(work, open);
+}
+
+function beginAll(work: Work, open: Open): void {
+  for (const instance of open.asked.instances) {
+    if (work.state.open.get(open.asked.request) !== open || open.failing) return;
     const { snapshot, effects } = begin(selectionMachine, { instance });
     open.machines.set(instance, snapshot);
     perform(work, open, instance, effects);
   }
+}
+
+export function taken(work: Work, { request, round, taker }: Take): void {
+  const open = work.state.open.get(request);
+  if (open === undefined || open.taken || open.asked.round !== round || taker !== open.taker) return;
+  open.taken = true;
+  beginAll(work, open);
 }
 
 function advance(work: Work, open: Open, instance: string, event: SelectionEvent): void {
@@ -75,7 +104,7 @@ function perform(work: Work, open: Open, instance: string, effects: readonly Eff
   for (const { type } of effects) {
     if (type === 'rank') rank(work, open, instance);
     else if (type === 'claim') claim(work, open, instance);
-    else if (type === 'recall') recall(work, instance);
+    else if (type === 'recall') recall(work, open, instance);
     else if (type === 'pickAlternates') finishInstance(work, open, instance);
     else if (type === 'explain') fail(work, open, instance);
   }
@@ -108,8 +137,11 @@ function draftOf(open: Open, instance: string) {
   return draft;
 }
 
-function rank(work: Work, open: Open, instance: string): void {
+export function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null) return;
+  if (mustRecall(work, open, instance)) {
+    return advance(work, open, instance, { type: 'NONE_FITS', reason: 'an earlier round may hold a host' });
+  }
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
@@ -120,7 +152,7 @@ function rank(work: Work, open: Open, instance: string): void {
   advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request) });
 }
 
-function claim(work: Work, open: Open, instance: string): void {
+export function claim(work: Work, open: Open, instance: string): void {
   const { candidate } = contextOf(open, instance);
   const { allocations, provider } = candidate as Selection;
   const { spec, expiresAt } = open.asked;
@@ -130,7 +162,7 @@ function claim(work: Work, open: Open, instance: string): void {
     expect(work.state.view, provider, 1);
     if (spec.instanceGroup !== undefined) count(work, spec.instanceGroup, candidate as Selection, 1);
   }
-  work.turn.send(placementAddress(0), {
+  work.turn.send(placementOf(provider, work.placementShards), {
     type: 'claim',
     consumer: instance,
     attempt: 1,
@@ -138,23 +170,36 @@ function claim(work: Work, open: Open, instance: string): void {
     allocations,
     keep: [],
     expiresAt,
+    ...orderOfClaim(work, open, instance),
   });
 }
 
-function recall(work: Work, instance: string): void {
-  work.turn.send(placementAddress(0), { type: 'recall', consumer: instance, attempt: 1 });
+/**
+ * Asks for what an earlier ask was granted. One shard knows; of several each is asked once a round, before its first
+ * claim, and from then on grants nothing to earlier ones: what this round claimed itself, it was refused.
+ */
+export function recall(work: Work, open: Open, instance: string): void {
+  if (askAll(work, open, instance)) holdsNothing(work, open, instance);
 }
 
-/** What placement said before it said this is known by now, so the ranking looks once more. */
-export function nothingHeld(work: Work, instance: string): void {
+export function nothingHeld(work: Work, { consumer: instance, order }: NothingHeld, from: Address): void {
   const open = openOf(work, instance);
   if (open === undefined || open.machines.get(instance)?.value !== 'recalling') return;
-  if (open.gathering !== null) {
-    open.gathering.add(instance);
-    return gathered(work, open);
-  }
+  if (haveAllSaid(work, open, instance, order, from)) holdsNothing(work, open, instance);
+}
+
+function holdsNothing(work: Work, open: Open, instance: string): void {
+  if (open.gathering === null) return lookOnceMore(work, open, instance);
+  open.gathering.add(instance);
+  gathered(work, open);
+}
+
+/** What placement said before it said that it holds nothing is known by now, so the ranking looks once more. */
+function lookOnceMore(work: Work, open: Open, instance: string): void {
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
+  // Asked before anything was ranked, it may be too early to say that nothing fits.
+  if (work.placementShards > 1 && mayHaveMissed(work)) return;
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request) });
 }
 
@@ -171,8 +216,8 @@ function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, 
   promiseMember(state.view.groups, id, provider, sign);
 }
 
-export function granted(work: Work, { consumer, attempt, allocations, usages }: ClaimGranted): void {
-  for (const usage of usages) learnUsage(work.state.view, usage);
+export function granted(work: Work, { consumer, attempt, allocations, usages }: ClaimGranted, from: Address): void {
+  for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
   const open = openOf(work, consumer);
   if (open === undefined || attempt !== 1) return;
   settle(work, open, consumer);
@@ -199,7 +244,7 @@ function gathered(work: Work, open: Open): void {
   const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
   for (const instance of [...rest]) {
     if (work.state.open.get(open.asked.request) !== open || open.failing) return;
-    if (rest.size === 1 || found !== null) nothingHeld(work, instance);
+    if (rest.size === 1 || found !== null) lookOnceMore(work, open, instance);
     else {
       noteAll(draftOf(open, instance), work.state.rankings, work.state.view, open.request);
       advance(work, open, instance, { type: 'NOTHING_HELD', reason: noneTogether(work, open, rest.size) });
@@ -207,17 +252,18 @@ function gathered(work: Work, open: Open): void {
   }
 }
 
-const HOOKS: ParkingHooks = { admits, anyAdmits, select: (work, asked, from) => select(work, asked, from, true) };
+const HOOKS: ParkingHooks = { admits, anyAdmits, select };
 
 /** Tries what waits, as far as something has come free for it: once a turn. */
 export function serveParked(work: Work): void {
   tryParked(work, HOOKS);
 }
 
-export function refused(work: Work, { consumer, refusal, usages }: ClaimRefused): void {
-  for (const usage of usages) learnUsage(work.state.view, usage);
+export function refused(work: Work, { consumer, refusal, usages, order }: ClaimRefused, from: Address): void {
+  for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
   const open = openOf(work, consumer);
-  if (open === undefined) return;
+  if (open?.machines.has(consumer) !== true) return;
+  if (order !== orderOfClaim(work, open, consumer).order) return;
   const hopeless = HOPELESS.has(refusal.code);
   // A claim that was said twice is refused twice: the second time another host is being asked already.
   if (!hopeless && usages.length > 0 && !concerns(usages, contextOf(open, consumer).candidate)) return;
@@ -276,7 +322,7 @@ function fail(work: Work, open: Open, instance: string): void {
   });
 }
 
-function close(work: Work, open: Open): void {
+export function close(work: Work, open: Open): void {
   for (const instance of open.asked.instances) {
     settle(work, open, instance);
     work.state.selecting.delete(instance);
@@ -288,49 +334,6 @@ function close(work: Work, open: Open): void {
 
 function contextOf(open: Open, instance: string) {
   return (open.machines.get(instance) as SelectionSnapshot).context;
-}
-
-/** Says again what is not answered, unless the asker has given up. */
-export function sayAgain(work: Work, request: string): void {
-  const { state, turn, patience } = work;
-  const open = state.open.get(request);
-  if (open === undefined) return;
-  if (turn.now >= open.asked.expiresAt) return close(work, open);
-  open.repeats += 1;
-  if (open.locating !== null) locate(work, open);
-  for (const instance of [...open.waiting]) {
-    const value = open.machines.get(instance)?.value;
-    if (value === 'ranking') rank(work, open, instance);
-    else if (value === 'claiming') claim(work, open, instance);
-    else if (value === 'recalling') recall(work, instance);
-    if (state.open.get(request) !== open) return;
-  }
-  turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats, request), placementAddress(0));
-}
-
-/** Placement has told where other instances are. */
-export function located(work: Work, message: Located): void {
-  const { state } = work;
-  const open = state.open.get(state.locating.get(message.ask) ?? '');
-  if (open === undefined || !learnLocated(open, message)) return;
-  state.locating.delete(message.ask);
-  for (const instance of open.asked.instances) {
-    if (state.open.get(open.asked.request) !== open) return;
-    if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
-  }
-}
-
-/** Instances for which no host was known look again, now that more is. */
-export function lookAgain(work: Work): void {
-  const unplaced = [...work.state.unplaced];
-  work.state.unplaced.clear();
-  for (const request of unplaced) {
-    const open = work.state.open.get(request);
-    for (const instance of open?.asked.instances ?? []) {
-      if (open === undefined || work.state.open.get(request) !== open) break;
-      if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
-    }
-  }
 }
 
 /** Whether what is told of providers is told of those of a candidate. */

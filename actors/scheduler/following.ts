@@ -17,11 +17,18 @@ export const UNHEARD_FOR_WARM_UPS = 4;
 
 export const SILENCE_WAKE = 'silence of cells';
 
+const placementFeed = (shard: number): string => `placement ${shard}`;
+
+/** The feeds of all placement shards. */
+export function everyPlacementFeed(shards: number): string[] {
+  return Array.from({ length: shards }, (_, shard) => placementFeed(shard));
+}
+
 export function providersChanged(work: Work, message: ProvidersChanged): void {
   const { view, followers } = work.state;
-  const feed = `placement ${message.shard}`;
+  const feed = placementFeed(message.shard);
   // In another life of the shard its providers may count their changes anew.
-  if (message.epoch !== followers.get(feed)?.epoch) forgetGenerations(view);
+  if (message.epoch !== followers.get(feed)?.epoch) forgetGenerations(view, message.shard);
   learnChanges(view, message);
   heard(work, feed, message, isBeat(message));
   // What is told between two pages is there, though it may stand on neither.
@@ -76,7 +83,7 @@ export function pageCame(work: Work, feed: string, page: ProvidersPage | HostsPa
   if (page.type === 'providers') learnProvidersPage(work.state.view, withoutGone(page, follower), follower.listed);
   else learnHosts(work.state.view, page);
   if (page.next !== null) return askPage(work, feed, follower, page.next);
-  if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed);
+  if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed, page.shard);
   follower.ask = null;
   follower.complete = true;
   work.turn.cancelWake(`resync ${feed}`);

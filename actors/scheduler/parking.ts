@@ -6,6 +6,7 @@ import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Request } from './request.ts';
+import { nextTry, type Resumed } from './rounds.ts';
 import type { Open, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
@@ -20,7 +21,7 @@ const SWEEP_MS = 10_000;
 export const PARKED_WAKE = 'parked';
 export const GIVEN_UP_WAKE = 'given up';
 
-export interface Parked {
+export interface Parked extends Resumed {
   readonly asked: Select;
   readonly from: Address;
   /** As filters see it. */
@@ -59,7 +60,7 @@ export interface ParkingHooks {
   admits(work: Work, parked: Parked, root: string): boolean;
   /** Whether any host has. */
   anyAdmits(work: Work, parked: Parked): boolean;
-  select(work: Work, asked: Select, from: Address): void;
+  select(work: Work, asked: Select, from: Address, resumed: Resumed): void;
 }
 
 function keyOf({ instances, spec, where, project }: Select): string {
@@ -94,14 +95,15 @@ export function queueUp(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): 
   line(work, hooks, lot, open);
 }
 
-function line(work: Work, hooks: ParkingHooks, lot: Lot, { asked, from, request }: Open): void {
+function line(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
+  const { asked, from, request } = open;
   const { turn, state } = work;
   unpark(work, asked.request);
   state.parking.byRequest.set(asked.request, lot);
   const since = asked.waits?.since ?? 0;
   let position = lot.queue.length;
   while (position > 0 && ((lot.queue[position - 1] as Parked).asked.waits?.since ?? 0) > since) position -= 1;
-  const parked = { asked, from, request };
+  const parked = { asked, from, request, ...nextTry(open) };
   lot.queue.splice(position, 0, parked);
   // Since the hosts were looked at, something may have come free, or changed unnoticed.
   lot.hopeful = hooks.anyAdmits(work, parked);
@@ -152,7 +154,7 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     if (asked.expiresAt > work.turn.now) {
       parking.served += 1;
       parking.servedAt.set(lot.project, parking.served);
-      hooks.select(work, asked, from);
+      hooks.select(work, asked, from, head);
     }
     dropEmpty(work, lot);
   }

@@ -3,18 +3,20 @@
 // It keeps no record of what it does: an asker that hears nothing asks again, whoever answers then finds what was
 // claimed already, because placement answers a claim for a consumer that holds one with what it holds.
 //
-// It takes: select, withdraw (from conductors), fit, why-not (from gateways), claim-granted, claim-refused, nothing-held, located,
-// providers, providers-changed (from placement),
+// It takes: select, take, withdraw (from conductors), fit, why-not (from gateways), claim-granted, claim-refused, nothing-held,
+// located, providers, providers-changed (from placement),
 // hosts, hosts-changed (from cells). See actors/messages/scheduler.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
+import { located, lookAgain, sayAgain } from './again.ts';
 import { fitAsked, whyNotAsked } from './asked.ts';
-import { granted, located, lookAgain, nothingHeld, refused, sayAgain, select, serveParked } from './choosing.ts';
+import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
 import { newFollower } from './feeds.ts';
 import type { Filter } from './filters/filter.ts';
 import {
+  everyPlacementFeed,
   hostsChanged,
   noticeSilence,
   pageCame,
@@ -55,6 +57,10 @@ export interface SchedulerOptions {
   readonly warmUpMs?: number;
   /** How long a cell may be silent before its hosts are chosen only when no other fits, ms: several beats of its feed. */
   readonly silentMs?: number;
+  /** How many placement shards the deployment has; default 1. */
+  readonly placementShards?: number;
+  /** Names this life of the scheduler among all of all schedulers; needed with several placement shards. */
+  readonly incarnation?: string;
 }
 
 const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500, silentMs: 4_000 } as const;
@@ -65,15 +71,17 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   const patience = options.patience ?? DEFAULTS.patience;
   const warmUpMs = options.warmUpMs ?? DEFAULTS.warmUpMs;
   const silentMs = options.silentMs ?? DEFAULTS.silentMs;
+  const { placementShards = 1, incarnation = options.name } = options;
+  const settings = { patience, warmUpMs, silentMs, placementShards, incarnation };
 
   function init(): SchedulerState {
     const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options as RankingOptions);
     return {
-      view: { ...emptyView(), statsMatter: statsMatter(rankings) },
+      view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings) },
       rankings,
       open: new Map(),
       selecting: new Map(),
-      followers: new Map([['placement 0', newFollower()]]),
+      followers: new Map(everyPlacementFeed(placementShards).map((feed) => [feed, newFollower()])),
       locating: new Map(),
       unplaced: new Set(),
       parking: emptyParking(),
@@ -87,11 +95,13 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function receive(state: SchedulerState, message: SchedulerMessage | Wake, from: Address, turn: SchedulerTurn): void {
-    const work = { state, turn, patience, warmUpMs, silentMs };
+    const work = { state, turn, ...settings };
     passTime(state.view, turn.now);
     switch (message.type) {
       case 'select':
         return select(work, message, from);
+      case 'take':
+        return taken(work, message);
       case 'withdraw':
         return withdraw(work, message.request);
       case 'fit':
@@ -99,11 +109,11 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       case 'why-not':
         return whyNotAsked(work, message, from);
       case 'claim-granted':
-        return granted(work, message);
+        return granted(work, message, from);
       case 'claim-refused':
-        return refused(work, message);
+        return refused(work, message, from);
       case 'nothing-held':
-        return nothingHeld(work, message.consumer);
+        return nothingHeld(work, message, from);
       case 'located':
         return located(work, message);
       case 'released':
@@ -139,7 +149,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function recover(state: SchedulerState, turn: SchedulerTurn): void {
-    const work = { state, turn, patience, warmUpMs, silentMs };
+    const work = { state, turn, ...settings };
     state.startedAt = turn.now;
     for (const feed of state.followers.keys()) resync(work, feed);
     turn.wakeAt('warm up', turn.now + warmUpMs);
@@ -148,7 +158,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function endTurn(state: SchedulerState, turn: SchedulerTurn): void {
-    serveParked({ state, turn, patience, warmUpMs, silentMs });
+    serveParked({ state, turn, ...settings });
   }
 
   return { init, receive, apply() {}, recover, endTurn, snapshot: () => null, restore: init };

@@ -36,6 +36,14 @@ export interface Open {
   /** The question where other instances are, while its answer is waited for. */
   locating: Locating | null;
   readonly machines: Map<string, SelectionSnapshot>;
+  /** Names this taking of the round: asked of the same scheduler twice, it is two. */
+  readonly taker: string;
+  /** How often the request was tried in the round before: it may wait, and be tried again. */
+  readonly tryNumber: number;
+  /** Whether the round is this scheduler's alone; needed where there are several placement shards. */
+  taken: boolean;
+  /** The placement shards that have still to answer a recall, by instance. */
+  readonly recalls: Map<string, Set<Address>>;
   /** Instances that have no answer yet. */
   readonly waiting: Set<string>;
   /** What was claimed and is not answered, by instance. */
@@ -86,4 +94,8 @@ export interface Work {
   readonly patience: Patience;
   readonly warmUpMs: number;
   readonly silentMs: number;
+  /** How many placement shards the deployment has. */
+  readonly placementShards: number;
+  /** Names this life of the scheduler. */
+  readonly incarnation: string;
 }

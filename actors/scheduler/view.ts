@@ -6,6 +6,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { ProviderState, ProvidersChanged, ProvidersPage, ProviderUsage } from '../messages/placement.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 import { makeProvider, type Provider } from '../placement/providers.ts';
+import { placementShardOf } from '../routing.ts';
 import { emptyGroupsView, type GroupsView, learnMembers } from './groups-view.ts';
 
 /** A host with its tree, the root first. */
@@ -29,11 +30,13 @@ interface Expected {
 }
 
 export interface View {
+  /** How many placement shards tell of providers, each of its own. */
+  readonly shards: number;
   readonly providers: Map<string, Provider>;
   /** The generation at which each provider was last told whole: its use may be known from a later one. */
   readonly toldWholeAt: Map<string, number>;
   /** The use of providers that are not known yet: a page on its way may tell of them as they were before. */
-  readonly toldEarly: Map<string, ProviderUsage>;
+  readonly toldEarly: Map<string, ProviderUsage & { readonly shard: number }>;
   readonly trees: Map<string, string[]>;
   /** Where the members of instance groups are. */
   readonly groups: GroupsView;
@@ -61,8 +64,9 @@ export interface View {
 /** How many changes are kept for rankings to follow; one that is further behind starts anew. */
 const MAX_CHANGES = 65_536;
 
-export function emptyView(): View {
+export function emptyView(shards = 1): View {
   return {
+    shards,
     providers: new Map(),
     toldWholeAt: new Map(),
     toldEarly: new Map(),
@@ -117,7 +121,7 @@ export function learnProvider(view: View, told: ProviderState): void {
   view.freed?.add(root);
   const early = view.toldEarly.get(told.id);
   view.toldEarly.delete(told.id);
-  if (early !== undefined) learnUsage(view, early);
+  if (early !== undefined) learnUsage(view, early, early.shard);
   const tree = view.trees.get(root) ?? [];
   if (!tree.includes(told.id)) {
     if (told.id === root) tree.unshift(told.id);
@@ -128,10 +132,12 @@ export function learnProvider(view: View, told: ProviderState): void {
 }
 
 /** Takes the use of a provider, unless something newer is known. */
-export function learnUsage(view: View, told: ProviderUsage): void {
+export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
   const provider = view.providers.get(told.id);
   if (provider === undefined) {
-    if ((view.toldEarly.get(told.id)?.generation ?? -1) < told.generation) view.toldEarly.set(told.id, told);
+    if ((view.toldEarly.get(told.id)?.generation ?? -1) < told.generation) {
+      view.toldEarly.set(told.id, { ...told, shard });
+    }
     return;
   }
   if (provider.generation >= told.generation) return;
@@ -193,17 +199,24 @@ export function promise(view: View, allocations: readonly Allocation[], sign: 1 
 }
 
 /** What is gone goes first: a provider that went and came back in one turn is told as both. */
-export function learnChanges(view: View, { changed, used, removed }: ProvidersChanged): void {
+export function learnChanges(view: View, { shard, changed, used, removed }: ProvidersChanged): void {
   for (const id of removed) forgetProvider(view, id);
   for (const provider of changed) learnProvider(view, provider);
-  for (const usage of used) learnUsage(view, usage);
+  for (const usage of used) learnUsage(view, usage, shard);
 }
 
-/** Lets whatever is told next count as newer than what is known. */
-export function forgetGenerations({ providers, toldWholeAt, toldEarly }: View): void {
-  toldWholeAt.clear();
-  toldEarly.clear();
-  for (const provider of providers.values()) provider.generation = -1;
+/** Lets whatever a shard tells next count as newer than what is known of its providers. */
+export function forgetGenerations({ providers, toldWholeAt, toldEarly, shards }: View, shard: number): void {
+  forgetEarly(toldEarly, shard);
+  for (const [id, provider] of providers) {
+    if (placementShardOf(provider.root, shards) !== shard) continue;
+    toldWholeAt.delete(id);
+    provider.generation = -1;
+  }
+}
+
+function forgetEarly(toldEarly: View['toldEarly'], shard: number): void {
+  for (const [id, told] of toldEarly) if (told.shard === shard) toldEarly.delete(id);
 }
 
 /** One page of all providers; `listed` gathers the ids of all pages. */
@@ -214,8 +227,10 @@ export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<
   }
 }
 
-/** After the last page: what no page had is gone. */
-export function forgetUnlisted(view: View, listed: ReadonlySet<string>): void {
-  view.toldEarly.clear();
-  for (const id of [...view.providers.keys()]) if (!listed.has(id)) forgetProvider(view, id);
+/** After the last page of a shard: what no page had is gone. */
+export function forgetUnlisted(view: View, listed: ReadonlySet<string>, shard: number): void {
+  forgetEarly(view.toldEarly, shard);
+  for (const [id, { root }] of [...view.providers]) {
+    if (!listed.has(id) && placementShardOf(root, view.shards) === shard) forgetProvider(view, id);
+  }
 }

@@ -18,6 +18,8 @@ export interface AuditOptions {
   readonly outbox: Outbox;
   /** Cells that are known to be there, besides those that instances are in. */
   readonly cells: Iterable<string>;
+  /** How many placement shards the deployment has; default 1. */
+  readonly placementShards?: number;
   /** Whether what is certainly dead is cleared away; default false. */
   readonly repair?: boolean;
   /**

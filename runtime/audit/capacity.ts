@@ -2,13 +2,15 @@
 // the consumers hold. Pure.
 
 import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { Difference } from './differences.ts';
 
 export function capacityDifferences(
   providers: readonly ProviderState[],
   consumers: readonly ConsumerState[],
+  inDoubt: readonly Allocation[] = [],
 ): Difference[] {
-  const held = heldByProvider(consumers);
+  const held = heldByProvider([...consumers.flatMap(allocationsOf), ...inDoubt]);
   const differences: Difference[] = [];
   for (const { id, inventories, used } of providers) {
     const allocated = held.get(id) ?? new Map<string, number>();
@@ -36,17 +38,19 @@ export function capacityDifferences(
   return differences;
 }
 
-/** The sum of all allocations, by provider and class. */
-function heldByProvider(consumers: readonly ConsumerState[]): Map<string, Map<string, number>> {
+/** The sum of allocations, by provider and class. */
+function heldByProvider(allocations: readonly Allocation[]): Map<string, Map<string, number>> {
   const sums = new Map<string, Map<string, number>>();
-  for (const { held } of consumers) {
-    for (const { provider, resources } of held.flatMap(({ allocations }) => allocations)) {
-      const ofProvider = sums.get(provider) ?? new Map<string, number>();
-      sums.set(provider, ofProvider);
-      for (const [resourceClass, amount] of Object.entries(resources)) {
-        ofProvider.set(resourceClass, (ofProvider.get(resourceClass) ?? 0) + amount);
-      }
+  for (const { provider, resources } of allocations) {
+    const ofProvider = sums.get(provider) ?? new Map<string, number>();
+    sums.set(provider, ofProvider);
+    for (const [resourceClass, amount] of Object.entries(resources)) {
+      ofProvider.set(resourceClass, (ofProvider.get(resourceClass) ?? 0) + amount);
     }
   }
   return sums;
+}
+
+function allocationsOf({ held }: ConsumerState): readonly Allocation[] {
+  return held.flatMap(({ allocations }) => allocations);
 }

@@ -41,8 +41,8 @@ export function compare(look: Look, options: CompareOptions): Compared {
 
 function placementDifferences(look: Look, accounts: ReadonlyMap<string, Account>): Difference[] {
   if (look.placement === null) return [];
-  const { providers, consumers, steady } = look.placement;
-  const capacity = capacityDifferences(providers, consumers).filter(
+  const { providers, consumers, inDoubt, steady } = look.placement;
+  const capacity = capacityDifferences(providers, consumers, inDoubt).filter(
     // Of a provider that is busy the figures do not belong together.
     ({ provider = '' }) => steady.has(provider) || !providers.some(({ id }) => id === provider),
   );

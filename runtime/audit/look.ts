@@ -1,14 +1,17 @@
 // A look at everything that the owners of a deployment say they have, and the drivers beside them. Whoever does not
 // answer is noted as not looked at: what they know is not guessed. It draws no conclusions.
 
+import type { Address } from '../../actors/actor.ts';
 import type { InstanceView, RemovalView } from '../../actors/messages/gateway.ts';
 import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
-import { cellAddress, computeAddress, placementAddress } from '../../actors/routing.ts';
+import { cellAddress, computeAddress, everyPlacement } from '../../actors/routing.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { Client } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from '../gateway/asking.ts';
+import { mergedConsumers } from './consumers.ts';
 import type { OnHost } from './differences.ts';
 import { allPages } from './pages.ts';
 
@@ -21,6 +24,8 @@ export interface CellLook {
 export interface PlacementLook {
   readonly providers: readonly ProviderState[];
   readonly consumers: readonly ConsumerState[];
+  /** What counts as used for changes over several shards that are not decided yet. */
+  readonly inDoubt?: readonly Allocation[];
   /** The providers that did not change while this was read, so that their figures belong together. */
   readonly steady: ReadonlySet<string>;
 }
@@ -43,6 +48,8 @@ export interface LookOptions {
   readonly clock: Clock;
   /** Cells that are known to be there, besides those that instances are in. */
   readonly cells: Iterable<string>;
+  /** How many placement shards the deployment has; default 1. */
+  readonly placementShards?: number;
 }
 
 /** A cell's views tell every attempt and its reason: so many fit into one body, whatever they say. */
@@ -57,9 +64,9 @@ export const placeOf = (cell: string, host: string): string => `${cell}/${host}`
 
 /** Placement is read before those who account for what it holds, and the drivers last. */
 export async function lookAround(options: LookOptions): Promise<Look> {
-  const { asking, client, clock } = options;
+  const { asking, client, clock, placementShards = 1 } = options;
   const at = clock.now();
-  const placement = await unlessSilent(placementLook(asking));
+  const placement = await unlessSilent(placementLook(asking, everyPlacement(placementShards)));
   const conducted = await unlessSilent(conductedBy(client));
   const names = new Set(options.cells);
   for (const { cell } of conducted?.values() ?? []) if (cell !== undefined) names.add(cell);
@@ -78,24 +85,40 @@ async function unlessSilent<Seen>(work: Promise<Seen>): Promise<Seen | null> {
   }
 }
 
-async function placementLook(asking: Asking): Promise<PlacementLook> {
-  const before = await providersOf(asking);
+/** All shards or none: of what one of them would not tell, nothing could be said of the others either. */
+async function placementLook(asking: Asking, shards: readonly Address[]): Promise<PlacementLook> {
+  const looks = await Promise.all(shards.map((shard) => shardLook(asking, shard)));
+  return {
+    providers: looks.flatMap(({ providers }) => providers),
+    consumers: mergedConsumers(looks.flatMap(({ consumers }) => consumers)),
+    inDoubt: looks.flatMap(({ inDoubt = [] }) => inDoubt),
+    steady: new Set(looks.flatMap(({ steady }) => [...steady])),
+  };
+}
+
+async function shardLook(asking: Asking, shard: Address): Promise<PlacementLook> {
+  const before = await providersOf(asking, shard);
+  let inDoubt: readonly Allocation[] = [];
   const consumers = await allPages(PROVIDERS_PER_PAGE, async (page) => {
-    const answer = await asking.ask(placementAddress(0), { type: 'list-consumers', ...page }, 'consumers');
+    const answer = await asking.ask(shard, { type: 'list-consumers', ...page }, 'consumers');
+    inDoubt = answer.inDoubt ?? [];
     return [answer.consumers, answer.next];
   });
-  const after = await providersOf(asking);
+  const after = await providersOf(asking, shard);
   // A provider counts its changes, in one life of placement: with the same count nothing has changed in between.
   const counts = new Map(before.providers.map(({ id, generation }) => [id, generation]));
   const isSameLife = before.epochs.size === 1 && [...after.epochs].join() === [...before.epochs].join();
   const steady = after.providers.filter(({ id, generation }) => isSameLife && counts.get(id) === generation);
-  return { providers: after.providers, consumers, steady: new Set(steady.map(({ id }) => id)) };
+  return { providers: after.providers, consumers, inDoubt, steady: new Set(steady.map(({ id }) => id)) };
 }
 
-async function providersOf(asking: Asking): Promise<{ providers: ProviderState[]; epochs: Set<number> }> {
+async function providersOf(
+  asking: Asking,
+  shard: Address,
+): Promise<{ providers: ProviderState[]; epochs: Set<number> }> {
   const epochs = new Set<number>();
   const providers = await allPages(PROVIDERS_PER_PAGE, async (page) => {
-    const answer = await asking.ask(placementAddress(0), { type: 'list-providers', ...page }, 'providers');
+    const answer = await asking.ask(shard, { type: 'list-providers', ...page }, 'providers');
     epochs.add(answer.epoch);
     return [answer.providers, answer.next];
   });

@@ -2,7 +2,7 @@
 // the instance: an id may have been asked for anew since the look.
 
 import type { AnyMessage } from '../../actors/messages/any.ts';
-import { cellAddress, computeAddress, placementAddress } from '../../actors/routing.ts';
+import { cellAddress, computeAddress, everyPlacement } from '../../actors/routing.ts';
 import type { Client } from '../client.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from '../gateway/asking.ts';
@@ -13,20 +13,23 @@ export interface RepairTools {
   readonly client: Client;
   readonly asking: Asking;
   readonly outbox: Outbox;
+  /** How many placement shards the deployment has; default 1. */
+  readonly placementShards?: number;
 }
 
 /** Says what was done, or answers null when it is not certain any more that it should be. Whether it helped is seen. */
 export async function carryOut(repair: Repair, tools: RepairTools): Promise<string | null> {
+  const shards = everyPlacement(tools.placementShards ?? 1);
   const say = (to: string, message: AnyMessage) => tools.outbox.send(tools.asking.address, to, message);
   switch (repair.type) {
     case 'release': {
       const { consumer, attempt } = repair;
       if (attempt === null) {
         if (!(await isUnknown(consumer, tools))) return null;
-        say(placementAddress(0), { type: 'release', consumer, deleted: true });
+        for (const shard of shards) say(shard, { type: 'release', consumer, deleted: true });
         return `gave back all that '${consumer}' held`;
       }
-      say(placementAddress(0), { type: 'release', consumer, attempt, deleted: false });
+      for (const shard of shards) say(shard, { type: 'release', consumer, attempt, deleted: false });
       return `gave back what '${consumer}' held for attempt ${attempt}`;
     }
     case 'destroy': {

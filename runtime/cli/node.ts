@@ -1,10 +1,12 @@
 // `cellwright node`: plays roles until it is told to end, so that several processes make one system.
 
 import type { Command } from 'commander';
+import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import { list, readable, share, wholeNumber } from './options.ts';
 import type { NodeFlags } from './play-node.ts';
 
-const ROLES = 'any of placement, scheduler, conductor, cell:<name>, compute:<cell>/<host>, with commas between';
+const ROLES =
+  'any of placement, placement:<shard>, scheduler, conductor, cell:<name>, compute:<cell>/<host>, with commas between';
 
 export function addNode(program: Command): void {
   program
@@ -15,6 +17,11 @@ export function addNode(program: Command): void {
     .option('--name <name>', 'names the node among all; default: of the host and process')
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option('--settings <file>', 'JSON with aggregates and scheduler, as startNode takes them', readable)
+    .option(
+      '--placement-shards <number>',
+      'how many placement shards the deployment has for ever, told when it is made; default: what it has, or 1',
+      wholeNumber(1, MAX_PLACEMENT_SHARDS),
+    )
     .option('--fail-rate <share>', 'the share of builds that fail on its hosts, 0 to 1', share, 0)
     .option(
       '--numa-nodes <number>',

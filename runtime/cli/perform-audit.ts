@@ -3,6 +3,7 @@
 import { type AuditResult, exitCodeOf } from '../audit/audit.ts';
 import { auditOn } from '../audit/auditor.ts';
 import { connectNats } from '../bus/nats.ts';
+import { placementShardsOf } from '../deployment.ts';
 import { CellwrightError } from '../errors.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
@@ -28,6 +29,7 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
       bus,
       clock: systemClock(),
       subjects,
+      placementShards: await placementShardsOf({ bus, subjects }),
       repair,
       pauseMs: flags.pause * 1_000,
       overdueMs: flags.overdue * 60_000,

@@ -18,6 +18,7 @@ export interface NodeFlags {
   name?: string;
   prefix?: string;
   settings?: string;
+  placementShards?: number;
   failRate: number;
   numaNodes: number;
 }
@@ -30,7 +31,7 @@ const GPUS = 4;
 const GPU_MODEL = 'T4';
 
 export async function playNode(flags: NodeFlags): Promise<void> {
-  const { roles, servers, name, prefix, settings, failRate, numaNodes } = flags;
+  const { roles, servers, name, prefix, settings, placementShards, failRate, numaNodes } = flags;
   const clock = systemClock();
   const read = settings === undefined ? {} : settingsIn(settings);
   const interrupt = onInterrupt();
@@ -48,6 +49,7 @@ export async function playNode(flags: NodeFlags): Promise<void> {
     ...read,
     ...(name === undefined ? {} : { name }),
     ...(prefix === undefined ? {} : { prefix }),
+    ...(placementShards === undefined ? {} : { placementShards }),
   });
   console.log(`node '${node.name}' plays ${roles.join(', ')} at ${servers.join(', ')}`);
   await interrupt.happened;

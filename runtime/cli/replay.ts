@@ -1,6 +1,7 @@
 // `cellwright replay openb|azure`: recorded traces through the whole system, in compressed time.
 
 import { type Command, Option } from 'commander';
+import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import type { Workload } from '../workload/workload.ts';
 import { positiveNumber, readable, share, wholeNumber } from './options.ts';
 
@@ -11,6 +12,7 @@ interface ReplayFlags {
   until?: number;
   alternates: number;
   failRate: number;
+  placementShards?: number;
   deletes: 'after-build' | 'prompt' | 'never';
   inMemory?: boolean;
   servers?: string;
@@ -52,6 +54,7 @@ function withFlags(command: Command): Command {
     .option('--until <seconds>', 'leave out what arrives at this time of the trace or later', positiveNumber)
     .option('--alternates <number>', 'hosts named up front for each instance', wholeNumber(0, 20), 2)
     .option('--fail-rate <share>', 'the share of builds that fail, 0 to 1', share, 0)
+    .option('--placement-shards <number>', 'shards that placement is dealt to', wholeNumber(1, MAX_PLACEMENT_SHARDS))
     .addOption(
       new Option(
         '--deletes <when>',
@@ -71,13 +74,14 @@ function workloadOptions({ cells, seed, until }: ReplayFlags): { cells: number; 
 
 async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
   const { perform } = await import('./perform.ts');
-  const { seed, speed, alternates, failRate, deletes, inMemory = false, servers, json } = flags;
+  const { seed, speed, alternates, failRate, placementShards, deletes, inMemory = false, servers, json } = flags;
   await perform(deletes === 'never' ? withoutEnds(workload) : workload, {
     seed,
     alternates,
     failRate,
     on: inMemory ? 'memory' : { kind: 'nats', log: console.error, ...(servers === undefined ? {} : { servers }) },
     ...(speed === undefined ? {} : { speed }),
+    ...(placementShards === undefined ? {} : { placementShards }),
     ...(deletes === 'never' ? {} : { deletes }),
     ...(json === undefined ? {} : { json }),
   });

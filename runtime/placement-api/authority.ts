@@ -9,6 +9,7 @@ import {
   type PlacementApiMessage,
   placementApiAnswers,
 } from '../../actors/messages/placement-api.ts';
+import type { TransactionMessage } from '../../actors/messages/transactions.ts';
 import { placementAddress } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
@@ -19,14 +20,15 @@ import { checkOfProtocol } from '../schemas.ts';
 import type { Subjects } from '../subjects.ts';
 
 type WithoutAsk<T> = T extends unknown ? Omit<T, 'ask'> : never;
-export type Question = WithoutAsk<PlacementApiMessage>;
+type Together = Extract<TransactionMessage, { ask: number }>;
+export type Question = WithoutAsk<PlacementApiMessage | Together>;
 
 export interface Authority {
   /**
-   * Puts a question to placement.
+   * Puts a question to a placement shard, by default the first.
    * @throws TimeoutError when there is no answer in time; CellwrightError with the code of an answer that declines.
    */
-  ask(question: Question): Promise<ApiOutcome>;
+  ask(question: Question, shard?: number): Promise<ApiOutcome>;
   stop(): void;
 }
 
@@ -55,7 +57,6 @@ type Answer = PlacementApiAnswer | { type: 'declined'; ask: number; code: string
 export function authorityOf(options: AuthorityOptions): Authority {
   const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
   const address: Address = `gateway/${name}`;
-  const shard = placementAddress(0);
   const pending = new Map<number, Pending>();
   let asks = 0;
 
@@ -89,7 +90,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
   });
 
   return {
-    ask(question) {
+    ask(question, shard = 0) {
       asks += 1;
       const ask = asks;
       return new Promise((resolve, reject) => {
@@ -98,7 +99,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
           reject(new TimeoutError('placement', timeoutMs));
         });
         pending.set(ask, { timer, parts: [], resolve, reject });
-        outbox.send(address, shard, { ...question, ask } as PlacementApiMessage);
+        outbox.send(address, placementAddress(shard), { ...question, ask } as PlacementApiMessage | Together);
       });
     },
     stop() {

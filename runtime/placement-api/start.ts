@@ -7,7 +7,8 @@ import type { Bus } from '../bus/bus.ts';
 import { memoryBus } from '../bus/memory.ts';
 import { connectNats } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
-import { messageOf } from '../errors.ts';
+import { placementShardsOf } from '../deployment.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 import { type Node, startNode } from '../node.ts';
 import { outboxOf } from '../outbox.ts';
 import { subjectsOf } from '../subjects.ts';
@@ -42,7 +43,7 @@ export interface PlacementApiOptions {
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
- * @throws CellwrightError `cannot-listen`; what connecting to NATS or starting a server throws.
+ * @throws CellwrightError `cannot-listen`; `several-shards` when the deployment has more than one placement shard; what connecting to NATS or starting a server throws.
  */
 export async function startPlacementApi(options: PlacementApiOptions): Promise<PlacementServer> {
   const clock = options.clock ?? systemClock();
@@ -107,11 +108,26 @@ async function placementOf(
     const managed = storeDir === undefined ? {} : { dataDir: storeDir };
     const node = await startNode({ ...common, nats: { managed } });
     try {
+      checkOneShard(node.placementShards);
       return { bus: await connectNats({ servers: node.url ?? '', name, onError }), node };
     } catch (error) {
       await node.stop();
       throw error;
     }
   }
-  return { bus: await connectNats({ servers: [...placement.servers], name, onError }) };
+  const bus = await connectNats({ servers: [...placement.servers], name, onError });
+  try {
+    checkOneShard(await placementShardsOf({ bus, subjects: subjectsOf(prefix) }));
+  } catch (error) {
+    await bus.close();
+    throw error;
+  }
+  return { bus };
+}
+
+/** What callers may ask for at once, names that are unique and candidates, is decided by one shard. */
+function checkOneShard(shards: number): void {
+  if (shards === 1) return;
+  const message = `the Placement API serves a deployment with one placement shard, and this one has ${shards}`;
+  throw new CellwrightError('several-shards', message);
 }

@@ -4,7 +4,8 @@
 import type { Address } from '../../actors/actor.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
-import { cellAddress, computeAddress, conductorAddress, placementAddress } from '../../actors/routing.ts';
+import { cellAddress, computeAddress, conductorAddress, everyPlacement } from '../../actors/routing.ts';
+import { mergedConsumers } from '../audit/consumers.ts';
 import type { OnHost } from '../audit/differences.ts';
 import { allPages } from '../audit/pages.ts';
 import type { Asking } from '../gateway/asking.ts';
@@ -42,26 +43,34 @@ const COMPUTES_AT_ONCE = 256;
 
 /** @throws TimeoutError when an actor does not answer; CellwrightError `interrupted`. */
 export async function takeCensus({ asking, fleet, hosts, signal }: CensusOptions): Promise<Census> {
-  const placement = placementAddress(0);
+  const shards = everyPlacement(fleet.node.placementShards);
   const inCells: InstanceView[] = [];
   for (const cell of fleet.cells)
     inCells.push(...(await instancesOf(asking, cellAddress(cell), VIEWS_PER_PAGE, signal)));
   return {
     conducted: await conductedOf(asking, signal),
     inCells,
-    providers: await allPages(PROVIDERS_PER_PAGE, async (page) => {
-      throwIfInterrupted(signal);
-      const { providers, next } = await asking.ask(placement, { type: 'list-providers', ...page }, 'providers');
-      return [providers, next];
-    }),
-    consumers: await allPages(PROVIDERS_PER_PAGE, async (page) => {
-      throwIfInterrupted(signal);
-      const { consumers, next } = await asking.ask(placement, { type: 'list-consumers', ...page }, 'consumers');
-      return [consumers, next];
-    }),
+    providers: (await Promise.all(shards.map((shard) => providersOf(asking, shard, signal)))).flat(),
+    consumers: mergedConsumers((await Promise.all(shards.map((shard) => consumersOf(asking, shard, signal)))).flat()),
     computing: await computingOf(asking, hosts, signal),
     driven: await fleet.onHosts(),
   };
+}
+
+function providersOf(asking: Asking, shard: Address, signal: AbortSignal | undefined): Promise<ProviderState[]> {
+  return allPages(PROVIDERS_PER_PAGE, async (page) => {
+    throwIfInterrupted(signal);
+    const { providers, next } = await asking.ask(shard, { type: 'list-providers', ...page }, 'providers');
+    return [providers, next];
+  });
+}
+
+function consumersOf(asking: Asking, shard: Address, signal: AbortSignal | undefined): Promise<ConsumerState[]> {
+  return allPages(PROVIDERS_PER_PAGE, async (page) => {
+    throwIfInterrupted(signal);
+    const { consumers, next } = await asking.ask(shard, { type: 'list-consumers', ...page }, 'consumers');
+    return [consumers, next];
+  });
 }
 
 async function conductedOf(asking: Asking, signal: AbortSignal | undefined): Promise<Map<string, InstanceView>> {

@@ -22,6 +22,7 @@ export interface FleetOptions {
   readonly buildMs: TimeRange;
   /** How long deleted instances stay listed, ms: longer than the replay, whose accounts are made of the lists. */
   readonly rememberDeletedMs: number;
+  readonly placementShards?: number | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -49,7 +50,7 @@ const PAGE = 1_000;
  * @throws CellwrightError `fleet-not-up` when that takes more than a minute; `interrupted`; what `startNode` throws.
  */
 export async function startFleet(options: FleetOptions): Promise<Fleet> {
-  const { stage, hosts, seed, failRate, buildMs, rememberDeletedMs, signal } = options;
+  const { stage, hosts, seed, failRate, buildMs, rememberDeletedMs, placementShards, signal } = options;
   const cells = [...new Set(hosts.map(({ cell }) => cell))];
   const byName = new Map(hosts.map((host) => [host.host, host]));
   const drivers = new Map<FleetHost, Driver>();
@@ -82,6 +83,7 @@ export async function startFleet(options: FleetOptions): Promise<Fleet> {
       ...hosts.map(({ cell, host }) => `compute:${cell}/${host}`),
     ],
     driver,
+    ...(placementShards === undefined ? {} : { placementShards }),
     conductor: { rememberDeletedMs },
   });
   try {

@@ -36,6 +36,8 @@ export interface ReplayOptions {
    * as recorded, what is deleted has lived. `prompt` deletes when the compressed time says so, in the midst of builds.
    */
   readonly deletes?: 'after-build' | 'prompt';
+  /** How many placement shards the fleet has; default: what the deployment has, or 1. */
+  readonly placementShards?: number;
   /** Told once, when the stage stands and before anything plays. */
   readonly onStart?: (live: Live) => void;
   /** Called with the result while the fleet is still there; it goes when the promise settles. */
@@ -76,7 +78,7 @@ export async function replay(workload: Workload, options: ReplayOptions): Promis
 }
 
 async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions): Promise<ReplayResult> {
-  const { seed, alternates = DEFAULT_ALTERNATES, failRate = 0, signal } = options;
+  const { seed, alternates = DEFAULT_ALTERNATES, failRate = 0, placementShards, signal } = options;
   const { clock, client, asking, bus, subjects } = stage;
   // Slower than it was recorded is of no use, so a short workload takes less.
   const speed = options.speed ?? Math.max(1, workload.endMs / DEFAULT_RUN_MS[stage.kind]);
@@ -103,7 +105,7 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
   try {
     await bus.flush();
     const { hosts } = workload;
-    fleet = await startFleet({ stage, hosts, seed, failRate, buildMs, rememberDeletedMs, signal });
+    fleet = await startFleet({ stage, hosts, seed, failRate, buildMs, rememberDeletedMs, placementShards, signal });
     const startedAt = clock.now();
     playingSince = startedAt;
     phase = 'playing';

@@ -91,7 +91,7 @@ function fleetOf(hosts: number): View {
 function churn(view: View, hosts: number, n: number, random: Random): void {
   for (let change = 0; change < 3; change += 1) {
     const used = { VCPU: random.integer(0, 60), MEMORY_MB: 0 };
-    learnUsage(view, { id: `p${random.integer(0, hosts - 1)}`, generation: 3 * n + change + 1, used });
+    learnUsage(view, { id: `p${random.integer(0, hosts - 1)}`, generation: 3 * n + change + 1, used }, 0);
   }
   const host = random.integer(0, hosts - 1);
   const stats = { instances: random.integer(0, 40), builds: random.integer(0, 4) };

@@ -33,7 +33,11 @@ function smallWorkload(seed: number, requests = REQUESTS): Workload {
 function replayed(
   seed: number,
   failRate: number,
-  { alternates = 2, deletes = 'after-build' }: Pick<ReplayOptions, 'alternates' | 'deletes'> = {},
+  {
+    alternates = 2,
+    deletes = 'after-build',
+    placementShards = 1,
+  }: Pick<ReplayOptions, 'alternates' | 'deletes' | 'placementShards'> = {},
 ): Promise<ReplayResult> {
   return replay(smallWorkload(seed), {
     deletes,
@@ -41,6 +45,7 @@ function replayed(
     on: 'memory',
     failRate,
     alternates,
+    placementShards,
     speed: 10,
     buildMs: BUILD_MS,
   });
@@ -75,6 +80,12 @@ test('in memory - and when deletes come in the midst of builds', async () => {
   const result = await replayed(1, 0.3, { deletes: 'prompt' });
   checkSound(result);
   assert.ok(result.figures.built < (await replayed(1, 0.3)).figures.built);
+});
+
+test('in memory - and when placement is four shards, between which builds that fail are moved', async () => {
+  const result = await replayed(5, 0.3, { placementShards: 4 });
+  checkSound(result);
+  assert.ok(result.accounts.active + result.accounts.deleted > REQUESTS / 2);
 });
 
 test('in memory - without alternates a failed build is a failed request', async () => {

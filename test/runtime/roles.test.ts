@@ -3,7 +3,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { CellwrightError } from '../../runtime/errors.ts';
-import { parseRoles } from '../../runtime/roles.ts';
+import { parseRoles, placementShardsPlayed } from '../../runtime/roles.ts';
 
 const test = suite('roles');
 
@@ -20,6 +20,20 @@ test('roles - every kind is read, in order', () => {
   ]);
 });
 
+test('roles - placement is all of its shards, or some of them', () => {
+  assert.equal(parseRoles(['placement:0', 'placement:12']), [
+    { kind: 'placement', shard: 0 },
+    { kind: 'placement', shard: 12 },
+  ]);
+  const played = (roles: string[], shards: number) => placementShardsPlayed(parseRoles(roles), shards);
+  assert.equal(played(['placement'], 4), [0, 1, 2, 3]);
+  assert.equal(played(['placement:3', 'placement:1', 'scheduler'], 4), [1, 3]);
+  assert.equal(played(['placement:1', 'placement'], 2), [0, 1]);
+  assert.equal(played(['scheduler'], 4), []);
+  assert.throws(() => played(['placement:4'], 4), refused('bad-role'));
+  assert.throws(() => played(['placement:4'], 4), /'placement:4' .* has 4/);
+});
+
 test('roles - none at all is refused', () => {
   assert.throws(() => parseRoles([]), refused('bad-role'));
 });
@@ -29,7 +43,19 @@ test('roles - one named twice is refused', () => {
 });
 
 test('roles - what is no role is refused with the list of roles', () => {
-  const wrong = ['', 'cells', 'Placement', 'placement:0', 'scheduler ', 'compute:c1', 'compute:c1/h1/h2', 'host:c1'];
+  const wrong = [
+    '',
+    'cells',
+    'Placement',
+    'placement:x',
+    'placement:-1',
+    'placement:01',
+    'placement:',
+    'scheduler ',
+    'compute:c1',
+    'compute:c1/h1/h2',
+    'host:c1',
+  ];
   for (const text of wrong) assert.throws(() => parseRoles([text]), refused('bad-role'), text);
   assert.throws(
     () => parseRoles(['api']),

@@ -6,6 +6,7 @@ import { cell } from '../../actors/cell/cell.ts';
 import { compute } from '../../actors/compute/compute.ts';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { placementAddress } from '../../actors/routing.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Plan } from './plan.ts';
 
@@ -27,12 +28,16 @@ export const USUAL_PACES: Paces = { requestedMs: 10_000, claimedMs: 4_000, build
 const PATIENCE = { firstMs: 300, mostMs: 2_000 };
 
 /** The actors that keep journals, by address. */
-export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Paces): OwnerActors {
+export function ownersOf({ conductorShards, placementShards, cells, rememberMs }: Plan, paces: Paces): OwnerActors {
   const actors = new Map<string, OwnerActor>();
-  actors.set('placement/0', placement({ shard: 0, rememberDeletedMs: rememberMs }) as unknown as OwnerActor);
+  for (let shard = 0; shard < placementShards; shard += 1) {
+    const actor = placement({ shard, rememberDeletedMs: rememberMs });
+    actors.set(placementAddress(shard), actor as unknown as OwnerActor);
+  }
   for (let shard = 0; shard < conductorShards; shard += 1) {
     const options = {
       shard,
+      placementShards,
       requestedMs: paces.requestedMs,
       watchMs: 2_000,
       parkedAskMs: 3_000,
@@ -45,6 +50,7 @@ export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Pa
     const options = {
       cell: name,
       conductorShards,
+      placementShards,
       claimedMs: paces.claimedMs,
       buildingMs: paces.buildingMs,
       silentMs: paces.silentMs,
@@ -59,15 +65,17 @@ export function ownersOf({ conductorShards, cells, rememberMs }: Plan, paces: Pa
   return actors;
 }
 
-export function schedulerOf(name: string): OwnerActor {
-  return scheduler({ name, patience: PATIENCE, warmUpMs: 2_500, silentMs: 3_000 }) as unknown as OwnerActor;
+export function schedulerOf(name: string, incarnation: string, placementShards: number): OwnerActor {
+  const options = { name, incarnation, placementShards, patience: PATIENCE, warmUpMs: 2_500, silentMs: 3_000 };
+  return scheduler(options) as unknown as OwnerActor;
 }
 
-export function computeOf(cellName: string, host: string, incarnation: string): OwnerActor {
+export function computeOf(cellName: string, host: string, incarnation: string, placementShards: number): OwnerActor {
   return compute({
     cell: cellName,
     host,
     incarnation,
+    placementShards,
     heartbeatMs: 900,
     patience: { firstMs: 200, mostMs: 1_500 },
   }) as unknown as OwnerActor;

@@ -3,18 +3,21 @@
 
 import type { Message } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
+import type { ShardRead } from '../../actors/placement/reading.ts';
 import {
   cellAddress,
   computeAddress,
   conductorAddress,
   conductorShardOf,
-  placementAddress,
+  everyPlacement,
+  placementOf,
   SCHEDULERS,
 } from '../../actors/routing.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { providersOf } from '../../runtime/drivers/naming.ts';
 import type { SimulatedHost } from './host.ts';
 import type { Operation, Plan } from './plan.ts';
+import { questionOf as questionOfTogether, type Reader, readerOf } from './together.ts';
 
 export const CALLERS = 'gateway/callers';
 
@@ -31,15 +34,18 @@ export interface CallersOptions {
   readonly hosts: ReadonlyMap<string, SimulatedHost>;
   send(to: string, message: AnyMessage): void;
   tell(line: () => string): void;
+  /** Told what every placement shard said to one who read what consumers hold. */
+  onRead(said: readonly ShardRead[]): void;
 }
 
 const AGAIN_MS = 700;
 const LOOKED_FOR = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
 
-export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): Callers {
+export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOptions): Callers {
   const startedAt = clock.now();
   const open = new Map<number, Operation>();
   let waiting = plan.operations.length;
+  const readers = new Map<number, Reader>();
   let asks = 0;
 
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, plan.conductorShards));
@@ -56,13 +62,18 @@ export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): C
       case 'inventory': {
         const { plan: where, tree } = hosts.get(operation.host) as SimulatedHost;
         const providers = providersOf(where.cell, where.host, tree(), []);
-        return [[placementAddress(0), { type: 'put-tree', ask, providers }]];
+        const root = providers[0]?.id ?? '';
+        return [[placementOf(root, plan.placementShards), { type: 'put-tree', ask, providers }]];
       }
       case 'service': {
         const { host, enabled } = operation;
         const { cell } = (hosts.get(host) as SimulatedHost).plan;
         return [[cellAddress(cell), { type: 'set-host', ask, host, enabled, reason: 'by an operator' }]];
       }
+      case 'together':
+        return [questionOfTogether(operation, ask, plan.placementShards)];
+      case 'read':
+        return [];
       case 'look': {
         const { instance } = operation;
         const { cell, host } = plan.hosts[0] as Plan['hosts'][number];
@@ -79,13 +90,29 @@ export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): C
           [cellAddress(cell), { type: 'do-again', instance }],
           [SCHEDULERS, { type: 'fit', ask, spec: LOOKED_FOR, count: 2, limit: 3 }],
           [SCHEDULERS, { type: 'why-not', ask, spec: LOOKED_FOR, cell, host }],
-          [placementAddress(0), { type: 'list-providers', ask, limit }],
-          [placementAddress(0), { type: 'list-consumers', ask, limit }],
+          ...everyPlacement(plan.placementShards).flatMap((shard): [string, AnyMessage][] => [
+            [shard, { type: 'list-providers', ask, limit }],
+            [shard, { type: 'list-consumers', ask, limit }],
+          ]),
           [computeAddress(cell, host), { type: 'list-instances', ask }],
           [computeAddress(cell, host), { type: 'list-driven', ask }],
         ];
       }
     }
+  }
+
+  function readerFor(operation: number, consumers: readonly string[]): Reader {
+    return readerOf({
+      consumers,
+      shards: plan.placementShards,
+      newAsk: () => ++asks,
+      send,
+      done(said) {
+        onRead(said);
+        readers.delete(operation);
+        open.delete(operation);
+      },
+    });
   }
 
   function put(operation: Operation): void {
@@ -95,9 +122,11 @@ export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): C
       (hosts.get(operation.host) as SimulatedHost).vcpu = operation.vcpu;
     }
     open.set(ask, operation);
+    if (operation.what === 'read') readers.set(ask, readerFor(ask, operation.consumers));
     const again = (): void => {
       if (!open.has(ask)) return;
       for (const [to, message] of questionOf(operation, ask)) send(to, message);
+      readers.get(ask)?.ask();
       clock.at(clock.now() + AGAIN_MS, again);
     };
     again();
@@ -114,7 +143,9 @@ export function callersOf({ plan, clock, hosts, send, tell }: CallersOptions): C
     },
     take(message) {
       const { ask } = message as { ask?: number };
-      if (ask !== undefined) open.delete(ask);
+      if (ask === undefined) return;
+      for (const reader of readers.values()) reader.take(message);
+      if (!readers.has(ask)) open.delete(ask);
     },
     get open() {
       const told = [...open.values()].map(({ id }) => id);

@@ -76,6 +76,7 @@ export function told(coverage: Coverage): string[] {
     `refused: ${group('refused ').join(', ')}`,
     `befell: ${group('befell ').join(', ')}`,
     ...Object.keys(STATES).map((machine) => `${machine}: ${group(`state ${machine} `).join(', ')}`),
+    `changes over shards: ${group('change ').join(', ')}`,
     `messages: ${messages} of ${TAKEN.length} types taken`,
     ...(missing.length === 0 ? [] : [`never seen: ${missing.join(', ')}`]),
   ];

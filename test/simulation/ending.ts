@@ -6,10 +6,15 @@ import type { PlacementState } from '../../actors/placement/state.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import type { Looked } from './invariants.ts';
 import type { Seat } from './lives.ts';
+import { isPool } from './together.ts';
 
 /** What is still missing, nothing at the end. */
 export function unfinished(looked: Looked): string[] {
-  return [...[...looked.truth.accepted].flatMap((one) => notEnded(looked, one)), ...notClear(looked)];
+  return [
+    ...[...looked.truth.accepted].flatMap((one) => notEnded(looked, one)),
+    ...notClear(looked),
+    ...looked.truth.changes.atTheEnd(),
+  ];
 }
 
 function notEnded({ truth }: Looked, instance: string): string[] {
@@ -51,8 +56,12 @@ function notClear({ truth, hosts }: Looked): string[] {
       if (stateOfBuild(build) === 'active') active.set(instance, { attempt, host: selection?.host ?? '' });
     }
   }
-  for (const [consumer, { held }] of truth.placement.consumers.holding) {
-    const attempts = held.map(({ attempt }) => attempt).join(' and ');
+  for (const consumer of new Set(truth.placements.flatMap(({ consumers }) => [...consumers.holding.keys()]))) {
+    if (isPool(consumer)) continue;
+    const attempts = truth
+      .heldBy(consumer)
+      .map(({ attempt }) => attempt)
+      .join(' and ');
     const expected = String(active.get(consumer)?.attempt ?? 'nothing');
     if (attempts !== expected) faults.push(`no orphan: '${consumer}' holds '${attempts}' and should hold ${expected}`);
   }
@@ -67,18 +76,18 @@ function notClear({ truth, hosts }: Looked): string[] {
   for (const [instance, { attempt, host }] of active) {
     if (!running.has(instance)) faults.push(`hosts: '${instance}/${attempt}' is active and does not run on ${host}`);
   }
-  return [...faults, ...sumFaults(truth.placement)];
+  return [...faults, ...truth.placements.flatMap(sumFaults)];
 }
 
 /** capacity: what is held adds up to what is in use. */
-export function sumFaults({ consumers, providers }: PlacementState): string[] {
+export function sumFaults({ consumers, providers, holds }: PlacementState): string[] {
   const sums = new Map<string, number>();
-  for (const { held } of consumers.holding.values()) {
-    for (const { provider, resources } of held.flatMap(({ allocations }) => allocations)) {
-      for (const [resourceClass, amount] of Object.entries(resources)) {
-        const key = `${provider} ${resourceClass}`;
-        sums.set(key, (sums.get(key) ?? 0) + amount);
-      }
+  const held = [...consumers.holding.values()].flatMap((one) => one.held.flatMap(({ allocations }) => allocations));
+  const inDoubt = [...holds.open.values()].flatMap(({ extra }) => extra);
+  for (const { provider, resources } of [...held, ...inDoubt]) {
+    for (const [resourceClass, amount] of Object.entries(resources)) {
+      const key = `${provider} ${resourceClass}`;
+      sums.set(key, (sums.get(key) ?? 0) + amount);
     }
   }
   return [...providers].flatMap(([id, { stocks, spec }]) =>
@@ -104,7 +113,7 @@ export function disagreements(
     } else if (address.startsWith('scheduler/')) {
       const { view, open } = last.state as SchedulerState;
       if (open.size > 0) faults.push(`an end: '${address}' has ${open.size} selections under way`);
-      for (const [id, { spec, stocks }] of truth.placement.providers) {
+      for (const [id, { spec, stocks }] of truth.placements.flatMap(({ providers }) => [...providers])) {
         for (const [resourceClass, { used, capacity }] of stocks) {
           const seen = view.providers.get(id)?.stocks.get(resourceClass);
           if (seen?.used === used && seen.capacity === capacity) continue;

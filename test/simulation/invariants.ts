@@ -27,7 +27,7 @@ export function faultsOfInstance(looked: Looked, instance: string): string[] {
 }
 
 function heldBy({ truth }: Looked, instance: string): readonly number[] {
-  return truth.placement.consumers.holding.get(instance)?.held.map(({ attempt }) => attempt) ?? [];
+  return truth.heldBy(instance).map(({ attempt }) => attempt);
 }
 
 function isLeftBehind({ truth }: Looked, instance: string, attempt: number): boolean {
@@ -42,7 +42,7 @@ export function claimFaults(truth: Truth, claim: Extract<PlacementRecord, { type
   const given = new Map<string, number>();
   let root = '';
   for (const { provider: id, group, resources } of claim.allocations) {
-    const provider = truth.placement.providers.get(id);
+    const provider = truth.providerOf(id);
     if (provider === undefined) {
       faults.push(`capacity: '${claim.consumer}' is given something of '${id}', which is no provider`);
       continue;
@@ -63,7 +63,7 @@ export function claimFaults(truth: Truth, claim: Extract<PlacementRecord, { type
       const got = given.get(`${name} ${resourceClass}`) ?? 0;
       if (got !== amount) faults.push(`claim: '${claim.consumer}' asked ${amount} ${resourceClass} and holds ${got}`);
     }
-    const traits = truth.placement.providers.get(root)?.traits;
+    const traits = truth.providerOf(root)?.traits;
     for (const trait of required ?? []) {
       if (traits?.has(trait) !== true) faults.push(`claim: '${claim.consumer}' is on a host without ${trait}`);
     }
@@ -72,9 +72,9 @@ export function claimFaults(truth: Truth, claim: Extract<PlacementRecord, { type
 }
 
 /** company: who wants to be with others is, and who wants to be apart from others is, at the moment of the claim. */
-function companyFaults({ placement }: Truth, consumer: string, root: string, tree: TreeConditions = {}): string[] {
+function companyFaults({ placements }: Truth, consumer: string, root: string, tree: TreeConditions = {}): string[] {
   const isThere = (other: string) =>
-    other !== consumer && rootsOf(other, placement.consumers, placement.providers).has(root);
+    other !== consumer && placements.some(({ consumers, providers }) => rootsOf(other, consumers, providers).has(root));
   const { heldBy, notHeldBy = [] } = tree;
   const faults = notHeldBy.filter(isThere).map((other) => `company: '${consumer}' is given a host that has '${other}'`);
   if (heldBy !== undefined && !heldBy.some(isThere)) faults.push(`company: '${consumer}' is with none of ${heldBy}`);
@@ -156,16 +156,16 @@ function alternateFaults({ truth }: Looked, instance: string): string[] {
 function groupFaults({ truth }: Looked, instance: string): string[] {
   const group = truth.groupOf.get(instance);
   if (group === undefined || group.policy.startsWith('soft-')) return [];
-  const { consumers, providers } = truth.placement;
   const homes = new Set<string>();
   const onRoot = new Map<string, string[]>();
   for (const member of truth.groups.get(group.id) ?? []) {
     // One that said another rule is a member only if it came when there was no other.
     if (truth.groupOf.get(member)?.policy !== group.policy) continue;
-    const { held = [], latest } = consumers.holding.get(member) ?? {};
+    const held = truth.heldBy(member);
+    const latest = Math.max(...truth.placements.map(({ consumers }) => consumers.holding.get(member)?.latest ?? 0));
     const roots = new Set<string>();
     for (const { attempt, allocations } of held) {
-      const root = providers.get(allocations[0]?.provider ?? '')?.root ?? '';
+      const root = truth.providerOf(allocations[0]?.provider ?? '')?.root ?? '';
       roots.add(root);
       if (attempt === latest) homes.add(root);
     }
@@ -177,7 +177,8 @@ function groupFaults({ truth }: Looked, instance: string): string[] {
   return [...onRoot]
     .filter(([, members]) => members.length > (group.maxPerHost ?? 1))
     .map(
-      ([root, members]) => `groups: ${members.join(' and ')} of '${group.id}' are on ${providers.get(root)?.spec.name}`,
+      ([root, members]) =>
+        `groups: ${members.join(' and ')} of '${group.id}' are on ${truth.providerOf(root)?.spec.name}`,
     );
 }
 
@@ -185,15 +186,15 @@ function groupFaults({ truth }: Looked, instance: string): string[] {
 function hostFaults(looked: Looked, instance: string): string[] {
   const { truth, hosts } = looked;
   const faults: string[] = [];
-  const consumer = truth.placement.consumers.holding.get(instance);
+  const holding = truth.heldBy(instance);
   for (const { plan, provider, present, begun } of hosts.values()) {
     for (const [key, presence] of present) {
       if (presence.instance !== instance) continue;
-      const held = consumer?.held.find(({ attempt }) => attempt === presence.attempt);
+      const held = holding.find(({ attempt }) => attempt === presence.attempt);
       if (held === undefined) {
         faults.push(`no orphan: '${key}' is on ${plan.host} and holds nothing`);
       } else {
-        const root = truth.placement.providers.get(held.allocations[0]?.provider ?? '')?.root;
+        const root = truth.providerOf(held.allocations[0]?.provider ?? '')?.root;
         if (root !== provider) faults.push(`one home: '${key}' is on ${plan.host} and holds elsewhere`);
       }
       if ((begun.get(key) ?? 0) > 1) faults.push(`built once: '${key}' was begun ${begun.get(key)} times`);

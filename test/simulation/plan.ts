@@ -2,8 +2,9 @@
 // held up and when, and how bad the weather is.
 
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
-import { instanceNames } from '../../actors/routing.ts';
+import { everyPlacement, instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
+import { togetherOf } from './together.ts';
 
 export interface HostPlan {
   readonly cell: string;
@@ -30,6 +31,12 @@ export type Operation = { readonly id: string; readonly at: number } & (
   | { what: 'inventory'; host: string; vcpu: number }
   | { what: 'service'; host: string; enabled: boolean }
   | { what: 'look'; at: number; instance: string }
+  | {
+      what: 'together';
+      /** What each consumer shall hold, by host. */
+      wanted: readonly { consumer: string; hosts: readonly { provider: string; vcpu: number }[] }[];
+    }
+  | { what: 'read'; consumers: readonly string[] }
 );
 
 /** What befalls actors. `steps` is how many more steps the actor takes after `at` before it does. */
@@ -69,6 +76,7 @@ export interface Weather {
 export interface Plan {
   readonly seed: string;
   readonly conductorShards: number;
+  readonly placementShards: number;
   readonly schedulers: number;
   readonly hosts: readonly HostPlan[];
   readonly cells: readonly string[];
@@ -93,18 +101,27 @@ export interface Plan {
 export interface PlanLimits {
   /** Operations and incidents that are left out, by id. */
   readonly without?: ReadonlySet<string>;
+  /** How many placement shards there are; default: as the seed has it. */
+  readonly placementShards?: number;
 }
 
-export function planOf(seed: string, { without = new Set() }: PlanLimits = {}): Plan {
+/** The numbers of placement shards that a seed chooses from. */
+const PLACEMENT_SHARDS = [1, 1, 4];
+
+export function planOf(seed: string, { without = new Set(), ...limits }: PlanLimits = {}): Plan {
   const random = seededRandom(seed);
   const cells = ['quartz', 'basalt'].slice(0, random.chance(0.6) ? 2 : 1);
   const hosts = cells.flatMap((cell) => fleetOf(cell, random.fork(`fleet ${cell}`)));
   const conductorShards = random.pick([1, 1, 2, 3]);
   const schedulers = random.pick([1, 2, 2, 3]);
+  const placementShards = limits.placementShards ?? random.fork('placement shards').pick(PLACEMENT_SHARDS);
   const healAt = random.integer(5_000, 13_000);
-  const operations = operationsOf(hosts, healAt, random.fork('operations'));
+  const operations = [
+    ...operationsOf(hosts, healAt, random.fork('operations')),
+    ...togetherOf(hosts, healAt, random.fork('together')),
+  ].sort((one, other) => one.at - other.at);
   const owners = [
-    'placement/0',
+    ...everyPlacement(placementShards),
     ...Array.from({ length: conductorShards }, (_, shard) => `conductor/${shard}`),
     ...cells.map((cell) => `cell/${cell}`),
   ];
@@ -117,6 +134,7 @@ export function planOf(seed: string, { without = new Set() }: PlanLimits = {}): 
   return {
     seed,
     conductorShards,
+    placementShards,
     schedulers,
     hosts,
     cells,

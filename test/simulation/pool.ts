@@ -12,6 +12,8 @@ export interface Campaign {
 
 export interface CampaignOptions {
   readonly seeds: readonly string[];
+  /** How many placement shards each run has; default: as its seed has it. */
+  readonly placementShards?: number;
   /** Processes. */
   readonly workers: number;
   /** Told after each share. */
@@ -32,7 +34,7 @@ export function seedsFrom(first: string, runs: number): string[] {
 }
 
 /** @throws Error when a process ends before it is done, naming the seeds that it had. */
-export async function simulateAll({ seeds, workers, onProgress }: CampaignOptions): Promise<Campaign> {
+export async function simulateAll({ seeds, workers, placementShards, onProgress }: CampaignOptions): Promise<Campaign> {
   const coverage = noCoverage();
   const failures: { seed: string; faults: readonly string[] }[] = [];
   let next = 0;
@@ -52,7 +54,7 @@ export async function simulateAll({ seeds, workers, onProgress }: CampaignOption
           worker.once('message', (message) => resolve(message as ShareDone));
           worker.once('exit', (code) => reject(new Error(`a process ended with ${code} at seeds ${dealt[0]} and on`)));
         });
-        worker.send({ seeds: dealt });
+        worker.send({ seeds: dealt, ...(placementShards === undefined ? {} : { placementShards }) });
         const told = await done;
         worker.removeAllListeners('exit');
         addTo(coverage, told);

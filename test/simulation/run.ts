@@ -37,6 +37,8 @@ export interface RunOptions {
   /** Whether the story is told. */
   readonly story?: boolean;
   readonly alteration?: Alteration;
+  /** How many placement shards there are; default: as the seed has it. */
+  readonly placementShards?: number;
 }
 
 export interface RunResult {
@@ -66,7 +68,8 @@ const STARTED_AT = 1_700_000_000_000;
 
 export async function simulate(options: RunOptions): Promise<RunResult> {
   const { seed, spared = new Set<string>(), alteration = {} } = options;
-  const plan = planOf(seed, { without: spared });
+  const { placementShards } = options;
+  const plan = planOf(seed, { without: spared, ...(placementShards === undefined ? {} : { placementShards }) });
   const clock = virtualClock({ startMs: STARTED_AT });
   const chance = chanceOf(seed, spared);
   const { weather } = plan;
@@ -91,7 +94,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
   const paced = ownersOf(plan, { ...USUAL_PACES, ...alteration.paces });
   const owners = new Map([...paced].map(([address, actor]) => [address, altered(address, actor)]));
   const hosts = new Map<string, SimulatedHost>();
-  const truth = truthOf(owners, tally, (claim) => claimFaults(truth, claim).forEach(onFault));
+  const truth = truthOf(owners, { tally, onFault, onClaim: (claim) => claimFaults(truth, claim).forEach(onFault) });
   for (const one of plan.hosts) {
     const onChange = (instance: string) => void truth.touched.add(instance);
     hosts.set(one.host, simulatedHost({ plan: one, clock, chance, weather, onChange }));
@@ -131,7 +134,14 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
   // --- who takes part
 
   const seats = new Map<Address, Seat>();
-  const callers = callersOf({ plan, clock, hosts, send: (to, message) => network.send(CALLERS, to, message), tell });
+  const callers = callersOf({
+    plan,
+    clock,
+    hosts,
+    send: (to, message) => network.send(CALLERS, to, message),
+    tell,
+    onRead: (said) => truth.changes.faultsOf(said).forEach(onFault),
+  });
   const schedulers: Seat[] = [];
 
   function deliver(letter: Letter): void {
@@ -226,11 +236,19 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
 
   for (const [address, actor] of owners) take(address, () => actor);
   for (let position = 0; position < plan.schedulers; position += 1) {
-    schedulers.push(take(`scheduler/s${position}`, () => altered('scheduler', schedulerOf(`s${position}`))));
+    schedulers.push(
+      take(`scheduler/s${position}`, (number) =>
+        altered('scheduler', schedulerOf(`s${position}`, `s${position}-${number}`, plan.placementShards)),
+      ),
+    );
   }
   for (const host of hosts.values()) {
     const { cell, host: name } = host.plan;
-    take(`compute/${cell}/${name}`, (number) => altered('compute', computeOf(cell, name, `${name}-${number}`)), host);
+    take(
+      `compute/${cell}/${name}`,
+      (number) => altered('compute', computeOf(cell, name, `${name}-${number}`, plan.placementShards)),
+      host,
+    );
   }
 
   // --- what befalls them
@@ -302,7 +320,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       const missing = [...unfinished(looked), ...callers.open.map((id) => `an end: nobody answered '${id}'`)];
       return missing.length > 0 ? missing : disagreements(looked, seats.values(), isAsRecorded);
     });
-    sumFaults(truth.placement).forEach(onFault);
+    truth.placements.flatMap(sumFaults).forEach(onFault);
   }
 
   /**

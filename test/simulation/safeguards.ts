@@ -7,49 +7,9 @@ import type { ComputeState } from '../../actors/compute/compute.ts';
 import type { ConductorState } from '../../actors/conductor/state.ts';
 import type { Claim } from '../../actors/messages/placement.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
-import type { OwnerActor } from './actors.ts';
+import { forgetting, receiving, type Safeguard } from './alterations.ts';
 import type { Alteration } from './run.ts';
 import { kindOf } from './watching.ts';
-
-export interface Safeguard {
-  /** What is taken away. */
-  readonly name: string;
-  readonly without: Alteration;
-  /** The invariants of which one must be found broken. */
-  readonly breaks: RegExp;
-}
-
-type Receive = OwnerActor['receive'];
-
-/** Alters what one kind of actor does with what it receives. */
-function receiving(kind: string, alter: (receive: Receive) => Receive): Alteration {
-  return {
-    actor(address, actor) {
-      if (kindOf(address) !== kind) return actor;
-      return { ...actor, receive: alter(actor.receive) };
-    },
-  };
-}
-
-/** Forgets something after every turn and every record. */
-function forgetting(kind: string, forget: (state: unknown) => void): Alteration {
-  return {
-    actor(address, actor) {
-      if (kindOf(address) !== kind) return actor;
-      return {
-        ...actor,
-        receive(state, message, from, turn) {
-          actor.receive(state, message, from, turn);
-          forget(state);
-        },
-        apply(state, record) {
-          actor.apply(state, record);
-          forget(state);
-        },
-      };
-    },
-  };
-}
 
 /** Sends nothing that an obligation asks for, and arms no wake for it, when an actor is recovered. */
 function recoveringNothing(kind: string): Alteration {

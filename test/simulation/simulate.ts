@@ -1,6 +1,6 @@
 // Simulates as many runs as are asked for, over all cores, and tells what they went through; a run that fails is told
 // as a story, shortened to what it takes.
-// Use: npm run simulate -- [--runs 1000] [--seed 1] [--workers 2] [--replay SEED [--whole]]
+// Use: npm run simulate -- [--runs 1000] [--seed 1] [--workers 2] [--shards 4] [--replay SEED [--whole]]
 
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -19,9 +19,10 @@ function count(text: string, name: string): number {
 
 /** Tells the story of a seed: `whole`, or if it fails as short as it can be made. */
 async function replay(seed: string, whole: boolean): Promise<boolean> {
-  const result = await simulate({ seed, story: true });
+  const result = await simulate({ seed, story: true, ...sharded });
   const failed = result.faults.length > 0;
-  const { story, plan, happened, steps, faults } = failed && !whole ? await shortened(result, { seed }) : result;
+  const { story, plan, happened, steps, faults } =
+    failed && !whole ? await shortened(result, { seed, ...sharded }) : result;
   console.log(story.join('\n'));
   console.log(`\nseed ${seed}: ${plan.operations.length} operations, ${happened.length} faults, ${steps} steps`);
   for (const fault of faults) console.log(`FAILED  ${fault}`);
@@ -36,6 +37,7 @@ async function run(first: string, runs: number, workers: number): Promise<boolea
   let failuresTold = 0;
   const { coverage, failures } = await simulateAll({
     seeds: seedsFrom(first, runs),
+    ...sharded,
     workers,
     onProgress({ coverage: so, failures: failed }) {
       for (const { seed, faults } of failed.slice(failuresTold)) {
@@ -50,7 +52,10 @@ async function run(first: string, runs: number, workers: number): Promise<boolea
   console.log(told(coverage).join('\n'));
   console.log(`${failures.length} failed, in ${seconds()} s`);
   const [one] = failures;
-  if (one !== undefined) console.log(`\nits story: npm run simulate -- --replay ${one.seed}`);
+  if (one !== undefined)
+    console.log(
+      `\nits story: npm run simulate -- --replay ${one.seed}${values.shards === undefined ? '' : ` --shards ${values.shards}`}`,
+    );
   return one !== undefined;
 }
 
@@ -59,10 +64,13 @@ const { values } = parseArgs({
     runs: { type: 'string', default: '1000' },
     seed: { type: 'string', default: '1' },
     workers: { type: 'string', default: String(availableParallelism()) },
+    /** Placement shards; default: as each seed has it. */
+    shards: { type: 'string' },
     replay: { type: 'string' },
     whole: { type: 'boolean', default: false },
   },
 });
+const sharded = values.shards === undefined ? {} : { placementShards: count(values.shards, 'shards') };
 const failed =
   values.replay === undefined
     ? await run(values.seed, count(values.runs, 'runs'), count(values.workers, 'workers'))

@@ -5,14 +5,23 @@ import { stateOfBuild } from '../../actors/builds.ts';
 import type { CellRecord, CellState } from '../../actors/cell/state.ts';
 import type { ConductorRecord, ConductorState } from '../../actors/conductor/state.ts';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import type { Held } from '../../actors/placement/consumers.ts';
+import type { Provider } from '../../actors/placement/providers.ts';
 import type { PlacementRecord, PlacementState } from '../../actors/placement/state.ts';
 import { conductorShardOf } from '../../actors/routing.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import type { OwnerActor, OwnerActors } from './actors.ts';
 import type { StoredEntry } from './journals.ts';
+import { type Changes, changesOf } from './together.ts';
 
 export interface Truth {
-  readonly placement: PlacementState;
+  readonly placements: readonly PlacementState[];
+  /** What became of changes over several placement shards. */
+  readonly changes: Changes;
+  /** A provider, of whatever shard. */
+  providerOf(id: string): Provider | undefined;
+  /** What a consumer holds, in whatever shard. */
+  heldBy(consumer: string): readonly Held[];
   readonly conductors: readonly ConductorState[];
   readonly cells: ReadonlyMap<string, CellState>;
   /** The hosts of each instance as its cell was given them: the one that was claimed, then the alternates. */
@@ -35,20 +44,26 @@ export interface Truth {
   state(owner: string): unknown;
 }
 
-/** @param onClaim Told of each claim right after it, before any other record: an operator's change may be next. */
-export function truthOf(
-  actors: OwnerActors,
-  tally: (what: string) => void,
-  onClaim: (claim: Extract<PlacementRecord, { type: 'claimed' }>) => void,
-): Truth {
+export interface TruthOptions {
+  tally(what: string): void;
+  onFault(fault: string): void;
+  /** Told of each claim right after it, before any other record: an operator's change may be next. */
+  onClaim(claim: Extract<PlacementRecord, { type: 'claimed' }>): void;
+}
+
+export function truthOf(actors: OwnerActors, { tally, onFault, onClaim }: TruthOptions): Truth {
   const states = new Map<string, unknown>();
   for (const [owner, actor] of actors) states.set(owner, actor.init());
   const conductors = [...states].filter(([owner]) => owner.startsWith('conductor/')).map(([, state]) => state);
+  const placements = [...states]
+    .filter(([owner]) => owner.startsWith('placement/'))
+    .map(([, state]) => state as PlacementState);
   const cells = new Map(
     [...states]
       .filter(([owner]) => owner.startsWith('cell/'))
       .map(([owner, state]) => [owner.slice('cell/'.length), state as CellState]),
   );
+  const changes = changesOf(placements, { onFault, tally });
   const epochs = new Map<string, number>();
   const chosen = new Map<string, readonly Selection[]>();
   const asked = new Map<string, { alternates: number; spec: RequestSpec }>();
@@ -66,13 +81,14 @@ export function truthOf(
     const state = states.get(owner);
     for (const record of records) {
       actor.apply(state, record);
-      if (owner.startsWith('placement/')) notePlacement(record as PlacementRecord);
+      if (owner.startsWith('placement/')) notePlacement(owner, record as PlacementRecord);
       else if (owner.startsWith('conductor/')) noteConductor(state as ConductorState, record as ConductorRecord);
       else noteCell(state as CellState, record as CellRecord);
     }
   }
 
-  function notePlacement(record: PlacementRecord): void {
+  function notePlacement(owner: string, record: PlacementRecord): void {
+    changes.note(Number(owner.slice('placement/'.length)), record);
     if (record.type === 'claimed') onClaim(record);
     if ('consumer' in record) touched.add(record.consumer);
     tally(`record placement ${record.type}`);
@@ -124,7 +140,10 @@ export function truthOf(
   }
 
   return {
-    placement: states.get('placement/0') as PlacementState,
+    placements,
+    changes,
+    providerOf: (id) => placements.map(({ providers }) => providers.get(id)).find((one) => one !== undefined),
+    heldBy: (consumer) => placements.flatMap(({ consumers }) => consumers.holding.get(consumer)?.held ?? []),
     conductors: conductors as ConductorState[],
     cells,
     chosen,

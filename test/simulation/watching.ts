@@ -9,6 +9,7 @@ import { computeMessages } from '../../actors/messages/compute.ts';
 import { conductorMessages } from '../../actors/messages/conductor.ts';
 import { type Claim, placementMessages } from '../../actors/messages/placement.ts';
 import { schedulerMessages } from '../../actors/messages/scheduler.ts';
+import { transactionMessages } from '../../actors/messages/transactions.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
 import type { OwnerActor } from './actors.ts';
@@ -17,7 +18,7 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   cell: cellMessages,
   compute: computeMessages,
   conductor: conductorMessages,
-  placement: placementMessages,
+  placement: { ...placementMessages, ...transactionMessages },
   scheduler: schedulerMessages,
 };
 
@@ -61,8 +62,9 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
     tally(`message ${kind} ${message.type}`);
     if (kind !== 'placement' || message.type !== 'claim') return actor.receive(state, message, from, turn);
     const claim = message as Message & Claim;
-    const { consumers } = state as PlacementState;
-    const isDecidedAnew = claim.attempt > (consumers.holding.get(claim.consumer)?.latest ?? 0);
+    const { consumers, fences } = state as PlacementState;
+    const isVoid = (claim.order ?? 0) <= (fences.get(claim.consumer)?.order ?? -1);
+    const isDecidedAnew = !isVoid && claim.attempt > (consumers.holding.get(claim.consumer)?.latest ?? 0);
     const send = (to: string, sent: AnyMessage) => {
       if (sent.type === 'claim-refused' && isDecidedAnew) {
         tally(`refused ${sent.refusal.code}`);

@@ -4,6 +4,8 @@ import { simulate } from './run.ts';
 
 interface Share {
   readonly seeds: readonly string[];
+  /** How many placement shards there are; default: as each seed has it. */
+  readonly placementShards?: number;
 }
 
 export interface ShareDone {
@@ -18,13 +20,13 @@ process.on('message', (share: Share) => {
   void perform(share).then((done) => process.send?.(done));
 });
 
-async function perform({ seeds }: Share): Promise<ShareDone> {
+async function perform({ seeds, placementShards }: Share): Promise<ShareDone> {
   const tally = new Map<string, number>();
   const failures: { seed: string; faults: readonly string[] }[] = [];
   let steps = 0;
   let endedAfterMs = 0;
   for (const seed of seeds) {
-    const result = await simulate({ seed });
+    const result = await simulate({ seed, ...(placementShards === undefined ? {} : { placementShards }) });
     steps += result.steps;
     endedAfterMs = Math.max(endedAfterMs, result.endedAfterMs);
     for (const [what, count] of result.tally) tally.set(what, (tally.get(what) ?? 0) + count);

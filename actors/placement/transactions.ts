@@ -1,0 +1,99 @@
+// The transactions that a shard coordinates, and how records change them. Each is known before anybody is asked to hold,
+// so that whatever dies, the next life goes on with it: it decides once, and tells everybody until all have done so.
+
+import type { Address } from '../actor.ts';
+import type { ApiRefusal } from '../messages/placement-api.ts';
+import type { Part } from '../messages/transactions.ts';
+
+export interface Transaction {
+  readonly id: string;
+  readonly key: string;
+  /** Who waits for the answer, and by which number. */
+  readonly from: Address;
+  readonly ask: number;
+  /** In the order of the shards. */
+  readonly parts: readonly Part[];
+  /** When it began, ms since the epoch. */
+  readonly at: number;
+  /** Null: not decided. */
+  outcome: Outcome | null;
+  /** All shards have done what was decided. */
+  settled: boolean;
+  /** The shards that hold their part, and those that have ended it; not recorded. */
+  readonly held: Set<number>;
+  readonly ended: Set<number>;
+  repeats: number;
+}
+
+export type Outcome = { readonly confirmed: true } | { readonly confirmed: false; readonly refusal: ApiRefusal };
+
+export interface Transactions {
+  /** How many there ever were: the number of the last one. */
+  count: number;
+  /** By id, oldest first; those that are settled are kept for a while, for whoever asks again. */
+  readonly known: Map<string, Transaction>;
+  readonly byKey: Map<string, string>;
+}
+
+export type TransactionRecord =
+  | {
+      type: 'transaction-opened';
+      id: string;
+      key: string;
+      from: Address;
+      ask: number;
+      parts: readonly Part[];
+      at: number;
+    }
+  | { type: 'transaction-decided'; id: string; outcome: Outcome }
+  | { type: 'transaction-settled'; id: string };
+
+type Stored = Omit<Transaction, 'held' | 'ended' | 'repeats'>;
+export interface StoredTransactions {
+  readonly count: number;
+  readonly known: readonly Stored[];
+}
+
+export function noTransactions(): Transactions {
+  return { count: 0, known: new Map(), byKey: new Map() };
+}
+
+export function applyTransaction(transactions: Transactions, record: TransactionRecord): void {
+  const { known } = transactions;
+  switch (record.type) {
+    case 'transaction-opened': {
+      const { type: _, ...facts } = record;
+      transactions.count += 1;
+      return keep(transactions, { ...facts, outcome: null, settled: false });
+    }
+    case 'transaction-decided':
+      (known.get(record.id) as Transaction).outcome = record.outcome;
+      return;
+    case 'transaction-settled':
+      (known.get(record.id) as Transaction).settled = true;
+  }
+}
+
+function keep({ known, byKey }: Transactions, stored: Stored): void {
+  known.set(stored.id, { ...stored, held: new Set(), ended: new Set(), repeats: 0 });
+  byKey.set(stored.key, stored.id);
+}
+
+/** Forgets those that are settled and began before `before`. */
+export function forgetSettled({ known, byKey }: Transactions, before: number): void {
+  for (const [id, { at, settled, key }] of known) {
+    if (at >= before) return;
+    if (!settled) continue;
+    known.delete(id);
+    byKey.delete(key);
+  }
+}
+
+export function storeTransactions({ count, known }: Transactions): StoredTransactions {
+  return { count, known: [...known.values()].map(({ held: _, ended: __, repeats: ___, ...stored }) => stored) };
+}
+
+export function restoreTransactions(transactions: Transactions, { count, known }: StoredTransactions): void {
+  transactions.count = count;
+  for (const stored of known) keep(transactions, stored);
+}

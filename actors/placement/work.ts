@@ -1,0 +1,22 @@
+// What the parts of a placement shard work with while they decide.
+
+import type { Turn } from '../actor.ts';
+import type { PlacementRecord, PlacementState } from './state.ts';
+
+export interface ShardWork {
+  readonly shard: number;
+  readonly state: PlacementState;
+  readonly turn: Turn<PlacementRecord>;
+  /** Applies and records what was decided. */
+  commit(record: PlacementRecord): void;
+}
+
+/** Consumer and provider events, for people: `placement.claim.<provider>.<outcome>`. */
+export function tell(
+  turn: Turn<PlacementRecord>,
+  provider: string,
+  outcome: string,
+  body: Record<string, unknown>,
+): void {
+  turn.publish({ topic: ['placement', 'claim', provider, outcome], body: { at: turn.now, ...body }, cause: outcome });
+}

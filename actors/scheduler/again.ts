@@ -1,0 +1,52 @@
+// Going on with what is under way: what is not answered is said again, and what waited to know more is looked at again.
+
+import { waitMs } from '../builds.ts';
+import type { Located } from '../messages/placement.ts';
+import { claim, close, rank, recall } from './choosing.ts';
+import { learnLocated, locate } from './locating.ts';
+import { awaitedOf, take } from './rounds.ts';
+import type { Work } from './state.ts';
+
+/** Says again what is not answered, unless the asker has given up. */
+export function sayAgain(work: Work, request: string): void {
+  const { state, turn, patience } = work;
+  const open = state.open.get(request);
+  if (open === undefined) return;
+  if (turn.now >= open.asked.expiresAt) return close(work, open);
+  open.repeats += 1;
+  if (open.locating !== null) locate(work, open);
+  if (!open.taken) take(work, open);
+  for (const instance of [...open.waiting]) {
+    const value = open.machines.get(instance)?.value;
+    if (value === 'ranking') rank(work, open, instance);
+    else if (value === 'claiming') claim(work, open, instance);
+    else if (value === 'recalling') recall(work, open, instance);
+    if (state.open.get(request) !== open) return;
+  }
+  turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats, request), awaitedOf(open));
+}
+
+/** Placement has told where other instances are. */
+export function located(work: Work, message: Located): void {
+  const { state } = work;
+  const open = state.open.get(state.locating.get(message.ask) ?? '');
+  if (open === undefined || !learnLocated(open, message)) return;
+  state.locating.delete(message.ask);
+  for (const instance of open.asked.instances) {
+    if (state.open.get(open.asked.request) !== open) return;
+    if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
+  }
+}
+
+/** Instances for which no host was known look again, now that more is. */
+export function lookAgain(work: Work): void {
+  const unplaced = [...work.state.unplaced];
+  work.state.unplaced.clear();
+  for (const request of unplaced) {
+    const open = work.state.open.get(request);
+    for (const instance of open?.asked.instances ?? []) {
+      if (open === undefined || work.state.open.get(request) !== open) break;
+      if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
+    }
+  }
+}

@@ -1,0 +1,90 @@
+// Rounds of asking, where there are several placement shards. No one shard knows all that is claimed for an instance, so
+// its first claims are put in an order that all shards keep to: a round belongs to one scheduler, which claims one host
+// after the other; and before the first claim of a later round all shards are asked what earlier ones were granted,
+// and grant them nothing any more. With one shard, which decides all claims itself, nothing of this is needed.
+
+import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
+import type { Address } from '../actor.ts';
+import { everyPlacement, placementAddress } from '../routing.ts';
+import type { Open, SelectionSnapshot, Work } from './state.ts';
+
+const FIRST = placementAddress(0);
+/** More than the claims that one selection makes. */
+const ORDERS_IN_TRY = 2 * MAX_CLAIMS_PER_SELECTION;
+/** Ample: who waits is asked for in another round long before. */
+const TRIES_IN_ROUND = 1_048_576;
+export const FIRST_TRY = 0;
+
+/** What a request that waited in a scheduler goes on from: the same round is taken already, and has had its claims. */
+export interface Resumed {
+  readonly taker: string;
+  readonly tryNumber: number;
+}
+
+export function nextTry({ taker, tryNumber }: Open): Resumed {
+  return { taker, tryNumber: tryNumber + 1 };
+}
+
+/** Asks for the round: what another scheduler claims in another shard would be a second home. */
+export function take({ turn }: Work, { asked: { request, round }, from, taker }: Open): void {
+  turn.send(from, { type: 'taking', request, round, taker });
+}
+
+/** Before the first claim of a round or try that is not the first, all shards are asked what earlier ones were granted. */
+export function mustRecall({ placementShards }: Work, { asked, tryNumber, recalls }: Open, instance: string): boolean {
+  const isFirst = asked.round === 1 && tryNumber === FIRST_TRY;
+  return placementShards > 1 && !isFirst && !recalls.has(instance);
+}
+
+/** A recall comes before the claims of its try, and after those of all earlier ones. */
+export function orderOfRecall({ asked: { round }, tryNumber }: Open): number {
+  return (round * TRIES_IN_ROUND + Math.min(tryNumber, TRIES_IN_ROUND - 1)) * ORDERS_IN_TRY;
+}
+
+/** How late the present claim of an instance comes among all; none with one shard. */
+export function orderOfClaim({ placementShards }: Work, open: Open, instance: string): { order?: number } {
+  if (placementShards === 1) return {};
+  const { tried } = (open.machines.get(instance) as SelectionSnapshot).context;
+  return { order: orderOfRecall(open) + tried.length + 1 };
+}
+
+/** Whose coming up anew is a reason to say again what is not answered: that of one shard, when there is one. */
+export function awaitedOf({ taken, recalls }: Open): Address {
+  return taken && recalls.size > 0 ? ([...recalls.values()].flatMap((left) => [...left])[0] ?? FIRST) : FIRST;
+}
+
+/** The placement shard that an answer comes from. */
+export function shardOf(from: Address): number {
+  return Number(from.slice(from.indexOf('/') + 1));
+}
+
+/**
+ * Asks the shards what an earlier ask was granted: one shard whenever it is of interest; of several all, once a try, and
+ * those that have not answered again. Answers whether there is nothing to wait for.
+ */
+export function askAll(work: Work, open: Open, instance: string): boolean {
+  const { placementShards, turn } = work;
+  if (placementShards === 1) {
+    turn.send(FIRST, { type: 'recall', consumer: instance, attempt: 1 });
+    return false;
+  }
+  if (mustRecall(work, open, instance)) open.recalls.set(instance, new Set(everyPlacement(placementShards)));
+  const left = open.recalls.get(instance) ?? [];
+  const { expiresAt } = open.asked;
+  const order = orderOfRecall(open);
+  for (const shard of left) turn.send(shard, { type: 'recall', consumer: instance, attempt: 1, order, expiresAt });
+  return [...left].length === 0;
+}
+
+/** Takes a shard's word that it holds nothing; true when that was the last. */
+export function haveAllSaid(
+  { placementShards }: Work,
+  open: Open,
+  instance: string,
+  order: number | undefined,
+  from: Address,
+): boolean {
+  if (placementShards === 1) return true;
+  const left = open.recalls.get(instance);
+  return left !== undefined && order === orderOfRecall(open) && left.delete(from) && left.size === 0;
+}

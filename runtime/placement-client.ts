@@ -1,0 +1,183 @@
+// What consumers hold, changed and read from code, over all placement shards: a change is made in all of them or in none,
+// and whoever reads never sees half of one. For consumers that are no instances, whose resources the builds look after.
+
+import { randomUUID } from 'node:crypto';
+import Type, { type Static } from 'typebox';
+import { Id, MAX_AMOUNT } from '../actors/messages/common.ts';
+import type { ApiOutcome } from '../actors/messages/placement-api.ts';
+import type { Part } from '../actors/messages/transactions.ts';
+import { putTogether, type ShardRead } from '../actors/placement/reading.ts';
+import { fnv1a } from '../actors/routing.ts';
+import { connectNats } from './bus/nats.ts';
+import type { Clock } from './clock.ts';
+import type { ConnectOptions } from './connect.ts';
+import { placementShardsOf } from './deployment.ts';
+import { CellwrightError, TimeoutError } from './errors.ts';
+import { outboxOf } from './outbox.ts';
+import { type Authority, authorityOf, type Question } from './placement-api/authority.ts';
+import { checkOf } from './schemas.ts';
+import { subjectsOf } from './subjects.ts';
+import { systemClock } from './system-clock.ts';
+
+const strict = { additionalProperties: false };
+const Holding = Type.Object(
+  {
+    consumer: Id,
+    /** Amounts by provider and class: all that it shall hold; none: it holds nothing any more. */
+    allocations: Type.Record(
+      Id,
+      Type.Record(Type.String({ maxLength: 255 }), Type.Integer({ minimum: 1, maximum: MAX_AMOUNT })),
+    ),
+    project: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+    user: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  },
+  strict,
+);
+export type Holding = Static<typeof Holding>;
+const Holdings = Type.Object({ consumers: Type.Array(Holding, { minItems: 1, maxItems: 1000 }) }, strict);
+const check = checkOf(Holdings, 'the change');
+
+/** What a consumer holds: amounts by provider and class. */
+export type Held = Readonly<Record<string, Readonly<Record<string, number>>>>;
+
+export interface PlacementClient {
+  /** How many placement shards the deployment has. */
+  readonly shards: number;
+  /**
+   * Makes several consumers hold what is said, and nothing else: all of it at one moment, or nothing of it.
+   * @param options.key Names the change: asked for again by the same name it is not made again. Default: made up.
+   * @throws MalformedError with the field; CellwrightError with the code of the refusal, such as `exceeds-capacity` or
+   * `no-provider`; `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it
+   * is not known what came of it: asked for again with the same key it is.
+   */
+  change(consumers: readonly Holding[], options?: { key?: string }): Promise<void>;
+  /** What consumers hold. @throws TimeoutError when a shard does not answer, or a change is in doubt for too long. */
+  read(consumers: readonly string[]): Promise<Readonly<Record<string, Held>>>;
+  close(): Promise<void>;
+}
+
+/** Longer than a change may wait for its shards. */
+const DEFAULT_TIMEOUT_MS = 40_000;
+/** A question that was not answered is asked again after this, ms: it may be lost with its hearer. */
+const AGAIN_MS = 1_000;
+/** How long to wait before shards in doubt are read again, ms. */
+const READ_AGAIN_MS = 20;
+
+/**
+ * Connects to the placement of a deployment by its NATS server.
+ * @throws CellwrightError when the server cannot be reached.
+ */
+export async function connectPlacement({
+  prefix,
+  timeoutMs = DEFAULT_TIMEOUT_MS,
+  ...nats
+}: ConnectOptions): Promise<PlacementClient> {
+  const bus = await connectNats({ name: 'placement-client', ...nats });
+  const clock = systemClock();
+  const subjects = subjectsOf(prefix);
+  const onError = nats.onError ?? (() => undefined);
+  try {
+    const shards = await placementShardsOf({ bus, subjects });
+    const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
+    const name = `placement-client-${randomUUID()}`;
+    const authority = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs: AGAIN_MS, onError });
+    const client = clientOf({ authority, clock, shards, timeoutMs });
+    return {
+      ...client,
+      async close() {
+        authority.stop();
+        await bus.close();
+      },
+    };
+  } catch (error) {
+    await bus.close();
+    throw error;
+  }
+}
+
+interface Parts {
+  readonly authority: Authority;
+  readonly clock: Clock;
+  readonly shards: number;
+  readonly timeoutMs: number;
+}
+
+function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<PlacementClient, 'close'> {
+  const every = Array.from({ length: shards }, (_, shard) => shard);
+  /** The shards of providers; a tree never changes its shard. */
+  const known = new Map<string, number>();
+
+  /** Asks until it is answered: every question may be asked twice. */
+  async function ask(question: Question, shard: number, deadline: number): Promise<ApiOutcome> {
+    for (;;) {
+      try {
+        return await authority.ask(question, shard);
+      } catch (error) {
+        const isOver = clock.now() >= deadline;
+        if (!(error instanceof CellwrightError) || !error.retryable || error.code === 'closed') throw error;
+        if (isOver) throw new TimeoutError(`'placement/${shard}'`, timeoutMs);
+        if (!(error instanceof TimeoutError)) await pause(AGAIN_MS);
+      }
+    }
+  }
+
+  const pause = (ms: number) => new Promise<void>((resolve) => clock.after(ms, resolve));
+
+  async function shardOf(provider: string, deadline: number): Promise<number> {
+    const before = known.get(provider);
+    if (before !== undefined) return before;
+    const answers = await Promise.all(
+      every.map((shard) => ask({ type: 'provider-show', id: provider }, shard, deadline)),
+    );
+    const shard = answers.findIndex((outcome) => 'ok' in outcome);
+    if (shard < 0) {
+      throw new CellwrightError('no-provider', `there is no provider '${provider}'`, { field: 'allocations' });
+    }
+    known.set(provider, shard);
+    return shard;
+  }
+
+  return {
+    shards,
+    async change(consumers, { key = randomUUID() } = {}) {
+      const fault = check({ consumers });
+      if (fault !== null) throw fault;
+      const deadline = clock.now() + timeoutMs;
+      const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
+      await Promise.all(providers.map((provider) => shardOf(provider, deadline)));
+      // Every shard is told: any may hold something for the consumers, which they then hold no more.
+      const parts = every.map(
+        (shard): Part => ({
+          shard,
+          consumers: consumers.map(({ consumer, allocations, project = null, user = null }) => ({
+            consumer,
+            allocations: Object.fromEntries(Object.entries(allocations).filter(([id]) => known.get(id) === shard)),
+            project,
+            user,
+          })),
+        }),
+      );
+      const outcome = await ask({ type: 'change-together', key, parts }, fnv1a(key) % shards, deadline);
+      if (!('refused' in outcome)) return;
+      const { code, message } = outcome.refused;
+      if (code === 'no-provider') known.clear();
+      throw new CellwrightError(code, message, { retryable: code === 'not-decided' });
+    },
+    async read(consumers) {
+      const deadline = clock.now() + timeoutMs;
+      const question = { type: 'consumers-read' as const, consumers: [...consumers] };
+      const look = () =>
+        Promise.all(
+          every.map(async (shard) => ((await ask(question, shard, deadline)) as { readonly ok: ShardRead }).ok),
+        );
+      for (let first = await look(); ; ) {
+        const second = await look();
+        const whole = putTogether(first, second);
+        if (whole !== null) return whole;
+        if (clock.now() >= deadline) throw new TimeoutError('what is in doubt of the consumers', timeoutMs);
+        first = second;
+        await pause(READ_AGAIN_MS);
+      }
+    },
+  };
+}

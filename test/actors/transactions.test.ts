@@ -1,0 +1,395 @@
+// Area: transactions. Changes over several placement shards: all of them make one, or none; whatever dies goes on where it
+// was; what is held is used and not seen; and whoever reads is told when to read again.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { AnyMessage } from '../../actors/messages/any.ts';
+import type { Inventory } from '../../actors/messages/placement.ts';
+import type { ApiOutcome, ConsumerChange } from '../../actors/messages/placement-api.ts';
+import type { Part, TransactionMessage } from '../../actors/messages/transactions.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { putTogether, type ShardRead } from '../../actors/placement/reading.ts';
+import { bench, replayed, restored, type Sent, sentOf } from '../support/turn.ts';
+
+const test = suite('transactions');
+
+const SHARDS = 3;
+const inventory: Inventory = {
+  total: 4,
+  reserved: 0,
+  min_unit: 1,
+  max_unit: 1_000,
+  step_size: 1,
+  allocation_ratio: 1,
+};
+const actors = Array.from({ length: SHARDS }, (_, shard) => placement({ shard, rememberDeletedMs: 120_000 }));
+const hostOf = (shard: number) => `host-${shard}`;
+const CALLER = 'gateway/caller';
+
+type Desk = ReturnType<typeof bench<ReturnType<(typeof actors)[0]['init']>, never, never>>;
+
+/** Three shards, each with a host of four VCPU; what they say to each other waits until the test delivers it. */
+function rig() {
+  const shards = actors.map((actor, shard) => {
+    const desk = bench(actor) as unknown as Desk;
+    const id = hostOf(shard);
+    const provider = { id, name: id, parent: null, inventories: { VCPU: inventory }, traits: [], aggregates: [] };
+    desk.tell({ type: 'put-tree', ask: 1, providers: [provider] } as never);
+    return desk;
+  });
+  let underWay: (Sent & { from: string })[] = [];
+  const answers: { ask: number; outcome: ApiOutcome }[] = [];
+
+  function keep(from: string, sent: readonly Sent[]): void {
+    for (const one of sent) {
+      if (one.message.type === 'placement-answer') {
+        const { ask, text } = one.message as Extract<AnyMessage, { type: 'placement-answer' }>;
+        answers.push({ ask, outcome: JSON.parse(text) });
+      } else if (one.to.startsWith('placement/') && !one.to.endsWith('/feed')) underWay.push({ ...one, from });
+    }
+  }
+
+  const on = {
+    shards,
+    answers,
+    /** Says something to a shard, in the caller's name. */
+    say(shard: number, message: object): void {
+      keep(`placement/${shard}`, (shards[shard] as Desk).tell(message as never, CALLER).sent);
+    },
+    /** Delivers what is under way, as long as `isMeant` says so; what is not stays under way. */
+    deliver(isMeant: (message: TransactionMessage, to: string) => boolean = () => true): void {
+      for (;;) {
+        const next = underWay.findIndex(({ message, to }) => isMeant(message as TransactionMessage, to));
+        if (next < 0) return;
+        const [{ to, message, from } = { to: '', message: {}, from: '' }] = underWay.splice(next, 1);
+        const shard = Number(to.slice('placement/'.length));
+        keep(to, (shards[shard] as Desk).tell(message as never, from).sent);
+      }
+    },
+    /** What is under way is lost. */
+    lose(): void {
+      underWay = [];
+    },
+    underWay: () => underWay.map(({ to, message }) => `${message.type} to ${to}`),
+    pass(ms: number): void {
+      for (const [shard, desk] of shards.entries()) {
+        for (const { sent } of desk.pass(ms)) keep(`placement/${shard}`, sent);
+      }
+    },
+    /** Another life of a shard takes over. */
+    replace(shard: number): void {
+      const { entries, now } = shards[shard] as Desk;
+      const other = bench(actors[shard] as (typeof actors)[0], { entries: entries as never, at: now });
+      shards[shard] = other as unknown as Desk;
+      keep(`placement/${shard}`, other.first.sent);
+    },
+    used: () => shards.map(({ state }, shard) => state.providers.get(hostOf(shard))?.stocks.get('VCPU')?.used),
+    held: (consumer: string) =>
+      shards.map(({ state }) =>
+        (state.consumers.holding.get(consumer)?.held ?? []).flatMap(({ allocations }) =>
+          allocations.map(({ resources }) => resources.VCPU),
+        ),
+      ),
+    /** Each journal leads to the state of its shard, and what is stored is what was. */
+    check(): void {
+      for (const [shard, desk] of shards.entries()) {
+        const actor = actors[shard] as (typeof actors)[0];
+        assert.equal(replayed(actor, desk.entries as never), desk.stored());
+        assert.equal(restored(actor, desk.stored()), desk.stored());
+      }
+    },
+  };
+  return on;
+}
+
+/** Amounts by consumer and shard; each shard is told of each consumer. */
+function partsOf(wanted: Readonly<Record<string, Readonly<Record<number, number>>>>): Part[] {
+  return Array.from({ length: SHARDS }, (_, shard) => ({
+    shard,
+    consumers: Object.entries(wanted).map(([consumer, byShard]): ConsumerChange => {
+      const vcpu = byShard[shard] ?? 0;
+      const allocations: Record<string, Record<string, number>> = vcpu === 0 ? {} : { [hostOf(shard)]: { VCPU: vcpu } };
+      return { consumer, allocations, project: 'p', user: 'u' };
+    }),
+  }));
+}
+
+const change = (key: string, wanted: Parameters<typeof partsOf>[0], ask = 1) =>
+  ({ type: 'change-together', ask, key, parts: partsOf(wanted) }) as const;
+
+const claim = (consumer: string, shard: number, vcpu: number) => ({
+  type: 'claim',
+  consumer,
+  attempt: 1,
+  spec: { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' },
+  allocations: [{ provider: hostOf(shard), group: '', resources: { VCPU: vcpu } }],
+  keep: [],
+  expiresAt: 10_000_000,
+});
+
+test('transactions - all shards make a change, and it is answered when it is decided', () => {
+  const on = rig();
+  on.say(1, change('one', { a: { 0: 2, 2: 1 }, b: { 1: 3 } }));
+  on.deliver();
+  assert.equal(on.answers, [{ ask: 1, outcome: { ok: null } }]);
+  assert.equal(
+    [on.held('a'), on.held('b')],
+    [
+      [[2], [], [1]],
+      [[], [3], []],
+    ],
+  );
+  assert.equal(on.used(), [2, 3, 1]);
+  on.say(2, change('two', { a: { 1: 1 } }, 2));
+  on.deliver();
+  assert.equal(on.held('a'), [[], [1], []], 'what it held before is given back everywhere');
+  assert.equal(on.used(), [0, 4, 0]);
+  on.check();
+});
+
+test('transactions - one that does not fit in one shard is made in none, and told why', () => {
+  const on = rig();
+  on.say(2, claim('rival', 2, 3));
+  on.say(0, change('one', { a: { 0: 2, 2: 2 } }));
+  on.deliver();
+  const { outcome } = on.answers[0] as (typeof on.answers)[0];
+  assert.ok('refused' in outcome);
+  const { code, provider, short } = outcome.refused;
+  assert.equal([code, provider, short], ['exceeds-capacity', hostOf(2), 1]);
+  assert.equal(
+    [on.held('a'), on.used()],
+    [
+      [[], [], []],
+      [0, 0, 3],
+    ],
+  );
+  on.check();
+});
+
+test('transactions - what is held is used, and seen by nobody', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 3, 1: 3, 2: 3 } }));
+  on.deliver(({ type }) => type !== 'held');
+  assert.equal(on.used(), [3, 0, 0]);
+  assert.equal(on.held('a'), [[], [], []]);
+  const [desk] = on.shards as [Desk];
+  const { message } = sentOf(desk.tell(claim('rival', 0, 2) as never, CALLER), 'claim-refused')[0] as {
+    message: { refusal: { code: string } };
+  };
+  assert.is(message.refusal.code, 'exceeds-capacity');
+  const [listed] = sentOf(desk.tell({ type: 'list-consumers', ask: 1, limit: 10 } as never), 'consumers');
+  assert.equal(
+    [listed?.message.consumers, listed?.message.inDoubt],
+    [[], [{ provider: hostOf(0), group: '', resources: { VCPU: 3 } }]],
+  );
+  on.check();
+  on.deliver();
+  assert.equal(on.held('a'), [[3], [3], [3]]);
+});
+
+test('transactions - less than before is held without taking more, and given back when it is made', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 4 } }));
+  on.deliver();
+  on.say(0, change('two', { a: { 0: 1 }, b: { 0: 3 } }, 2));
+  on.deliver(({ type }) => type !== 'end-hold');
+  assert.equal(on.used(), [4, 0, 0], 'what the one gives up is the other one’s');
+  assert.equal([on.held('a')[0], on.held('b')[0]], [[4], []]);
+  on.deliver();
+  assert.equal([on.held('a')[0], on.held('b')[0], on.used()[0]], [[1], [3], 4]);
+  on.check();
+});
+
+test('transactions - nothing is decided for a consumer in doubt; whoever asks again is answered after', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 1 } }));
+  on.deliver(({ type }) => type !== 'end-hold');
+  const [desk] = on.shards as [Desk];
+  for (const message of [
+    claim('a', 0, 1),
+    { type: 'release', consumer: 'a', deleted: true },
+    { type: 'allocations-delete', ask: 9, consumer: 'a' },
+    { type: 'allocations-put', ask: 9, consumers: partsOf({ a: {} })[0]?.consumers },
+  ]) {
+    assert.equal(desk.tell(message as never, CALLER), { records: [], sent: [], events: [] }, message.type);
+  }
+  on.deliver();
+  assert.is(desk.tell({ type: 'release', consumer: 'a', deleted: true } as never, CALLER).records.length, 1);
+});
+
+test('transactions - two changes of one consumer follow each other, in the same order everywhere', () => {
+  const on = rig();
+  on.say(2, change('one', { a: { 0: 1, 1: 1 } }));
+  on.say(0, change('two', { a: { 1: 2, 2: 2 } }, 2));
+  for (let waits = 0; waits < 20 && on.answers.length < 2; waits += 1) {
+    on.deliver();
+    on.pass(2_000);
+  }
+  on.deliver();
+  assert.equal(
+    on.answers.map(({ outcome }) => outcome),
+    [{ ok: null }, { ok: null }],
+  );
+  const held = JSON.stringify(on.held('a'));
+  assert.ok(['[[1],[1],[]]', '[[],[2],[2]]'].includes(held), held);
+  on.check();
+});
+
+test('transactions - whoever dies goes on where it was, at whatever step', () => {
+  const steps = ['hold', 'held', 'end-hold', 'hold-ended'] as const;
+  for (const step of steps) {
+    for (let dead = 0; dead < SHARDS; dead += 1) {
+      const on = rig();
+      on.say(1, change('one', { a: { 0: 2, 1: 1, 2: 2 } }));
+      let passed = false;
+      on.deliver(({ type }, to) => {
+        passed ||= type === step && to === `placement/${dead}`;
+        return !passed;
+      });
+      on.replace(dead);
+      on.lose();
+      for (let waits = 0; waits < 10; waits += 1) {
+        on.pass(2_500);
+        on.deliver();
+      }
+      const where = `${step}, shard ${dead}`;
+      assert.equal(on.held('a'), [[2], [1], [2]], where);
+      assert.equal(on.used(), [2, 1, 2], where);
+      for (const { state } of on.shards) assert.is(state.holds.open.size, 0, where);
+      assert.ok(on.answers.length > 0, where);
+      on.check();
+    }
+  }
+});
+
+test('transactions - every message may come twice, and late', () => {
+  const on = rig();
+  const said: { shard: number; message: object }[] = [];
+  on.say(0, change('one', { a: { 0: 1, 2: 1 } }));
+  on.deliver((message, to) => {
+    said.push({ shard: Number(to.slice(-1)), message });
+    return true;
+  });
+  on.say(1, change('two', { a: { 1: 3 } }, 2));
+  on.deliver();
+  for (const { shard, message } of said) (on.shards[shard] as Desk).tell(message as never, 'placement/0');
+  on.deliver();
+  assert.equal(on.held('a'), [[], [3], []]);
+  assert.equal(on.used(), [0, 3, 0]);
+  for (const { state } of on.shards) assert.is(state.holds.open.size, 0);
+});
+
+test('transactions - asked again with the same key, it is answered as it was', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 5 } }));
+  on.deliver();
+  on.say(0, change('one', { a: { 0: 1 } }, 2));
+  on.deliver();
+  assert.equal(on.answers[1]?.outcome, on.answers[0]?.outcome);
+  assert.is(on.shards[0]?.state.transactions.count, 1);
+});
+
+test('transactions - with a shard that stays away it is refused after a while, and held by nobody', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 2, 1: 2, 2: 2 } }));
+  for (let waits = 0; waits < 20; waits += 1) {
+    on.deliver((_, to) => to !== 'placement/2');
+    on.pass(2_500);
+  }
+  assert.equal(
+    on.answers.map(({ outcome }) => ('refused' in outcome ? outcome.refused.code : 'ok')),
+    ['not-decided'],
+  );
+  assert.equal(on.used(), [0, 0, 0]);
+  // It is back: what was said to it is void.
+  on.deliver();
+  on.pass(2_500);
+  on.deliver();
+  assert.equal(on.used(), [0, 0, 0]);
+  assert.is(on.shards[2]?.state.holds.open.size, 0);
+  assert.is([...(on.shards[0]?.state.transactions.known.values() ?? [])][0]?.settled, true);
+  on.check();
+});
+
+test('transactions - a change with two parts for one shard is refused', () => {
+  const on = rig();
+  const [part] = partsOf({ a: { 0: 1 } }) as [Part];
+  on.say(0, { type: 'change-together', ask: 1, key: 'one', parts: [part, part] });
+  assert.ok('refused' in (on.answers[0]?.outcome ?? {}));
+  assert.is(on.shards[0]?.state.transactions.count, 0);
+});
+
+test('transactions - words of those who have no part in it mean nothing', () => {
+  const on = rig();
+  on.say(0, { ...change('one', {}), parts: partsOf({ a: { 0: 1 } }).slice(0, 1) });
+  const [desk] = on.shards as [Desk];
+  assert.equal(desk.tell({ type: 'held', transaction: '0-1' } as never, 'placement/1').records, []);
+  assert.equal(desk.tell({ type: 'held', transaction: '0-9' } as never, 'placement/0').records, []);
+  assert.equal(desk.tell({ type: 'hold-ended', transaction: '0-1' } as never, 'placement/0').records, []);
+  on.deliver();
+  assert.equal(on.held('a')[0], [1]);
+});
+
+test('transactions - they are forgotten when nothing late can come', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 1 } }));
+  on.deliver();
+  on.pass(60_000);
+  assert.is(on.shards[1]?.state.holds.ended.size, 1);
+  for (let waits = 0; waits < 4; waits += 1) on.pass(60_000);
+  for (const { state } of on.shards) {
+    assert.equal([state.holds.ended.size, state.holds.changedBy.size, state.transactions.known.size], [0, 0, 0]);
+  }
+  assert.is(on.shards[0]?.state.transactions.count, 1, 'a number is never used twice');
+  on.check();
+});
+
+test('transactions - a shard that knows of none stores what it ever stored', () => {
+  const on = rig();
+  on.say(0, claim('c', 0, 1));
+  const stored = on.shards[0]?.stored() as Record<string, unknown>;
+  assert.equal([stored.holds, stored.transactions], [undefined, undefined]);
+});
+
+// --- readers
+
+function readBy(on: ReturnType<typeof rig>): ShardRead[] {
+  const before = on.answers.length;
+  for (let shard = 0; shard < SHARDS; shard += 1)
+    on.say(shard, { type: 'consumers-read', ask: 7, consumers: ['a', 'b'] });
+  return on.answers.splice(before).map(({ outcome }) => (outcome as { ok: ShardRead }).ok);
+}
+
+test('transactions - whoever reads sees all of a change or nothing of it, or is to read again', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 1, 1: 1 } }));
+  on.deliver();
+  const before = readBy(on);
+  assert.equal(putTogether(before, readBy(on)), { a: { [hostOf(0)]: { VCPU: 1 }, [hostOf(1)]: { VCPU: 1 } }, b: {} });
+
+  on.say(0, change('two', { a: { 1: 2, 2: 2 }, b: { 0: 1 } }, 2));
+  let seen = new Set<string>();
+  const wholes: (string | null)[] = [];
+  let last = before;
+  on.deliver(() => {
+    const now = readBy(on);
+    const whole = putTogether(last, now);
+    last = now;
+    if (whole !== null) seen = seen.add(JSON.stringify(Object.values(whole.a ?? {})));
+    wholes.push(whole === null ? null : JSON.stringify(whole));
+    return true;
+  });
+  assert.ok(wholes.includes(null), 'in the midst of it, it is to be read again');
+  assert.equal(
+    [...seen].filter((one) => !['[{"VCPU":1},{"VCPU":1}]', '[{"VCPU":2},{"VCPU":2}]'].includes(one)),
+    [],
+  );
+  const after = readBy(on);
+  assert.equal(putTogether(after, readBy(on)), {
+    a: { [hostOf(1)]: { VCPU: 2 }, [hostOf(2)]: { VCPU: 2 } },
+    b: { [hostOf(0)]: { VCPU: 1 } },
+  });
+  assert.is(putTogether(before, after), null, 'it was changed between the two');
+});
+
+test.run();

@@ -1,0 +1,203 @@
+// Area: placement shards over NATS. Four shards, each in a process of its own, are one placement: builds land on the trees
+// of all of them, move between them when they fail, and outlive the death of a shard; and the audit finds nothing.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ConsumerState } from '../../actors/messages/placement.ts';
+import { everyPlacement, placementShardOf } from '../../actors/routing.ts';
+import { connectNats } from '../../runtime/bus/nats.ts';
+import { providerId } from '../../runtime/drivers/naming.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { connectPlacement, type Held } from '../../runtime/placement-client.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { failureOf } from '../support/until.ts';
+import { type Auditor, auditorOf } from './auditing.ts';
+import { type Deployment, withDeployment } from './deployment.ts';
+import { accepted, eventually, hostsUp } from './system.ts';
+
+const test = suite('placement shards over NATS');
+
+const SHARDS = 4;
+const HOSTS = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7', 'h8'];
+const CELLS = ['c1', 'c2'];
+/** Hosts by the shard of their trees: chosen so that each cell has some with every shard. */
+const PLACES = CELLS.flatMap((cell) => HOSTS.map((host) => ({ cell, host })));
+const shardOf = ({ cell, host }: { cell: string; host: string }) =>
+  placementShardOf(providerId(cell, host, ''), SHARDS);
+
+interface Sharded extends Deployment {
+  readonly auditor: Auditor;
+  /** What each shard holds, by shard. */
+  held(): Promise<ConsumerState[][]>;
+}
+
+const sharded = (run: (on: Sharded) => Promise<void>) =>
+  withDeployment(
+    async (deployment) => {
+      const bus = await connectNats({ servers: deployment.server.url, name: 'auditor', onError() {} });
+      const auditor = auditorOf({ bus, subjects: subjectsOf() }, { cells: CELLS });
+      const held = () =>
+        Promise.all(
+          everyPlacement(SHARDS).map(async (shard) => {
+            const { consumers } = await auditor.asking.ask(
+              shard,
+              { type: 'list-consumers', limit: 1_000 },
+              'consumers',
+            );
+            return consumers.filter((one) => one.held.length > 0);
+          }),
+        );
+      try {
+        await run({ ...deployment, auditor, held });
+      } finally {
+        auditor.stop();
+        await bus.close();
+      }
+    },
+    { placementShards: SHARDS },
+  );
+
+const OWNERS = ['conductor', 'scheduler', ...CELLS.map((cell) => `cell:${cell}`)];
+const COMPUTES = PLACES.map(({ cell, host }) => `compute:${cell}/${host}`);
+const allUp = ({ client }: Deployment) => Promise.all(CELLS.map((cell) => hostsUp(client, cell, HOSTS.length)));
+
+/** The instances of requests, made one after the other; the odd ones fail on their first host. */
+const idsOf = (name: string, count: number) =>
+  Array.from({ length: count }, (_, n) => (n % 2 === 0 ? `${name}${n}x` : `${name}${n}-first-fails`));
+
+const found = (auditor: Auditor) => auditor.found({ placementShards: SHARDS });
+
+test('shards over NATS - trees of every shard are built on, and what fails moves from one to another', () =>
+  sharded(async (on) => {
+    const { client, start, auditor, held } = on;
+    assert.equal([...new Set(PLACES.map(shardOf))].sort(), [0, 1, 2, 3]);
+    await Promise.all([
+      start('placement:0', 'placement:1', ...OWNERS),
+      start('placement:2', 'placement:3', ...COMPUTES),
+    ]);
+    await allUp(on);
+    const ids = idsOf('m', 32);
+    await Promise.all(ids.map((id) => accepted(client, id)));
+    const moves: string[] = [];
+    for (const id of ids) {
+      const view = await client.ended(id);
+      assert.is(view.state, 'active', JSON.stringify(view));
+      const [first] = view.attempts ?? [];
+      const { cell = '', host = '' } = view;
+      if (first !== undefined && shardOf({ cell, host: first.host }) !== shardOf({ cell, host })) moves.push(id);
+    }
+    assert.ok(moves.length > 0, 'some moved to the tree of another shard');
+    const byShard = await held();
+    assert.ok(
+      byShard.filter(({ length }) => length > 0).length > 1,
+      JSON.stringify(byShard.map(({ length }) => length)),
+    );
+    const everywhere = byShard.flat().flatMap(({ consumer, held: homes }) => homes.map(() => consumer));
+    assert.equal(everywhere.sort(), [...ids].sort(), 'each has one home');
+    assert.equal(await found(auditor), []);
+
+    await Promise.all(ids.map((id) => client.delete(id)));
+    await eventually('everything is given back', async () => (await held()).flat().length === 0);
+    assert.equal(await found(auditor), []);
+  }));
+
+test('shards over NATS - a shard that is killed in the middle of builds is taken up again, and nothing is lost', () =>
+  sharded(async (on) => {
+    const { client, start, auditor, held } = on;
+    const others = ['placement:0', 'placement:1', 'placement:3', ...OWNERS, ...COMPUTES];
+    const [mortal] = await Promise.all([start('lease=800', 'placement:2'), start('lease=800', ...others)]);
+    await allUp(on);
+    const ids = idsOf('k', 32);
+    const requests = ids.map((id) => accepted(client, id));
+    await requests[0];
+    assert.is(await mortal.end('SIGKILL'), null);
+    await Promise.all(requests);
+    // Who deletes meanwhile is answered; that the shard knows of it is owed.
+    await client.delete(ids[0] as string);
+    await start('lease=800', 'placement:2');
+    for (const id of ids.slice(1)) {
+      const view = await client.ended(id);
+      assert.is(view.state, 'active', JSON.stringify(view));
+    }
+    await eventually('the deleted one is gone', async () => (await client.show(ids[0] as string)).state === 'deleted');
+    await eventually('each has one home', async () => {
+      const homes = (await held()).flat().flatMap(({ consumer, held: all }) => all.map(() => consumer));
+      return JSON.stringify(homes.sort()) === JSON.stringify(ids.slice(1).sort());
+    });
+    assert.equal(await found(auditor), []);
+  }));
+
+test('shards over NATS - a change over several shards is made in all or in none, whoever is killed meanwhile', () =>
+  sharded(async ({ server, start, client }) => {
+    const others = ['placement:0', 'placement:2', 'conductor', 'cell:c1', ...COMPUTES.slice(0, HOSTS.length)];
+    let [mortal] = await Promise.all([start('lease=800', 'placement:1', 'placement:3'), start('lease=800', ...others)]);
+    await hostsUp(client, 'c1', HOSTS.length);
+    const placement = await connectPlacement({ servers: server.url });
+    try {
+      assert.is(placement.shards, SHARDS);
+      const providers = HOSTS.map((host) => providerId('c1', host, ''));
+      const holding = (consumer: string, vcpu: number) => ({
+        consumer,
+        allocations: Object.fromEntries(providers.map((provider) => [provider, { VCPU: vcpu }])),
+      });
+      await placement.change([holding('mine', 1), holding('yours', 2)]);
+      const isWhole = (held: Held | undefined, amounts: readonly number[]) => {
+        const seen = new Set(providers.map((provider) => held?.[provider]?.VCPU ?? 0));
+        return seen.size === 1 && amounts.includes([...seen][0] as number);
+      };
+      const before = await placement.read(['mine', 'yours']);
+      assert.ok(isWhole(before.mine, [1]) && isWhole(before.yours, [2]), JSON.stringify(before));
+
+      // One that does not fit on one host is made on none.
+      const tooMuch = { ...holding('mine', 3), allocations: { ...holding('mine', 3).allocations } };
+      tooMuch.allocations[providers[3] as string] = { VCPU: 1_000 };
+      const refusal = (await failureOf(() => placement.change([tooMuch]))) as CellwrightError;
+      assert.is(refusal.code, 'exceeds-capacity');
+      const nowhere = { consumer: 'mine', allocations: { nowhere: { VCPU: 1 } } };
+      assert.is(((await failureOf(() => placement.change([nowhere]))) as CellwrightError).code, 'no-provider');
+      assert.equal(await placement.read(['mine', 'yours']), before);
+      const wrong = (await failureOf(() =>
+        placement.change([{ consumer: 'a b', allocations: {} }]),
+      )) as CellwrightError;
+      assert.is(wrong.field, 'consumers.0.consumer');
+
+      // Changes go on while shards are killed and come back; whoever reads sees each whole, and both of a pair.
+      let isOver = false;
+      let reads = 0;
+      const reading = (async () => {
+        while (!isOver) {
+          const { mine, yours } = await placement.read(['mine', 'yours']);
+          const vcpu = mine?.[providers[0] as string]?.VCPU ?? 0;
+          assert.ok(isWhole(mine, [1, 2]) && isWhole(yours, [3 - vcpu]), JSON.stringify({ mine, yours }));
+          reads += 1;
+        }
+      })();
+      for (let round = 0; round < 4; round += 1) {
+        const vcpu = 1 + ((round + 1) % 2);
+        const changing = placement.change([holding('mine', vcpu), holding('yours', 3 - vcpu)], {
+          key: `round-${round}`,
+        });
+        if (round % 2 === 0) {
+          await mortal.end('SIGKILL');
+          mortal = await start('lease=800', 'placement:1', 'placement:3');
+        }
+        await changing;
+        const { mine } = await placement.read(['mine']);
+        assert.ok(isWhole(mine, [vcpu]), JSON.stringify(mine));
+      }
+      isOver = true;
+      await reading;
+      assert.ok(reads > 0, 'somebody read meanwhile');
+      await placement.change([holding('mine', 1), holding('yours', 1)], { key: 'round-0' });
+      assert.ok(isWhole((await placement.read(['mine'])).mine, [1]), 'asked for again, it is not made again');
+      await placement.change([
+        { consumer: 'mine', allocations: {} },
+        { consumer: 'yours', allocations: {} },
+      ]);
+      assert.equal(await placement.read(['mine', 'yours']), { mine: {}, yours: {} });
+    } finally {
+      await placement.close();
+    }
+  }));
+
+test.run();

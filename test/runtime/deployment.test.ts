@@ -1,0 +1,116 @@
+// Area: deployment. How many placement shards a deployment has is decided once, whoever comes first, and holds for
+// everybody who comes later; and a deployment that was made before that has one.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import { placementShardsOf, settlePlacementShards } from '../../runtime/deployment.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { type NodeOptions, startNode } from '../../runtime/node.ts';
+import { startPlacementApi } from '../../runtime/placement-api/start.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { failureOf } from '../support/until.ts';
+
+const test = suite('deployment');
+let server: TestServer;
+let bus: NatsBus;
+let deployments = 0;
+
+test.before(async () => {
+  server = await startTestServer();
+  bus = await connectNats({ servers: server.url, name: 'deployment', onError() {} });
+});
+
+test.after(async () => {
+  await bus.close();
+  await server.stop();
+});
+
+/** A deployment of its own on the one server. */
+function deployment() {
+  deployments += 1;
+  const prefix = `d${deployments}`;
+  const options = { bus, subjects: subjectsOf(prefix) };
+  const start = (more: Partial<NodeOptions> = {}) =>
+    startNode({ roles: ['placement'], nats: { servers: server.url }, prefix, ...more });
+  return { prefix, options, start };
+}
+
+test('deployment - the first node decides how many placement shards there are, and others are refused', async () => {
+  const { options, start } = deployment();
+  assert.is(await placementShardsOf(options), 1, 'nobody has said');
+  const first = await start({ placementShards: 4 });
+  assert.is(first.placementShards, 4);
+  assert.equal(Object.keys(first.standings()).sort(), ['placement/0', 'placement/1', 'placement/2', 'placement/3']);
+  await first.stop();
+
+  const refusal = (await failureOf(() => start({ placementShards: 2 }))) as CellwrightError;
+  assert.equal([refusal.code, refusal.field, refusal.retryable], ['other-shards', 'placementShards', false]);
+  assert.match(refusal.message, /has 4 placement shards .* with 2$/);
+  assert.is(await placementShardsOf(options), 4);
+
+  const one = await start({ roles: ['placement:2'] });
+  assert.equal([one.placementShards, Object.keys(one.standings())], [4, ['placement/2']]);
+  await one.stop();
+  const none = (await failureOf(() => start({ roles: ['placement:4'] }))) as CellwrightError;
+  assert.equal([none.code, none.field], ['bad-role', 'roles']);
+});
+
+test('deployment - without a number a new one has one shard, for ever', async () => {
+  const { options, start } = deployment();
+  const node = await start();
+  assert.is(node.placementShards, 1);
+  await node.stop();
+  const refusal = (await failureOf(() => settlePlacementShards(options, 4))) as CellwrightError;
+  assert.match(refusal.message, /has 1 placement shards? .* with 4$/);
+});
+
+test('deployment - of nodes that are started at once with several numbers, one number wins', async () => {
+  const { options } = deployment();
+  const wanted = [2, 3, 4, 5, 6];
+  const settled = await Promise.allSettled(wanted.map((shards) => settlePlacementShards(options, shards)));
+  const winners = settled.filter(({ status }) => status === 'fulfilled');
+  assert.is(winners.length, 1);
+  const kept = await placementShardsOf(options);
+  assert.is((winners[0] as PromiseFulfilledResult<number>).value, kept);
+  for (const one of settled) if (one.status === 'rejected') assert.is(one.reason.code, 'other-shards');
+});
+
+test('deployment - one that has a journal of placement and no number was made with one shard', async () => {
+  const { options, start } = deployment();
+  await (await start()).stop();
+  const manager = await bus.connection.jetstreamManager();
+  await manager.streams.delete(`KV_${options.subjects.deployment}`);
+  const refusal = (await failureOf(() => start({ placementShards: 4 }))) as CellwrightError;
+  assert.match(refusal.message, /has 1 placement shards? .* with 4$/);
+});
+
+test('deployment - a record that this program does not read is refused, not guessed', async () => {
+  const { options } = deployment();
+  const bucket = await bus.connection.jetstream().views.kv(options.subjects.deployment);
+  for (const text of ['{"v":2,"shards":4}', '{"v":1,"shards":0}', '{"v":1}', 'none']) {
+    await bucket.put('placement', new TextEncoder().encode(text));
+    for (const read of [() => placementShardsOf(options), () => settlePlacementShards(options, undefined)]) {
+      assert.ok((await failureOf(read)).code !== undefined, text);
+    }
+  }
+});
+
+test('deployment - what is no number of shards is refused by its field', async () => {
+  const { start } = deployment();
+  for (const placementShards of [0, -1, 1.5, 65, Number.NaN, '4' as never]) {
+    const refusal = (await failureOf(() => start({ placementShards }))) as CellwrightError;
+    assert.equal([refusal.code, refusal.field], ['bad-option', 'placementShards'], String(placementShards));
+  }
+});
+
+test('deployment - the Placement API says that it serves one shard only', async () => {
+  const { prefix, options } = deployment();
+  await settlePlacementShards(options, 2);
+  const start = () => startPlacementApi({ host: '127.0.0.1', port: 0, prefix, placement: { servers: [server.url] } });
+  const refusal = (await failureOf(start)) as CellwrightError;
+  assert.is(refusal.code, 'several-shards');
+});
+
+test.run();
