@@ -243,6 +243,9 @@ export const feedMessages = {
 export type ProvidersChanged = Static<(typeof feedMessages)['providers-changed']>;
 export type ProvidersPage = Static<typeof feedMessages.providers>;
 
+/** What a caller of the Placement API takes for a consumer of its own is held for this attempt; builds count from 1. */
+export const OF_NO_BUILD = 0;
+
 /** What one consumer holds, by attempt. */
 export const ConsumerState = Type.Object({
   consumer: Id,

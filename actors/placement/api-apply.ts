@@ -2,6 +2,7 @@
 // Whether a change may be made was decided before.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { ApiInventories } from '../messages/placement-api.ts';
 import type { Owner } from './consumers.ts';
 import { locate, locateAll } from './groups.ts';
@@ -149,9 +150,9 @@ export function replaceAllocations(
       consumers.holding.delete(id);
       continue;
     }
-    const held = [{ attempt: consumer?.latest ?? 0, allocations }];
+    const held = [{ attempt: consumer?.latest ?? OF_NO_BUILD, allocations }];
     if (consumer === undefined) {
-      const fresh = { latest: 0, held, refusal: null, generation: 1, changedAt: at, owner };
+      const fresh = { latest: OF_NO_BUILD, held, refusal: null, generation: 1, changedAt: at, owner };
       consumers.holding.set(id, fresh);
     } else {
       Object.assign(consumer, { held, generation: consumer.generation + 1, changedAt: at, owner });

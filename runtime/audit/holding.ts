@@ -1,7 +1,7 @@
 // No orphan and one home: resources are held if and only if somebody accounts for them, for the attempt that the
 // instance lives in, and in one tree; beside it only what is owed back already. Pure.
 
-import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
+import { type ConsumerState, OF_NO_BUILD, type ProviderState } from '../../actors/messages/placement.ts';
 import { type Account, type Difference, SHARING_TRAIT } from './differences.ts';
 
 export function holdingDifferences(
@@ -19,6 +19,8 @@ export function holdingDifferences(
     const attempts = held.map(({ attempt }) => attempt);
     const named = attempts.join(' and ');
     if (account === undefined) {
+      // A consumer of somebody else's, who knows what lives.
+      if (attempts.every((attempt) => attempt === OF_NO_BUILD)) continue;
       const what = `'${instance}' holds resources for attempt ${named} and does not live`;
       differences.push({ kind: 'leaked-allocation', what, instance, attempts });
       continue;

@@ -202,6 +202,14 @@ test('audit - an allocation of a consumer that nobody knows is a leak, and goes 
   );
 });
 
+test('audit - what callers of the Placement API took for consumers of their own is theirs, and no leak', () => {
+  const seenWith = seen((doctored) => {
+    doctored.consumers.push(holds('migration', [0, 'p-h2']));
+    use(doctored, 'p-h2', 1);
+  });
+  assert.equal(seenWith, { findings: [], unknown: [] });
+});
+
 test("audit - an attempt that is over, and is held by nobody's debt, is a leak; the living one stays", () => {
   const repairs = finds('leaked-allocation', /'moving' holds .* attempt 0 and 2|'building' holds/, (doctored) => {
     drop(c1(doctored).removals, 'building');
