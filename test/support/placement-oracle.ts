@@ -109,6 +109,8 @@ export function placementOracle(): Oracle {
     },
     release({ consumer, attempt, keep, deleted: forGood }) {
       const holder = holders.get(consumer);
+      // What a deleted consumer was left with goes back attempt by attempt.
+      if (attempt === undefined && deleted.has(consumer)) return;
       for (const one of [...(holder?.held.keys() ?? [])]) {
         if (attempt === undefined ? !keep?.includes(one) : one === attempt) holder?.held.delete(one);
       }
