@@ -12,6 +12,12 @@ import { CellwrightError, messageOf } from '../errors.ts';
 import { findNatsServer } from './find.ts';
 import { installNatsServer } from './install.ts';
 
+/**
+ * Clients that were cut off without a word are noticed within three of these: until then messages for a queue group are
+ * dealt to them as well. NATS's own default is two minutes.
+ */
+const PINGS = 'ping_interval: "10s"\n';
+
 export interface NatsServerOptions {
   /** Where JetStream keeps its streams; made when absent, kept at `stop`. Default: a temporary folder, removed at `stop`. */
   dataDir?: string;
@@ -75,7 +81,7 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
 async function argumentsFor(options: NatsServerOptions, runDir: string, dataDir: string): Promise<string[]> {
   const { port = -1, jetstream = true, maxPayloadBytes, config = '' } = options;
   const configFile = join(runDir, 'nats-server.conf');
-  const limits = maxPayloadBytes === undefined ? '' : `max_payload: ${maxPayloadBytes}\n`;
+  const limits = `${PINGS}${maxPayloadBytes === undefined ? '' : `max_payload: ${maxPayloadBytes}\n`}`;
   await writeFile(configFile, `${limits}${config}\n`);
   const args = ['--config', configFile, '--addr', '127.0.0.1', `--port=${port}`, '--ports_file_dir', runDir];
   return jetstream ? [...args, '--jetstream', '--store_dir', dataDir] : args;

@@ -35,13 +35,15 @@ export interface Deployment {
 /**
  * @param node Options of every node, and `buildMs`, as plain data.
  * @param timeoutMs How long the client waits for an answer.
+ * @param serverConfig Lines added to the configuration of the server.
  */
 export async function withDeployment(
   run: (deployment: Deployment) => Promise<void>,
   node: object = {},
   timeoutMs = 10_000,
+  serverConfig = '',
 ): Promise<void> {
-  const monitoring = 'http: "127.0.0.1:-1"\n';
+  const monitoring = `http: "127.0.0.1:-1"\n${serverConfig}\n`;
   const lines: string[] = [];
   const server = await startTestServer({ config: monitoring, log: (line) => lines.push(line) });
   const processes: Process[] = [];

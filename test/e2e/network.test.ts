@@ -3,10 +3,11 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Connection } from '../../runtime/connect.ts';
 import { startProxy } from '../support/proxy.ts';
 import { withDeployment } from './deployment.ts';
-import { eventually, hostsUp } from './system.ts';
+import { hostsUp, eventually as within } from './system.ts';
 
 const test = suite('network');
 
@@ -17,6 +18,11 @@ const NODE = {
   buildMs: { min: 1, max: 5 },
 };
 const ANSWER_MS = 1_500;
+/** So that the server soon notices who is cut off, and deals nothing to him any more. */
+const PINGS = 'ping_interval: "1s"';
+/** What was dealt to one who was cut off is asked again at a slowing pace. */
+const WITHIN_MS = 45_000;
+const eventually = (what: string, holds: () => Promise<boolean>) => within(what, holds, WITHIN_MS);
 const OWNERS = ['placement', 'conductor', 'scheduler', 'cell:c1'];
 
 const request = (id: string, vcpu = 1) => ({ id, alternates: 1, resources: { VCPU: vcpu } });
@@ -31,12 +37,13 @@ async function accepted(client: Connection, id: string): Promise<void> {
 }
 
 async function active(client: Connection, id: string): Promise<void> {
-  await eventually(`'${id}' is active`, () =>
-    client.show(id).then(
-      ({ state }) => state === 'active',
-      () => false,
-    ),
-  );
+  let seen: unknown;
+  await eventually(`'${id}' is active`, async () => {
+    seen = await client.show(id).catch((error: Error) => error);
+    return (seen as Partial<InstanceView>).state === 'active';
+  }).catch((error: Error) => {
+    throw new Error(`${error.message}; seen last: ${JSON.stringify(seen)}`);
+  });
 }
 
 test('network - owners that are cut off are replaced by those who stand by, and come back without doing harm', () =>
@@ -67,6 +74,7 @@ test('network - owners that are cut off are replaced by those who stand by, and 
     },
     NODE,
     ANSWER_MS,
+    PINGS,
   ));
 
 test('network - a host that is cut off loses what was being built on it, and clears it away when it is back', () =>
@@ -99,6 +107,7 @@ test('network - a host that is cut off loses what was being built on it, and cle
     },
     NODE,
     ANSWER_MS,
+    PINGS,
   ));
 
 test.run();
