@@ -10,7 +10,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
+/** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
 const PARALLEL = 3;
+const PARALLEL_END_TO_END = 2;
 const EXIT_GRACE_MS = 3_000;
 const OUTPUT_KEPT = 1 << 20;
 const TOTALS = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {2}Duration: /gm;
@@ -165,8 +167,7 @@ async function main(): Promise<void> {
       deadlineMs,
       PARALLEL,
     )),
-    // These start whole systems of processes and measure time-outs: one at a time.
-    ...(await runAll(files.filter(isEndToEnd), deadlineMs, 1)),
+    ...(await runAll(files.filter(isEndToEnd), deadlineMs, PARALLEL_END_TO_END)),
   ];
 
   const sum = (key: 'passed' | 'failed' | 'skipped') => outcomes.reduce((all, outcome) => all + outcome[key], 0);
