@@ -96,6 +96,8 @@ function serveUnnamed(
   taken: Taken,
   allocations: Allocation[],
 ): boolean {
+  const root = tree[0] as Provider;
+  if (tree.length === 1) return serveByRoot(group, root, taken, allocations);
   const given = new Map<Provider, Record<string, number>>();
   for (const resourceClass in group.resources) {
     const amount = group.resources[resourceClass] as number;
@@ -107,8 +109,21 @@ function serveUnnamed(
     given.set(server, resources);
   }
   for (const [{ spec }, resources] of given) allocations.push({ provider: spec.id, group: group.name, resources });
-  const root = tree[0] as Provider;
   return unmet(group, given.size > 0 ? [...given.keys()] : [root], root) === null;
+}
+
+/** The same for a host without children, as most are. */
+function serveByRoot(group: ResourceGroup, root: Provider, taken: Taken, allocations: Allocation[]): boolean {
+  const { name, resources } = group;
+  let asksForSome = false;
+  for (const resourceClass in resources) {
+    asksForSome = true;
+    const amount = resources[resourceClass] as number;
+    if (!hasRoom(root, resourceClass, amount, taken)) return false;
+    taken.push({ provider: root, resourceClass, amount });
+  }
+  if (asksForSome) allocations.push({ provider: root.spec.id, group: name, resources });
+  return unmet(group, [root], root) === null;
 }
 
 function hasRoom(provider: Provider, resourceClass: string, amount: number, taken: Taken): boolean {

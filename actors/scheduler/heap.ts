@@ -63,27 +63,58 @@ function put<E extends Entry>(heap: Heap<E>, entry: E, position: number): void {
   entry.at = position;
 }
 
-/** An entry that is next in its heap, when those above it have been read. */
-interface Next<E extends Entry> extends Entry {
-  readonly heap: Heap<E>;
-  readonly entry: E;
-}
-
 /** Up to `most` accepted entries of several heaps, best first. */
 export function bestOf<E extends Entry>(heaps: Iterable<Heap<E>>, most: number, accept: (entry: E) => boolean): E[] {
-  const next: Heap<Next<E>> = [];
-  const reach = (heap: Heap<E>, position: number) => {
-    const entry = heap[position];
-    if (entry !== undefined) insert(next, { weight: entry.weight, tie: entry.tie, at: 0, heap, entry });
-  };
-  for (const heap of heaps) reach(heap, 0);
+  const next: Next<E> = { entries: [], heaps: [] };
+  for (const heap of heaps) reach(next, heap, 0);
   const found: E[] = [];
-  while (found.length < most && next.length > 0) {
-    const { heap, entry } = next[0] as Next<E>;
-    remove(next, next[0] as Next<E>);
+  while (found.length < most && next.entries.length > 0) {
+    const entry = next.entries[0] as E;
+    const heap = next.heaps[0] as Heap<E>;
     if (accept(entry)) found.push(entry);
-    reach(heap, 2 * entry.at + 1);
-    reach(heap, 2 * entry.at + 2);
+    pass(next);
+    reach(next, heap, 2 * entry.at + 1);
+    reach(next, heap, 2 * entry.at + 2);
   }
   return found;
+}
+
+/** Entries whose turn may come next, since those above them in their heaps were passed: a heap too, and theirs beside it. */
+interface Next<E extends Entry> {
+  readonly entries: E[];
+  readonly heaps: Heap<E>[];
+}
+
+function reach<E extends Entry>({ entries, heaps }: Next<E>, heap: Heap<E>, at: number): void {
+  const entry = heap[at];
+  if (entry === undefined) return;
+  let position = entries.length;
+  while (position > 0) {
+    const parent = (position - 1) >> 1;
+    const above = entries[parent] as E;
+    if (!before(entry, above)) break;
+    entries[position] = above;
+    heaps[position] = heaps[parent] as Heap<E>;
+    position = parent;
+  }
+  entries[position] = entry;
+  heaps[position] = heap;
+}
+
+/** Takes the first one out. */
+function pass<E extends Entry>({ entries, heaps }: Next<E>): void {
+  const last = entries.pop() as E;
+  const lastHeap = heaps.pop() as Heap<E>;
+  const { length } = entries;
+  if (length === 0) return;
+  let position = 0;
+  for (let child = 1; child < length; child = 2 * position + 1) {
+    if (child + 1 < length && before(entries[child + 1] as E, entries[child] as E)) child += 1;
+    if (!before(entries[child] as E, last)) break;
+    entries[position] = entries[child] as E;
+    heaps[position] = heaps[child] as Heap<E>;
+    position = child;
+  }
+  entries[position] = last;
+  heaps[position] = lastHeap;
 }

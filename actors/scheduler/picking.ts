@@ -42,7 +42,7 @@ export function best(
     const found =
       named === null
         ? rankings.pickAmong === Number.POSITIVE_INFINITY
-          ? anyOf([...heapsOf(shape, cells, eligible)], accept, `${rankings.salt} ${seed}`)
+          ? anyOf(heapsOf(shape, cells, eligible), accept, `${rankings.salt} ${seed}`)
           : bestOf(heapsOf(shape, cells, eligible), rankings.pickAmong, accept)
         : among(shape, named, (one) => eligible(one.cell) && accept(one)).slice(0, rankings.pickAmong);
     return found[found.length < 2 ? 0 : fnv1a(`${rankings.salt} ${seed}`) % found.length];
@@ -135,15 +135,17 @@ function among({ current }: Shape, roots: Iterable<string>, accept: Accept): Wei
   return found.sort((one, other) => (before(one, other) ? -1 : 1));
 }
 
-function* heapsOf(
+function heapsOf(
   { heaps }: Shape,
   cells: readonly string[] | undefined,
   eligible: (cell: string) => boolean,
-): Iterable<Heap<Weighed>> {
+): Heap<Weighed>[] {
+  const found: Heap<Weighed>[] = [];
   for (const cell of cells === undefined ? heaps.keys() : new Set(cells)) {
     const heap = eligible(cell) ? heaps.get(cell) : undefined;
-    if (heap !== undefined) yield heap;
+    if (heap !== undefined) found.push(heap);
   }
+  return found;
 }
 
 /** The ranking is up to date, so what fitted when the host was ranked fits, and in the same way. */

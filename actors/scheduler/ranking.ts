@@ -125,9 +125,8 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
     shape = { spec, filters, weighers, current: new Map(), heaps: new Map(), census, seen: changesEnd(view) };
     for (const root of view.hosts.keys()) weighAnew(rankings, view, shape, root);
   } else {
-    const changed = new Set(view.changes.slice(shape.seen - view.changesDropped));
-    for (const root of changed) weighAnew(rankings, view, shape, root);
-    shape.seen = changesEnd(view);
+    if (shape.seen < changesEnd(view)) catchUp(rankings, view, shape);
+    if (shapes.size === 1) return shape;
   }
   shapes.delete(key);
   shapes.set(key, shape);
@@ -135,6 +134,15 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
     shapes.delete(shapes.keys().next().value as string);
   }
   return shape;
+}
+
+/** Weighs the hosts anew that have changed since this was done last. */
+function catchUp(rankings: Rankings, view: View, shape: Shape): void {
+  const { changes, changesDropped } = view;
+  const first = shape.seen - changesDropped;
+  const changed = changes.length === first + 1 ? [changes[first] as string] : new Set(changes.slice(first));
+  for (const root of changed) weighAnew(rankings, view, shape, root);
+  shape.seen = changesEnd(view);
 }
 
 function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string): void {

@@ -37,7 +37,8 @@ export interface View {
   readonly toldWholeAt: Map<string, number>;
   /** The use of providers that are not known yet: a page on its way may tell of them as they were before. */
   readonly toldEarly: Map<string, ProviderUsage & { readonly shard: number }>;
-  readonly trees: Map<string, string[]>;
+  /** The providers of each tree, by its root, the root first. */
+  readonly trees: Map<string, Provider[]>;
   /** Where the members of instance groups are. */
   readonly groups: GroupsView;
   readonly hosts: Map<string, ViewHost>;
@@ -122,13 +123,17 @@ export function learnProvider(view: View, told: ProviderState): void {
   const early = view.toldEarly.get(told.id);
   view.toldEarly.delete(told.id);
   if (early !== undefined) learnUsage(view, early, early.shard);
-  const tree = view.trees.get(root) ?? [];
-  if (!tree.includes(told.id)) {
-    if (told.id === root) tree.unshift(told.id);
-    else tree.push(told.id);
-    view.trees.set(root, tree);
-  }
+  joinTree(view, provider);
   noteChange(view, root);
+}
+
+function joinTree(view: View, provider: Provider): void {
+  const tree = view.trees.get(provider.root) ?? [];
+  const position = tree.findIndex(({ spec }) => spec.id === provider.spec.id);
+  if (position !== -1) tree[position] = provider;
+  else if (provider.spec.id === provider.root) tree.unshift(provider);
+  else tree.push(provider);
+  view.trees.set(provider.root, tree);
 }
 
 /** Takes the use of a provider, unless something newer is known. */
@@ -167,16 +172,18 @@ function forgetProvider(view: View, id: string): void {
 }
 
 function leaveTree(view: View, { root, spec }: Provider): void {
-  const tree = (view.trees.get(root) ?? []).filter((one) => one !== spec.id);
+  const tree = (view.trees.get(root) ?? []).filter((one) => one.spec.id !== spec.id);
   if (tree.length === 0) view.trees.delete(root);
   else view.trees.set(root, tree);
   noteChange(view, root);
 }
 
 /** The providers of a host, the root first. */
-export function treeOf(view: View, root: string): Provider[] {
-  return (view.trees.get(root) ?? []).map((id) => view.providers.get(id)).filter((one) => one !== undefined);
+export function treeOf(view: View, root: string): readonly Provider[] {
+  return view.trees.get(root) ?? NO_TREE;
 }
+
+const NO_TREE: readonly Provider[] = [];
 
 /** Counts allocations as used while their claim is under way (sign 1), and no longer when it is answered (-1). */
 export function promise(view: View, allocations: readonly Allocation[], sign: 1 | -1): void {
