@@ -1,5 +1,5 @@
 // Checks that bytes are MessagePack of the kind that travels here, before anything is built from them.
-// It allocates nothing and does not recurse, so no input can make it slow or deep. Reading is codec.ts's.
+// It allocates next to nothing and does not recurse, so no input can make it slow or deep. Reading is codec.ts's.
 
 import { isUtf8 } from 'node:buffer';
 
@@ -11,8 +11,11 @@ const BAD_INTEGER = 'an integer is beyond 2^53 - 1';
 /** 2^53 in 64 bits has this in its upper half, and so has nothing smaller. */
 const UPPER_LIMIT = 0x20_0000;
 
+/** What is set in four bytes of which one at least is more than ASCII. */
+const NOT_ASCII = 0x8080_8080;
+
 // The containers around the one being read. Shared by all calls, as a check never yields.
-const outerLeft = new Float64Array(MAX_DEPTH);
+const outerLeft = new Int32Array(MAX_DEPTH);
 const outerIsMap = new Uint8Array(MAX_DEPTH);
 
 /**
@@ -22,6 +25,7 @@ const outerIsMap = new Uint8Array(MAX_DEPTH);
  */
 export function faultIn(data: Buffer): string | undefined {
   const end = data.length;
+  const words = new DataView(data.buffer, data.byteOffset, end);
   const first = data[0];
   if (first === undefined) return 'it is empty';
   if (!opens(first)) return 'the top level is neither an object nor an array';
@@ -38,7 +42,7 @@ export function faultIn(data: Buffer): string | undefined {
       map = outerIsMap[depth] === 1;
     }
     if (position >= end) return TRUNCATED;
-    const asKey = map && left % 2 === 0;
+    const asKey = map && (left & 1) === 0;
     left--;
     const token = data[position++] as number;
 
@@ -56,6 +60,7 @@ export function faultIn(data: Buffer): string | undefined {
       if (asKey && length === 9 && data[position] === 0x5f && data.toString('latin1', position, stop) === '__proto__') {
         return "the key '__proto__' is not allowed";
       }
+      while (position + 4 <= stop && (words.getUint32(position) & NOT_ASCII) === 0) position += 4;
       while (position < stop && (data[position] as number) < 0x80) position++;
       if (position < stop && !isUtf8(data.subarray(position, stop))) return 'a string is not UTF-8';
       position = stop;
@@ -74,6 +79,8 @@ export function faultIn(data: Buffer): string | undefined {
       }
       const opensMap = token <= 0x8f || token >= 0xde;
       if (opensMap) count *= 2;
+      // Each value has a byte at least; and what is counted stays a small integer.
+      if (count > end - position) return TRUNCATED;
       if (depth === MAX_DEPTH) return `it is nested deeper than ${MAX_DEPTH}`;
       outerLeft[depth] = left;
       outerIsMap[depth] = map ? 1 : 0;
