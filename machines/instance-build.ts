@@ -26,7 +26,8 @@ export interface Selection {
   readonly host: string;
   /** The root provider of the host. */
   readonly provider: string;
-  readonly allocations: readonly Allocation[];
+  /** Absent when the host's own provider gives all that the request asks, which is then one unnamed group. */
+  readonly allocations?: readonly Allocation[];
 }
 
 export type AttemptOutcome =

@@ -1,8 +1,9 @@
 // Building in a cell: from the hand-over to active or failed, by way of the alternates; and deleting, which always wins.
 
-import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
+import type { InstanceBuildEvent, Selection } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
+import { allocationsOf } from '../allocations.ts';
 import { armBuild, buildEvent, canStep, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
@@ -86,7 +87,7 @@ function builderOf({ cell }: Work, { build }: Entry): Address {
 /** Tells the compute to build. Before the first order, a host that is not up costs the attempt and nothing else. */
 export function dispatch(work: Work, entry: Entry, again: boolean): void {
   const { build } = entry;
-  const { instance, payload } = build.facts;
+  const { instance, spec, payload } = build.facts;
   const { selection, attempt, alternates } = build.snapshot.context;
   const host = work.state.hosts.get(selection?.host ?? '');
   const reason = unfit(host, alternates.length === 0);
@@ -97,7 +98,7 @@ export function dispatch(work: Work, entry: Entry, again: boolean): void {
       instance,
       attempt,
       incarnation: host.incarnation,
-      allocations: selection?.allocations ?? [],
+      allocations: selection === null ? [] : allocationsOf(spec, selection),
       ...(payload === undefined ? {} : { payload }),
     });
   }
@@ -113,7 +114,8 @@ function claimAlternate(work: Work, { build }: Entry): void {
   const { alternates, attempt } = build.snapshot.context;
   const reason = unfit(work.state.hosts.get(alternates[0]?.host ?? ''), alternates.length === 1);
   if (reason !== null) return advance(work, instance, { type: 'CLAIM_REFUSED', attempt: attempt + 1, reason });
-  const { provider = '', allocations = [] } = alternates[0] ?? {};
+  const [next] = alternates;
+  const { provider } = next as Selection;
   const keep = attemptsHeld(work.state.removals, instance, attempt);
   const to = placementOf(provider, work.placementShards);
   const [left] = work.placementShards === 1 ? [] : leaveOthers(work, build, to, keep);
@@ -124,7 +126,7 @@ function claimAlternate(work: Work, { build }: Entry): void {
     consumer: instance,
     attempt: attempt + 1,
     spec,
-    allocations,
+    allocations: allocationsOf(spec, next as Selection),
     keep,
     expiresAt: work.turn.now + CLAIM_VALID_MS,
   });

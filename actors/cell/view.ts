@@ -1,12 +1,13 @@
 // An instance of a cell, and what is left of one, as people see it.
 
+import { allocationsOf } from '../allocations.ts';
 import { stateOfBuild } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { type Removal, stateOfRemoval } from './removals.ts';
 import type { Entry } from './state.ts';
 
 export function viewOfEntry(cell: string, { build, deleting, lost }: Entry): InstanceView {
-  const { instance, request, project } = build.facts;
+  const { instance, request, spec, project } = build.facts;
   const { selection, attempt, attempts, alternates, failure } = build.snapshot.context;
   const view: InstanceView = {
     instance,
@@ -20,7 +21,7 @@ export function viewOfEntry(cell: string, { build, deleting, lost }: Entry): Ins
   if (project !== undefined) view.project = project;
   if (selection !== null) {
     view.host = selection.host;
-    view.allocations = selection.allocations.map((one) => ({ ...one, resources: { ...one.resources } }));
+    view.allocations = allocationsOf(spec, selection).map((one) => ({ ...one, resources: { ...one.resources } }));
   }
   if (failure !== null) view.failure = { ...failure };
   if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };

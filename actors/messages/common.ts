@@ -123,7 +123,8 @@ export const SelectionSchema = Type.Object({
   cell: Token,
   host: Token,
   provider: Id,
-  allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
+  /** Absent: the provider gives the one unnamed group that is asked. */
+  allocations: Type.Optional(Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS })),
 });
 
 /** What a driver measures on its host, by names of its own such as `load` or `temperature`. */

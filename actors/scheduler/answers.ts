@@ -16,7 +16,7 @@ export function inMessages(selections: readonly Selected[]): Selected[][] {
   let room = 0;
   for (const one of selections) {
     const allocations = [one.selection, ...one.alternates].reduce(
-      (sum, { allocations: { length } }) => sum + length,
+      (sum, { allocations = [] }) => sum + Math.max(1, allocations.length),
       Math.ceil(one.decision.length / CHARACTERS_AS_ALLOCATION),
     );
     if (messages.length === 0 || allocations > room) {

@@ -5,6 +5,7 @@ import type { Selection } from '../../machines/instance-build.ts';
 import { type SelectionEvent, selection as selectionMachine } from '../../machines/selection.ts';
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
+import { allocationsOf, inShort } from '../allocations.ts';
 import { waitMs } from '../builds.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { ClaimGranted, ClaimRefused, ProviderUsage } from '../messages/placement.ts';
@@ -153,14 +154,15 @@ export function rank(work: Work, open: Open, instance: string): void {
 }
 
 export function claim(work: Work, open: Open, instance: string): void {
-  const { candidate } = contextOf(open, instance);
-  const { allocations, provider } = candidate as Selection;
+  const candidate = contextOf(open, instance).candidate as Selection;
+  const { provider } = candidate;
   const { spec, expiresAt } = open.asked;
+  const allocations = allocationsOf(spec, candidate);
   if (!open.promised.has(instance)) {
-    open.promised.set(instance, candidate as Selection);
+    open.promised.set(instance, candidate);
     promise(work.state.view, allocations, 1);
     expect(work.state.view, provider, 1);
-    if (spec.instanceGroup !== undefined) count(work, spec.instanceGroup, candidate as Selection, 1);
+    if (spec.instanceGroup !== undefined) count(work, spec.instanceGroup, candidate, 1);
   }
   work.turn.send(placementOf(provider, work.placementShards), {
     type: 'claim',
@@ -207,8 +209,9 @@ function settle(work: Work, open: Open, instance: string): void {
   const promised = open.promised.get(instance);
   if (promised === undefined) return;
   open.promised.delete(instance);
-  promise(work.state.view, promised.allocations, -1);
-  const group = open.asked.spec.instanceGroup;
+  const { spec } = open.asked;
+  promise(work.state.view, allocationsOf(spec, promised), -1);
+  const group = spec.instanceGroup;
   if (group !== undefined) count(work, group, promised, -1);
 }
 
@@ -266,7 +269,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   if (order !== orderOfClaim(work, open, consumer).order) return;
   const hopeless = HOPELESS.has(refusal.code);
   // A claim that was said twice is refused twice: the second time another host is being asked already.
-  if (!hopeless && usages.length > 0 && !concerns(usages, contextOf(open, consumer).candidate)) return;
+  if (!hopeless && usages.length > 0 && !concerns(usages, open, consumer)) return;
   if (open.promised.has(consumer)) expect(work.state.view, contextOf(open, consumer).candidate?.provider ?? '', -1);
   settle(work, open, consumer);
   if (!hopeless) work.state.conflicts += 1;
@@ -284,13 +287,13 @@ function openOf(work: Work, instance: string): Open | undefined {
 function finishInstance(work: Work, open: Open, instance: string): void {
   open.waiting.delete(instance);
   if (open.waiting.size > 0) return;
-  const { request, round, instances, alternates: wanted } = open.asked;
+  const { request, round, spec, instances, alternates: wanted } = open.asked;
   const chosen = instances.map((one) => contextOf(open, one).candidate as Selection);
   const alternates = alternatesFor(work.state.rankings, work.state.view, open.request, chosen, wanted);
   const selections = instances.map((one, position) => ({
     instance: one,
-    selection: chosen[position] as Selection,
-    alternates: alternates[position] as Selection[],
+    selection: inShort(spec, chosen[position] as Selection),
+    alternates: (alternates[position] as Selection[]).map((alternate) => inShort(spec, alternate)),
     decision: decided(
       draftOf(open, one),
       work.turn.now,
@@ -336,7 +339,9 @@ function contextOf(open: Open, instance: string) {
   return (open.machines.get(instance) as SelectionSnapshot).context;
 }
 
-/** Whether what is told of providers is told of those of a candidate. */
-function concerns(usages: readonly ProviderUsage[], candidate: Selection | null): boolean {
-  return candidate?.allocations.some(({ provider }) => usages.some(({ id }) => id === provider)) ?? false;
+/** Whether what is told of providers is told of those of the candidate of an instance. */
+function concerns(usages: readonly ProviderUsage[], open: Open, instance: string): boolean {
+  const { candidate } = contextOf(open, instance);
+  if (candidate === null) return false;
+  return allocationsOf(open.asked.spec, candidate).some(({ provider }) => usages.some(({ id }) => id === provider));
 }

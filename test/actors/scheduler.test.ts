@@ -4,6 +4,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { allocationsOf } from '../../actors/allocations.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type {
   Inventory,
@@ -263,9 +264,11 @@ test('scheduler - alternates are of the same cell, distinct, as many as asked, w
     assert.is(one.alternates.length, Math.min(alternates, 3), 'no more than the cell has');
     const hosts = [one.selection, ...one.alternates];
     assert.is(new Set(hosts.map(({ host }) => host)).size, hosts.length);
-    for (const { cell, provider, allocations } of hosts) {
+    for (const host of hosts) {
+      const { cell, provider, allocations } = host;
       assert.is(cell, one.selection.cell);
-      assert.equal(allocations, [{ provider, group: '', resources: { VCPU: 2 } }]);
+      assert.is(allocations, undefined, 'they follow from the request');
+      assert.equal(allocationsOf(selectOf(request).spec, host), [{ provider, group: '', resources: { VCPU: 2 } }]);
     }
   }
 });
