@@ -80,7 +80,7 @@ export interface NodeOptions {
   readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
   /** Deadlines and paces of the actors; each option says its default where the actor is. */
   readonly conductor?: Omit<ConductorOptions, 'shard' | 'placementShards'>;
-  readonly placement?: Omit<PlacementOptions, 'shard'>;
+  readonly placement?: Omit<PlacementOptions, 'shard' | 'shards'>;
   /** Also which filters and weighers it goes by. */
   readonly scheduler?: SchedulerSettings;
   readonly cell?: Omit<CellOptions, 'cell' | 'conductorShards' | 'placementShards'>;

@@ -11,6 +11,7 @@ import { conductor } from '../actors/conductor/conductor.ts';
 import { cellMessages } from '../actors/messages/cell.ts';
 import { computeMessages, type DriverMessage } from '../actors/messages/compute.ts';
 import { conductorMessages } from '../actors/messages/conductor.ts';
+import { groupHomeMessages } from '../actors/messages/group-homes.ts';
 import { placementMessages } from '../actors/messages/placement.ts';
 import { placementApiMessages } from '../actors/messages/placement-api.ts';
 import { schedulerMessages } from '../actors/messages/scheduler.ts';
@@ -68,7 +69,12 @@ export interface Node {
   stop(): Promise<void>;
 }
 
-const placementProtocol = { ...placementMessages, ...placementApiMessages, ...transactionMessages };
+const placementProtocol = {
+  ...placementMessages,
+  ...placementApiMessages,
+  ...transactionMessages,
+  ...groupHomeMessages,
+};
 
 /** How long a question waits for an actor's owner to answer, ms, beyond the time in which a dead one is replaced. */
 const ASK_TIMEOUT_MS = 3_000;
@@ -166,7 +172,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     const address = placementAddress(shard);
     await hosting.own({
       address,
-      actor: placement({ shard, ...options.placement }),
+      actor: placement({ ...options.placement, shard, shards: placementShards }),
       journal: journals(address),
       protocol: placementProtocol,
       service: {

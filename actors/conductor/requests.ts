@@ -33,11 +33,6 @@ export function build(work: Work, asked: Build, from: Address): void {
     const reason = `request '${request}' exists already, with another count, and still looks for hosts`;
     return decline(work, from, ask, 'already-exists', reason, 'id');
   }
-  if (work.placementShards > 1 && spec.instanceGroup?.policy === 'affinity') {
-    // Two members could be claimed at the same time in two shards, neither of which knows of the other.
-    const reason = `a group with the policy 'affinity' needs a deployment with one placement shard, not ${work.placementShards}`;
-    return decline(work, from, ask, 'several-shards', reason, 'instanceGroup');
-  }
   const waits = mayWaitMs === undefined ? {} : { waitUntil: turn.now + mayWaitMs };
   commit(work, { type: 'accepted', facts, instances, alternates, at: turn.now, ...waits });
   for (const instance of instances) {

@@ -4,6 +4,7 @@ import type { CellMessage } from './cell.ts';
 import type { ComputeMessage, DriverMessage } from './compute.ts';
 import type { ConductorMessage } from './conductor.ts';
 import type { GatewayMessage } from './gateway.ts';
+import type { GroupHomeMessage } from './group-homes.ts';
 import type { PlacementMessage } from './placement.ts';
 import type { PlacementApiAnswer, PlacementApiMessage } from './placement-api.ts';
 import type { SchedulerMessage } from './scheduler.ts';
@@ -27,4 +28,5 @@ export type AnyMessage = DeepReadonly<
   | PlacementApiAnswer
   | SchedulerMessage
   | TransactionMessage
+  | GroupHomeMessage
 >;

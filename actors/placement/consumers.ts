@@ -19,6 +19,8 @@ export interface Consumer {
   refusal: Refusal | null;
   /** Counts its changes, for callers of the Placement API that compare it. */
   generation: number;
+  /** Its home is in another shard: what it holds here was left behind. */
+  away?: true;
   /** The group that it is a member of, as its latest granted claim said. */
   group?: InstanceGroup;
   /** When a caller of the Placement API changed it last, ms since the epoch. */

@@ -71,7 +71,7 @@ export function locateAll(state: Grouped): void {
 }
 
 /** Where a member is by what it holds, or null when that is nothing. */
-export function placeOf({ group, held, latest }: Consumer, providers: Providers): Place | null {
+export function placeOf({ group, held, latest, away }: Consumer, providers: Providers): Place | null {
   if (group === undefined) return null;
   const roots: string[] = [];
   let home: string | null = null;
@@ -81,7 +81,7 @@ export function placeOf({ group, held, latest }: Consumer, providers: Providers)
       // What is shared by many hosts is none of them; only callers of the Placement API take of it.
       if (root === undefined || root.traits.has(SHARES_VIA_AGGREGATE)) continue;
       if (!roots.includes(root.spec.id)) roots.push(root.spec.id);
-      if (attempt === latest) home ??= root.spec.id;
+      if (attempt === latest && away !== true) home ??= root.spec.id;
     }
   }
   return roots.length === 0 ? null : { group: group.id, home, roots };

@@ -8,6 +8,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
+import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type {
   Claim,
   ConsumerState,
@@ -28,6 +29,7 @@ import { takeApi } from './api.ts';
 import { refusalOfClaim } from './conditions.ts';
 import { type Consumer, giveBack } from './consumers.ts';
 import { hasOutlived, refusalByFence } from './fences.ts';
+import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome } from './group-homes.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
 import { release } from './releasing.ts';
 import {
@@ -52,6 +54,8 @@ import { type ShardWork, tell } from './work.ts';
 
 export interface PlacementOptions {
   readonly shard: number;
+  /** How many shards the deployment has; default 1. */
+  readonly shards?: number;
   /**
    * How long a deleted consumer is remembered, ms. It must be longer than any claim may be under way: claims carry
    * the time at which they expire, so an hour leaves room for clocks that differ by most of it.
@@ -61,9 +65,10 @@ export interface PlacementOptions {
 
 const HOUR_MS = 3_600_000;
 
-export function placement(
-  options: PlacementOptions,
-): Actor<PlacementState, PlacementMessage | PlacementApiMessage | TransactionMessage, PlacementRecord> {
+type Incoming = PlacementMessage | PlacementApiMessage | TransactionMessage | GroupHomeMessage;
+
+export function placement(options: PlacementOptions): Actor<PlacementState, Incoming, PlacementRecord> {
+  const { shards = 1 } = options;
   const rememberDeletedMs = options.rememberDeletedMs ?? HOUR_MS;
   const sweepEveryMs = rememberDeletedMs / 4;
 
@@ -72,7 +77,14 @@ export function placement(
     turn.record(record);
   }
 
-  function claim(state: PlacementState, asked: Claim, from: Address, turn: Turn<PlacementRecord>): void {
+  /** @param elsewhere Why the group may not be here, if that is known of other shards. */
+  function claim(
+    state: PlacementState,
+    asked: Claim,
+    from: Address,
+    turn: Turn<PlacementRecord>,
+    elsewhere: Refusal | null = null,
+  ): void {
     const { consumer: id, attempt, keep, order } = asked;
     const consumer = state.consumers.holding.get(id);
     const refuse = (refusal: Refusal) => {
@@ -106,8 +118,11 @@ export function placement(
     }
     // What the claim gives back is free for what it takes: this is a move, decided as one.
     const movesOut = consumer !== undefined && consumer.held.length > 0;
+    const isOpen = shards > 1 && elsewhere === null && mustAsk(state, asked);
+    if (isOpen && movesOut) return askKeeper(workOf(state, turn), asked, from);
     if (movesOut) giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
-    const refusal = refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers);
+    const refusal = refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers) ?? elsewhere;
+    if (refusal === null && isOpen) return askKeeper(workOf(state, turn), asked, from);
     if (refusal === null) {
       const group = asked.spec.instanceGroup;
       const record = { type: 'claimed' as const, consumer: id, attempt, keep, allocations: asked.allocations };
@@ -197,15 +212,10 @@ export function placement(
   }
 
   function workOf(state: PlacementState, turn: Turn<PlacementRecord>): ShardWork {
-    return { shard: options.shard, state, turn, commit: (record) => commit(state, turn, record) };
+    return { shard: options.shard, shards, state, turn, commit: (record) => commit(state, turn, record) };
   }
 
-  function receive(
-    state: PlacementState,
-    message: PlacementMessage | PlacementApiMessage | TransactionMessage | Wake,
-    from: Address,
-    turn: Turn<PlacementRecord>,
-  ): void {
+  function receive(state: PlacementState, message: Incoming | Wake, from: Address, turn: Turn<PlacementRecord>): void {
     if (state.holds.doubtful.size > 0 && isInDoubt(state, message)) return;
     switch (message.type) {
       case 'claim':
@@ -244,6 +254,15 @@ export function placement(
       case 'hold-ended':
       case 'consumers-read':
         return takeTransaction(workOf(state, turn), message, from);
+      case 'group-ask':
+      case 'group-yours':
+      case 'group-elsewhere':
+      case 'group-leave':
+      case 'group-left':
+      case 'group-stays':
+        return takeGroupHome(workOf(state, turn), message, from, (asked, claimant, elsewhere) => {
+          if (!isInDoubt(state, asked)) claim(state, asked, claimant, turn, elsewhere);
+        });
       case 'wake': {
         if (isTransactionWake(message.id)) return wakeTransaction(workOf(state, turn), message.id);
         if (message.id === 'beat') {
@@ -256,6 +275,7 @@ export function placement(
         const isOver = oldest !== undefined && oldest < before;
         if (isOver || hasOutlived(state.fences, before) || hasOldTransactions(state, before))
           commit(state, turn, { type: 'forgotten', before });
+        if (shards > 1) sweepGroupHomes(workOf(state, turn), before);
         turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
         return;
       }

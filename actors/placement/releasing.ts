@@ -35,7 +35,8 @@ function moveAway({ state, turn, commit }: ShardWork, consumer: string, before: 
   if (state.consumers.deleted.has(consumer)) return;
   const known = state.consumers.holding.get(consumer);
   const freed = (known?.held ?? []).filter(({ attempt }) => attempt < before && !keep.includes(attempt));
-  if (freed.length > 0 || (known?.latest ?? 0) < before - 1) {
+  const isAtHome = known !== undefined && known.latest < before && known.away !== true;
+  if (freed.length > 0 || isAtHome || (known?.latest ?? 0) < before - 1) {
     commit({ type: 'moved-away', consumer, before, keep });
   }
   for (const { attempt, allocations } of freed) {

@@ -7,6 +7,15 @@ import { type ApiRecord, applyApiRecord } from './api-apply.ts';
 import { type Catalog, emptyCatalog, learnNames } from './catalog.ts';
 import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
 import { type Fence, type Fences, forgetFences } from './fences.ts';
+import {
+  applyGroupHome,
+  type GroupHomeRecord,
+  type GroupHomes,
+  noGroupHomes,
+  restoreGroupHomes,
+  type StoredGroupHomes,
+  storeGroupHomes,
+} from './group-homes.ts';
 import { emptyGroups, type Groups, locate } from './groups.ts';
 import {
   applyHold,
@@ -72,6 +81,7 @@ export type PlacementRecord =
   | { type: 'forgotten'; before: number }
   | HoldRecord
   | TransactionRecord
+  | GroupHomeRecord
   | ApiRecord;
 
 export interface PlacementState {
@@ -87,6 +97,8 @@ export interface PlacementState {
   readonly transactions: Transactions;
   /** Where the members of instance groups are. Made of the consumers; not recorded. */
   readonly groups: Groups;
+  /** With which shard each group is that keeps together, where there are several. */
+  readonly groupHomes: GroupHomes;
   /** The resource classes and traits beyond the standard ones. */
   readonly catalog: Catalog;
   /** Made of the providers; not recorded. */
@@ -115,6 +127,7 @@ export interface StoredPlacement {
   fences?: [string, Fence][];
   holds?: StoredHolds;
   transactions?: StoredTransactions;
+  groupHomes?: StoredGroupHomes;
 }
 
 export function emptyPlacement(): PlacementState {
@@ -126,6 +139,7 @@ export function emptyPlacement(): PlacementState {
     holds: noHolds(),
     transactions: noTransactions(),
     groups: emptyGroups(),
+    groupHomes: noGroupHomes(),
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),
     untold: { changed: new Set(), used: new Set(), removed: new Set() },
@@ -186,6 +200,10 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
     case 'transaction-decided':
     case 'transaction-settled':
       return applyTransaction(state.transactions, record);
+    case 'group-asked':
+    case 'group-given':
+    case 'group-dropped':
+      return applyGroupHome(state, record);
     default:
       return applyApiRecord(state, record);
   }
@@ -206,6 +224,7 @@ function decided(
   consumer.latest = claim.attempt;
   consumer.generation += 1;
   consumer.refusal = null;
+  delete consumer.away;
   return consumer;
 }
 
@@ -222,6 +241,7 @@ function moveAway(
   }
   giveBack(consumer, (attempt) => attempt < before && !keep.includes(attempt), providers, untold.used);
   consumer.generation += 1;
+  if (consumer.latest < before) consumer.away = true;
   if (consumer.latest < before - 1) {
     consumer.latest = before - 1;
     consumer.refusal = null;
@@ -261,7 +281,7 @@ function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
 }
 
 export function storePlacement(state: PlacementState): StoredPlacement {
-  const { providers, trees, consumers, catalog, fences, holds, transactions } = state;
+  const { providers, trees, consumers, catalog, fences, holds, transactions, groupHomes } = state;
   return {
     providers: [...providers.values()].map((provider) => ({
       spec: provider.spec,
@@ -278,6 +298,7 @@ export function storePlacement(state: PlacementState): StoredPlacement {
     ...(fences.size === 0 ? {} : { fences: [...fences] }),
     ...(holds.open.size === 0 && holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
     ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
+    ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
   };
 }
 
@@ -304,6 +325,7 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
   for (const [id, at] of deleted) state.consumers.deleted.set(id, at);
   if (stored.holds !== undefined) restoreHolds(state, stored.holds);
   if (stored.transactions !== undefined) restoreTransactions(state.transactions, stored.transactions);
+  if (stored.groupHomes !== undefined) restoreGroupHomes(state.groupHomes, stored.groupHomes);
   for (const [id, fence] of stored.fences ?? []) state.fences.set(id, fence);
   for (const { spec, generation, quiet = 0, changedAt = 0 } of providers) {
     Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });

@@ -5,6 +5,8 @@ import type { PlacementRecord, PlacementState } from './state.ts';
 
 export interface ShardWork {
   readonly shard: number;
+  /** How many shards there are. */
+  readonly shards: number;
   readonly state: PlacementState;
   readonly turn: Turn<PlacementRecord>;
   /** Applies and records what was decided. */

@@ -277,6 +277,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
   const reason = `${refusal.code}: ${refusal.message}`;
   if (hopeless) open.hopeless = true;
+  if (refusal.code === 'group-affinity') open.request = { ...open.request, groupAt: refusal.provider };
   advance(work, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason });
 }
 

@@ -37,7 +37,11 @@ export function bestOfGroup(
   if (group.policy === 'affinity') {
     // All of them on one host or none: a host that has room for some only would be claimed in vain.
     const lacksRoom = (root: string) => skip(root) || !holdsTimes(spec, treeOf(view, root), count);
-    if (roots.length === 0) return best(rankings, view, request, lacksRoom, seed);
+    if (roots.length === 0) {
+      const hinted = request.groupAt === undefined ? [] : [request.groupAt];
+      const [there] = rankedAmong(rankings, view, request, hinted, lacksRoom);
+      return there ?? best(rankings, view, request, lacksRoom, seed);
+    }
     return rankedAmong(rankings, view, request, roots, lacksRoom)[0] ?? null;
   }
   // Among hosts without a member rank alone decides; those with members are few, and each is looked at.

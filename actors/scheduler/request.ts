@@ -9,6 +9,8 @@ export interface Request {
   readonly project?: string | undefined;
   /** Where the instances are that the request wants to be with, or apart from; present when it names any. */
   readonly company?: Company | undefined;
+  /** The root on which a refusal said that its group is, before the feed of another placement shard has told. */
+  readonly groupAt?: string | undefined;
 }
 
 /** Roots of the trees of other instances. */

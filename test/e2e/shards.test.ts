@@ -127,6 +127,36 @@ test('shards over NATS - a shard that is killed in the middle of builds is taken
     assert.equal(await found(auditor), []);
   }));
 
+test('shards over NATS - groups that keep together do so on one host, however many of their builds begin at once', () =>
+  sharded(async (on) => {
+    const { client, start, auditor, held } = on;
+    await Promise.all([
+      start('placement:0', 'placement:1', ...OWNERS),
+      start('placement:2', 'placement:3', 'scheduler', ...COMPUTES),
+    ]);
+    await allUp(on);
+    const groups = Array.from({ length: 8 }, (_, n) => `close-${n}`);
+    const build = (id: string, name: string, count: number) =>
+      client.build({ id, count, resources: { VCPU: 1 }, instanceGroup: { name, policy: 'affinity' } });
+    const asked = await Promise.all(
+      groups.flatMap((name) => [build(`${name}-a`, name, 1), build(`${name}-b`, name, 1), build(`${name}-c`, name, 2)]),
+    );
+    const ends = await Promise.all(
+      asked.flatMap(({ instances }) => instances).map((instance) => client.ended(instance)),
+    );
+    for (const name of groups) {
+      const members = ends.filter(({ instance }) => instance.startsWith(`${name}-`));
+      assert.equal(
+        members.map(({ state }) => state),
+        Array(4).fill('active'),
+        JSON.stringify(members.map(({ failure }) => failure)),
+      );
+      assert.is(new Set(members.map(({ cell, host }) => `${cell}/${host}`)).size, 1, name);
+    }
+    assert.ok((await held()).filter(({ length }) => length > 0).length > 1, 'they are with more than one shard');
+    assert.equal(await found(auditor), []);
+  }));
+
 test('shards over NATS - a change over several shards is made in all or in none, whoever is killed meanwhile', () =>
   sharded(async ({ server, start, client }) => {
     const others = ['placement:0', 'placement:2', 'conductor', 'cell:c1', ...COMPUTES.slice(0, HOSTS.length)];

@@ -31,7 +31,7 @@ const PATIENCE = { firstMs: 300, mostMs: 2_000 };
 export function ownersOf({ conductorShards, placementShards, cells, rememberMs }: Plan, paces: Paces): OwnerActors {
   const actors = new Map<string, OwnerActor>();
   for (let shard = 0; shard < placementShards; shard += 1) {
-    const actor = placement({ shard, rememberDeletedMs: rememberMs });
+    const actor = placement({ shard, shards: placementShards, rememberDeletedMs: rememberMs });
     actors.set(placementAddress(shard), actor as unknown as OwnerActor);
   }
   for (let shard = 0; shard < conductorShards; shard += 1) {

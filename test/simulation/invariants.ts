@@ -161,13 +161,14 @@ function groupFaults({ truth }: Looked, instance: string): string[] {
   for (const member of truth.groups.get(group.id) ?? []) {
     // One that said another rule is a member only if it came when there was no other.
     if (truth.groupOf.get(member)?.policy !== group.policy) continue;
-    const held = truth.heldBy(member);
-    const latest = Math.max(...truth.placements.map(({ consumers }) => consumers.holding.get(member)?.latest ?? 0));
     const roots = new Set<string>();
-    for (const { attempt, allocations } of held) {
-      const root = truth.providerOf(allocations[0]?.provider ?? '')?.root ?? '';
-      roots.add(root);
-      if (attempt === latest) homes.add(root);
+    for (const { consumers } of truth.placements) {
+      const { held = [], latest = 0, away = false } = consumers.holding.get(member) ?? {};
+      for (const { attempt, allocations } of held) {
+        const root = truth.providerOf(allocations[0]?.provider ?? '')?.root ?? '';
+        roots.add(root);
+        if (attempt === latest && !away) homes.add(root);
+      }
     }
     for (const root of roots) onRoot.set(root, [...(onRoot.get(root) ?? []), member]);
   }

@@ -116,6 +116,9 @@ function refusedClaimsAgain(more: Alteration): Alteration {
 
 const LATE_MS = [300, 1_500, 4_000];
 
+/** Every shard takes every group that keeps together for its own. */
+const owningEveryGroup = forgetting('placement', (state) => (state as PlacementState).groupHomes.own.add('/close'));
+
 /** Those that are only there, or only of use, with several placement shards. */
 export const OF_SHARDS: readonly Safeguard[] = [
   {
@@ -180,5 +183,11 @@ export const OF_SHARDS: readonly Safeguard[] = [
     without: pursuingNothing,
     placementShards: 4,
     breaks: /^an end:/,
+  },
+  {
+    name: 'a shard grants nothing to a group that keeps together before it is told that the group is its own',
+    without: owningEveryGroup,
+    placementShards: 4,
+    breaks: /^groups:/,
   },
 ];

@@ -7,6 +7,7 @@ import { cellMessages } from '../../actors/messages/cell.ts';
 import type { Protocol } from '../../actors/messages/common.ts';
 import { computeMessages } from '../../actors/messages/compute.ts';
 import { conductorMessages } from '../../actors/messages/conductor.ts';
+import { groupHomeMessages } from '../../actors/messages/group-homes.ts';
 import { type Claim, placementMessages } from '../../actors/messages/placement.ts';
 import { schedulerMessages } from '../../actors/messages/scheduler.ts';
 import { transactionMessages } from '../../actors/messages/transactions.ts';
@@ -18,7 +19,7 @@ const PROTOCOLS: Readonly<Record<string, Protocol>> = {
   cell: cellMessages,
   compute: computeMessages,
   conductor: conductorMessages,
-  placement: { ...placementMessages, ...transactionMessages },
+  placement: { ...placementMessages, ...transactionMessages, ...groupHomeMessages },
   scheduler: schedulerMessages,
 };
 
@@ -60,6 +61,13 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
   };
   function receive(state: unknown, message: Message | Wake, from: string, turn: Turn<unknown>): void {
     tally(`message ${kind} ${message.type}`);
+    if (kind === 'placement' && message.type === 'group-elsewhere') {
+      const send = (to: string, sent: AnyMessage) => {
+        if (sent.type === 'claim-refused') tally(`refused ${sent.refusal.code} of another shard`);
+        turn.send(to, sent);
+      };
+      return actor.receive(state, message, from, { ...turn, send });
+    }
     if (kind !== 'placement' || message.type !== 'claim') return actor.receive(state, message, from, turn);
     const claim = message as Message & Claim;
     const { consumers, fences } = state as PlacementState;
