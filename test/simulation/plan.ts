@@ -4,6 +4,7 @@
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { everyPlacement, instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
+import { burstOf } from './burst.ts';
 import { togetherOf } from './together.ts';
 
 export interface HostPlan {
@@ -119,6 +120,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
   const operations = [
     ...operationsOf(hosts, healAt, random.fork('operations')),
     ...togetherOf(hosts, healAt, random.fork('together')),
+    ...burstOf(healAt, placementShards > 1, random.fork('burst')),
   ].sort((one, other) => one.at - other.at);
   const owners = [
     ...everyPlacement(placementShards),
