@@ -4,6 +4,7 @@
 import Type from 'typebox';
 import { MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
+import { busError } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
@@ -89,7 +90,7 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
     stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
   } catch (error) {
     if ((error as { code?: string }).code === '503') return null;
-    throw error;
+    throw busError(error, `the bucket '${subjects.deployment}'`);
   }
   const read = async () => shardsIn(await stored.get(KEY));
   return {

@@ -7,6 +7,8 @@ import { closedError } from './wire.ts';
 interface ClientError extends Error {
   code: string;
   permissionContext?: { operation: string; subject: string };
+  /** What JetStream said. */
+  api_error?: { description: string };
 }
 
 /** Errors that no waiting mends: the caller has to change something. */
@@ -16,6 +18,10 @@ const HOPELESS = new Set(['unauthorized', 'bad-options']);
 export function busError(error: unknown, what: string, timeoutMs = 0): CellwrightError {
   if (error instanceof CellwrightError) return error;
   if (!isClientError(error)) return new CellwrightError('bus-failed', `${what}: ${messageOf(error)}`, { cause: error });
+  if (error.api_error !== undefined && error.code !== '503') {
+    const message = `JetStream refuses ${what}: ${error.api_error.description}`;
+    return new CellwrightError('jetstream-refused', message, { retryable: true, cause: error });
+  }
   switch (error.code) {
     case '503':
       return new NoRespondersError(what);

@@ -6,7 +6,7 @@
 import type { BusMessage } from '../bus/bus.ts';
 import { createInbox, type NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
-import { CellwrightError } from '../errors.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 
 const WRONG_LAST_ID = 10070;
 
@@ -25,8 +25,8 @@ export interface ChainOptions {
   readonly stream: string;
   readonly subject: string;
   readonly epoch: number;
-  /** The entry that stands last in the stream as it is read now. */
-  readTail(): Promise<StoredTail>;
+  /** The entry that stands last in the stream as it is read now; null when there is none, or no such stream. */
+  readTail(): Promise<StoredTail | null>;
   /** Told, once for each outage, that the server has no room or no leader: writes are sent again until it has. */
   onRefused(reason: string): void;
   /** Told when a write is refused for good: another owner has written, or the stream has lost what it acknowledged. */
@@ -61,12 +61,18 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
   let looking = false;
   let refused = false;
   let timer: Timer | undefined;
-  const subscription = bus.subscribe(`${inbox}.*`, acknowledged);
+  // Nobody hears what is written while JetStream is not ready, and when there is no such stream any more.
+  const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: () => void lookAtTail() });
 
   function send(entry: Pending, expect: Readonly<Record<string, string>>): void {
-    entry.sentAt = clock.now();
+    entry.sentAt = clock.monotonic();
     const headers = { 'Nats-Msg-Id': `${epoch}-${entry.n}`, ...expect };
-    bus.publish(subject, entry.body, { reply: `${inbox}.${entry.n}`, headers });
+    try {
+      bus.publish(subject, entry.body, { reply: `${inbox}.${entry.n}`, headers });
+    } catch (error) {
+      // The server may carry less than when the entry was made; whoever opens the journal anew makes smaller ones.
+      breakOff('journal-refused', `an entry of journal '${stream}' cannot be sent: ${messageOf(error)}`);
+    }
   }
 
   function sendChained(entry: Pending): void {
@@ -98,13 +104,14 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
     }
   }
 
-  function breakOff(code: 'fenced' | 'journal-lost', message: string): void {
+  function breakOff(code: 'fenced' | 'journal-lost' | 'journal-refused', message: string): void {
+    if (closed) return;
     close();
     broken = new CellwrightError(code, message);
     onBroken(broken);
   }
 
-  /** The oldest entry does not follow the last one stored: find out why. */
+  /** The oldest entry does not follow the last one stored, or nobody hears it: find out why. */
   async function lookAtTail(): Promise<void> {
     if (looking || closed) return;
     looking = true;
@@ -118,10 +125,12 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
     }
   }
 
-  function followTail({ id, sequence }: StoredTail): void {
-    const [tailEpoch, tailN] = id.split('-').map(Number) as [number, number];
+  function followTail(tail: StoredTail | null): void {
     const oldest = pending[0];
     if (oldest === undefined) return;
+    if (tail === null) return breakOff('journal-lost', `journal '${stream}' is gone, with all that it acknowledged`);
+    const { id, sequence } = tail;
+    const [tailEpoch, tailN] = id.split('-').map(Number) as [number, number];
     if (tailEpoch !== epoch) {
       return breakOff('fenced', `another owner writes to journal '${stream}' (epoch ${tailEpoch}, ours ${epoch})`);
     }
@@ -135,7 +144,7 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
     if (next === undefined) return;
     // A server that was restarted may have forgotten the last id, though the entry stands: one entry goes by number.
     send(next, { 'Nats-Expected-Last-Sequence': String(sequence) });
-    for (const entry of rest) sendChained(entry);
+    for (const entry of rest) if (!closed) sendChained(entry);
   }
 
   function close(): void {
@@ -146,13 +155,12 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
   }
 
   function watch(): void {
-    timer = clock.at(clock.now() + RESEND_AFTER_MS / 3, () => {
-      if (closed) return;
+    timer = clock.after(RESEND_AFTER_MS / 3, () => {
       const oldest = pending[0];
-      if (oldest !== undefined && oldest.sentAt + RESEND_AFTER_MS <= clock.now() && bus.connected) {
-        for (const entry of pending) if (entry.sequence === null) sendChained(entry);
+      if (oldest !== undefined && oldest.sentAt + RESEND_AFTER_MS <= clock.monotonic() && bus.connected) {
+        for (const entry of [...pending]) if (!closed && entry.sequence === null) sendChained(entry);
       }
-      watch();
+      if (!closed) watch();
     });
   }
   watch();

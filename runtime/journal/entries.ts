@@ -11,10 +11,14 @@ export const ENTRY_VERSION = 1;
 /** The largest entry read, bytes: what a server may be configured to carry. */
 const MAX_ENTRY_BYTES = 64 * 1024 * 1024;
 
-export type Entry =
+export type Entry = (
   | { v: 1; kind: 'epoch'; epoch: number }
   /** The records of a turn, or a snapshot of the state. A large one stands in `of` pieces that follow each other. */
-  | { v: 1; kind: 'records' | 'snapshot'; epoch: number; piece: number; of: number; data: Uint8Array };
+  | { v: 1; kind: 'records' | 'snapshot'; epoch: number; piece: number; of: number; data: Uint8Array }
+) & {
+  /** Noted by whoever reads it: entries are missing before this one. */
+  afterGap?: true;
+};
 
 /** The bodies of the entries in which a value is written, none with more than `pieceBytes` of it. */
 export function entriesOf(
@@ -52,6 +56,8 @@ export interface Assembled<R> extends Recorded<R> {
   readonly recordsSince: number;
   readonly bytesSince: number;
   readonly snapshotBytes: number;
+  /** Entries are missing, and no snapshot stands for them. */
+  readonly hasGap: boolean;
 }
 
 /**
@@ -66,7 +72,12 @@ export function assemble<R>(entries: Iterable<Entry>): Assembled<R> {
   let pieces: Uint8Array[] = [];
   let snapshotBytes = 0;
   let bytesSince = 0;
+  let hasGap = false;
   for (const entry of entries) {
+    if (entry.afterGap === true) {
+      hasGap = true;
+      pieces = [];
+    }
     if (entry.epoch < epoch) {
       throw new CellwrightError('two-writers', `an entry of epoch ${entry.epoch} follows one of epoch ${epoch}`);
     }
@@ -85,6 +96,8 @@ export function assemble<R>(entries: Iterable<Entry>): Assembled<R> {
     if (entry.kind === 'snapshot') {
       snapshot = (value as { state: unknown }).state;
       records = [];
+      // What is before it may be purged, also while it is read.
+      hasGap = false;
       snapshotBytes = whole.length;
       bytesSince = 0;
     } else {
@@ -92,5 +105,5 @@ export function assemble<R>(entries: Iterable<Entry>): Assembled<R> {
       for (const record of value as R[]) records.push(record);
     }
   }
-  return { snapshot, records, epoch, recordsSince: records.length, bytesSince, snapshotBytes };
+  return { snapshot, records, epoch, recordsSince: records.length, bytesSince, snapshotBytes, hasGap };
 }

@@ -4,13 +4,17 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
+import { busError } from '../bus/nats-errors.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
 import type { Subjects } from '../subjects.ts';
 import { type Chain, chain, type StoredTail } from './chain.ts';
-import { assemble, type Entry, entriesOf, epochEntry, readEntry } from './entries.ts';
+import { type Assembled, assemble, entriesOf, epochEntry } from './entries.ts';
 import type { Journal, Journals } from './journal.ts';
+import { type MadeJournals, madeJournals } from './made.ts';
+import { type Reading, readStream } from './reading.ts';
+import { type KnownStream, streamOf, whatIsThere } from './stream.ts';
 
 export interface JetStreamJournalsOptions {
   readonly bus: NatsBus;
@@ -35,15 +39,25 @@ const RECORDED_FOR_SNAPSHOT = 4;
 /** How often a rival may get in between reading the stream and beginning an epoch. */
 const MAX_OPENINGS = 10;
 const WRONG_LAST_SEQUENCE = 10071;
-/** For how long a server knows an entry that is sent again, ns: longer than any outage that is resent over. */
-const DUPLICATE_WINDOW_NS = 120_000_000_000;
 
-/** The journals of a deployment. Opening one throws CellwrightError `no-jetstream` when the account has no JetStream. */
-export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
-  return <R>(owner: Address) => jetStreamJournal<R>(owner, options);
+/** What the journals of one process know together. */
+interface Shared {
+  readonly made: MadeJournals;
+  /** The streams that were open here. */
+  readonly known: Map<string, KnownStream>;
 }
 
-function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions): Journal<R> {
+/**
+ * The journals of a deployment. Opening one throws CellwrightError `no-jetstream` when the account has no JetStream,
+ * `journal-lost` when something is missing of what was recorded, `journal-unfit` when the stream is set to lose it.
+ */
+export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
+  const { bus, subjects, replicas = 1 } = options;
+  const shared = { made: madeJournals({ bus, subjects, replicas }), known: new Map<string, KnownStream>() };
+  return <R>(owner: Address) => jetStreamJournal<R>(owner, options, shared);
+}
+
+function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, shared: Shared): Journal<R> {
   const { bus, clock, subjects, replicas = 1, snapshotEvery = 50_000 } = options;
   const subject = subjects.journal(owner);
   const stream = subject.replaceAll('.', '-');
@@ -53,32 +67,33 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
   let bytesSince = 0;
   let snapshotBytes = 0;
   let epoch = 0;
+  let known: KnownStream | undefined;
+  let reading: Reading | undefined;
   let breakOff: (error: CellwrightError) => void = () => {};
 
   /** Half of what the server carries leaves ample room for the rest of the entry and its headers. */
-  const pieceBytes = () => Math.min(MAX_PIECE_BYTES, bus.maxPayloadBytes / 2);
+  const pieceBytes = () => Math.min(MAX_PIECE_BYTES, Math.floor(bus.maxPayloadBytes / 2));
 
   async function open(tenure?: Tenure) {
     entries?.close();
-    const manager = await managerOf(bus, stream);
-    const info = await manager.streams.add({
-      name: stream,
-      subjects: [subject],
-      storage: 'file' as never,
-      num_replicas: replicas,
-      duplicate_window: DUPLICATE_WINDOW_NS,
-    });
+    const { streams } = await managerOf(bus, stream);
+    const { made } = shared;
+    const onError = (error: CellwrightError) => options.onError?.(error, stream);
+    known = shared.known.get(stream);
+    const info = await streamOf({ streams, made, owner, stream, subject, replicas, known, onError });
     for (let opening = 0; opening < MAX_OPENINGS; opening += 1) {
-      const { state } = opening === 0 ? info : await manager.streams.info(stream);
-      const stored = await read(state.messages === 0 ? 0 : state.last_seq);
-      const recorded = assemble<R>(stored);
+      const { state } = opening === 0 ? info : await streams.info(stream);
+      const recorded = await readAll(state.messages, state.last_seq);
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
       // beginning of our epoch is refused, or is before its.
       if (tenure?.holds() === false) {
         throw new CellwrightError('fenced', `the lease of '${owner}' was not renewed while its journal was read`);
       }
-      if (!(await begin(state.last_seq))) continue;
+      const begun = await begin(state.last_seq);
+      if (begun === null) continue;
+      known = { created: info.created, lastSequence: begun };
+      shared.known.set(stream, known);
       ({ recordsSince, bytesSince, snapshotBytes } = recorded);
       entries = chain({
         bus,
@@ -95,40 +110,35 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
     throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
   }
 
-  /** All entries up to the number `last`. */
-  async function read(last: number): Promise<Entry[]> {
-    const stored: Entry[] = [];
-    if (last === 0) return stored;
-    const consumer = await bus.connection.jetstream().consumers.get(stream);
-    const messages = await consumer.consume({ max_messages: 1_000 });
-    try {
-      for await (const message of messages) {
-        stored.push(readEntry(message.data, stream, message.seq));
-        if (message.seq >= last) break;
-      }
-    } finally {
-      await messages.close();
+  async function readAll(messages: number, last: number): Promise<Assembled<R>> {
+    if (messages === 0) {
+      if (last > 0) throw new CellwrightError('journal-lost', `journal '${stream}' had ${last} entries and has none`);
+      return assemble<R>([]);
     }
-    return stored;
+    reading = readStream({ bus, clock, stream, last });
+    const recorded = assemble<R>(await reading.entries);
+    if (!recorded.hasGap) return recorded;
+    throw new CellwrightError('journal-lost', `journal '${stream}' lacks entries that no snapshot stands for`);
   }
 
-  /** Begins an epoch after the entry `last`; false when somebody wrote meanwhile. */
-  async function begin(last: number): Promise<boolean> {
+  /** Begins an epoch after the entry `last`, and answers the number of its entry; null when somebody wrote meanwhile. */
+  async function begin(last: number): Promise<number | null> {
     const headers = { 'Nats-Msg-Id': `${epoch}-0`, 'Nats-Expected-Last-Sequence': String(last) };
     const { data } = await bus.request(subject, epochEntry(epoch), { timeoutMs: 10_000, headers });
     const ack = JSON.parse(Buffer.from(data).toString()) as {
+      seq?: number;
       duplicate?: boolean;
       error?: { err_code: number; description: string };
     };
-    if (ack.error === undefined) return ack.duplicate !== true;
-    if (ack.error.err_code === WRONG_LAST_SEQUENCE) return false;
+    if (ack.error === undefined) return ack.duplicate === true ? null : (ack.seq ?? last + 1);
+    if (ack.error.err_code === WRONG_LAST_SEQUENCE) return null;
     throw new CellwrightError('journal-refused', `journal '${stream}' refuses to be opened: ${ack.error.description}`);
   }
 
-  async function readTail(): Promise<StoredTail> {
-    const manager = await managerOf(bus, stream);
-    const tail = await manager.streams.getMessage(stream, { last_by_subj: subject });
-    return { id: tail.header.get('Nats-Msg-Id'), sequence: tail.seq };
+  async function readTail(): Promise<StoredTail | null> {
+    const { streams } = await managerOf(bus, stream);
+    const tail = await whatIsThere(streams.getMessage(stream, { last_by_subj: subject }));
+    return tail === null ? null : { id: tail.header.get('Nats-Msg-Id'), sequence: tail.seq };
   }
 
   function onRefused(reason: string): void {
@@ -149,7 +159,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       const bodies = entriesOf('records', records, { epoch, pieceBytes: pieceBytes() });
       bytesSince += bytesOf(bodies);
       bodies.forEach((body, position) => {
-        entries?.append(body, () => {
+        entries?.append(body, (sequence) => {
+          if (known !== undefined) known.lastSequence = sequence;
           if (position === bodies.length - 1) done(null);
         });
       });
@@ -172,6 +183,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions):
       });
     },
     async close() {
+      reading?.stop();
       entries?.close();
     },
   };
@@ -185,6 +197,8 @@ async function managerOf(bus: NatsBus, stream: string) {
   try {
     return await bus.connection.jetstreamManager();
   } catch (cause) {
+    // An account without it, or a server on which it is not ready yet; anything else says nothing of that.
+    if ((cause as { code?: string }).code !== '503') throw busError(cause, `journal '${stream}'`);
     const message = `journal '${stream}' needs JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
     throw new CellwrightError('no-jetstream', message, { cause });
   }

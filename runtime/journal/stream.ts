@@ -1,0 +1,120 @@
+// The stream of a journal: found, or made when there never was one. One that was lost is not made anew: an owner that
+// began with nothing would take what others remember for strangers. It reads no entries.
+
+import type { Address } from '../../actors/actor.ts';
+import type { NatsBus } from '../bus/nats.ts';
+import { busError } from '../bus/nats-errors.ts';
+import { CellwrightError } from '../errors.ts';
+import type { MadeJournals } from './made.ts';
+
+export type StreamManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
+type StreamInfo = Awaited<ReturnType<StreamManager['info']>>;
+type StreamConfig = StreamInfo['config'];
+
+/** What a process knows of a stream that it has had open. */
+export interface KnownStream {
+  /** When the server made it. */
+  readonly created: string;
+  /** The last entry that was acknowledged here, or read. */
+  lastSequence: number;
+}
+
+export interface StreamOptions {
+  readonly streams: StreamManager;
+  readonly made: MadeJournals;
+  readonly owner: Address;
+  readonly stream: string;
+  readonly subject: string;
+  /** How many copies are wanted. */
+  readonly replicas: number;
+  readonly known: KnownStream | undefined;
+  /** Told of a stream that will do and is not as it was asked for. */
+  onError(error: CellwrightError): void;
+}
+
+const STREAM_NOT_FOUND = 10059;
+const NO_MESSAGE = 10037;
+/** For how long a server knows an entry that is sent again, ns: longer than any outage that is resent over. */
+const DUPLICATE_WINDOW_NS = 120_000_000_000;
+
+/**
+ * The stream of a journal, ready to be read.
+ * @throws CellwrightError `journal-lost` when there was one that is gone or has lost entries; `journal-unfit` when it is
+ * set to lose them; `jetstream-refused` when the server makes none.
+ */
+export async function streamOf(options: StreamOptions): Promise<StreamInfo> {
+  const { streams, made, owner, stream, known } = options;
+  const found = await whatIsThere(streams.info(stream));
+  if (found === null) {
+    if (known !== undefined || (await made.has(owner))) throw gone(options);
+    const info = await makeStream(options);
+    await made.note(owner);
+    return info;
+  }
+  if (known !== undefined) insistSame(found, known, options);
+  insistFit(found.config, options);
+  await made.note(owner);
+  return found;
+}
+
+/** What the server has; null when it says that there is no such thing. */
+export async function whatIsThere<T>(asked: Promise<T>): Promise<T | null> {
+  try {
+    return await asked;
+  } catch (error) {
+    const code = (error as { api_error?: { err_code?: number } }).api_error?.err_code;
+    if (code === STREAM_NOT_FOUND || code === NO_MESSAGE) return null;
+    throw error;
+  }
+}
+
+async function makeStream({ streams, stream, subject, replicas }: StreamOptions): Promise<StreamInfo> {
+  try {
+    return await streams.add({
+      name: stream,
+      subjects: [subject],
+      storage: 'file' as never,
+      num_replicas: replicas,
+      duplicate_window: DUPLICATE_WINDOW_NS,
+    });
+  } catch (error) {
+    throw busError(error, `journal '${stream}'`);
+  }
+}
+
+function gone({ stream, owner, made }: StreamOptions): CellwrightError {
+  const message =
+    `journal '${stream}' is gone, with all that '${owner}' had recorded: it was deleted, or the server has lost its ` +
+    `storage. Restore it, or begin without it: ${made.howToForget(owner)}, and start the nodes anew`;
+  return new CellwrightError('journal-lost', message);
+}
+
+function insistSame({ created, state }: StreamInfo, known: KnownStream, options: StreamOptions): void {
+  if (created !== known.created) throw gone(options);
+  if (state.last_seq >= known.lastSequence) return;
+  const message = `journal '${options.stream}' ends with entry ${state.last_seq}, and had ${known.lastSequence}`;
+  throw new CellwrightError('journal-lost', message);
+}
+
+/** An operator may change what suits him; but nothing may be left out of a journal. */
+function insistFit(config: StreamConfig, { stream, subject, replicas, onError }: StreamOptions): void {
+  const discardsOld = (config.discard as string) !== 'new';
+  const faults = [
+    config.subjects?.includes(subject) !== true && `it does not take the subject '${subject}'`,
+    (config.retention as string) !== 'limits' && `its retention is '${config.retention}', not 'limits'`,
+    config.max_age > 0 && 'it drops entries by their age (max_age)',
+    config.max_msgs_per_subject > 0 && 'it drops entries by their number (max_msgs_per_subject)',
+    config.max_msgs > 0 && discardsOld && 'it drops old entries when it has many (max_msgs)',
+    config.max_bytes > 0 && discardsOld && 'it drops old entries when it is large (max_bytes)',
+    config.no_ack === true && 'it acknowledges nothing (no_ack)',
+  ].filter((fault) => fault !== false);
+  if (faults.length > 0) {
+    const message = `stream '${stream}' cannot be a journal: ${faults.join('; ')}`;
+    throw new CellwrightError('journal-unfit', message);
+  }
+  if (config.num_replicas >= replicas) return;
+  const message =
+    `journal '${stream}' has ${config.num_replicas} of ${replicas} copies: it was made so; ` +
+    `nats stream edit ${stream} --replicas ${replicas}`;
+  onError(new CellwrightError('fewer-replicas', message));
+}

@@ -1,0 +1,231 @@
+// Journals of which something is missing: deleted by an operator, lost with the server's storage, emptied, or set to drop
+// what they keep. Whoever opens one is told so by name; nobody goes on with less than was acknowledged.
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
+import type { Journal, Journals } from '../../runtime/journal/journal.ts';
+import { readStream } from '../../runtime/journal/reading.ts';
+import { type NatsServer, type NatsServerOptions, startNatsServer } from '../../runtime/nats-server/server.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
+import { failureOf } from '../support/until.ts';
+
+interface Noted {
+  n: number;
+  text?: string;
+}
+
+const test = suite('journal-lost');
+const OWNER = 'cell/c1';
+const STREAM = 'cw-cell-c1-journal';
+const clock = systemClock();
+/** Room for the journal of one owner, and the bucket beside it. */
+const ACCOUNT_OF_TWO_STREAMS = `accounts { one { jetstream: { max_streams: 2 }, users: [{ user: one, password: one }] } }
+no_auth_user: one
+`;
+
+interface Stage {
+  readonly bus: NatsBus;
+  /** The journals of one more process. */
+  process(onError?: (error: CellwrightError) => void, replicas?: number): Journals;
+  streams: Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
+  /** Kills the server and starts it again, with other settings, or with nothing left of what it stored. */
+  replaceServer(options: { keepsStorage: boolean } & NatsServerOptions): Promise<void>;
+}
+
+function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
+  return async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+    let server: NatsServer = await startNatsServer({ dataDir: join(folder, 'first') });
+    const { port } = server;
+    const bus = await connectNats({
+      servers: server.url,
+      name: 'journal-lost',
+      reconnectWaitMs: 20,
+      reconnectJitterMs: 20,
+      onError() {},
+    });
+    const opened: Journal<unknown>[] = [];
+    const { streams } = await bus.connection.jetstreamManager();
+    try {
+      await body({
+        bus,
+        streams,
+        process(onError = () => {}, replicas = 1) {
+          const journals = jetStreamJournals({ bus, clock, subjects: subjectsOf('cw'), onError, replicas });
+          return <R>(owner: string): Journal<R> => {
+            const journal = journals<R>(owner);
+            opened.push(journal as Journal<unknown>);
+            return journal;
+          };
+        },
+        async replaceServer({ keepsStorage, ...options }) {
+          globalThis.process.kill(server.pid, 'SIGKILL');
+          await server.stop();
+          const dataDir = join(folder, keepsStorage ? 'first' : 'second');
+          server = await startNatsServer({ dataDir, port, ...options });
+        },
+      });
+    } finally {
+      await Promise.all(opened.map((journal) => journal.close()));
+      await bus.close();
+      await server.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+}
+
+function append(journal: Journal<Noted>, ...records: Noted[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    journal.append(records, (error) => (error === null ? resolve() : reject(error)));
+  });
+}
+
+/** A journal with three turns, in a process that has it open. */
+async function written(journals: Journals): Promise<Journal<Noted>> {
+  const journal = journals<Noted>(OWNER);
+  await journal.open();
+  for (const n of [1, 2, 3]) await append(journal, { n });
+  return journal;
+}
+
+const refusal = async (work: () => unknown) => (await failureOf(work)) as CellwrightError;
+
+test(
+  'journal-lost - an owner whose stream is deleted stops, and nobody begins anew until an operator says so',
+  onStage(async ({ bus, streams, process }) => {
+    const here = process();
+    const journal = await written(here);
+    await streams.delete(STREAM);
+    const error = await refusal(() => append(journal, { n: 4 }));
+    assert.equal([error.code, error.retryable], ['journal-lost', false]);
+    for (const journals of [here, process()]) {
+      const again = await refusal(() => journals<Noted>(OWNER).open());
+      assert.is(again.code, 'journal-lost');
+      assert.match(again.message, /journal 'cw-cell-c1-journal' is gone.*nats kv del cw_deployment journal\.cell\.c1/);
+    }
+    assert.equal([...(await process()<Noted>('cell/c2').open()).records], [], 'a new owner begins with nothing');
+
+    await (await bus.connection.jetstream().views.kv('cw_deployment')).delete('journal.cell.c1');
+    const anew = process()<Noted>(OWNER);
+    assert.equal([...(await anew.open()).records], []);
+    await append(anew, { n: 5 });
+    // A process that knows better takes the new stream for what it is.
+    assert.is((await refusal(() => here<Noted>(OWNER).open())).code, 'journal-lost');
+  }),
+);
+
+test(
+  'journal-lost - after a server lost its storage those who had a journal open miss it',
+  onStage(async ({ process, replaceServer }) => {
+    const here = process();
+    const journal = await written(here);
+    await replaceServer({ keepsStorage: false });
+    assert.is((await refusal(() => append(journal, { n: 4 }))).code, 'journal-lost');
+    assert.is((await refusal(() => here<Noted>(OWNER).open())).code, 'journal-lost');
+  }),
+);
+
+test(
+  'journal-lost - a journal that was emptied, or lacks an entry, is not opened',
+  onStage(async ({ streams, process }) => {
+    await written(process());
+    await streams.deleteMessage(STREAM, 3);
+    const lacks = await refusal(() => process()<Noted>(OWNER).open());
+    assert.equal(
+      [lacks.code, lacks.message],
+      ['journal-lost', `journal '${STREAM}' lacks entries that no snapshot stands for`],
+    );
+    await streams.purge(STREAM, { seq: 3 });
+    assert.is((await refusal(() => process()<Noted>(OWNER).open())).code, 'journal-lost', 'its beginning is gone');
+    await streams.purge(STREAM);
+    const empty = await refusal(() => process()<Noted>(OWNER).open());
+    assert.equal([empty.code, empty.message], ['journal-lost', `journal '${STREAM}' had 4 entries and has none`]);
+  }),
+);
+
+test(
+  'journal-lost - what is purged because a snapshot stands for it is not missed, also in the middle of a snapshot',
+  onStage(async ({ streams, process }) => {
+    const journal = await written(process());
+    journal.saveSnapshot({ sum: 6, text: 'x'.repeat(1_200_000) });
+    await append(journal, { n: 4 });
+    for (let first = 1; first < 5; ) first = (await streams.info(STREAM)).state.first_seq;
+    const { snapshot, records } = await process()<Noted>(OWNER).open();
+    assert.equal([(snapshot as { sum: number }).sum, [...records]], [6, [{ n: 4 }]]);
+    // A piece of the snapshot is no more.
+    await streams.deleteMessage(STREAM, 6);
+    assert.is((await refusal(() => process()<Noted>(OWNER).open())).code, 'journal-lost');
+  }),
+);
+
+test(
+  'journal-lost - an operator may change a stream, but not so that it drops entries',
+  onStage(async ({ streams, process }) => {
+    await written(process());
+    const { config } = await streams.info(STREAM);
+    await streams.update(STREAM, { ...config, description: 'the journal of a cell', max_msg_size: 1_000_000 });
+    const told: CellwrightError[] = [];
+    const journals = process((error) => told.push(error), 3);
+    assert.is([...(await journals<Noted>(OWNER).open()).records].length, 3);
+    assert.is(told.at(-1)?.code, 'fewer-replicas');
+    await streams.update(STREAM, { ...config, max_age: 3_600_000_000_000 });
+    const unfit = await refusal(() => process()<Noted>(OWNER).open());
+    assert.is(unfit.code, 'journal-unfit');
+    assert.match(unfit.message, /cannot be a journal: it drops entries by their age \(max_age\)$/);
+  }),
+);
+
+test(
+  'journal-lost - a server that makes no stream is quoted, with the name of the journal',
+  onStage(async ({ bus, process, replaceServer }) => {
+    await replaceServer({ keepsStorage: false, config: ACCOUNT_OF_TWO_STREAMS });
+    await bus.flush();
+    await written(process());
+    const error = await refusal(() => process()<Noted>('cell/c2').open());
+    assert.is(error.code, 'jetstream-refused');
+    assert.match(error.message, /refuses journal 'cw-cell-c2-journal': maximum number of streams reached/);
+    const copies = await refusal(() => process(() => {}, 3)<Noted>('cell/c3').open());
+    assert.match(copies.message, /^JetStream refuses .*cell-c3-journal.*/);
+  }),
+);
+
+test(
+  'journal-lost - entries that no longer fit what the server carries stop their owner, and the next opening makes smaller ones',
+  onStage(async ({ process, replaceServer }) => {
+    const here = process();
+    const journal = await written(here);
+    const large = Array.from({ length: 20 }, (_, n) => ({ n, text: 'x'.repeat(10_000) }));
+    await replaceServer({ keepsStorage: true, maxPayloadBytes: 64 * 1024 });
+    const error = await refusal(() => append(journal, ...large));
+    assert.ok(['journal-refused'].includes(error.code), error.message);
+    const again = here<Noted>(OWNER);
+    assert.is([...(await again.open()).records].length, 3);
+    await append(again, ...large);
+    assert.is([...(await process()<Noted>(OWNER).open()).records].length, 23);
+  }),
+);
+
+test(
+  'journal-lost - reading is given up when the next entry does not come, or nobody wants it any more',
+  onStage(async ({ bus, process }) => {
+    await written(process());
+    const stalled = await refusal(
+      () => readStream({ bus, clock, stream: STREAM, last: 99, stalledAfterMs: 100 }).entries,
+    );
+    assert.equal([stalled.code, stalled.retryable], ['journal-stalled', true]);
+    assert.match(stalled.message, /entry 5 does not come/);
+    const reading = readStream({ bus, clock, stream: STREAM, last: 99 });
+    const ended = failureOf(() => reading.entries);
+    reading.stop();
+    assert.is((await ended).code, 'journal-stalled');
+  }),
+);
+
+test.run();
