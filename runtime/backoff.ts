@@ -23,15 +23,15 @@ export async function untilTaken<Answer>(
   call: () => Promise<Answer>,
   { clock, random, limitMs }: { clock: Clock; random: Random; limitMs: number },
 ): Promise<Answer> {
-  const deadline = clock.now() + limitMs;
+  const deadline = clock.monotonic() + limitMs;
   for (let tries = 0; ; tries += 1) {
     try {
       return await call();
     } catch (error) {
       if (!(error instanceof CellwrightError) || error.code !== 'overloaded') throw error;
-      const at = clock.now() + comeBackMs(error, tries, random);
-      if (at >= deadline) throw error;
-      await new Promise<void>((resolve) => clock.at(at, resolve));
+      const pauseMs = comeBackMs(error, tries, random);
+      if (clock.monotonic() + pauseMs >= deadline) throw error;
+      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
     }
   }
 }

@@ -5,7 +5,7 @@ import type { InstanceView } from '../actors/messages/gateway.ts';
 import type { HostState } from '../actors/messages/scheduler.ts';
 import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
-import type { Clock } from './clock.ts';
+import type { Clock, Timer } from './clock.ts';
 import { decode, encode } from './codec.ts';
 import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
@@ -93,23 +93,34 @@ export function clientOf(options: ClientOptions): Client {
     throw new CellwrightError(code, message, { retryable, retryAfterMs, ...named });
   }
 
-  /** Whoever took the request may have died with it. It may be made again: every one names what it is about. */
+  /**
+   * Whoever took the request may have died with it: it is made again. It may be, for every one names what it is about;
+   * and what the first is answered late, as that nobody owns an actor now, is as good an answer.
+   */
   async function answerTo(subject: string, data: Uint8Array): Promise<Uint8Array> {
-    const deadline = clock.now() + timeoutMs;
-    for (;;) {
-      const leftMs = deadline - clock.now();
-      try {
-        return (await bus.request(subject, data, { timeoutMs: Math.min(ASK_AGAIN_MS, leftMs) })).data;
-      } catch (error) {
-        if (!(error instanceof TimeoutError)) throw error;
-        if (leftMs <= ASK_AGAIN_MS) throw new TimeoutError(`'${subject}'`, timeoutMs);
-      }
+    const deadline = clock.monotonic() + timeoutMs;
+    let again: Timer | undefined;
+    try {
+      return await new Promise<Uint8Array>((resolve, reject) => {
+        const ask = () => {
+          const leftMs = deadline - clock.monotonic();
+          if (leftMs <= 0) return;
+          bus.request(subject, data, { timeoutMs: leftMs }).then(
+            (answer) => resolve(answer.data),
+            (error) => reject(error instanceof TimeoutError ? new TimeoutError(`'${subject}'`, timeoutMs) : error),
+          );
+          again = clock.after(ASK_AGAIN_MS, ask);
+        };
+        ask();
+      });
+    } finally {
+      again?.cancel();
     }
   }
 
   async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {
     const limitMs = options.timeoutMs ?? 600_000;
-    const deadline = clock.now() + limitMs;
+    const deadline = clock.monotonic() + limitMs;
     let nudge = () => {};
     const watch = [
       subjects.event(['cell', '*', 'build', id, '*']),
@@ -119,7 +130,7 @@ export function clientOf(options: ClientOptions): Client {
     try {
       for (;;) {
         const nudged = new Promise<void>((resolve) => {
-          const timer = clock.at(clock.now() + LOOK_EVERY_MS, resolve);
+          const timer = clock.after(LOOK_EVERY_MS, resolve);
           nudge = () => {
             timer.cancel();
             resolve();
@@ -130,7 +141,7 @@ export function clientOf(options: ClientOptions): Client {
           nudge();
           return view;
         }
-        if (clock.now() >= deadline) throw new TimeoutError(`the build of '${id}'`, limitMs);
+        if (clock.monotonic() >= deadline) throw new TimeoutError(`the build of '${id}'`, limitMs);
         await nudged;
       }
     } finally {

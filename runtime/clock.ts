@@ -8,7 +8,10 @@ export interface Timer {
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;
-  /** Calls `wake` once, at or after the time `at` (milliseconds since the epoch). */
+  /**
+   * Calls `wake` once, at or after the time `at` (milliseconds since the epoch), as far off as it is now: when the time
+   * of day is set meanwhile, `now` may say something else by then.
+   */
   at(at: number, wake: () => void): Timer;
   /**
    * Milliseconds since some moment of the past. Never goes back and does not jump when the time of day is set: for

@@ -113,7 +113,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       try {
         return await authority.ask(question, shard);
       } catch (error) {
-        const isOver = clock.now() >= deadline;
+        const isOver = clock.monotonic() >= deadline;
         if (!(error instanceof CellwrightError) || !error.retryable || error.code === 'closed') throw error;
         if (isOver) throw new TimeoutError(`'placement/${shard}'`, timeoutMs);
         if (!(error instanceof TimeoutError)) await pause(AGAIN_MS);
@@ -142,7 +142,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
     async change(consumers, { key = randomUUID() } = {}) {
       const fault = check({ consumers });
       if (fault !== null) throw fault;
-      const deadline = clock.now() + timeoutMs;
+      const deadline = clock.monotonic() + timeoutMs;
       const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
       await Promise.all(providers.map((provider) => shardOf(provider, deadline)));
       // Every shard is told: any may hold something for the consumers, which they then hold no more.
@@ -164,7 +164,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       throw new CellwrightError(code, message, { retryable: code === 'not-decided' });
     },
     async read(consumers) {
-      const deadline = clock.now() + timeoutMs;
+      const deadline = clock.monotonic() + timeoutMs;
       const question = { type: 'consumers-read' as const, consumers: [...consumers] };
       const look = () =>
         Promise.all(
@@ -174,7 +174,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
         const second = await look();
         const whole = putTogether(first, second);
         if (whole !== null) return whole;
-        if (clock.now() >= deadline) throw new TimeoutError('what is in doubt of the consumers', timeoutMs);
+        if (clock.monotonic() >= deadline) throw new TimeoutError('what is in doubt of the consumers', timeoutMs);
         first = second;
         await pause(READ_AGAIN_MS);
       }

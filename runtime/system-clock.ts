@@ -15,17 +15,18 @@ const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 const ROUNDS_IN_TICK = 3;
 
 /**
- * A clock that follows the wall clock. `soon` is the next turn of the event loop, so input and output go on
+ * The time of day is the wall clock's; timers go by one that nobody sets, so that all that is said again after a while
+ * is, however the time of day is changed meanwhile. `soon` is the next turn of the event loop, so input and output go on
  * between ticks. A pending timer keeps the process alive until it is cancelled.
  */
 export function systemClock(): Clock {
-  const wall = timersOn(Date.now);
-  const steady = timersOn(() => performance.now());
+  const steady = timers();
+  const now = () => Date.now();
   return {
-    now: Date.now,
+    now,
     at(time, wake) {
       if (!Number.isFinite(time)) throw new CellwrightError('bad-time', `a clock cannot reach the time ${time}`);
-      return wall(time, wake);
+      return steady(performance.now() + (time - now()), wake);
     },
     monotonic: () => performance.now(),
     after: (delayMs, wake) => steady(performance.now() + Math.min(Math.max(delayMs, 0), LONGEST_TIMEOUT_MS), wake),
@@ -34,10 +35,11 @@ export function systemClock(): Clock {
 }
 
 /**
- * Timers by one source of time. Nearly all of them are deadlines that are met: they stand in a heap, where setting and
+ * Timers by the monotonic clock. Nearly all of them are deadlines that are met: they stand in a heap, where setting and
  * cancelling one costs next to nothing, and the event loop is asked for the earliest only.
  */
-function timersOn(now: () => number): (time: number, wake: () => void) => Timer {
+function timers(): (time: number, wake: () => void) => Timer {
+  const now = () => performance.now();
   const heap = timerHeap();
   let handle: NodeJS.Timeout | undefined;
   let armedFor = Number.POSITIVE_INFINITY;

@@ -254,7 +254,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       return mailbox.length;
     },
     get retryAfterMs() {
-      const elapsedMs = clock.now() - busy.since;
+      const elapsedMs = clock.monotonic() - busy.since;
       // With nothing decided there is no pace: it may take as long again.
       const neededMs = busy.decided === 0 ? elapsedMs : (elapsedMs / busy.decided) * mailbox.length;
       return Math.ceil(Math.min(RETRY_AFTER_MS.most, Math.max(RETRY_AFTER_MS.least, neededMs)));
@@ -294,7 +294,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         stats.overloaded += 1;
         return false;
       }
-      if (mailbox.length === 0) Object.assign(busy, { since: clock.now(), decided: 0 });
+      if (mailbox.length === 0) Object.assign(busy, { since: clock.monotonic(), decided: 0 });
       mailbox.push({ message, from });
       schedule();
       return true;

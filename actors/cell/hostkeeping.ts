@@ -83,8 +83,8 @@ export function sweepByEcho({ cell, silentMs, turn }: Work): void {
 
 export function sweepSilent(work: Work): void {
   const { state, turn, silentMs } = work;
-  // A cell that was held up or cut off could hear nobody: its hosts are given time.
-  const wasHeldUp = turn.now - state.sweptAt > silentMs / 2;
+  // A cell that was held up or cut off could hear nobody: its hosts are given time. So they are when its clock is set.
+  const wasHeldUp = turn.now - state.sweptAt > silentMs / 2 || turn.now < state.sweptAt;
   if (wasHeldUp) for (const host of state.hosts.values()) host.heardAt = turn.now;
   state.sweptAt = turn.now;
   for (const host of state.hosts.values()) {

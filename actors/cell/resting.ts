@@ -41,7 +41,10 @@ export function armRest({ turn }: Work, { host, service }: Host): void {
 }
 
 export function rested(work: Work, hostName: string): void {
-  const rest = work.state.hosts.get(hostName)?.service.context.rest ?? null;
-  // It may have been put back, and set aside again, meanwhile.
-  if (rest !== null && rest.until <= work.turn.now) hostEvent(work, hostName, { type: 'RESTED' });
+  const host = work.state.hosts.get(hostName);
+  const rest = host?.service.context.rest ?? null;
+  if (host === undefined || rest === null) return;
+  // It may have been put back, and set aside again, meanwhile; or the clock was set.
+  if (rest.until <= work.turn.now) hostEvent(work, hostName, { type: 'RESTED' });
+  else armRest(work, host);
 }

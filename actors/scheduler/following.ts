@@ -109,7 +109,7 @@ export function mayHaveMissed({ state, turn, warmUpMs, silentMs }: Work): boolea
 /** Notes the cells whose feeds, which beat at a steady pace, are not heard any more. */
 export function noticeSilence({ state, turn, silentMs }: Work): void {
   // A scheduler that was held up could hear nobody.
-  const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS;
+  const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS || turn.now < state.sweptAt;
   state.sweptAt = turn.now;
   for (const [feed, follower] of state.followers) {
     if (!feed.startsWith(CELL_FEED)) continue;

@@ -27,6 +27,7 @@ import {
 } from './following.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
+import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { goOn, SWEEP_WAKE } from './sweeps.ts';
 import { emptyView } from './view.ts';
@@ -138,7 +139,10 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   function wake(work: Work, id: string): void {
     const kind = id.slice(0, id.indexOf(' '));
     const rest = id.slice(kind.length + 1);
-    if (id === SILENCE_WAKE) return noticeSilence(work);
+    if (id === SILENCE_WAKE) {
+      if (work.turn.now < work.state.sweptAt) clockSetBack(work);
+      return noticeSilence(work);
+    }
     if (id === SWEEP_WAKE) return goOn(work);
     // What waits is tried at the end of every turn.
     if (id === PARKED_WAKE) return;

@@ -68,20 +68,20 @@ async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection>
   const servers = [options.servers].flat().join(', ');
   const authenticator =
     credentials === undefined ? {} : { authenticator: credsAuthenticator(new TextEncoder().encode(credentials)) };
-  const deadline = clock.now() + connectTimeoutMs;
+  const deadline = clock.monotonic() + connectTimeoutMs;
   for (;;) {
-    const timeout = Math.max(1, Math.min(deadline - clock.now(), DIAL_TIMEOUT_MS));
+    const timeout = Math.max(1, Math.min(deadline - clock.monotonic(), DIAL_TIMEOUT_MS));
     try {
       return await connect({ ...clientOptions(options), ...authenticator, timeout });
     } catch (failure) {
       const error = busError(failure, servers, timeout);
       if (!worthRetrying(error)) throw error;
-      if (clock.now() + DIAL_PAUSE_MS >= deadline) {
+      if (clock.monotonic() + DIAL_PAUSE_MS >= deadline) {
         const message = `no NATS server answers at '${servers}' within ${connectTimeoutMs} ms: ${error.message}`;
         throw new CellwrightError('unreachable', message, { retryable: true, cause: failure });
       }
     }
-    await new Promise<void>((resolve) => clock.at(clock.now() + DIAL_PAUSE_MS, resolve));
+    await new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve));
   }
 }
 
@@ -253,12 +253,12 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
     },
     async request(subject, data, { timeoutMs, headers }) {
       checkMessage(subject, data, headers === undefined ? {} : { headers }, maxPayloadBytes);
-      const deadline = clock.now() + timeoutMs;
+      const deadline = clock.monotonic() + timeoutMs;
       // The client would lose the question and wait for the answer.
       if (!connected && !connection.isClosed()) await within(timeoutMs, woken, clock);
       if (!connected && !connection.isClosed()) throw new TimeoutError(`'${subject}'`, timeoutMs);
       if (connection.isClosed()) throw closedError();
-      return requests.ask(subject, Math.max(1, deadline - clock.now()), (reply) =>
+      return requests.ask(subject, Math.max(1, deadline - clock.monotonic()), (reply) =>
         send(subject, data, headers === undefined ? { reply } : { reply, headers }),
       );
     },
@@ -305,7 +305,7 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
 /** Waits for the end of `work`, good or bad, but not longer than that. */
 async function within(timeoutMs: number, work: Promise<void>, clock: Clock): Promise<void> {
   await new Promise<void>((resolve) => {
-    const timer = clock.at(clock.now() + timeoutMs, resolve);
+    const timer = clock.after(timeoutMs, resolve);
     const done = (): void => {
       timer.cancel();
       resolve();

@@ -134,12 +134,12 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const figures = new Map(Object.keys(verbs).map((verb) => [verb, { answered: 0, refused: 0, tookMs: 0 }]));
 
   async function serve(verb: Verb, message: BusMessage, reply: string): Promise<void> {
-    const begun = clock.now();
+    const begun = clock.monotonic();
     const outcome = await answer(verb, message, reply);
     const figure = figures.get(verb);
     if (figure === undefined) return;
     figure[outcome] += 1;
-    figure.tookMs += clock.now() - begun;
+    figure.tookMs += clock.monotonic() - begun;
   }
 
   const underWay = new Set<Promise<void>>();

@@ -84,6 +84,35 @@ function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], options
   };
 }
 
+// --- the time of day
+
+test('hosts - one that dies after the clock was set back is missed as soon as ever', () => {
+  const { on, stateOf } = desk();
+  on.now -= 3_600_000;
+  // The cell hears itself, and then nobody else.
+  on.tell({ type: 'echo' });
+  for (let passed = 0; passed < 20_000; passed += 5_000) {
+    on.now += 5_000;
+    for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' }, `compute/c1/${host}`);
+    on.tell({ type: 'echo' });
+  }
+  assert.equal(['h1', 'h2', 'h3'].map(stateOf), ['down', 'up', 'up']);
+});
+
+test('hosts - one that rests while the clock is set back comes back all the same', () => {
+  const { on, fail, stateOf } = desk();
+  for (let failures = 0; failures < 5; failures += 1) fail('h1');
+  assert.is(stateOf('h1'), 'set-aside');
+  on.now -= 30_000;
+  // What has come is not armed any more.
+  (on.wakes as Map<string, number>).delete('rested h1');
+  on.tell({ type: 'wake', id: 'rested h1' });
+  assert.is(stateOf('h1'), 'set-aside', 'it is not time yet');
+  on.now = on.wakes.get('rested h1') ?? 0;
+  on.tell({ type: 'wake', id: 'rested h1' });
+  assert.is(stateOf('h1'), 'up');
+});
+
 // --- fencing
 
 test('hosts - one that is up cannot be fenced, nor one that nobody knows', () => {

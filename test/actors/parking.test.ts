@@ -164,6 +164,16 @@ test('waiting - while nothing changes nothing is said: nobody is asked again and
   assert.is(conflicts, 0);
 });
 
+test('waiting - one that was to be tried a moment later is, though the clock is set back meanwhile', () => {
+  const all = rig('h1');
+  all.ask('web');
+  for (const lot of all.on.state.parking.lots.values()) lot.notBefore = all.on.now + 1_000;
+  all.on.now -= 3_600_000;
+  for (const { sent } of [all.on.tell({ type: 'wake', id: 'silence of cells' })]) assert.equal(sent, []);
+  all.release('rival-h1');
+  assert.equal(all.placed(), ['web']);
+});
+
 test('waiting - one that does not wait fails as ever', () => {
   const all = rig('h1');
   all.hear(

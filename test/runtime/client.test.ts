@@ -25,7 +25,7 @@ function rig(unanswered: number) {
     api.publish(reply ?? '', encode({ request: request.id, instances: [request.id] }));
   });
   const client = clientOf({ bus: server.connect(), clock, subjects, timeoutMs: 10_000 });
-  return { clock, client, asked };
+  return { clock, client, asked, api, subjects };
 }
 
 test('client - a request that nobody answers is made again under the same name', async () => {
@@ -35,6 +35,21 @@ test('client - a request that nobody answers is made again under the same name',
     asked.map(({ id }) => id),
     [request, request, request],
   );
+});
+
+test('client - what the first taker answers late is the answer, though the request was made again', async () => {
+  const { clock, client, api, subjects } = rig(100);
+  const error = { code: 'no-owner', message: "no node serves 'conductor/0' now", retryable: true };
+  let asked = 0;
+  api.subscribe(subjects.api('show'), ({ reply }) => {
+    asked += 1;
+    if (asked === 1) clock.after(8_000, () => api.publish(reply ?? '', encode({ error })));
+  });
+  const failure = await settled(
+    clock,
+    failureOf(() => client.show('web')),
+  );
+  assert.equal([failure.code, asked], ['no-owner', 3]);
 });
 
 test('client - when the time is up it says so', async () => {

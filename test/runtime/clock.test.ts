@@ -194,6 +194,26 @@ test('system clock - a timer beyond 2^31 ms does not fire at once, and can be ca
   assert.throws(() => clock.at(NaN, () => {}), withCode('bad-time'));
 });
 
+test('system clock - what is waited for comes after as long, whether the time of day is set back or forward', async () => {
+  const real = Date.now;
+  const clock = systemClock();
+  try {
+    for (const byMs of [-3_600_000, 3_600_000]) {
+      const before = clock.now();
+      const came: string[] = [];
+      clock.at(before + 20, () => came.push('at'));
+      clock.after(20, () => came.push('after'));
+      clock.at(before + 600_000, () => came.push('later')).cancel();
+      Date.now = () => real() + byMs;
+      assert.ok(Math.abs(clock.now() - before) > 3_000_000, 'the clock tells the time of day');
+      await until('both have come', () => came.length === 2, 2_000);
+      Date.now = real;
+    }
+  } finally {
+    Date.now = real;
+  }
+});
+
 test('system clock - soon is after what runs now, in order', async () => {
   const clock = systemClock();
   const ran: string[] = [];

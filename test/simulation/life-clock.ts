@@ -9,6 +9,8 @@ export interface LifeClock extends Clock {
   /** Does something now, or when it goes on: what comes from outside. */
   arrive(task: () => void): void;
   hold(): void;
+  /** Sets the time of day forward, or back when it is negative; what is waited for still comes after as long. */
+  set(byMs: number): void;
   /** Goes on, and does what became due. */
   resume(): void;
   /** Nothing of what is due is done any more. */
@@ -19,6 +21,7 @@ export interface LifeClock extends Clock {
 
 /** @param fastMs How far it is ahead of the world's clock, ms; negative when it is behind. */
 export function lifeClock(world: Clock, fastMs: number): LifeClock {
+  let ahead = fastMs;
   let held = false;
   let ended = false;
   let parked: (() => void)[] = [];
@@ -35,10 +38,10 @@ export function lifeClock(world: Clock, fastMs: number): LifeClock {
 
   const clock: LifeClock = {
     onStep: null,
-    now: () => world.now() + fastMs,
+    now: () => world.now() + ahead,
     at(at, wake) {
       let cancelled = false;
-      const timer = world.at(at - fastMs, () =>
+      const timer = world.at(at - ahead, () =>
         run(() => {
           if (!cancelled) wake();
         }),
@@ -61,6 +64,9 @@ export function lifeClock(world: Clock, fastMs: number): LifeClock {
     },
     hold() {
       held = true;
+    },
+    set(byMs) {
+      ahead += byMs;
     },
     resume() {
       held = false;

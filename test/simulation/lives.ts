@@ -40,6 +40,8 @@ export interface Seat {
   heal(): void;
   /** Holds the last life up for `forMs`; an owner's seat is taken over after `takenOverMs`. */
   pause(forMs: number, takenOverMs: number): void;
+  /** Sets the clock of the last life forward or back, and right again after `forMs`. */
+  setClock(byMs: number, forMs: number): void;
   deliver(letter: Letter): void;
   /** Calls `act` when the last life has taken so many more steps. */
   afterSteps(steps: number, act: () => void): void;
@@ -79,6 +81,14 @@ export function seatOf(options: SeatOptions): Seat {
 
   let isWanted = false;
   const isOwner = options.journal !== undefined;
+
+  /** By how much the clocks are wrong that somebody has set. */
+  const wrong = new Map<Life, number>();
+
+  function setRight(life: Life): void {
+    life.clock.set(-(wrong.get(life) ?? 0));
+    wrong.delete(life);
+  }
 
   const isEmpty = () => lives.every(({ isStale }) => isStale);
 
@@ -187,6 +197,7 @@ export function seatOf(options: SeatOptions): Seat {
       over(life);
     },
     heal() {
+      for (const life of wrong.keys()) setRight(life);
       for (const life of [...lives]) resume(life);
       if (isWanted && isEmpty()) begin();
     },
@@ -203,6 +214,14 @@ export function seatOf(options: SeatOptions): Seat {
         });
       }
       world.at(world.now() + forMs, () => resume(life));
+    },
+    setClock(byMs, forMs) {
+      const life = lives.at(-1);
+      if (life === undefined || wrong.has(life)) return;
+      tell(() => `${address} has its clock SET by ${byMs} ms`);
+      life.clock.set(byMs);
+      wrong.set(life, byMs);
+      world.at(world.now() + forMs, () => setRight(life));
     },
     deliver(letter) {
       // Two that serve one address are a queue group: each message goes to one of them.

@@ -45,12 +45,14 @@ export interface Incident {
   readonly id: string;
   readonly at: number;
   readonly steps: number;
-  readonly what: 'crash' | 'pause' | 'cut';
+  readonly what: 'crash' | 'pause' | 'cut' | 'set-clock';
   readonly address: string;
   /** How long it lasts, ms. */
   readonly forMs: number;
   /** Of a pause: after how long another owner takes over, ms. */
   readonly takenOverMs: number;
+  /** By how much a clock is set forward, or back when it is negative, ms. */
+  readonly byMs?: number;
 }
 
 /** How likely each fault is. */
@@ -133,6 +135,11 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
     ...Array.from({ length: schedulers }, (_, position) => `scheduler/s${position}`),
     ...hosts.map(({ cell, host }) => `compute/${cell}/${host}`),
   ];
+  const rememberMs = random.fork('memory').pick([25_000, 120_000]);
+  const incidents = [
+    ...incidentsOf(addresses, healAt, random.fork('incidents')),
+    ...clocksSet(addresses, healAt, rememberMs / 3, random.fork('clocks')),
+  ];
   return {
     seed,
     conductorShards,
@@ -141,7 +148,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
     hosts,
     cells,
     operations: operations.filter(({ id }) => !without.has(id)),
-    incidents: incidentsOf(addresses, healAt, random.fork('incidents')).filter(({ id }) => !without.has(id)),
+    incidents: incidents.filter(({ id }) => !without.has(id)),
     weather: weatherOf(random.fork('weather')),
     healAt,
     awayAtFirst: random.pick([[], [], [], [], ['conductor', 'scheduler'], ['scheduler']]),
@@ -149,7 +156,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
     maxMailbox: random.pick([6, 1_000, 1_000]),
     encoded: random.chance(0.25),
     skewMs: random.pick([0, 50, 1_000]),
-    rememberMs: random.pick([25_000, 120_000]),
+    rememberMs,
   };
 }
 
@@ -251,6 +258,24 @@ function incidentsOf(addresses: readonly string[], untilMs: number, random: Rand
       takenOverMs: random.integer(1, random.pick([50, 1_500])),
     };
   }).sort((one, other) => one.at - other.at);
+}
+
+/**
+ * Clocks that are set while actors work: by no more than a part of the time for which what is deleted is remembered, since
+ * what is late by more than the rest of it is taken for new.
+ */
+function clocksSet(addresses: readonly string[], untilMs: number, mostMs: number, random: Random): Incident[] {
+  const count = random.pick([0, 0, 1, 3]);
+  return Array.from({ length: count }, (_, position) => ({
+    id: `set-clock-${position}`,
+    at: random.integer(0, untilMs - 200),
+    steps: random.integer(0, 12),
+    what: 'set-clock',
+    address: random.pick(addresses),
+    forMs: random.integer(500, untilMs),
+    takenOverMs: 0,
+    byMs: random.pick([1, -1]) * random.integer(500, Math.floor(mostMs)),
+  }));
 }
 
 function weatherOf(random: Random): Weather {

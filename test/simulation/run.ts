@@ -253,7 +253,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
 
   // --- what befalls them
 
-  function befall({ id, what, address, forMs, takenOverMs, steps: after }: Incident): void {
+  function befall({ id, what, address, forMs, takenOverMs, byMs = 0, steps: after }: Incident): void {
     const seat = seats.get(address);
     if (seat === undefined || chance.healed) return;
     seat.afterSteps(after, () => {
@@ -261,6 +261,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       tally(`befell ${kindOf(address)} ${what}`);
       if (what === 'crash') return seat.crash(forMs);
       if (what === 'pause') return seat.pause(forMs, takenOverMs);
+      if (what === 'set-clock') return seat.setClock(byMs, forMs);
       tell(() => `${address} is CUT OFF for ${forMs} ms`);
       network.cut(address);
       clock.at(clock.now() + forMs, () => network.mend(address));

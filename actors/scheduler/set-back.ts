@@ -1,0 +1,29 @@
+// What a scheduler does when the time of day is set back: what it was to do after a while it would else do only when that
+// time has come once more. It keeps no records, so all of its times may be changed.
+
+import { PARKED_WAKE } from './parking.ts';
+import type { SchedulerState, Work } from './state.ts';
+import { passTime } from './view-hosts.ts';
+
+/** Lets no time that was noted lie in the future. */
+export function clockSetBack({ state, turn }: Work): void {
+  const { now } = turn;
+  state.startedAt = Math.min(state.startedAt, now);
+  for (const follower of state.followers.values()) {
+    follower.heardAt = Math.min(follower.heardAt, now);
+    follower.askedAt = Math.min(follower.askedAt, now);
+  }
+  for (const lot of state.parking.lots.values()) lot.notBefore = Math.min(lot.notBefore, now);
+  if (state.parking.lots.size > 0) turn.wakeAt(PARKED_WAKE, now);
+  state.advised.clear();
+  forgetExpected(state, now);
+}
+
+/** What the hosts were expected to have is forgotten; whatever was to be weighed anew by and by is so now. */
+function forgetExpected({ view }: SchedulerState, now: number): void {
+  for (const root of view.expected.keys()) view.due.set(root, now);
+  view.expected.clear();
+  for (const root of view.due.keys()) view.due.set(root, now);
+  if (view.due.size > 0) view.nextDue = now;
+  passTime(view, now);
+}
