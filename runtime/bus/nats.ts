@@ -258,7 +258,7 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
       if (!connected && !connection.isClosed()) await within(timeoutMs, woken, clock);
       if (!connected && !connection.isClosed()) throw new TimeoutError(`'${subject}'`, timeoutMs);
       if (connection.isClosed()) throw closedError();
-      return requests.ask(subject, Math.max(1, deadline - clock.monotonic()), (reply) =>
+      return requests.ask(subject, Math.max(1, Math.ceil(deadline - clock.monotonic())), (reply) =>
         send(subject, data, headers === undefined ? { reply } : { reply, headers }),
       );
     },
