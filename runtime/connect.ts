@@ -22,8 +22,9 @@ export interface ConnectOptions extends Partial<NatsOptions> {
  * @throws CellwrightError when the server cannot be reached.
  */
 export async function connect({ prefix, timeoutMs, ...nats }: ConnectOptions): Promise<Connection> {
+  const subjects = subjectsOf(prefix);
   const bus = await connectNats({ name: 'client', ...nats });
   const limit = timeoutMs === undefined ? {} : { timeoutMs };
-  const client = clientOf({ bus, clock: systemClock(), subjects: subjectsOf(prefix), ...limit });
+  const client = clientOf({ bus, clock: systemClock(), subjects, ...limit });
   return { ...client, close: () => bus.close() };
 }

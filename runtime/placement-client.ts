@@ -72,9 +72,9 @@ export async function connectPlacement({
   timeoutMs = DEFAULT_TIMEOUT_MS,
   ...nats
 }: ConnectOptions): Promise<PlacementClient> {
+  const subjects = subjectsOf(prefix);
   const bus = await connectNats({ name: 'placement-client', ...nats });
   const clock = systemClock();
-  const subjects = subjectsOf(prefix);
   const onError = nats.onError ?? (() => undefined);
   try {
     const shards = await placementShardsOf({ bus, subjects });

@@ -55,7 +55,7 @@ export interface Subjects {
  * @throws CellwrightError `bad-id` when the prefix is not made of tokens.
  */
 export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
-  for (const token of prefix.split('.')) checkToken(token, 'prefix');
+  for (const token of typeof prefix === 'string' ? prefix.split('.') : [prefix]) checkToken(token, 'prefix');
   const known = new Map<Address, string>();
   return {
     prefix,

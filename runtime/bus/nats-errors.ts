@@ -12,7 +12,7 @@ interface ClientError extends Error {
 }
 
 /** Errors that no waiting mends: the caller has to change something. */
-const HOPELESS = new Set(['unauthorized', 'bad-options']);
+const HOPELESS = new Set(['unauthorized', 'bad-options', 'interrupted']);
 
 /** The error for a call on `subject`, or for `what` when no subject is concerned. */
 export function busError(error: unknown, what: string, timeoutMs = 0): CellwrightError {
@@ -44,9 +44,12 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
     case 'BAD_AUTHENTICATION':
     case 'BAD_CREDS':
     case 'INVALID_OPTION':
-    case 'SERVER_OPT_NA':
     case 'TLS':
       return new CellwrightError('bad-options', `${what}: ${error.message}`, { cause: error });
+    case 'SERVER_OPT_NA':
+      return new CellwrightError('bad-options', `the server at ${what} does not offer ${error.message}`, {
+        cause: error,
+      });
     default:
       return new CellwrightError('bus-failed', `${what}: ${error.message}`, { retryable: true, cause: error });
   }

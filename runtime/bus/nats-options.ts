@@ -3,10 +3,14 @@
 
 import type { Clock } from '../clock.ts';
 import type { CellwrightError } from '../errors.ts';
+import { addressesOf } from './nats-addresses.ts';
 import type { ErrorListener } from './wire.ts';
 
 export interface NatsOptions {
-  /** One address or several of one cluster, such as `nats://10.0.0.7:4222`. */
+  /**
+   * One address or several of one cluster, such as `nats://10.0.0.7:4222`, in a list or with commas between. `tls://`
+   * insists on TLS; `user:password@` or `token@` before the host stands for the options of these names.
+   */
   servers: string | readonly string[];
   /** Who this is, such as `cell/c03@host-7`: shown by `nats server report connections`. */
   name: string;
@@ -24,6 +28,8 @@ export interface NatsOptions {
    * Default 10,000: long enough for a server that starts beside us, short enough to show a wrong address.
    */
   connectTimeoutMs?: number;
+  /** Gives up the first connection, which then fails with the code `interrupted`. */
+  signal?: AbortSignal;
   /** Pause between attempts to reconnect, in milliseconds; default 500. Attempts go on for ever. */
   reconnectWaitMs?: number;
   /** Random addition to that pause, in milliseconds; default 500: clients of a restarted server spread out. */
@@ -60,11 +66,16 @@ export type NatsStatus =
   | { type: 'lame-duck'; server: string }
   | { type: 'closed'; error?: CellwrightError };
 
-/** The client's options, but for the credentials and the time of one attempt. Its own defaults do not suit us. */
+/**
+ * The client's options, but for the credentials and the time of one attempt. Its own defaults do not suit us.
+ * @throws CellwrightError `bad-option` for addresses that are none.
+ */
 export function clientOptions(options: NatsOptions) {
-  const { user, pass, token, tls, inboxPrefix, reconnectJitterMs = 500 } = options;
+  const { inboxPrefix, reconnectJitterMs = 500 } = options;
+  const told = addressesOf(options.servers);
+  const { user = told.user, pass = told.pass, token = told.token, tls = told.tls ? {} : undefined } = options;
   return {
-    servers: [options.servers].flat(),
+    servers: [...told.servers],
     name: options.name,
     maxReconnectAttempts: -1,
     reconnectTimeWait: options.reconnectWaitMs ?? 500,

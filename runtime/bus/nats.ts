@@ -16,6 +16,8 @@ import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { systemClock } from '../system-clock.ts';
 import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
+import { unlessGivenUp } from './giving-up.ts';
+import { shownAddresses } from './nats-addresses.ts';
 import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
 import { clientHeaders, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
@@ -53,7 +55,7 @@ const USUAL_MAX_PAYLOAD = 1024 * 1024;
 /**
  * Connects, and from then on stays connected until `close`.
  * @throws CellwrightError `unreachable` when no server answers within `connectTimeoutMs`, `unauthorized`,
- * `bad-options`.
+ * `bad-option` for addresses that are none, `bad-options`, `interrupted`.
  */
 export async function connectNats(options: NatsOptions): Promise<NatsBus> {
   const clock = options.clock ?? systemClock();
@@ -64,15 +66,16 @@ export async function connectNats(options: NatsOptions): Promise<NatsBus> {
  * The client's `waitOnFirstConnect` could not be given up once begun, so the first connection is tried for here.
  */
 async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection> {
-  const { connectTimeoutMs = 10_000, credentials } = options;
-  const servers = [options.servers].flat().join(', ');
+  const { connectTimeoutMs = 10_000, credentials, signal } = options;
+  const servers = shownAddresses(options.servers);
+  const connection = clientOptions(options);
   const authenticator =
     credentials === undefined ? {} : { authenticator: credsAuthenticator(new TextEncoder().encode(credentials)) };
   const deadline = clock.monotonic() + connectTimeoutMs;
   for (;;) {
     const timeout = Math.max(1, Math.min(deadline - clock.monotonic(), DIAL_TIMEOUT_MS));
     try {
-      return await connect({ ...clientOptions(options), ...authenticator, timeout });
+      return await unlessGivenUp(connect({ ...connection, ...authenticator, timeout }), signal, (late) => late.close());
     } catch (failure) {
       const error = busError(failure, servers, timeout);
       if (!worthRetrying(error)) throw error;
@@ -81,7 +84,7 @@ async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection>
         throw new CellwrightError('unreachable', message, { retryable: true, cause: failure });
       }
     }
-    await new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve));
+    await unlessGivenUp(new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve)), signal);
   }
 }
 

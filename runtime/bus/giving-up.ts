@@ -1,0 +1,30 @@
+// Waiting for what a signal may give up.
+
+import { CellwrightError } from '../errors.ts';
+
+/**
+ * What comes of it, unless the signal comes first.
+ * @param late Told what came after it was given up.
+ * @throws CellwrightError `interrupted`.
+ */
+export async function unlessGivenUp<Result>(
+  coming: Promise<Result>,
+  signal: AbortSignal | undefined,
+  late: (result: Result) => unknown = () => undefined,
+): Promise<Result> {
+  if (signal === undefined) return coming;
+  let giveUp = (): void => {};
+  const givenUp = new Promise<never>((_, reject) => {
+    giveUp = () => reject(new CellwrightError('interrupted', 'connecting was given up'));
+    if (signal.aborted) giveUp();
+    signal.addEventListener('abort', giveUp);
+  });
+  try {
+    return await Promise.race([coming, givenUp]);
+  } catch (error) {
+    if (signal.aborted) coming.then(late).catch(() => undefined);
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', giveUp);
+  }
+}
