@@ -63,6 +63,20 @@ export async function placementShardsOf(options: DeploymentOptions): Promise<num
   }
 }
 
+/** Whether a deployment is kept on the server under this prefix, whoever serves it now or nobody. */
+export async function isDeployed({ bus, subjects }: DeploymentOptions): Promise<boolean> {
+  try {
+    const stored = await bus.connection
+      .jetstream({ timeout: TIMEOUT_MS })
+      .views.kv(subjects.deployment, { bindOnly: true, allow_direct: false });
+    await stored.status();
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
 function otherShards(kept: number, wanted: number): CellwrightError {
   const has = kept === 1 ? '1 placement shard' : `${kept} placement shards`;
   const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;

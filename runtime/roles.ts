@@ -1,7 +1,7 @@
 // The roles that a process may play, as text: `placement`, `placement:<shard>`, `scheduler`, `conductor`, `cell:<name>`,
 // `compute:<cell>/<host>`.
 
-import { CellwrightError } from './errors.ts';
+import { CellwrightError, messageOf } from './errors.ts';
 import { checkToken } from './subjects.ts';
 
 export type Role =
@@ -17,6 +17,7 @@ export type Role =
  * @throws CellwrightError `bad-role` or `bad-id` with the field `roles`.
  */
 export function parseRoles(texts: readonly string[]): Role[] {
+  if (!Array.isArray(texts)) throw new CellwrightError('bad-role', 'roles must be a list of texts', { field: 'roles' });
   if (texts.length === 0)
     throw new CellwrightError('bad-role', 'roles must name at least one role', { field: 'roles' });
   const seen = new Set<string>();
@@ -51,13 +52,22 @@ function parseRole(text: string): Role {
   if (text === 'placement' || text === 'scheduler' || text === 'conductor') return { kind: text };
   const [kind, rest = ''] = String(text).split(/:(.*)/s, 2) as [string, string?];
   if (kind === 'placement' && /^(?:0|[1-9]\d{0,3})$/.test(rest)) return { kind, shard: Number(rest) };
-  if (kind === 'cell') return { kind, cell: checkToken(rest, 'roles') };
+  if (kind === 'cell') return { kind, cell: nameIn(rest, text) };
   if (kind === 'compute') {
     const [cell, host, ...more] = rest.split('/');
     if (host !== undefined && more.length === 0) {
-      return { kind, cell: checkToken(cell as string, 'roles'), host: checkToken(host, 'roles') };
+      return { kind, cell: nameIn(cell as string, text), host: nameIn(host, text) };
     }
   }
   const known = 'placement, scheduler, conductor, cell:<name>, compute:<cell>/<host>, placement:<shard>';
   throw new CellwrightError('bad-role', `'${text}' is not a role; roles are ${known}`, { field: 'roles' });
+}
+
+function nameIn(name: string, role: string): string {
+  try {
+    return checkToken(name, 'roles');
+  } catch (error) {
+    const rule = messageOf(error).replace(/^roles must be/, 'its names must be');
+    throw new CellwrightError('bad-id', `role '${role.slice(0, 160)}': ${rule}`, { field: 'roles' });
+  }
 }

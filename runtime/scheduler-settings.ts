@@ -116,6 +116,7 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates): Fil
     if (told.goesBy !== undefined && typeof told.goesBy !== 'function') throw bad(`${at}.goesBy`, 'must be a function');
     return told as Filter;
   }
+  refuseUnknown(told, ['name', 'most'], at);
   const most = 'most' in told ? told.most : undefined;
   if (most !== undefined && !(Number.isInteger(most) && most >= 0)) {
     throw bad(`${at}.most`, 'must be a whole number, 0 or more');
@@ -171,6 +172,8 @@ function weigherOf(choice: WeigherChoice, at: string): Weigher {
     }
     return ownWeigher(told as Weigher, multiplier ?? 1);
   }
+  const more = name.startsWith('metric-') ? ['least', 'most'] : isPolicy(name) ? ['typical', 'scale'] : [];
+  refuseUnknown(told, ['name', 'multiplier', ...more], at);
   const packing = packingWeigherOf(told, (field, what) => bad(`${at}.${field}`, what));
   const weigher = packing ?? (name.startsWith('metric-') ? metricOf(told, at) : namedWeigher(name));
   if (weigher === undefined) {
@@ -236,6 +239,14 @@ function listOf<T>(choices: readonly T[], what: string): readonly T[] {
   if (choices.length > MAX_CHOICES) throw bad(what, `must not have more than ${MAX_CHOICES} entries`);
   return choices;
 }
+
+/** A field that nobody reads is a field that is misspelt. */
+function refuseUnknown(told: object, known: readonly string[], at: string): void {
+  const unknown = Object.keys(told).find((field) => !known.includes(field));
+  if (unknown !== undefined) throw bad(`${at}.${unknown}`, `is no field of it; there are ${known.join(', ')}`);
+}
+
+const isPolicy = (name: string): boolean => PACKING_POLICIES.some((one) => one === name);
 
 function checkedName(told: unknown, at: string): string {
   const name = typeof told === 'object' && told !== null ? (told as { name?: unknown }).name : undefined;

@@ -2,7 +2,7 @@
 // a real one, and the end by itself.
 
 import type { Command } from 'commander';
-import { wholeNumber } from './options.ts';
+import { servers as addresses, wholeNumber } from './options.ts';
 
 interface DemoOptions {
   serve?: boolean;
@@ -10,7 +10,8 @@ interface DemoOptions {
   hosts: number;
   requests: number;
   seed: string;
-  servers?: string;
+  servers?: string[];
+  prefix?: string;
 }
 
 /** The generated workload in its own time, ms. */
@@ -30,11 +31,12 @@ export function addDemo(program: Command): void {
     .option('--hosts <number>', 'hosts in all, rounded up to as many in each cell', wholeNumber(1, 10_000), 240)
     .option('--requests <number>', 'instances asked for', wholeNumber(1, 1_000_000), 4_000)
     .option('--seed <seed>', 'decides everything that is drawn', '1')
-    .option('--servers <urls>', 'use the NATS server that runs there, such as nats://127.0.0.1:4222')
+    .option('--nats, --servers <urls>', 'use the NATS server that runs there, such as nats://127.0.0.1:4222', addresses)
+    .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .action(demo);
 }
 
-async function demo({ serve = false, cells, hosts, requests, seed, servers }: DemoOptions): Promise<void> {
+async function demo({ serve = false, cells, hosts, requests, seed, servers, prefix }: DemoOptions): Promise<void> {
   const [{ generatedWorkload }, { perform }] = await Promise.all([
     import('../workload/generated.ts'),
     import('./perform.ts'),
@@ -48,6 +50,11 @@ async function demo({ serve = false, cells, hosts, requests, seed, servers }: De
     speed: WORKLOAD_MS / runMs,
     buildMs: BUILD_MS,
     deletes: 'prompt',
-    on: { kind: 'nats', log: console.error, ...(servers === undefined ? {} : { servers }) },
+    on: {
+      kind: 'nats',
+      log: console.error,
+      ...(servers === undefined ? {} : { servers }),
+      ...(prefix === undefined ? {} : { prefix }),
+    },
   });
 }

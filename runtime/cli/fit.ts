@@ -1,7 +1,7 @@
 // `cellwright fit` and `cellwright why-not`: questions about requests that hold nothing.
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { list, readable, wholeNumber } from './options.ts';
+import { list, readable, SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS, wholeNumber } from './options.ts';
 import type { AskFlags } from './perform-explain.ts';
 import type { FitFlags } from './perform-fit.ts';
 
@@ -32,7 +32,7 @@ export function addFit(program: Command): void {
 
 export function withFlags(command: Command): Command {
   return command
-    .option('--nats, --servers <urls>', 'the NATS server', list, ['nats://127.0.0.1:4222'])
+    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
     .option('--prefix <prefix>', 'the first token of every subject', 'cw')
     .option('--json', 'print the answer as JSON, with stable codes');
 }
@@ -40,13 +40,16 @@ export function withFlags(command: Command): Command {
 /** `VCPU=4,MEMORY_MB=8192`; which classes there are is for the API to say. */
 function amounts(text: string): Record<string, number> {
   const amount = wholeNumber(1, 2_147_483_647);
-  return Object.fromEntries(
-    list(text).map((part) => {
-      const [name = '', value, ...more] = part.split('=');
-      if (value === undefined || more.length > 0) throw new InvalidArgumentError('It must be CLASS=AMOUNT.');
-      return [name, amount(value)];
-    }),
-  );
+  const found = new Map<string, number>();
+  for (const part of list(text)) {
+    const [name = '', value, ...more] = part.split('=');
+    if (value === undefined || more.length > 0 || !/^[A-Z][A-Z0-9_]*$/.test(name)) {
+      throw new InvalidArgumentError(`'${part}' must be CLASS=AMOUNT.`);
+    }
+    if (found.has(name)) throw new InvalidArgumentError(`It names ${name} twice.`);
+    found.set(name, amount(value));
+  }
+  return Object.fromEntries(found);
 }
 
 function lists(text: string, before: string[][] = []): string[][] {

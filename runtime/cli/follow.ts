@@ -3,11 +3,13 @@
 
 import type { BusMessage } from '../bus/bus.ts';
 import { connectNats } from '../bus/nats.ts';
+import { shownAddresses } from '../bus/nats-addresses.ts';
 import { HEADERS } from '../frames.ts';
 import { checkToken, subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { mentions, saidOrWhyNot } from './bodies.ts';
 import { onInterrupt } from './interrupt.ts';
+import { printable } from './text.ts';
 
 export interface TapFlags {
   instance?: string;
@@ -23,13 +25,13 @@ export async function follow({ instance, servers, prefix }: TapFlags): Promise<v
   const { prefix: checked } = subjectsOf(prefix);
   const interrupt = onInterrupt();
   const clock = systemClock();
-  const bus = await connectNats({ servers, name: 'tap' });
+  const bus = await connectNats({ servers, name: 'tap', signal: interrupt.signal });
   bus.subscribe(`${checked}.>`, (message) => {
-    for (const line of linesOf(message, clock.now(), instance, bus.maxPayloadBytes)) console.log(line);
+    for (const line of linesOf(message, clock.now(), instance, bus.maxPayloadBytes)) console.log(printable([line]));
   });
   await bus.flush();
   // Not on stdout, which is for the traffic alone.
-  console.error(`following '${checked}.>' at ${servers.join(', ')}`);
+  console.error(`following '${checked}.>' at ${shownAddresses(servers)}`);
   await interrupt.happened;
   await bus.close();
 }

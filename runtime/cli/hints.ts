@@ -2,11 +2,13 @@
 // program was called.
 
 import { relative } from 'node:path';
+import { DEFAULT_PREFIX } from '../subjects.ts';
 
 /** @param serving Whether the server is still there to be asked. */
 export function hintsFor(url: string, prefix: string, serving: boolean): string[] {
   const nats = `nats --server ${url}`;
   const self = ownCommand();
+  const at = `--servers ${url}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
   return [
     serving
       ? 'Look around, from another terminal, with:'
@@ -17,9 +19,9 @@ export function hintsFor(url: string, prefix: string, serving: boolean): string[
     `  ${nats} sub '${prefix}.conductor.*' --translate '${self} decode'   # commands, decoded`,
     `  ${nats} req ${prefix}.api.build '{"id":"web","count":3,"resources":{"VCPU":2}}'`,
     `  ${nats} req ${prefix}.api.show '{"id":"web-0"}'`,
-    `  ${self} explain web-0 --servers ${url}   # why it is there; also: why-not web-0 c1/h1, fit --resources VCPU=2`,
+    `  ${self} explain web-0 ${at}   # why it is there; also: why-not web-0 c1/h1, fit --resources VCPU=2`,
     `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
-    `  ${self} tap --servers ${url}          # all traffic, a readable line each`,
+    `  ${self} tap ${at}          # all traffic, a readable line each`,
   ];
 }
 

@@ -1,7 +1,7 @@
 // `cellwright host`: the hosts of a cell as it sees them, and what an operator has to say of one.
 
 import type { Command } from 'commander';
-import { list } from './options.ts';
+import { SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS } from './options.ts';
 import type { HostFlags } from './perform-host.ts';
 
 export function addHost(program: Command): void {
@@ -32,6 +32,6 @@ export function addHost(program: Command): void {
 function withFlags(command: Command): Command {
   return command
     .requiredOption('--cell <cell>', 'the cell of the host')
-    .option('--nats, --servers <urls>', 'the NATS server', list, ['nats://127.0.0.1:4222'])
+    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
     .option('--prefix <prefix>', 'the first token of every subject', 'cw');
 }

@@ -14,10 +14,12 @@ import { addExplain } from './explain.ts';
 import { addFit } from './fit.ts';
 import { addHost } from './host.ts';
 import { addNode } from './node.ts';
+import { refuseRepeats } from './once.ts';
 import { addPack } from './pack.ts';
 import { addPlacementApi } from './placement-api.ts';
 import { addReplay } from './replay.ts';
 import { addTap } from './tap.ts';
+import { printable } from './text.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -42,6 +44,7 @@ for (const add of [
   addDecode,
 ])
   add(program);
+refuseRepeats(program);
 
 // Whoever reads our output may stop reading, as `head` does.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -57,7 +60,7 @@ try {
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   if (error instanceof CellwrightError) {
-    console.error(`cellwright: ${error.message}`);
+    console.error(printable(`cellwright: ${error.message}`.split('\n')));
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
     return error.field === undefined ? EXIT_FAILED : EXIT_USAGE;
   }

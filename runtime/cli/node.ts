@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
-import { list, readable, share, wholeNumber } from './options.ts';
+import { list, readable, SERVERS_FLAG, SERVERS_SAID, servers, share, USUAL_SERVERS, wholeNumber } from './options.ts';
 import type { NodeFlags } from './play-node.ts';
 
 const ROLES =
@@ -13,7 +13,7 @@ export function addNode(program: Command): void {
     .command('node')
     .description('play roles of a system until Ctrl-C; computes run the fake driver')
     .requiredOption('--roles <roles>', ROLES, list)
-    .option('--servers <urls>', 'the NATS server', list, ['nats://127.0.0.1:4222'])
+    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
     .option('--name <name>', 'names the node among all; default: of the host and process')
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option('--settings <file>', 'JSON with aggregates and scheduler, as startNode takes them', readable)

@@ -3,6 +3,7 @@
 
 import { accessSync, constants } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
+import { addressesOf } from '../bus/nats-addresses.ts';
 import { messageOf } from '../errors.ts';
 
 /** A whole number from `min` to `max`, both included. */
@@ -14,11 +15,13 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** A number above zero. */
-export function positiveNumber(text: string): number {
-  const value = numberIn(text);
-  if (value > 0) return value;
-  throw new InvalidArgumentError('It must be a number above 0.');
+/** A number above zero, and at most `max`. */
+export function positiveNumber(max: number): (text: string) => number {
+  return (text) => {
+    const value = numberIn(text);
+    if (value > 0 && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a number above 0, at most ${max}.`);
+  };
 }
 
 /** A part of the whole, 0 to 1. */
@@ -45,6 +48,22 @@ export function list(text: string): string[] {
   throw new InvalidArgumentError('It must be one value, or several with commas between.');
 }
 
+/** The flag of the NATS server, and what it is when it is not given. */
+export const SERVERS_FLAG = '--nats, --servers <urls>';
+export const SERVERS_SAID = 'the NATS server, such as nats://user:password@127.0.0.1:4222';
+export const USUAL_SERVERS = ['nats://127.0.0.1:4222'];
+
+/** Addresses of NATS servers, with commas between. */
+export function servers(text: string): string[] {
+  try {
+    addressesOf(text);
+  } catch (error) {
+    const why = messageOf(error).replace(/^servers: /, '');
+    throw new InvalidArgumentError(`${why.charAt(0).toUpperCase()}${why.slice(1)}.`);
+  }
+  return list(text);
+}
+
 function numberIn(text: string): number {
-  return /^\d+(\.\d+)?(e\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+  return /^\d{1,15}(\.\d{1,15})?(e-?\d{1,3})?$/i.test(text) ? Number(text) : Number.NaN;
 }

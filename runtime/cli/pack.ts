@@ -19,7 +19,7 @@ export function addPack(program: Command): void {
     .requiredOption('--pods <file>', 'the list of requests, as in the openb trace', readable)
     .option('--policy <names>', `any of ${PACKING_POLICIES.join(', ')}`, policies, [...PACKING_POLICIES])
     .option('--seeds <number>', 'runs of each policy, each in an order of its own', wholeNumber(1, 1_000), 10)
-    .option('--tune <factor>', 'what is asked for in the end, as a multiple of all GPUs', tune, 1.3)
+    .option('--tune <factor>', 'what is asked for in the end, as a multiple of all GPUs', positiveNumber(MAX_TUNE), 1.3)
     .option('--json <file>', 'write the figures and the curves there')
     .option('--plot <file.svg>', 'draw the curves there', svgFile)
     .addHelpText('after', '\nThe experiment is that of Weng et al., "Beware of Fragmentation", USENIX ATC 2023.')
@@ -32,12 +32,6 @@ function policies(text: string): PackingPolicyName[] {
     if (known !== undefined) return known;
     throw new InvalidArgumentError(`'${name}' is none of ${PACKING_POLICIES.join(', ')}.`);
   });
-}
-
-function tune(text: string): number {
-  const value = positiveNumber(text);
-  if (value <= MAX_TUNE) return value;
-  throw new InvalidArgumentError(`It must be at most ${MAX_TUNE}.`);
 }
 
 function svgFile(path: string): string {

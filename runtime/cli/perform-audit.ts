@@ -8,7 +8,7 @@ import { CellwrightError } from '../errors.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { onInterrupt } from './interrupt.ts';
-import { figure } from './text.ts';
+import { figure, printable } from './text.ts';
 
 export interface AuditFlags {
   servers: string[];
@@ -23,7 +23,7 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
   const { servers, prefix, json = false, repair = false } = flags;
   const subjects = subjectsOf(prefix);
   const interrupt = onInterrupt();
-  const bus = await connectNats({ servers, name: 'audit' });
+  const bus = await connectNats({ servers, name: 'audit', signal: interrupt.signal });
   try {
     const result = await auditOn({
       bus,
@@ -35,7 +35,7 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
       overdueMs: flags.overdue * 60_000,
       signal: interrupt.signal,
     });
-    console.log(json ? JSON.stringify(result, null, 2) : linesOf(result).join('\n'));
+    console.log(json ? JSON.stringify(result, null, 2) : printable(linesOf(result)));
     process.exitCode = exitCodeOf(result);
   } catch (error) {
     if (!(error instanceof CellwrightError) || error.code !== 'interrupted') throw error;

@@ -1,6 +1,7 @@
 // Performs `cellwright explain` and its like, by the API.
 
 import { type Connection, connect } from '../connect.ts';
+import { printable } from './text.ts';
 
 export interface AskFlags {
   servers: string[];
@@ -27,7 +28,7 @@ export async function answered<Answer extends { words: readonly string[] }>(
   const client = await connect({ servers, prefix });
   try {
     const answer = await ask(client);
-    console.log(json ? JSON.stringify(answer, null, 2) : answer.words.join('\n'));
+    console.log(json ? JSON.stringify(answer, null, 2) : printable(answer.words));
     return answer;
   } finally {
     await client.close();

@@ -1,8 +1,7 @@
 // Performs `cellwright fit`, by the API.
 
-import { readFileSync } from 'node:fs';
-import { CellwrightError, messageOf } from '../errors.ts';
 import type { FitRequest } from '../gateway/requests.ts';
+import { jsonObjectIn } from './files.ts';
 import { type AskFlags, answered } from './perform-explain.ts';
 
 export interface FitFlags extends AskFlags, Omit<FitRequest, 'groups' | 'groupPolicy'> {
@@ -19,19 +18,6 @@ export async function fit(flags: FitFlags): Promise<void> {
 
 /** What the flags ask for, over what the file asks for. The API checks it, as it checks all that it is asked. */
 function requestOf({ jsonRequest, group, servers: _, prefix: __, json: ___, ...asked }: FitFlags): FitRequest {
-  const file = jsonRequest === undefined ? {} : requestIn(jsonRequest);
+  const file = jsonRequest === undefined ? {} : jsonObjectIn('json-request', jsonRequest, 'malformed');
   return { ...file, ...asked, ...(group === undefined ? {} : { groups: group }) } as FitRequest;
-}
-
-function requestIn(file: string): object {
-  const malformed = (why: string, cause?: unknown) =>
-    new CellwrightError('malformed', `--json-request: '${file}' ${why}`, { field: 'json-request', cause });
-  let request: unknown;
-  try {
-    request = JSON.parse(readFileSync(file, 'utf8'));
-  } catch (cause) {
-    throw malformed(`cannot be read: ${messageOf(cause)}`, cause);
-  }
-  if (typeof request !== 'object' || request === null || Array.isArray(request)) throw malformed('holds no object');
-  return request;
 }

@@ -3,6 +3,7 @@
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { allPages } from '../audit/pages.ts';
 import { type Connection, connect } from '../connect.ts';
+import { printable } from './text.ts';
 
 export interface HostFlags {
   cell: string;
@@ -19,7 +20,7 @@ export function listHosts(flags: HostFlags): Promise<void> {
       const answer = await client.hosts({ cell: flags.cell, ...page });
       return [answer.hosts, answer.next];
     });
-    for (const host of hosts) console.log(lineOf(host));
+    for (const host of hosts) console.log(printable([lineOf(host)]));
   });
 }
 

@@ -1,15 +1,15 @@
 // Performs a packing experiment for a command: shows how far it is, prints the table, writes the record and the plot.
 
-import { accessSync, constants, writeFileSync } from 'node:fs';
-import { basename, dirname } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { createLogUpdate } from 'log-update';
 import type { PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
+import { CellwrightError } from '../errors.ts';
 import type { Experiment } from '../packing/experiment.ts';
 import { plotOf } from '../packing/plot.ts';
 import { type Allocation, type PackingReport, policyReport } from '../packing/report.ts';
 import { performAll } from '../packing/runs.ts';
 import { readPackingTrace } from '../packing/trace.ts';
+import { checkWritable, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
 import { figure, seconds, table } from './text.ts';
 
@@ -31,8 +31,11 @@ const WRITE_EVERY_MS = 2_000;
 
 /** @throws CellwrightError `interrupted`, `unwritable`; what reading the trace throws. */
 export async function performPack({ nodes, pods, policy, seeds: count, tune, json, plot }: PackFlags): Promise<void> {
-  checkWritable('--json', json);
-  checkWritable('--plot', plot);
+  checkWritable('json', json);
+  checkWritable('plot', plot);
+  if (json !== undefined && plot !== undefined && resolve(json) === resolve(plot)) {
+    throw new CellwrightError('bad-option', `--json and --plot name the same file: '${plot}'`, { field: 'plot' });
+  }
   const trace = readPackingTrace(nodes, pods);
   const seeds = Array.from({ length: count }, (_, position) => FIRST_SEED + position);
   const experiments = policy.flatMap((name) => seeds.map((seed): Experiment => ({ policy: name, seed, tune })));
@@ -56,8 +59,8 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
     };
     console.log(linesOf(report).join('\n'));
     console.log(`took ${seconds(performance.now() - begunAt)} for ${figure(runs.length)} runs`);
-    if (json !== undefined) write('--json', json, `${JSON.stringify(report, null, 2)}\n`);
-    if (plot !== undefined) write('--plot', plot, plotOf(report));
+    if (json !== undefined) writeTo('json', json, `${JSON.stringify(report, null, 2)}\n`);
+    if (plot !== undefined) writeTo('plot', plot, plotOf(report));
   } finally {
     progress.end();
     interrupt.dispose();
@@ -111,27 +114,4 @@ function showProgress(experiments: readonly Experiment[], stream: NodeJS.WriteSt
       ended = true;
     },
   };
-}
-
-/** Finds out before the work that its outcome could not be kept. */
-function checkWritable(flag: string, file: string | undefined): void {
-  if (file === undefined) return;
-  try {
-    accessSync(dirname(file), constants.W_OK);
-  } catch (cause) {
-    throw unwritable(flag, file, cause);
-  }
-}
-
-function write(flag: string, file: string, text: string): void {
-  try {
-    writeFileSync(file, text);
-  } catch (cause) {
-    throw unwritable(flag, file, cause);
-  }
-}
-
-function unwritable(flag: string, file: string, cause: unknown): CellwrightError {
-  const message = `${flag}: '${file}' cannot be written: ${messageOf(cause)}`;
-  return new CellwrightError('unwritable', message, { field: flag, cause });
 }

@@ -1,15 +1,15 @@
 // Performs a replay for a command: shows it live, prints the summary, writes the record, and says how to exit.
 
-import { writeFileSync } from 'node:fs';
-import { CellwrightError, messageOf } from '../errors.ts';
 import { type ReplayOptions, replay } from '../replay/replay.ts';
 import { problemsOf, type ReplayResult, recordOf } from '../replay/result.ts';
 import { DEFAULT_PREFIX } from '../subjects.ts';
 import type { Workload } from '../workload/workload.ts';
 import { type Display, showLive } from './display.ts';
+import { checkWritable, writeTo } from './files.ts';
 import { hintsFor } from './hints.ts';
 import { onInterrupt } from './interrupt.ts';
 import { summaryOf } from './summary.ts';
+import { printable } from './text.ts';
 
 export interface PerformOptions extends Omit<ReplayOptions, 'onStart' | 'whileUp' | 'signal'> {
   /** Where the record is written. Default: nowhere. */
@@ -20,17 +20,19 @@ export interface PerformOptions extends Omit<ReplayOptions, 'onStart' | 'whileUp
 
 /**
  * Performs it, and sets the exit code: 0 when every request is accounted for and the final state is sound, else 1.
- * @throws CellwrightError `interrupted`, `json-unwritable`; what `replay` throws.
+ * @throws CellwrightError `interrupted`, `unwritable`; what `replay` throws.
  */
 export async function perform(workload: Workload, { json, serve = false, ...options }: PerformOptions): Promise<void> {
+  checkWritable('json', json);
   const interrupt = onInterrupt();
   let display: Display | undefined;
   let url: string | null = null;
+  const prefix = options.on === 'memory' ? DEFAULT_PREFIX : (options.on.prefix ?? DEFAULT_PREFIX);
 
   async function whileUp(result: ReplayResult): Promise<void> {
     display?.stop();
-    console.log(`\n${summaryOf(result).join('\n')}\n`);
-    if (url !== null) console.log(hintsFor(url, DEFAULT_PREFIX, serve).join('\n'));
+    console.log(`\n${printable(summaryOf(result))}\n`);
+    if (url !== null) console.log(hintsFor(url, prefix, serve).join('\n'));
     if (!serve) return;
     console.log('\nCtrl-C ends it.');
     await interrupt.happened;
@@ -47,18 +49,10 @@ export async function perform(workload: Workload, { json, serve = false, ...opti
       whileUp,
       signal: interrupt.signal,
     });
-    if (json !== undefined) write(json, recordOf(result));
+    if (json !== undefined) writeTo('json', json, `${JSON.stringify(recordOf(result), null, 2)}\n`);
     process.exitCode = problemsOf(result).length === 0 ? 0 : 1;
   } finally {
     display?.stop();
     interrupt.dispose();
-  }
-}
-
-function write(file: string, record: Record<string, unknown>): void {
-  try {
-    writeFileSync(file, `${JSON.stringify(record, null, 2)}\n`);
-  } catch (cause) {
-    throw new CellwrightError('json-unwritable', `--json: '${file}' cannot be written: ${messageOf(cause)}`, { cause });
   }
 }

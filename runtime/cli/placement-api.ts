@@ -1,7 +1,7 @@
 // `cellwright placement-api`: serves the OpenStack Placement API over HTTP.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { list, readable } from './options.ts';
+import { list, readable, servers } from './options.ts';
 import type { PlacementApiFlags } from './serve-placement-api.ts';
 
 export function addPlacementApi(program: Command): void {
@@ -14,7 +14,7 @@ export function addPlacementApi(program: Command): void {
         .default({ host: '127.0.0.1', port: 8778 }, '127.0.0.1:8778'),
     )
     .option('--in-memory', 'a placement of its own that begins empty and forgets all at the end')
-    .option('--nats <urls>', 'be a front to the system on these NATS servers', list)
+    .option('--nats <urls>', 'be a front to the system on these NATS servers', servers)
     .option('--store <folder>', 'where the managed NATS server keeps its data; default: a place that goes with it')
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option(
@@ -22,7 +22,7 @@ export function addPlacementApi(program: Command): void {
       'who may ask, as JSON; default: development mode, in which the token admin may',
       readable,
     )
-    .option('--allow-origins <origins>', 'origins that browsers may ask from; default: none', list)
+    .option('--allow-origins <origins>', 'origins that browsers may ask from; default: none', origins)
     .action(async (flags: PlacementApiFlags) => (await import('./serve-placement-api.ts')).servePlacementApi(flags));
 }
 
@@ -32,4 +32,12 @@ function place(text: string): { host: string; port: number } {
   const host = bracketed ?? plain;
   if (host !== undefined && port <= 65_535) return { host, port };
   throw new InvalidArgumentError('It must be a host and a port, such as 127.0.0.1:8778 or [::1]:8778.');
+}
+
+/** As browsers say them: anything else would be equal to none of theirs. */
+function origins(text: string): string[] {
+  return list(text).map((one) => {
+    if (URL.canParse(one) && new URL(one).origin === one) return one;
+    throw new InvalidArgumentError(`'${one}' is no origin, such as https://dashboard.example:8443.`);
+  });
 }

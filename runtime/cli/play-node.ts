@@ -1,6 +1,7 @@
 // Plays the roles of `cellwright node`. Its computes have the fake driver and a host of a usual size; real drivers are
 // for those who embed.
 
+import { shownAddresses } from '../bus/nats-addresses.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { fakeDriver } from '../drivers/fake.ts';
 import { numaHost } from '../drivers/numa.ts';
@@ -37,7 +38,7 @@ export async function playNode(flags: NodeFlags): Promise<void> {
   const interrupt = onInterrupt();
   const node = await startNode({
     roles,
-    nats: { servers },
+    nats: { servers, signal: interrupt.signal },
     clock,
     driver: ({ cell, host }) =>
       fakeDriver({
@@ -51,7 +52,7 @@ export async function playNode(flags: NodeFlags): Promise<void> {
     ...(prefix === undefined ? {} : { prefix }),
     ...(placementShards === undefined ? {} : { placementShards }),
   });
-  console.log(`node '${node.name}' plays ${roles.join(', ')} at ${servers.join(', ')}`);
+  console.log(`node '${node.name}' plays ${roles.join(', ')} at ${shownAddresses(servers)}`);
   await interrupt.happened;
   await node.stop();
 }

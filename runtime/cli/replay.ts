@@ -3,7 +3,7 @@
 import { type Command, Option } from 'commander';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import type { Workload } from '../workload/workload.ts';
-import { positiveNumber, readable, share, wholeNumber } from './options.ts';
+import { servers as addresses, positiveNumber, readable, share, wholeNumber } from './options.ts';
 
 interface ReplayFlags {
   cells: number;
@@ -15,7 +15,8 @@ interface ReplayFlags {
   placementShards?: number;
   deletes: 'after-build' | 'prompt' | 'never';
   inMemory?: boolean;
-  servers?: string;
+  servers?: string[];
+  prefix?: string;
   json?: string;
 }
 
@@ -49,9 +50,9 @@ function withFlags(command: Command): Command {
     .option(
       '--speed <factor>',
       'how much faster than recorded; default: a minute over NATS, ten of virtual time in memory',
-      positiveNumber,
+      positiveNumber(1e9),
     )
-    .option('--until <seconds>', 'leave out what arrives at this time of the trace or later', positiveNumber)
+    .option('--until <seconds>', 'leave out what arrives at this time of the trace or later', positiveNumber(1e9))
     .option('--alternates <number>', 'hosts named up front for each instance', wholeNumber(0, 20), 2)
     .option('--fail-rate <share>', 'the share of builds that fail, 0 to 1', share, 0)
     .option('--placement-shards <number>', 'shards that placement is dealt to', wholeNumber(1, MAX_PLACEMENT_SHARDS))
@@ -64,7 +65,8 @@ function withFlags(command: Command): Command {
         .default('after-build'),
     )
     .addOption(new Option('--in-memory', 'without NATS, in virtual time').conflicts('servers'))
-    .option('--servers <urls>', 'use the NATS server that runs there; default: one of its own')
+    .option('--nats, --servers <urls>', 'use the NATS server that runs there; default: one of its own', addresses)
+    .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option('--json <file>', 'write the outcome there');
 }
 
@@ -74,12 +76,30 @@ function workloadOptions({ cells, seed, until }: ReplayFlags): { cells: number; 
 
 async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
   const { perform } = await import('./perform.ts');
-  const { seed, speed, alternates, failRate, placementShards, deletes, inMemory = false, servers, json } = flags;
+  const {
+    seed,
+    speed,
+    alternates,
+    failRate,
+    placementShards,
+    deletes,
+    inMemory = false,
+    servers,
+    prefix,
+    json,
+  } = flags;
   await perform(deletes === 'never' ? withoutEnds(workload) : workload, {
     seed,
     alternates,
     failRate,
-    on: inMemory ? 'memory' : { kind: 'nats', log: console.error, ...(servers === undefined ? {} : { servers }) },
+    on: inMemory
+      ? 'memory'
+      : {
+          kind: 'nats',
+          log: console.error,
+          ...(servers === undefined ? {} : { servers }),
+          ...(prefix === undefined ? {} : { prefix }),
+        },
     ...(speed === undefined ? {} : { speed }),
     ...(placementShards === undefined ? {} : { placementShards }),
     ...(deletes === 'never' ? {} : { deletes }),

@@ -21,6 +21,7 @@ export async function servePlacementApi(flags: PlacementApiFlags): Promise<void>
   const server = await startPlacementApi({
     ...listen,
     placement: placementOf(flags),
+    signal: interrupt.signal,
     ...(store === undefined ? {} : { storeDir: store }),
     ...(prefix === undefined ? {} : { prefix }),
     ...(tokens === undefined ? {} : { authenticate: tokensFrom(tokens) }),

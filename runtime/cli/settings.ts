@@ -1,10 +1,10 @@
 // Reads a file of settings for `cellwright node`: what there is to say of aggregates, and by what schedulers choose. Filters
 // and weighers of one's own are functions, and so for those who embed.
 
-import { readFileSync } from 'node:fs';
 import type { AggregateOptions } from '../aggregates.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
+import { CellwrightError } from '../errors.ts';
 import type { SchedulerSettings } from '../scheduler-settings.ts';
+import { jsonObjectIn } from './files.ts';
 
 export interface FileSettings {
   readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
@@ -18,15 +18,9 @@ const KNOWN = { aggregates: null, scheduler: ['filters', 'weighers', 'pickAmong'
  * @throws CellwrightError `bad-settings` when the file is no JSON object, or has parts that there are not.
  */
 export function settingsIn(path: string): FileSettings {
-  const bad = (what: string, field = 'settings') =>
+  const bad = (what: string, field: string) =>
     new CellwrightError('bad-settings', `--settings '${path}': ${what}`, { field });
-  let settings: unknown;
-  try {
-    settings = JSON.parse(readFileSync(path, 'utf8'));
-  } catch (error) {
-    throw bad(messageOf(error));
-  }
-  if (!isObject(settings)) throw bad('it must be a JSON object');
+  const settings = jsonObjectIn('settings', path, 'bad-settings');
   for (const [name, part] of Object.entries(settings)) {
     if (!Object.hasOwn(KNOWN, name)) throw bad(`there is no '${name}'; there are aggregates and scheduler`, name);
     if (!isObject(part)) throw bad(`'${name}' must be an object`, name);

@@ -2,14 +2,14 @@
 
 import type { Command } from 'commander';
 import type { TapFlags } from './follow.ts';
-import { list } from './options.ts';
+import { SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS } from './options.ts';
 
 export function addTap(program: Command): void {
   program
     .command('tap')
     .description('follow all traffic, a line for each message: time, subject, type, sender, body')
     .option('--instance <id>', 'only what names this instance')
-    .option('--servers <urls>', 'the NATS server', list, ['nats://127.0.0.1:4222'])
+    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
     .option('--prefix <prefix>', 'the first token of every subject', 'cw')
     .action(async (flags: TapFlags) => (await import('./follow.ts')).follow(flags));
 }

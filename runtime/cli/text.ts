@@ -32,3 +32,15 @@ export function table(rows: readonly (readonly string[])[]): string[] {
       .join('  '),
   );
 }
+
+/**
+ * Lines as a terminal may be given them: what others have written into reasons and names, control characters among it,
+ * neither breaks lines nor moves the cursor.
+ */
+export function printable(lines: readonly string[]): string {
+  return lines
+    .map((line) => line.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, escaped))
+    .join('\n');
+}
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

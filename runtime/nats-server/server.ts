@@ -2,7 +2,7 @@
 // a free port, ready when `startNatsServer` returns, and gone when `stop` returns or when this process ends, however.
 
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { access, constants, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -57,15 +57,19 @@ const LOG_LINES_KEPT = 30;
 
 /**
  * Starts a nats-server and waits until it accepts connections, and JetStream with them.
- * @throws CellwrightError `nats-server-start-failed` with the server's last log lines, and what `findNatsServer` and
+ * @throws CellwrightError `bad-option` for a port or folder that cannot be; `nats-server-start-failed` with the server's last log lines, and what `findNatsServer` and
  * `installNatsServer` throw.
  */
 export async function startNatsServer(options: NatsServerOptions = {}): Promise<NatsServer> {
   const log = options.log ?? (() => {});
   const binary = options.binary ?? ((await findNatsServer()) ?? (await installNatsServer({ log }))).path;
+  const { port: wanted = -1 } = options;
+  if (!(Number.isInteger(wanted) && wanted >= -1 && wanted <= 65_535 && wanted !== 0)) {
+    throw new CellwrightError('bad-option', 'port must be a whole number from 1 to 65535', { field: 'port' });
+  }
   const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
   const dataDir = resolve(options.dataDir ?? join(runDir, 'data'));
-  await mkdir(dataDir, { recursive: true });
+  await makeFolder(dataDir, runDir);
   const server = launch(binary, await argumentsFor(options, runDir, dataDir), { runDir, log });
   try {
     const { port, version } = await ready(server, runDir, options);
@@ -75,6 +79,18 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
     const lines = server.lastLines.map((line) => `\n  ${line}`).join('');
     const message = `'${binary}' did not start: ${messageOf(error)}${lines}`;
     throw new CellwrightError('nats-server-start-failed', message, { cause: error });
+  }
+}
+
+async function makeFolder(dataDir: string, runDir: string): Promise<void> {
+  try {
+    await mkdir(dataDir, { recursive: true });
+    await access(dataDir, constants.W_OK);
+    if (!(await stat(dataDir)).isDirectory()) throw new Error('it is no folder');
+  } catch (cause) {
+    await rm(runDir, { recursive: true, force: true });
+    const message = `the folder for the server's data, '${dataDir}', cannot be used: ${messageOf(cause)}`;
+    throw new CellwrightError('bad-option', message, { field: 'dataDir', cause });
   }
 }
 

@@ -36,6 +36,8 @@ export interface PlacementApiOptions {
   readonly allowedOrigins?: readonly string[];
   /** How long placement may take to answer, ms; default 10,000. */
   readonly timeoutMs?: number;
+  /** Gives up connecting. */
+  readonly signal?: AbortSignal;
   readonly clock?: Clock;
   readonly logger?: Logger;
 }
@@ -96,7 +98,7 @@ interface Surroundings {
 
 /** A bus on which placement answers, and the node that plays it if it is of this process. */
 async function placementOf(
-  { placement, prefix, storeDir }: PlacementApiOptions,
+  { placement, prefix, storeDir, signal }: PlacementApiOptions,
   { clock, logger, name, onError }: Surroundings,
 ): Promise<{ bus: Bus; node?: Node }> {
   const common = { roles: ['placement'], clock, logger, ...(prefix === undefined ? {} : { prefix }) };
@@ -115,7 +117,8 @@ async function placementOf(
       throw error;
     }
   }
-  const bus = await connectNats({ servers: [...placement.servers], name, onError });
+  const giveUp = signal === undefined ? {} : { signal };
+  const bus = await connectNats({ servers: placement.servers, name, onError, ...giveUp });
   try {
     checkOneShard(await placementShardsOf({ bus, subjects: subjectsOf(prefix) }));
   } catch (error) {

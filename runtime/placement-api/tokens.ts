@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs';
 import Type, { type Static } from 'typebox';
 import { CellwrightError, messageOf } from '../errors.ts';
+import { jsonIn } from '../json-text.ts';
 import { checkOf } from '../schemas.ts';
 import { Problem } from './problem.ts';
 import type { Route } from './routes.ts';
@@ -73,7 +74,7 @@ function readTokens(file: string): Static<typeof TokenFile> {
   const field = { field: 'tokens' };
   let content: unknown;
   try {
-    content = JSON.parse(readFileSync(file, 'utf8'));
+    content = jsonIn(readFileSync(file));
   } catch (error) {
     throw new CellwrightError('bad-option', `the token file '${file}' cannot be read: ${messageOf(error)}`, field);
   }

@@ -4,10 +4,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Bus } from '../bus/bus.ts';
 import { memoryServer } from '../bus/memory.ts';
-import { connectNats } from '../bus/nats.ts';
+import { connectNats, type NatsBus } from '../bus/nats.ts';
+import { shownAddresses } from '../bus/nats-addresses.ts';
 import { type Client, clientOf } from '../client.ts';
 import type { Clock } from '../clock.ts';
-import { messageOf } from '../errors.ts';
+import { isDeployed } from '../deployment.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 import { type Asking, asking } from '../gateway/asking.ts';
 import { memoryJournals } from '../journal/memory.ts';
 import { findNatsServer } from '../nats-server/find.ts';
@@ -41,9 +43,11 @@ export interface Stage {
 
 export interface NatsStageOptions {
   /** A server that runs already. Default: one is found, or installed, and started for the replay alone. */
-  readonly servers?: string;
+  readonly servers?: readonly string[];
   /** The first token of every subject; default `cw`. */
   readonly prefix?: string;
+  /** Gives up connecting. */
+  readonly signal?: AbortSignal | undefined;
   /** Told what is installed, a line at a time. Default: nobody. */
   readonly log?: (line: string) => void;
 }
@@ -97,21 +101,27 @@ export function memoryStage(): Stage {
 
 /**
  * A stage over a NATS server.
- * @throws CellwrightError `unreachable`, or what finding, installing and starting a server throws.
+ * @throws CellwrightError `unreachable`; `already-deployed` when others use the prefix on that server; what finding, installing and starting a server throws.
  */
 export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> {
   const clock = systemClock();
   const subjects = subjectsOf(options.prefix);
   const server = options.servers === undefined ? await ownServer(options.log) : undefined;
-  const servers = options.servers ?? (server as NatsServer).url;
+  const servers = options.servers ?? [(server as NatsServer).url];
+  const signal = options.signal === undefined ? {} : { signal: options.signal };
   const name = `replay-${randomBytes(4).toString('hex')}`;
   const onError = (error: unknown, what: string) => options.log?.(`${what}: ${messageOf(error)}`);
-  let bus: Bus;
+  let bus: NatsBus;
   try {
-    bus = await connectNats({ servers: servers.split(','), name, onError });
+    bus = await connectNats({ servers, name, onError, ...signal });
   } catch (error) {
     await server?.stop();
     throw error;
+  }
+  if (server === undefined && (await isDeployed({ bus, subjects }))) {
+    await bus.close();
+    const message = `the server has a deployment with the prefix '${subjects.prefix}' already: a replay needs a prefix of its own`;
+    throw new CellwrightError('already-deployed', message, { field: 'prefix' });
   }
   const asker = askingOn({ name, bus, clock, subjects });
   const prefix = options.prefix === undefined ? {} : { prefix: options.prefix };
@@ -122,8 +132,8 @@ export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> 
     bus,
     client: clientOf({ bus, clock, subjects }),
     asking: asker,
-    nodeOptions: { nats: { servers: servers.split(',') }, clock, ...prefix },
-    url: servers,
+    nodeOptions: { nats: { servers }, clock, ...prefix },
+    url: shownAddresses(servers).replaceAll(', ', ','),
     run: (work) => work(),
     async close() {
       asker.stop();

@@ -4,10 +4,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
-import { placementShardsOf, settlePlacementShards } from '../../runtime/deployment.ts';
+import { isDeployed, placementShardsOf, settlePlacementShards } from '../../runtime/deployment.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { type NodeOptions, startNode } from '../../runtime/node.ts';
 import { startPlacementApi } from '../../runtime/placement-api/start.ts';
+import { natsStage } from '../../runtime/replay/stage.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
 import { failureOf } from '../support/until.ts';
@@ -111,6 +112,24 @@ test('deployment - the Placement API says that it serves one shard only', async 
   const start = () => startPlacementApi({ host: '127.0.0.1', port: 0, prefix, placement: { servers: [server.url] } });
   const refusal = (await failureOf(start)) as CellwrightError;
   assert.is(refusal.code, 'several-shards');
+});
+
+test('deployment - a replay is no guest of a deployment that is there: it is refused by the prefix, and changes nothing', async () => {
+  const { prefix, options, start } = deployment();
+  assert.is(await isDeployed(options), false);
+  const on = { servers: [server.url], prefix };
+  const alone = await natsStage(on);
+  await alone.close();
+  const node = await start();
+  try {
+    assert.is(await isDeployed(options), true);
+    const refusal = (await failureOf(() => natsStage(on))) as CellwrightError;
+    assert.equal([refusal.code, refusal.field], ['already-deployed', 'prefix']);
+    assert.ok(refusal.message.includes(`'${prefix}'`));
+  } finally {
+    await node.stop();
+  }
+  assert.is((await failureOf(() => natsStage(on))).code, 'already-deployed', 'also while nobody serves it');
 });
 
 test.run();

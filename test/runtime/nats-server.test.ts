@@ -11,10 +11,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { connect } from 'nats';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { messageOf } from '../../runtime/errors.ts';
+import { type CellwrightError, messageOf } from '../../runtime/errors.ts';
 import { findNatsServer } from '../../runtime/nats-server/find.ts';
 import { installNatsServer, PINNED_NATS_SERVER } from '../../runtime/nats-server/install.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
@@ -256,6 +257,35 @@ test('start - a port that is taken is told in the words of the server', async ()
 
 test('start - a configuration that cannot be read is told in the words of the server', async () => {
   assert.match(await failureOf(() => startNatsServer({ config: 'listen: [' })), /did not start: .*Parse error/s);
+});
+
+test('start - a folder or a port that cannot be is refused by its name, and nothing is left behind', async () => {
+  const before = process.env.TMPDIR;
+  const ours = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  process.env.TMPDIR = ours;
+  const file = fileURLToPath(import.meta.url);
+  const cases = [
+    [{ dataDir: file }, 'dataDir', /data, '.*nats-server\.test\.ts', cannot be used: /],
+    [{ dataDir: `${file}/below` }, 'dataDir', /cannot be used: /],
+    [{ port: 70_000 }, 'port', /1 to 65535/],
+    [{ port: 1.5 }, 'port', /1 to 65535/],
+    [{ port: '4222' as never }, 'port', /1 to 65535/],
+  ] as const;
+  try {
+    for (const [options, field, says] of cases) {
+      const error = await startNatsServer({ binary: '/absent/nats-server', ...options }).then(
+        () => undefined,
+        (failure) => failure as CellwrightError,
+      );
+      assert.equal([error?.code, error?.field], ['bad-option', field]);
+      assert.match(error?.message ?? '', says);
+    }
+    assert.equal(await readdir(ours), []);
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+    await rm(ours, { recursive: true });
+  }
 });
 
 test('start - a program that is not there is a clear error', async () => {

@@ -34,6 +34,20 @@ test('roles - placement is all of its shards, or some of them', () => {
   assert.throws(() => played(['placement:4'], 4), /'placement:4' .* has 4/);
 });
 
+test('roles - a name that is none is refused with the role that it stands in', () => {
+  for (const role of ['cell:', 'cell:A', 'compute:c1/H', 'compute:/h', 'cell:a.b']) {
+    assert.throws(() => parseRoles([role]), refused('bad-id'), role);
+    assert.throws(
+      () => parseRoles([role]),
+      (error: Error) => error.message.startsWith(`role '${role}': its names must be`),
+      role,
+    );
+  }
+  for (const roles of ['placement', null, undefined, 5, {}]) {
+    assert.throws(() => parseRoles(roles as never), refused('bad-role'), String(roles));
+  }
+});
+
 test('roles - none at all is refused', () => {
   assert.throws(() => parseRoles([]), refused('bad-role'));
 });

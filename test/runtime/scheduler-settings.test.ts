@@ -157,6 +157,13 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
     /number/,
   ],
   [{ scheduler: { weighers: ['defaults', { name: 'mine', weigh: 1 }] } }, 'scheduler.weighers.1.weigh', /function/],
+  [{ scheduler: { filters: [{ name: 'instance-limit', mots: 9 }] } }, 'scheduler.filters.0.mots', /no field of it/],
+  [
+    { scheduler: { weighers: [{ name: 'free-VCPU', multiplyer: 9 }] } },
+    'scheduler.weighers.0.multiplyer',
+    /multiplier/,
+  ],
+  [{ scheduler: { weighers: [{ name: 'free-VCPU', most: 9 }] } }, 'scheduler.weighers.0.most', /no field of it/],
   [{ scheduler: { weighers: ['metric-load'] } }, 'scheduler.weighers.0.least', /end of the scale/],
   [{ scheduler: { weighers: [{ name: 'metric-load', least: 1, most: 1 }] } }, 'scheduler.weighers.0.most', /more than/],
   [{ scheduler: { pickAmong: 0 } }, 'scheduler.pickAmong', /1 to 100/],

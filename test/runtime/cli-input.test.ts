@@ -1,0 +1,134 @@
+// Area: command line, what it is given. Flags that are given twice, files that people write by hand, and words of others
+// that are shown in a terminal.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts';
+import { addFit } from '../../runtime/cli/fit.ts';
+import { refuseRepeats } from '../../runtime/cli/once.ts';
+import { positiveNumber, servers, share } from '../../runtime/cli/options.ts';
+import { printable } from '../../runtime/cli/text.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
+import { jsonIn } from '../../runtime/json-text.ts';
+
+const test = suite('command line input');
+
+const folder = mkdtempSync(join(tmpdir(), 'cellwright-input-'));
+test.after(() => rmSync(folder, { recursive: true }));
+
+/** Parses as the program does, without performing; answers the options, or what was wrong. */
+async function parsed(...args: string[]): Promise<Record<string, unknown> | string> {
+  const program = new Command('cellwright').exitOverride().configureOutput({ writeErr: () => undefined });
+  addFit(program);
+  const [fit] = program.commands as [Command];
+  fit.exitOverride().configureOutput({ writeErr: () => undefined });
+  let options: Record<string, unknown> = {};
+  fit.action((flags: Record<string, unknown>) => {
+    options = flags;
+  });
+  refuseRepeats(program);
+  try {
+    await program.parseAsync(['fit', ...args], { from: 'user' });
+    return options;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+test('flags - one that is given twice is refused, but for those that add up', async () => {
+  assert.match((await parsed('--resources', 'VCPU=1', '--resources', 'VGPU=1')) as string, /--resources.*given twice/);
+  assert.match((await parsed('--json', '--json')) as string, /--json.*given twice/);
+  assert.match((await parsed('--servers', 'a', '--nats', 'b')) as string, /--nats, --servers.*given twice/);
+  const both = await parsed('--any-of', 'A,B', '--any-of', 'C', '--group', 'a:VGPU=1', '--group', 'b:VGPU=2');
+  assert.equal((both as Record<string, unknown>).anyOf, [['A', 'B'], ['C']]);
+  assert.is(((both as Record<string, unknown>).group as unknown[]).length, 2);
+});
+
+test('flags - amounts name each class once, by a name that is one', async () => {
+  assert.match((await parsed('--resources', 'VCPU=1,VCPU=2')) as string, /--resources.*names VCPU twice/);
+  for (const name of ['__proto__', 'constructor', '', 'vcpu', 'V CPU']) {
+    assert.match((await parsed('--resources', `${name}=1`)) as string, /--resources.*must be CLASS=AMOUNT/);
+  }
+  const { resources } = (await parsed('--resources', 'VCPU=1,CUSTOM_X=2')) as { resources: object };
+  assert.equal(resources, { VCPU: 1, CUSTOM_X: 2 });
+});
+
+test('flags - numbers are within their bounds, and finite', () => {
+  const most = positiveNumber(10);
+  assert.equal([most('0.5'), most('1e-3'), most('10'), share('1e-1')], [0.5, 0.001, 10, 0.1]);
+  for (const text of ['0', '10.1', '1e999', '9'.repeat(400), 'NaN', 'Infinity', '-1', '0x1', '', ' 1', '1_0']) {
+    assert.throws(() => most(text), /above 0, at most 10/, text);
+  }
+  assert.equal(servers('nats://a:1,b'), ['nats://a:1', 'b']);
+  assert.throws(() => servers('ftp://a'), /'ftp:\/\/a' begins with ftp/);
+});
+
+test('files - JSON by hand: a byte order mark is no fault, what is unclear or no object is', () => {
+  const file = join(folder, 'file.json');
+  const read = (content: string | Uint8Array) => {
+    writeFileSync(file, content);
+    return jsonObjectIn('settings', file, 'bad-settings');
+  };
+  assert.equal(read('\ufeff{"a": {"b": "{\\"b\\": 1, \\"b\\": 2}", "c": ["b", "b"]}, "b": {"b": 1}}\r\n'), {
+    a: { b: '{"b": 1, "b": 2}', c: ['b', 'b'] },
+    b: { b: 1 },
+  });
+  const bad: [string | Uint8Array, RegExp][] = [
+    ['', /it is empty/],
+    [' \n', /it is empty/],
+    ['[]', /must be a JSON object/],
+    ['null', /must be a JSON object/],
+    ['{', /not readable JSON/],
+    [Uint8Array.of(0x7b, 0xff, 0x7d), /not text in UTF-8/],
+    ['{"a": 1, "b": {}, "a": 2}', /the name 'a' stands twice/],
+    ['{"x": [{"a": 1, "\\u0061": 2}]}', /the name 'a' stands twice/],
+    ['{"__proto__": {}}', /'__proto__' is not allowed/],
+    ['{"a": 1e999}', /too large/],
+  ];
+  for (const [content, says] of bad) {
+    assert.throws(
+      () => read(content),
+      (error: unknown) =>
+        error instanceof CellwrightError &&
+        error.code === 'bad-settings' &&
+        error.field === 'settings' &&
+        error.message.includes(file) &&
+        says.test(error.message),
+      String(content),
+    );
+  }
+  assert.throws(() => jsonObjectIn('settings', folder, 'bad-settings'), /it is a folder/);
+  assert.is((jsonIn(Buffer.from(JSON.stringify({ a: 'x"\\'.repeat(200_000) }))) as { a: string }).a.length, 600_000);
+});
+
+test('files - an outcome that could not be kept is found out before the work', () => {
+  const made = join(folder, 'made');
+  mkdirSync(made);
+  const cases: [string, RegExp][] = [
+    [made, /--json: '.*' cannot be written: it is a folder/],
+    [join(folder, 'absent', 'x'), /cannot be written: ENOENT/],
+  ];
+  for (const [file, says] of cases) {
+    for (const attempt of [() => checkWritable('json', file), () => writeTo('json', file, '')]) {
+      assert.throws(attempt, (error: unknown) => error instanceof CellwrightError && error.field === 'json');
+    }
+    assert.throws(() => checkWritable('json', file), says);
+  }
+  checkWritable('json', join(made, 'new'));
+  writeTo('json', join(made, 'new'), 'x');
+  checkWritable('json', join(made, 'new'));
+  checkWritable('json', undefined);
+});
+
+test('terminal - words of others break no line and move no cursor', () => {
+  assert.is(
+    printable(['a: \u001b[2J\u0007x\r\ny\u0085\u2028\u202e', 'ä 名 😀 …']),
+    'a: \\u001b[2J\\u0007x\\u000d\\u000ay\\u0085\\u2028\\u202e\nä 名 😀 …',
+  );
+});
+
+test.run();
