@@ -199,7 +199,7 @@ test('dry runs - wrong usage is refused by the name of the flag', async () => {
     [['fit', '--resources', 'VCPU=0'], /--resources.*whole number from 1/s],
     [['fit', '--group', 'VGPU=1'], /--group.*NAME:CLASS=AMOUNT/s],
     [['fit', '--count', '0', '--resources', 'VCPU=1'], /--count/],
-    [['fit', '--json-request', 'README.md'], /--json-request.*cannot be read/],
+    [['fit', '--json-request', 'README.md'], /--json-request 'README.md': it is not readable JSON/],
     [['why-not', 'web'], /host/],
   ];
   const ended = await Promise.all(cases.map(([args]) => runCommand(...args)));
