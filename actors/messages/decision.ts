@@ -93,50 +93,41 @@ export type StoredDecision = Static<typeof StoredDecision>;
 /** The record as a text that is kept, never longer than it may be. */
 export function packDecision(decision: Decision): string {
   for (let reasons = MAX_REASONS, claims = MAX_CLAIMS_TOLD; ; reasons >>= 1, claims >>= 1) {
-    const text = JSON.stringify(stored(decision, reasons, claims));
+    const text = textOf(decision, reasons, claims);
     if (text.length <= MAX_DECISION_LENGTH) return text;
     // What is left is names of whoever wrote weighers, and of hosts: the numbers matter more.
-    if (reasons === 0)
-      return JSON.stringify(stored({ ...decision, weights: [], alternates: [], advice: [], narrowedBy: [] }, 0, 0));
+    if (reasons === 0) return textOf({ ...decision, weights: [], alternates: [], advice: [], narrowedBy: [] }, 0, 0);
   }
 }
 
-function stored(decision: Decision, reasons: number, claims: number): StoredDecision {
-  const {
-    at,
-    scheduler,
-    hosts,
-    fits,
-    refused,
-    chosen,
-    weights,
-    claimsRefused,
-    refusedClaims,
-    alternates,
-    advice,
-    narrowedBy,
-  } = decision;
+/** A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between. */
+function textOf(decision: Decision, reasons: number, claims: number): string {
+  const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
+  const { alternates, advice, narrowedBy } = decision;
   const names = Object.keys(weights[0]?.parts ?? {});
-  return {
-    v: 1,
-    at,
-    by: scheduler,
-    n: hosts,
-    f: fits,
-    r: refused.length === 0 ? [] : fewer(refused, reasons).map(storedReason),
-    ...(chosen === undefined ? {} : { g: `${chosen.cell}/${chosen.host}` }),
-    m: names,
-    w: weights.map((one) => [
-      `${one.cell}/${one.host}`,
-      brief(one.weight),
-      ...names.map((name) => brief(one.parts[name] ?? 0)),
-    ]),
-    ...(claimsRefused === 0 ? {} : { t: claimsRefused }),
-    ...(refusedClaims.length === 0 ? {} : { c: refusedClaims.slice(refusedClaims.length - claims).map(storedClaim) }),
-    a: [...alternates],
-    ...(narrowedBy.length === 0 ? {} : { l: [...narrowedBy] }),
-    ...(advice.length === 0 ? {} : { x: advice.map(storedAdvice) }),
-  };
+  let text = `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits}`;
+  text += `,"r":${refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason))}`;
+  if (chosen !== undefined) text += `,"g":${placeText(chosen)}`;
+  text += `,"m":${JSON.stringify(names)},"w":[`;
+  for (const [position, one] of weights.entries()) {
+    text += `${position === 0 ? '' : ','}[${placeText(one)},${brief(one.weight)}`;
+    for (const name of names) text += `,${brief(one.parts[name] ?? 0)}`;
+    text += ']';
+  }
+  text += ']';
+  if (claimsRefused > 0) text += `,"t":${claimsRefused}`;
+  if (refusedClaims.length > 0) {
+    text += `,"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`;
+  }
+  text += `,"a":${JSON.stringify(alternates)}`;
+  if (narrowedBy.length > 0) text += `,"l":${JSON.stringify(narrowedBy)}`;
+  if (advice.length > 0) text += `,"x":${JSON.stringify(advice.map(storedAdvice))}`;
+  return `${text}}`;
+}
+
+/** Cells and hosts are tokens, so there is nothing in them to be escaped. */
+function placeText({ cell, host }: { cell: string; host: string }): string {
+  return `"${cell}/${host}"`;
 }
 
 /** The first reasons, and what is left as one: the numbers still add up. */
@@ -161,9 +152,10 @@ function storedClaim({ cell, host, code, message }: RefusedClaim): [string, stri
   return [`${cell}/${host}`, clipped(code, MAX_NAME_LENGTH), clipped(message, MAX_MESSAGE_LENGTH)];
 }
 
-/** Six digits: enough to tell weights apart. */
+/** Six digits: enough to tell weights apart. What is no number that JSON knows, of somebody's own weigher, counts as none. */
 function brief(value: number): number {
-  return Math.round(value * 1e6) / 1e6;
+  if (!Number.isFinite(value)) return 0;
+  return Math.abs(value) < 1e9 ? Math.round(value * 1e6) / 1e6 : value;
 }
 
 export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l }: StoredDecision): Decision {

@@ -94,14 +94,18 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
+  const { refused, weights, advice, narrowedBy } = draft;
   const decision: Decision = {
     at,
     scheduler,
-    ...draft,
-    refused: [...draft.refused],
-    weights: [...draft.weights],
-    advice: [...draft.advice],
-    narrowedBy: [...draft.narrowedBy],
+    hosts: draft.hosts,
+    fits: draft.fits,
+    refused: refused as RefusedHosts[],
+    weights: weights as Weighing[],
+    claimsRefused: draft.claimsRefused,
+    refusedClaims: draft.refusedClaims,
+    advice: advice as Advice[],
+    narrowedBy: narrowedBy as string[],
     ...(chosen === null ? {} : { chosen: { cell: chosen.cell, host: chosen.host } }),
     alternates: alternates.map(({ host }) => host),
   };

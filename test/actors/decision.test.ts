@@ -176,4 +176,31 @@ test('scheduler - why no host was left is said in numbers that add up to all hos
   }
 });
 
+test('scheduler - a record reads back as it was made, whatever the numbers and names in it', () => {
+  const decision: Decision = {
+    at: 1_700_000_000_000,
+    scheduler: 'node "7"',
+    hosts: 4,
+    fits: 2,
+    refused: [{ code: 'no-room', about: 'CUSTOM_"A"', hosts: 2, nearest: { cell: 'c1', host: 'h1', short: 0.5 } }],
+    chosen: { cell: 'c1', host: 'h2' },
+    weights: [
+      { cell: 'c1', host: 'h2', weight: 1e300, parts: { 'free "share"': 1e300, odd: Number.NaN } },
+      { cell: 'c1', host: 'h3', weight: 1 / 3, parts: { 'free "share"': Number.POSITIVE_INFINITY, odd: -1e-9 } },
+    ],
+    claimsRefused: 1,
+    refusedClaims: [{ cell: 'c1', host: 'h9', code: 'no-room', message: 'line\nand "quote"' }],
+    alternates: ['h3'],
+    advice: [],
+    narrowedBy: ['named-hosts'],
+  };
+  assert.equal(read(packDecision(decision)), {
+    ...decision,
+    weights: [
+      { cell: 'c1', host: 'h2', weight: 1e300, parts: { 'free "share"': 1e300, odd: 0 } },
+      { cell: 'c1', host: 'h3', weight: 0.333333, parts: { 'free "share"': 0, odd: -0 } },
+    ],
+  });
+});
+
 test.run();
