@@ -5,7 +5,7 @@ import type { Address, Message } from '../actors/actor.ts';
 import type { Protocol } from '../actors/messages/common.ts';
 import type { BusMessage } from './bus/bus.ts';
 import { CellwrightError, messageOf, OverloadedError } from './errors.ts';
-import { decodeFrame, HEADERS } from './frames.ts';
+import { HEADERS, type Opened, opened } from './frames.ts';
 import type { Outbox } from './outbox.ts';
 import { checkOfProtocol } from './schemas.ts';
 import type { ActorHost } from './turn.ts';
@@ -49,19 +49,17 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
     isFull = true;
   };
   return (message) => {
-    const { data, reply } = message;
-    // The headers, which take time to read, are looked at only where there is no body.
-    if (data.length === 0 && reply !== undefined && message.headers[HEADERS.type] === WHO) return answer(reply, node);
-    let parts: ReturnType<typeof decodeFrame>;
+    if (isWho(message)) return answer(message.reply as string, node);
+    let arrived: Opened;
     try {
-      parts = decodeFrame(data, maxBytes);
+      arrived = opened(message, maxBytes);
     } catch (error) {
       return onError(error, `a body on '${message.subject}'`);
     }
-    for (const { from, messages } of parts) {
+    for (const { from, messages } of arrived.parts) {
       for (const each of messages) {
         try {
-          check(each);
+          if (arrived.isForeign) check(each);
         } catch (error) {
           const fault = error instanceof CellwrightError ? error : new CellwrightError('malformed', messageOf(error));
           decline(from, each as Question | null, fault);
@@ -76,6 +74,12 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
       }
     }
   };
+}
+
+/** The headers, which take time to read, are looked at only where there is no body. */
+function isWho(message: BusMessage): boolean {
+  if (message.value !== undefined || message.data.length > 0) return false;
+  return message.reply !== undefined && message.headers[HEADERS.type] === WHO;
 }
 
 const checks = new WeakMap<Protocol, (value: unknown) => Message>();

@@ -2,6 +2,7 @@
 // parts, each with its sender. People may send a single message as it is: `{"type": ...}`.
 
 import type { Address, Message } from '../actors/actor.ts';
+import type { BusMessage, Unencoded } from './bus/bus.ts';
 import { decode, encode } from './codec.ts';
 import { MalformedError } from './errors.ts';
 
@@ -24,6 +25,35 @@ export const HEADERS = {
 
 export function encodeFrame(parts: readonly Part[]): Uint8Array {
   return encode(parts);
+}
+
+/** Parts as they are handed on inside one process. */
+class Frame {
+  readonly parts: readonly Part[];
+  constructor(parts: readonly Part[]) {
+    this.parts = parts;
+  }
+}
+
+export function frameOf(parts: readonly Part[]): Unencoded {
+  return { value: new Frame(parts), encoded: () => encode(parts) };
+}
+
+/** What came in one message. */
+export interface Opened {
+  readonly parts: readonly Part[];
+  /** It came as bytes, so its messages are still to be checked. */
+  readonly isForeign: boolean;
+}
+
+/**
+ * Opens a message.
+ * @throws MalformedError when its body is not a list of parts, nor a single message.
+ */
+export function opened(message: BusMessage, maxBytes: number): Opened {
+  const { value } = message;
+  if (value instanceof Frame) return { parts: value.parts, isForeign: false };
+  return { parts: decodeFrame(message.data, maxBytes), isForeign: true };
 }
 
 /**

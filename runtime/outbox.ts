@@ -7,7 +7,7 @@ import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { encodeJson } from './codec.ts';
 import { messageOf } from './errors.ts';
-import { encodeFrame, HEADERS, type Part, sendersOf, summaryOf } from './frames.ts';
+import { frameOf, HEADERS, type Part, sendersOf, summaryOf } from './frames.ts';
 import type { Subjects } from './subjects.ts';
 
 /** The most messages in one body, so that a body stays far below the payload limit in the usual case. */
@@ -71,12 +71,12 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   }
 
   function publishBody(to: Address, parts: readonly Part[]): void {
-    const data = encodeFrame(parts);
+    const body = frameOf(parts);
     const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts), ...epochOf(parts) };
     // Whoever waits for an answer is told at once when nobody hears the question.
     const asker = parts.find(({ from }) => from.startsWith('gateway/'));
-    if (asker === undefined) bus.publish(subjects.of(to), data, { headers });
-    else bus.publish(subjects.of(to), data, { headers, reply: subjects.unheard(asker.from, to) });
+    if (asker === undefined) bus.publish(subjects.of(to), body, { headers });
+    else bus.publish(subjects.of(to), body, { headers, reply: subjects.unheard(asker.from, to) });
   }
 
   /** The tenure of the first sender that has one. */
@@ -110,7 +110,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     if (traceparent !== undefined) headers[HEADERS.traceparent] = traceparent;
     const subject = subjects.event(topic);
     try {
-      bus.publish(subject, encodeJson(body), { headers });
+      bus.publish(subject, { value: body, encoded: () => encodeJson(body) }, { headers });
     } catch (error) {
       onError(error, `an event on '${subject}'`);
     }

@@ -1,12 +1,26 @@
 // The bus port: subjects with wildcards, queue groups, request and reply, no responders, headers.
 // bus/nats.ts carries it over a NATS server, bus/memory.ts inside one process; both behave alike.
 
+/**
+ * A body that becomes bytes only where bytes are needed: inside one process the value itself can be handed on. Whoever
+ * publishes it leaves it alone from then on, and whoever receives it only reads it.
+ */
+export interface Unencoded {
+  readonly value: unknown;
+  /** @throws CellwrightError `unencodable`. */
+  encoded(): Uint8Array;
+}
+
+export type Body = Uint8Array | Unencoded;
+
 export interface BusMessage {
   readonly subject: string;
   /** Where an answer is expected; absent when none is. */
   readonly reply?: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly data: Uint8Array;
+  /** The value that was published, when it has come here as it is; only to be read. */
+  readonly value?: unknown;
 }
 
 export interface PublishOptions {
@@ -53,11 +67,11 @@ export interface Service {
 export interface Bus {
   /**
    * Hands the message to the bus. While the connection is down it is kept, in order, up to a limit, and sent
-   * when it is up again. `data` is not copied: leave it alone from then on.
+   * when it is up again. `body` is not copied: leave it alone from then on.
    * @throws CellwrightError `payload-too-large` when body and headers are over `maxPayloadBytes`, `bad-subject`,
-   * `bad-header`, `closed` after `close`.
+   * `bad-header`, `closed` after `close`; what encoding the body throws.
    */
-  publish(subject: string, data: Uint8Array, options?: PublishOptions): void;
+  publish(subject: string, body: Body, options?: PublishOptions): void;
   /**
    * `handler` may throw: the error is reported and the subscription lives on. `onUnheard` is told the subject on which
    * an answer was expected when this connection has published something, with such a subject, that nobody listens to.

@@ -1,15 +1,16 @@
 // The bus inside one process, with the semantics of a NATS server: for simulations, tests and replays.
 // Nothing is delivered inside the call that published it, and nothing here is random or reads the time: the
-// same calls give the same deliveries in the same order. Bodies are not copied: nobody may write to one after
-// it was published. There is no `$SRV` discovery, since no tool can look inside a process.
+// same calls give the same deliveries in the same order. Bodies are not copied, and values are handed on as they are:
+// nobody may write to one after it was published. There is no `$SRV` discovery, since no tool can look inside a process.
 
 import type { Clock } from '../clock.ts';
 import { NoRespondersError, TimeoutError } from '../errors.ts';
-import type { Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions } from './bus.ts';
+import type { Body, Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions, Unencoded } from './bus.ts';
 import { interest, type Listener, type QueueGroup } from './interest.ts';
 import {
   checkMessage,
   checkService,
+  checkSubject,
   checkSubscription,
   closedError,
   type ErrorListener,
@@ -23,8 +24,10 @@ import {
 export interface MemoryServerOptions {
   /** Deliveries run in its `soon`, timeouts in its `at`. */
   clock: Clock;
-  /** The largest message, body and headers, in bytes; default 1 MiB, as a NATS server has it. */
+  /** The largest message, body and headers, in bytes; default 1 MiB, as a NATS server has it. Values are not measured. */
   maxPayloadBytes?: number;
+  /** Whether values are handed on as they are; false: as bytes, as over a server. Default true. */
+  sharesValues?: boolean;
   /** From 0 up to 1, picks the member of a queue group. Default: the members take turns. */
   random?: () => number;
   /** Told when a handler threw; the others are served all the same. Default: the console. */
@@ -51,6 +54,31 @@ interface Subscriber extends Receiver, Listener {
   readonly onUnheard: ((subject: string) => void) | undefined;
 }
 
+/** A message whose value is handed on; its bytes are made for those who look at them, once for all of them. */
+class Shared implements BusMessage {
+  readonly subject: string;
+  readonly reply: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #body: Unencoded;
+  #data: Uint8Array | undefined;
+
+  constructor(subject: string, body: Unencoded, reply: string | undefined, headers: Readonly<Record<string, string>>) {
+    this.subject = subject;
+    this.reply = reply;
+    this.headers = headers;
+    this.#body = body;
+  }
+
+  get value(): unknown {
+    return this.#body.value;
+  }
+
+  get data(): Uint8Array {
+    this.#data ??= this.#body.encoded();
+    return this.#data;
+  }
+}
+
 /** Stands for the server's word that nobody listens. */
 const NO_RESPONDERS: BusMessage = { subject: '', headers: NO_HEADERS, data: new Uint8Array(0) };
 
@@ -60,7 +88,7 @@ export function memoryBus(options: MemoryServerOptions): MemoryBus {
 }
 
 export function memoryServer(options: MemoryServerOptions): MemoryServer {
-  const { clock, maxPayloadBytes = 1024 * 1024, random } = options;
+  const { clock, maxPayloadBytes = 1024 * 1024, random, sharesValues = true } = options;
   const report = guarded(options.onError ?? reportToConsole);
   const listeners = interest<Subscriber>();
   const requests = new Map<string, Receiver>();
@@ -116,10 +144,15 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     let closed = false;
     let closing: Promise<void> | undefined;
 
-    const send = (subject: string, data: Uint8Array, options: PublishOptions): boolean => {
+    const send = (subject: string, body: Body, options: PublishOptions): boolean => {
       if (closed) throw closedError();
-      checkMessage(subject, data, options, maxPayloadBytes);
       const { reply, headers = NO_HEADERS } = options;
+      if (sharesValues && !(body instanceof Uint8Array)) {
+        checkSubject(subject);
+        return dispatch(new Shared(subject, body, reply, headers));
+      }
+      const data = body instanceof Uint8Array ? body : body.encoded();
+      checkMessage(subject, data, options, maxPayloadBytes);
       return dispatch(reply === undefined ? { subject, headers, data } : { subject, reply, headers, data });
     };
 
@@ -189,8 +222,8 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
 
     return {
       maxPayloadBytes,
-      publish(subject, data, options = {}) {
-        if (!send(subject, data, options) && options.reply !== undefined) tellUnheard(options.reply);
+      publish(subject, body, options = {}) {
+        if (!send(subject, body, options) && options.reply !== undefined) tellUnheard(options.reply);
       },
       subscribe(subject, handler, options) {
         const { unsubscribe } = add(subject, handler, options);

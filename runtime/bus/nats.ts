@@ -224,8 +224,9 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
       return maxPayloadBytes;
     },
     closed: () => closed,
-    publish(subject, data, publishOptions = {}) {
+    publish(subject, body, publishOptions = {}) {
       if (connection.isClosed()) throw closedError();
+      const data = body instanceof Uint8Array ? body : body.encoded();
       const bytes = checkMessage(subject, data, publishOptions, maxPayloadBytes);
       // The client itself would take the message and lose it.
       if (connected) send(subject, data, publishOptions);

@@ -59,8 +59,11 @@ export function checkMessage(
   throw new CellwrightError('payload-too-large', message);
 }
 
-/** A space in a subject would be read by the server as the end of it, so nothing doubtful may pass. */
-function checkSubject(subject: string): void {
+/**
+ * A space in a subject would be read by the server as the end of it, so nothing doubtful may pass.
+ * @throws CellwrightError `bad-subject`.
+ */
+export function checkSubject(subject: string): void {
   if (!PUBLISHABLE.test(subject)) {
     throw new CellwrightError('bad-subject', `'${subject}' is not a subject to publish on`);
   }

@@ -7,7 +7,7 @@ import { type GatewayMessage, gatewayMessages } from '../../actors/messages/gate
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
-import { decodeFrame } from '../frames.ts';
+import { type Opened, opened } from '../frames.ts';
 import type { Outbox } from '../outbox.ts';
 import { checkOfProtocol } from '../schemas.ts';
 import type { Subjects } from '../subjects.ts';
@@ -112,18 +112,18 @@ export function asking(options: AskingOptions): Asking {
   }
 
   const nobody = bus.subscribe(subjects.unheard(address, '>'), () => {}, { onUnheard: unheard });
-  const subscription = bus.subscribe(subjects.of(address), ({ data, subject }) => {
-    let parts: ReturnType<typeof decodeFrame> = [];
-    const what = `an answer on '${subject}'`;
+  const subscription = bus.subscribe(subjects.of(address), (arrived) => {
+    let { parts, isForeign }: Opened = { parts: [], isForeign: true };
+    const what = `an answer on '${arrived.subject}'`;
     try {
-      parts = decodeFrame(data, bus.maxPayloadBytes);
+      ({ parts, isForeign } = opened(arrived, bus.maxPayloadBytes));
     } catch (error) {
       onError(error, what);
     }
     for (const message of parts.flatMap(({ messages }) => messages)) {
       // One that is no answer must not cost those that came with it.
       try {
-        answered(check(message) as GatewayMessage);
+        answered((isForeign ? check(message) : message) as GatewayMessage);
       } catch (error) {
         onError(error, what);
       }

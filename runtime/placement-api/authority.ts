@@ -14,7 +14,7 @@ import { placementAddress } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
-import { decodeFrame } from '../frames.ts';
+import { opened } from '../frames.ts';
 import type { Outbox } from '../outbox.ts';
 import { checkOfProtocol } from '../schemas.ts';
 import type { Subjects } from '../subjects.ts';
@@ -79,13 +79,14 @@ export function authorityOf(options: AuthorityOptions): Authority {
     timer.cancel();
   }
 
-  const subscription = bus.subscribe(subjects.of(address), ({ data, subject }) => {
+  const subscription = bus.subscribe(subjects.of(address), (arrived) => {
     try {
-      for (const { messages } of decodeFrame(data, bus.maxPayloadBytes)) {
-        for (const message of messages) answered(check(message) as Answer);
+      const { parts, isForeign } = opened(arrived, bus.maxPayloadBytes);
+      for (const { messages } of parts) {
+        for (const message of messages) answered((isForeign ? check(message) : message) as Answer);
       }
     } catch (error) {
-      onError(error, `an answer on '${subject}'`);
+      onError(error, `an answer on '${arrived.subject}'`);
     }
   });
 

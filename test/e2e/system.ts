@@ -73,8 +73,9 @@ export function quickDriver(cell: string, host: string, buildMs = { min: 1, max:
 }
 
 export const inMemory: WithSystem = async (options, run) => {
-  const { maxPayloadBytes = 1024 * 1024 } = options;
-  const server = memoryServer({ clock: systemClock(), onError() {}, maxPayloadBytes });
+  const { maxPayloadBytes } = options;
+  const limited = maxPayloadBytes === undefined ? {} : { maxPayloadBytes, sharesValues: false };
+  const server = memoryServer({ clock: systemClock(), onError() {}, ...limited });
   const connections = [server.connect(), server.connect()] as const;
   await withNode({ bus: connections[0] }, connections[1], options, run);
 };

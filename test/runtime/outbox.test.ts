@@ -20,7 +20,7 @@ interface Sent {
 /** Sends, lets the tick pass, and answers what arrived at an address: a list for each body. */
 function arriving(at: string, send: (outbox: Outbox) => void, maxPayloadBytes = 4_096) {
   const clock = virtualClock();
-  const bus = memoryBus({ clock, maxPayloadBytes });
+  const bus = memoryBus({ clock, maxPayloadBytes, sharesValues: false });
   const subjects = subjectsOf('cw');
   const errors: string[] = [];
   const bodies: Sent[][] = [];

@@ -2,7 +2,7 @@
 // noted, and can be held back, let through later, or lost with the node that it comes from or goes to.
 
 import type { Message } from '../../actors/actor.ts';
-import type { Bus, BusMessage, PublishOptions } from '../../runtime/bus/bus.ts';
+import type { Body, Bus, BusMessage, PublishOptions } from '../../runtime/bus/bus.ts';
 import { decodeFrame, encodeFrame, HEADERS } from '../../runtime/frames.ts';
 
 /** Something that one actor said to another. */
@@ -69,12 +69,13 @@ export function wire(): Wire {
     const inbox: Said[] = [];
     heard.set(node, inbox);
 
-    function publish(subject: string, data: Uint8Array, options: PublishOptions = {}): void {
+    function publish(subject: string, body: Body, options: PublishOptions = {}): void {
       if (cuts.has(node)) return;
+      const data = body instanceof Uint8Array ? body : body.encoded();
       const messages = messagesIn(subject, data, options.headers ?? {}, bus.maxPayloadBytes);
       said.push(...messages);
       const held = messages.filter((one) => rules.some((rule) => fits(rule, one)));
-      if (held.length === 0) return bus.publish(subject, data, options);
+      if (held.length === 0) return bus.publish(subject, body, options);
       const send = (one: Said) =>
         bus.publish(subject, encodeFrame([{ from: one.from, messages: [one.message] }]), {
           headers: { [HEADERS.type]: one.message.type, [HEADERS.from]: one.from },
