@@ -11,15 +11,12 @@ export const DEFAULT_MAX_BYTES = 1024 * 1024;
 
 // No records: they are msgpackr's own and no one else reads them. Absent and undefined are one, as in JSON.
 // Binary is copied out, so that a decoded value keeps neither the network buffer alive nor changes with it.
-const options = {
-  useRecords: false,
-  variableMapSize: true,
-  skipValues: [undefined],
-  encodeUndefinedAsNil: true,
-  int64AsType: 'number',
-  copyBuffers: true,
-} as const;
+const options = { useRecords: false, variableMapSize: true, int64AsType: 'number', copyBuffers: true } as const;
+/** Writes undefined as an extension, which the check of what was written finds. */
 const packr = new Packr({ ...options });
+/** Leaves out what is undefined, which takes half as long again. */
+const skipping = { ...options, skipValues: [undefined], encodeUndefinedAsNil: true };
+const skippingPackr = new Packr(skipping);
 
 /**
  * MessagePack of a plain value: maps, arrays, strings, finite numbers, booleans, null and Uint8Array. A property
@@ -29,15 +26,20 @@ const packr = new Packr({ ...options });
  * @throws CellwrightError `unencodable` when the value, or something in it, cannot travel.
  */
 export function encode(value: unknown): Uint8Array {
-  let data: Buffer;
+  const data = pack(packr, value);
+  if (faultIn(data) === undefined) return data;
+  const skipped = pack(skippingPackr, value);
+  const fault = faultIn(skipped);
+  if (fault !== undefined) throw new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
+  return skipped;
+}
+
+function pack(by: Packr, value: unknown): Buffer {
   try {
-    data = packr.pack(value);
+    return by.pack(value);
   } catch (cause) {
     throw new CellwrightError('unencodable', 'the value cannot be encoded', { cause });
   }
-  const fault = faultIn(data);
-  if (fault !== undefined) throw new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
-  return data;
 }
 
 /**

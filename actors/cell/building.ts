@@ -8,6 +8,7 @@ import { armBuild, buildEvent, canStep, type HostedBuild, stateOfBuild, wakeOfBu
 import type { Start } from '../messages/cell.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimRefused } from '../messages/placement.ts';
+import { present } from '../present.ts';
 import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
 import { clearAway, gone } from './clearing.ts';
 import { type Host, isAway, viewOfHost } from './hosts.ts';
@@ -22,7 +23,7 @@ export function start(work: Work, asked: Start, from: Address): void {
   const { instance, request, spec, project, payload, traceparent, snapshot } = asked;
   if (work.state.deleted.has(instance)) return work.turn.send(from, { type: 'removed', instance });
   if (!work.state.instances.has(instance)) {
-    const facts = { instance, request, spec, project, payload, traceparent };
+    const facts = { instance, request, spec, ...present({ project, payload, traceparent }) };
     const stored = { value: snapshot.value, context: { ...snapshot.context, attempts: [] } };
     commit(work, { type: 'started', facts, snapshot: stored, at: work.turn.now });
     const entry = work.state.instances.get(instance) as Entry;

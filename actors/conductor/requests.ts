@@ -4,6 +4,7 @@ import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Address } from '../actor.ts';
 import { buildEvent, type HostedBuild } from '../builds.ts';
 import type { Build, Selected } from '../messages/conductor.ts';
+import { present } from '../present.ts';
 import { instanceNames } from '../routing.ts';
 import { advance } from './building.ts';
 import { entryOf, fingerprintOf, type OpenRequest } from './state.ts';
@@ -16,7 +17,7 @@ export function build(work: Work, asked: Build, from: Address): void {
   const { state, turn } = work;
   const { ask, request, count, alternates, spec, where, project, payload, traceparent, waitMs: mayWaitMs } = asked;
   const instances = instanceNames(request, count);
-  const facts = { request, spec, where, project, payload, traceparent };
+  const facts = { request, spec, ...present({ where, project, payload, traceparent }) };
   const standing = instances.find((instance) => state.instances.has(instance));
   if (standing !== undefined) {
     const fingerprint = fingerprintOf(facts, count, alternates, mayWaitMs);

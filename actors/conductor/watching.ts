@@ -3,6 +3,7 @@
 
 import type { Address } from '../actor.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
+import { present } from '../present.ts';
 import { cellAddress } from '../routing.ts';
 import { commit, type Work } from './work.ts';
 
@@ -19,7 +20,7 @@ export function ended(
   if (state === 'lost') work.turn.send(from, { type: 'lost-noted', instance });
   const entry = work.state.instances.get(instance);
   if (entry?.phase !== 'in-cell' || entry.told?.state === state) return;
-  commit(work, { type: 'ended', instance, state, reason });
+  commit(work, { type: 'ended', instance, state, ...present({ reason }) });
 }
 
 /** Asks the cells about every build that is theirs and of whose end nothing was heard. */

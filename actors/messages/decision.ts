@@ -105,21 +105,18 @@ function textOf(decision: Decision, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
   const { alternates, advice, narrowedBy } = decision;
   const names = Object.keys(weights[0]?.parts ?? {});
-  let text = `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits}`;
-  text += `,"r":${refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason))}`;
+  const weighed = weights.map((one) => {
+    const parts = names.map((name) => brief(one.parts[name] ?? 0));
+    return `[${placeText(one)},${brief(one.weight)}${parts.length === 0 ? '' : `,${parts.join()}`}]`;
+  });
+  const told = refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason));
+  let text = `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits},"r":${told}`;
+  text += `,"m":${JSON.stringify(names)},"w":[${weighed.join()}],"a":${JSON.stringify(alternates)}`;
   if (chosen !== undefined) text += `,"g":${placeText(chosen)}`;
-  text += `,"m":${JSON.stringify(names)},"w":[`;
-  for (const [position, one] of weights.entries()) {
-    text += `${position === 0 ? '' : ','}[${placeText(one)},${brief(one.weight)}`;
-    for (const name of names) text += `,${brief(one.parts[name] ?? 0)}`;
-    text += ']';
-  }
-  text += ']';
   if (claimsRefused > 0) text += `,"t":${claimsRefused}`;
   if (refusedClaims.length > 0) {
     text += `,"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`;
   }
-  text += `,"a":${JSON.stringify(alternates)}`;
   if (narrowedBy.length > 0) text += `,"l":${JSON.stringify(narrowedBy)}`;
   if (advice.length > 0) text += `,"x":${JSON.stringify(advice.map(storedAdvice))}`;
   return `${text}}`;

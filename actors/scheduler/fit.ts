@@ -41,6 +41,9 @@ export function fit(
 ): readonly Allocation[] | null {
   if (asksOfRoot(spec) && unmetByRoot(spec, tree[0] as Provider) !== null) return null;
   const { unnamed, named, alike } = planOf(spec);
+  if (tree.length === 1 && unnamed.length === 1 && named.length === 0) {
+    return serveByRoot(unnamed[0] as ResourceGroup, tree[0] as Provider);
+  }
   const taken: Taken = [];
   const allocations: Allocation[] = [];
   for (const group of unnamed) if (!serveUnnamed(group, tree, taken, allocations)) return null;
@@ -97,7 +100,6 @@ function serveUnnamed(
   allocations: Allocation[],
 ): boolean {
   const root = tree[0] as Provider;
-  if (tree.length === 1) return serveByRoot(group, root, taken, allocations);
   const given = new Map<Provider, Record<string, number>>();
   for (const resourceClass in group.resources) {
     const amount = group.resources[resourceClass] as number;
@@ -112,19 +114,19 @@ function serveUnnamed(
   return unmet(group, given.size > 0 ? [...given.keys()] : [root], root) === null;
 }
 
-/** The same for a host without children, as most are. */
-function serveByRoot(group: ResourceGroup, root: Provider, taken: Taken, allocations: Allocation[]): boolean {
+/** The same for one group of resources on a host without children: what most ask of most. */
+function serveByRoot(group: ResourceGroup, root: Provider): readonly Allocation[] | null {
   const { name, resources } = group;
   let asksForSome = false;
   for (const resourceClass in resources) {
     asksForSome = true;
-    const amount = resources[resourceClass] as number;
-    if (!hasRoom(root, resourceClass, amount, taken)) return false;
-    taken.push({ provider: root, resourceClass, amount });
+    if (!hasRoom(root, resourceClass, resources[resourceClass] as number, NOTHING)) return null;
   }
-  if (asksForSome) allocations.push({ provider: root.spec.id, group: name, resources });
-  return unmet(group, [root], root) === null;
+  if (unmet(group, [root], root) !== null) return null;
+  return asksForSome ? [{ provider: root.spec.id, group: name, resources }] : [];
 }
+
+const NOTHING: Taken = [];
 
 function hasRoom(provider: Provider, resourceClass: string, amount: number, taken: Taken): boolean {
   const stock = provider.stocks.get(resourceClass);

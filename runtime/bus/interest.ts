@@ -29,7 +29,7 @@ export interface Interest<L extends Listener> {
   route(subject: string): Route<L> | undefined;
 }
 
-/** Routes kept ready. Subjects that occur once, such as those of single builds, would fill the memory. */
+/** Routes kept ready. */
 const MAX_ROUTES = 16_384;
 
 interface Node<L> {
@@ -63,9 +63,11 @@ export function interest<L extends Listener>(): Interest<L> {
       const known = routes.get(subject);
       if (known !== undefined) return known;
       const found: L[] = [];
-      collect(root, subject.split('.'), 0, found);
+      collect(root, subject, 0, found);
       if (found.length === 0) return undefined;
       const route = routeTo(found.sort((one, other) => one.order - other.order));
+      // What only patterns match may occur once, as the events of single builds do; but groups take turns by their route.
+      if (route.groups.length === 0 && !found.some((listener) => listener.subject === subject)) return route;
       if (routes.size >= MAX_ROUTES) routes.clear();
       routes.set(subject, route);
       return route;
@@ -88,17 +90,22 @@ function prune<L>(node: Node<L>, listener: L, tokens: string[], depth: number): 
   return true;
 }
 
-function collect<L>(node: Node<L>, tokens: string[], depth: number, found: L[]): void {
-  if (depth === tokens.length) {
+/** @param from Where the next token of the subject begins. */
+function collect<L>(node: Node<L>, subject: string, from: number, found: L[]): void {
+  if (from > subject.length) {
     for (const listener of node.listeners) found.push(listener);
     return;
   }
-  const rest = node.children.get('>');
+  const { children } = node;
+  if (children.size === 0) return;
+  const rest = children.get('>');
   if (rest !== undefined) for (const listener of rest.listeners) found.push(listener);
-  const any = node.children.get('*');
-  if (any !== undefined) collect(any, tokens, depth + 1, found);
-  const exact = node.children.get(tokens[depth] as string);
-  if (exact !== undefined) collect(exact, tokens, depth + 1, found);
+  const end = subject.indexOf('.', from);
+  const to = end === -1 ? subject.length : end;
+  const any = children.get('*');
+  if (any !== undefined) collect(any, subject, to + 1, found);
+  const exact = children.get(subject.slice(from, to));
+  if (exact !== undefined) collect(exact, subject, to + 1, found);
 }
 
 /** A queue group is one over all patterns: its name alone decides, as in a NATS server. */
