@@ -41,7 +41,8 @@ export const selection = setup({
   types: {
     context: {} as SelectionContext,
     events: {} as SelectionEvent,
-    input: {} as { instance: string },
+    /** `tried`: hosts that are left out from the start. */
+    input: {} as { instance: string; tried?: readonly string[] },
   },
   actions: { rank() {}, claim() {}, recall() {}, pickAlternates() {}, explain() {} },
   guards: {
@@ -50,7 +51,7 @@ export const selection = setup({
 }).createMachine({
   id: 'selection',
   initial: 'ranking',
-  context: ({ input }) => ({ v: 1, instance: input.instance, candidate: null, tried: [], reason: null }),
+  context: ({ input: { instance, tried = [] } }) => ({ v: 1, instance, candidate: null, tried, reason: null }),
   states: {
     ranking: {
       entry: 'rank',

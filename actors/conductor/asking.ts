@@ -39,6 +39,7 @@ export function askSchedulers(work: Work): void {
       ...(open.where === undefined ? {} : { where: open.where }),
       ...(open.project === undefined ? {} : { project: open.project }),
       alternates: open.alternates,
+      ...(open.ordered === true ? { ordered: true } : {}),
       ...waitsOf(work, open, deadlineAt),
     });
     const again = turn.now + waitMs(patience, open.repeats, request);

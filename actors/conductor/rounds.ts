@@ -11,7 +11,7 @@ import { commit, type Work } from './work.ts';
  * claims are put in order by it, for certain, by a record of every round but the first.
  */
 export function nextRound(work: Work, request: string, open: OpenRequest): number {
-  if (work.placementShards === 1) return Math.max(open.round + 1, work.turn.now);
+  if (work.placementShards === 1 && open.ordered !== true) return Math.max(open.round + 1, work.turn.now);
   const isFirst = open.isNew;
   open.isNew = false;
   open.taker = null;

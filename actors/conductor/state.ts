@@ -76,6 +76,8 @@ export interface OpenRequest {
   readonly where?: Where | undefined;
   readonly project?: string | undefined;
   readonly alternates: number;
+  /** Its instances get hosts together or none, and what some have got may have to be given back: see nextRound. */
+  readonly ordered?: true;
   readonly waiting: Set<string>;
   /** When it was accepted, ms since the epoch. */
   readonly since?: number | undefined;
@@ -154,12 +156,14 @@ export function applyToConductor(
       );
       const { spec, where, project } = facts;
       const waits = waitUntil === undefined ? {} : { since: at, waitUntil };
+      const isOrdered = instances.length > 1 && (waitUntil !== undefined || spec.instanceGroup?.policy === 'affinity');
       state.requests.set(facts.request, {
         spec,
         where,
         project,
         alternates,
         ...waits,
+        ...(isOrdered ? { ordered: true } : {}),
         waiting,
         recorded: 0,
         ...UNASKED,

@@ -147,6 +147,17 @@ export const placementMessages = {
     /** With an order: until when such claims may come, ms since the epoch. */
     expiresAt: Type.Optional(Type.Number()),
   }),
+  /**
+   * Takes a first claim back: what is held for it goes back, and the consumer is as if it had never been claimed for.
+   * Claims up to this order are void, and a claimant that has learned of it by a later recall keeps what is held.
+   */
+  unclaim: message('unclaim', {
+    consumer: Id,
+    attempt: Attempt,
+    order: Order,
+    /** Until when claims up to this order may come, ms since the epoch. */
+    expiresAt: Type.Number(),
+  }),
   /** Asks on which trees consumers hold something. Changes nothing. */
   locate: message('locate', { ask: Ask, consumers: Type.Array(Id, { minItems: 1, maxItems: 2 * MAX_NAMED }) }),
   /**
@@ -182,6 +193,7 @@ export const placementMessages = {
 export type PlacementMessage = MessageOf<typeof placementMessages>;
 export type Claim = Static<typeof placementMessages.claim>;
 export type Locate = Static<typeof placementMessages.locate>;
+export type Unclaim = Static<typeof placementMessages.unclaim>;
 export type Recall = Static<typeof placementMessages.recall>;
 export type Release = Static<typeof placementMessages.release>;
 export type PutTree = Static<(typeof placementMessages)['put-tree']>;
@@ -194,6 +206,8 @@ export const claimAnswers = {
     /** What is held for the attempt: not what was asked if an earlier claim of the same attempt was granted. */
     allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
     usages: Type.Array(ProviderUsage, { maxItems: 2 * MAX_ALLOCATIONS }),
+    /** That of the claim or recall, if it had one. */
+    order: Type.Optional(Order),
   }),
   'claim-refused': message('claim-refused', {
     consumer: Id,

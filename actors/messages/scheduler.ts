@@ -5,6 +5,7 @@ import {
   Ask,
   Attempt,
   Id,
+  MAX_ALLOCATIONS,
   MAX_ALTERNATES,
   MAX_COUNT,
   type MessageOf,
@@ -13,7 +14,7 @@ import {
   RequestSpec,
   Token,
 } from './common.ts';
-import { claimAnswers, feedMessages, Located, Order } from './placement.ts';
+import { claimAnswers, feedMessages, Located, Order, ProviderUsage } from './placement.ts';
 import { questionMessages } from './questions.ts';
 import { Where } from './where.ts';
 
@@ -71,6 +72,11 @@ export const schedulerMessages = {
     expiresAt: Type.Number(),
     /** It may wait: with no host it is parked and tried again when one has room, those of a project in order of `since`. */
     waits: Type.Optional(Type.Object({ since: Type.Number() })),
+    /**
+     * Its claims are put in order, and its rounds belong to one scheduler, though there is one placement shard: what is
+     * claimed may have to be given back, to be claimed elsewhere.
+     */
+    ordered: Type.Optional(Type.Literal(true)),
   }),
   /** The conductor's answer to a scheduler that is taking a round: it is this one's, and nobody else's. */
   take: message('take', {
@@ -84,6 +90,12 @@ export const schedulerMessages = {
   ...claimAnswers,
   /** Placement's answer to a recall: it holds nothing for the consumer. */
   'nothing-held': message('nothing-held', { consumer: Id, attempt: Attempt, order: Type.Optional(Order) }),
+  /** Placement's answer to an unclaim, with how the providers stand of which something was given back. */
+  unclaimed: message('unclaimed', {
+    consumer: Id,
+    order: Order,
+    usages: Type.Array(ProviderUsage, { maxItems: 2 * MAX_ALLOCATIONS }),
+  }),
   located: Located,
   ...feedMessages,
   /** The numbered feed of a cell, of the hosts that changed. */
@@ -106,6 +118,7 @@ export const schedulerMessages = {
 export type SchedulerMessage = MessageOf<typeof schedulerMessages>;
 export type Select = Static<typeof schedulerMessages.select>;
 export type Take = Static<typeof schedulerMessages.take>;
+export type Unclaimed = Static<typeof schedulerMessages.unclaimed>;
 export type NothingHeld = Static<(typeof schedulerMessages)['nothing-held']>;
 export type HostsChanged = Static<(typeof schedulerMessages)['hosts-changed']>;
 export type HostsPage = Static<typeof schedulerMessages.hosts>;

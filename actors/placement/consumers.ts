@@ -19,6 +19,8 @@ export interface Consumer {
   refusal: Refusal | null;
   /** Counts its changes, for callers of the Placement API that compare it. */
   generation: number;
+  /** How late among its first claims, or recalls, the one was by which it is known to hold this; see Order. */
+  order?: number;
   /** Its home is in another shard: what it holds here was left behind. */
   away?: true;
   /** The group that it is a member of, as its latest granted claim said. */

@@ -3,7 +3,7 @@
 // the state that all earlier decisions left. So nothing can be over-committed, no claim is refused that fitted, and
 // no caller is ever asked to try again.
 //
-// It takes: claim, recall, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts), and what
+// It takes: claim, recall, unclaim, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts), and what
 // callers of the OpenStack Placement API ask (actors/messages/placement-api.ts, in api.ts).
 
 import type { Allocation } from '../../machines/instance-build.ts';
@@ -12,13 +12,11 @@ import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type {
   Claim,
   ConsumerState,
-  Locate,
   PlacementMessage,
   ProviderSpec,
   ProviderState,
   ProviderUsage,
   PutTree,
-  Recall,
   Refusal,
 } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
@@ -31,6 +29,7 @@ import { type Consumer, giveBack } from './consumers.ts';
 import { hasOutlived, refusalByFence } from './fences.ts';
 import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome } from './group-homes.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
+import { locate, recall, unclaim } from './recalling.ts';
 import { release } from './releasing.ts';
 import {
   applyToPlacement,
@@ -49,7 +48,8 @@ import {
   takeTransaction,
   wakeTransaction,
 } from './together.ts';
-import { refusalOfTree, rootsOf } from './tree-conditions.ts';
+import { refusalOfTree } from './tree-conditions.ts';
+import { grant, usagesOf } from './usages.ts';
 import { type ShardWork, tell } from './work.ts';
 
 export interface PlacementOptions {
@@ -104,7 +104,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     if (consumer !== undefined && attempt <= consumer.latest) {
       const held = consumer.held.find((one) => one.attempt === attempt);
       if (attempt === consumer.latest && held !== undefined) {
-        return grant(state, id, attempt, held.allocations, from, turn);
+        return grant(state, asked, held.allocations, from, turn);
       }
       const superseded = `attempt ${attempt} of '${id}' comes after attempt ${consumer.latest} was decided`;
       return refuse(
@@ -125,9 +125,11 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     if (refusal === null && isOpen) return askKeeper(workOf(state, turn), asked, from);
     if (refusal === null) {
       const group = asked.spec.instanceGroup;
-      const record = { type: 'claimed' as const, consumer: id, attempt, keep, allocations: asked.allocations };
-      commit(state, turn, group === undefined ? record : { ...record, group });
-      grant(state, id, attempt, asked.allocations, from, turn);
+      const record: PlacementRecord = { type: 'claimed', consumer: id, attempt, keep, allocations: asked.allocations };
+      if (group !== undefined) record.group = group;
+      if (order !== undefined) record.order = order;
+      commit(state, turn, record);
+      grant(state, asked, asked.allocations, from, turn);
       tell(turn, asked.allocations[0]?.provider ?? '', 'granted', {
         consumer: id,
         attempt,
@@ -142,58 +144,6 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       commit(state, turn, { type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
     }
     refuse(refusal);
-  }
-
-  function recall(
-    state: PlacementState,
-    { consumer: id, attempt, order, expiresAt }: Recall,
-    from: Address,
-    turn: Turn<PlacementRecord>,
-  ) {
-    const held = state.consumers.holding.get(id)?.held.find((one) => one.attempt === attempt);
-    if (held !== undefined) return grant(state, id, attempt, held.allocations, from, turn);
-    if (order === undefined) {
-      commit(state, turn, { type: 'nothing-held', consumer: id });
-      return turn.send(from, { type: 'nothing-held', consumer: id, attempt });
-    }
-    const isNews = (state.fences.get(id)?.order ?? -1) < order && !state.consumers.deleted.has(id);
-    if (isNews)
-      commit(state, turn, { type: 'fenced', consumer: id, order, until: expiresAt ?? turn.now, refusal: null });
-    turn.send(from, { type: 'nothing-held', consumer: id, attempt, order });
-  }
-
-  function locate({ consumers, providers }: PlacementState, asked: Locate, from: Address, turn: Turn<PlacementRecord>) {
-    const told = [...new Set(asked.consumers)]
-      .map((consumer) => ({ consumer, roots: [...rootsOf(consumer, consumers, providers)] }))
-      .filter(({ roots }) => roots.length > 0);
-    turn.send(from, { type: 'located', ask: asked.ask, shard: options.shard, consumers: told });
-  }
-
-  function grant(
-    state: PlacementState,
-    consumer: string,
-    attempt: number,
-    allocations: readonly Allocation[],
-    to: Address,
-    turn: Turn<PlacementRecord>,
-  ): void {
-    turn.send(to, { type: 'claim-granted', consumer, attempt, allocations, usages: usagesOf(state, allocations) });
-  }
-
-  function usagesOf({ providers }: PlacementState, allocations: readonly Allocation[], besides?: string) {
-    const usages: ProviderUsage[] = [];
-    for (const { provider: id } of allocations) {
-      const provider = providers.get(id);
-      if (provider === undefined) continue;
-      addUsage(usages, provider);
-      if (provider.root === id) continue;
-      // Who is on a host stands with its root.
-      const root = providers.get(provider.root);
-      if (root !== undefined && root.groups.size > 0) addUsage(usages, root);
-    }
-    const another = besides === undefined ? undefined : providers.get(besides);
-    if (another !== undefined) addUsage(usages, another);
-    return usages;
   }
 
   function putTree(state: PlacementState, asked: PutTree, from: Address, turn: Turn<PlacementRecord>): void {
@@ -221,9 +171,11 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       case 'claim':
         return claim(state, message, from, turn);
       case 'recall':
-        return recall(state, message, from, turn);
+        return recall(workOf(state, turn), message, from);
+      case 'unclaim':
+        return unclaim(workOf(state, turn), message, from);
       case 'locate':
-        return locate(state, message, from, turn);
+        return locate(workOf(state, turn), message, from);
       case 'release':
         return release(workOf(state, turn), message, from);
       case 'put-tree':
@@ -332,12 +284,6 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     snapshot: storePlacement,
     restore: (stored) => restorePlacement(stored as StoredPlacement),
   };
-}
-
-function addUsage(usages: ProviderUsage[], provider: Provider): void {
-  const { id } = provider.spec;
-  for (const usage of usages) if (usage.id === id) return;
-  usages.push(usageOf(provider));
 }
 
 function doubtsOf({ holds: { open } }: PlacementState): { inDoubt?: Allocation[] } {

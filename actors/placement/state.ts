@@ -38,6 +38,7 @@ import {
   sameAsTold,
   untoldInventories,
 } from './providers.ts';
+import { applyRecall, type RecallRecord } from './recalling.ts';
 import {
   applyTransaction,
   forgetSettled,
@@ -58,7 +59,9 @@ export type PlacementRecord =
       keep: readonly number[];
       allocations: readonly Allocation[];
       group?: InstanceGroup | undefined;
+      order?: number | undefined;
     }
+  | RecallRecord
   | { type: 'refused'; consumer: string; attempt: number; keep: readonly number[]; refusal: Refusal }
   | {
       type: 'released';
@@ -158,8 +161,12 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
       if (state.fences.size > 0) state.fences.delete(record.consumer);
       if (record.group !== undefined) consumer.group = record.group;
       else delete consumer.group;
+      if (record.order !== undefined) consumer.order = record.order;
       return locate(state, record.consumer);
     }
+    case 'adopted':
+    case 'unclaimed':
+      return applyRecall(state, record);
     case 'refused':
       decided(state, record).refusal = record.refusal;
       return locate(state, record.consumer);
@@ -225,6 +232,7 @@ function decided(
   consumer.generation += 1;
   consumer.refusal = null;
   delete consumer.away;
+  delete consumer.order;
   return consumer;
 }
 

@@ -51,6 +51,7 @@ export function isInDoubt({ holds: { doubtful } }: PlacementState, message: { re
   switch (asked.type) {
     case 'claim':
     case 'recall':
+    case 'unclaim':
     case 'release':
     case 'allocations-delete':
       return doubtful.has(asked.consumer);

@@ -2,9 +2,11 @@
 
 import { waitMs } from '../builds.ts';
 import type { Located } from '../messages/placement.ts';
-import { claim, close, rank, recall } from './choosing.ts';
+import { claim, rank, recall } from './choosing.ts';
+import { sayUnclaims } from './giving-back.ts';
 import { learnLocated, locate } from './locating.ts';
 import { awaitedOf, take } from './rounds.ts';
+import { close } from './selecting.ts';
 import type { Work } from './state.ts';
 
 /** Says again what is not answered, unless the asker has given up. */
@@ -16,6 +18,7 @@ export function sayAgain(work: Work, request: string): void {
   open.repeats += 1;
   if (open.locating !== null) locate(work, open);
   if (!open.taken) take(work, open);
+  if (open.givingBack !== null) sayUnclaims(work, open);
   for (const instance of [...open.waiting]) {
     const value = open.machines.get(instance)?.value;
     if (value === 'ranking') rank(work, open, instance);

@@ -7,19 +7,18 @@ import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { allocationsOf, inShort } from '../allocations.ts';
 import { waitMs } from '../builds.ts';
-import type { InstanceGroup } from '../messages/common.ts';
-import type { ClaimGranted, ClaimRefused, ProviderUsage } from '../messages/placement.ts';
+import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
 import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
 import { placementOf } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { inMessages } from './answers.ts';
-import { decided, emptyDraft, noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
+import { decided, noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
 import { whyNone } from './explain.ts';
 import { explainFailure } from './failing.ts';
 import { mayHaveMissed } from './following.ts';
 import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gangs.ts';
+import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { bestOfGroup } from './grouping.ts';
-import { promiseMember } from './groups-view.ts';
 import { locate, needsCompany } from './locating.ts';
 import { lotOf, type ParkingHooks, park, queueUp, tryParked, unpark } from './parking.ts';
 import {
@@ -27,14 +26,16 @@ import {
   awaitedOf,
   FIRST_TRY,
   haveAllSaid,
+  isOrdered,
   mustRecall,
   orderOfClaim,
   type Resumed,
   shardOf,
   take,
 } from './rounds.ts';
-import type { Open, SelectionSnapshot, Work } from './state.ts';
-import { learnUsage, promise } from './view.ts';
+import { close, concerns, contextOf, draftOf, isAnswer, openOf, promiseClaim, settle } from './selecting.ts';
+import type { Open, Work } from './state.ts';
+import { learnUsage } from './view.ts';
 import { expect } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
@@ -58,7 +59,7 @@ export function select(work: Work, asked: Select, from: Address, resumed?: Resum
     machines: new Map(),
     taker: resumed?.taker ?? `${work.incarnation} ${work.state.asks}`,
     tryNumber: resumed?.tryNumber ?? FIRST_TRY,
-    taken: work.placementShards === 1,
+    taken: !isOrdered(work, { asked }),
     recalls: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
@@ -66,6 +67,7 @@ export function select(work: Work, asked: Select, from: Address, resumed?: Resum
     hopeless: false,
     failing: false,
     gathering: gathersFirst(work, asked, served) ? new Set() : null,
+    givingBack: null,
     served,
     repeats: 0,
   };
@@ -129,15 +131,6 @@ function bestFor(work: Work, open: Open, instance: string) {
   return found;
 }
 
-function draftOf(open: Open, instance: string) {
-  let draft = open.drafts.get(instance);
-  if (draft === undefined) {
-    draft = emptyDraft();
-    open.drafts.set(instance, draft);
-  }
-  return draft;
-}
-
 export function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null) return;
   if (mustRecall(work, open, instance)) {
@@ -146,6 +139,7 @@ export function rank(work: Work, open: Open, instance: string): void {
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
+  if (tryElsewhere(work, open, instance)) return;
   if (mayHaveMissed(work)) {
     work.state.unplaced.add(open.asked.request);
     return;
@@ -158,12 +152,7 @@ export function claim(work: Work, open: Open, instance: string): void {
   const { provider } = candidate;
   const { spec, expiresAt } = open.asked;
   const allocations = allocationsOf(spec, candidate);
-  if (!open.promised.has(instance)) {
-    open.promised.set(instance, candidate);
-    promise(work.state.view, allocations, 1);
-    expect(work.state.view, provider, 1);
-    if (spec.instanceGroup !== undefined) count(work, spec.instanceGroup, candidate, 1);
-  }
+  promiseClaim(work, open, instance, candidate, allocations);
   work.turn.send(placementOf(provider, work.placementShards), {
     type: 'claim',
     consumer: instance,
@@ -200,29 +189,31 @@ function holdsNothing(work: Work, open: Open, instance: string): void {
 function lookOnceMore(work: Work, open: Open, instance: string): void {
   const found = bestFor(work, open, instance);
   if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
+  if (tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
-  if (work.placementShards > 1 && mayHaveMissed(work)) return;
+  if (isOrdered(work, open) && mayHaveMissed(work)) return;
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request) });
 }
 
-function settle(work: Work, open: Open, instance: string): void {
-  const promised = open.promised.get(instance);
-  if (promised === undefined) return;
-  open.promised.delete(instance);
-  const { spec } = open.asked;
-  promise(work.state.view, allocationsOf(spec, promised), -1);
-  const group = spec.instanceGroup;
-  if (group !== undefined) count(work, group, promised, -1);
+/** The host of a request that keeps together has no room for this one: all go elsewhere, if they can. */
+function tryElsewhere(work: Work, open: Open, instance: string): boolean {
+  const tried = triedTogether(work, open, instance);
+  if (tried === null) return false;
+  giveAllBack(work, open, (now) => {
+    beginAgain(open, tried);
+    for (const one of open.asked.instances) {
+      if (now.state.open.get(open.asked.request) !== open || open.failing) return;
+      if (open.machines.get(one)?.value === 'ranking') rank(now, open, one);
+    }
+  });
+  return true;
 }
 
-function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, sign: 1 | -1): void {
-  promiseMember(state.view.groups, id, provider, sign);
-}
-
-export function granted(work: Work, { consumer, attempt, allocations, usages }: ClaimGranted, from: Address): void {
+export function granted(work: Work, told: ClaimGranted, from: Address): void {
+  const { consumer, attempt, allocations, usages } = told;
   for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
   const open = openOf(work, consumer);
-  if (open === undefined || attempt !== 1) return;
+  if (open === undefined || attempt !== 1 || !isAnswer(work, open, told)) return;
   settle(work, open, consumer);
   tellGranted(work.state.rankings.weighers, allocations);
   const root = work.state.view.providers.get(allocations[0]?.provider ?? '')?.root;
@@ -281,10 +272,6 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   advance(work, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason });
 }
 
-function openOf(work: Work, instance: string): Open | undefined {
-  return work.state.open.get(work.state.selecting.get(instance) ?? '');
-}
-
 function finishInstance(work: Work, open: Open, instance: string): void {
   open.waiting.delete(instance);
   if (open.waiting.size > 0) return;
@@ -320,29 +307,18 @@ function fail(work: Work, open: Open, instance: string): void {
       ? ''
       : `only ${instances.length - open.waiting.size} of ${instances.length} instances have a host: `;
   explainFailure(work, open, draftOf(open, instance), `${which}${reason}`, (now, why, decision) => {
+    if (open.asked.waits !== undefined && !open.hopeless) return parkWithNothing(now, open, why, decision);
     close(now, open);
-    if (open.asked.waits !== undefined && !open.hopeless) return park(now, HOOKS, open, why, decision);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
   });
 }
 
-export function close(work: Work, open: Open): void {
-  for (const instance of open.asked.instances) {
-    settle(work, open, instance);
-    work.state.selecting.delete(instance);
-  }
-  work.state.open.delete(open.asked.request);
-  if (open.locating !== null) work.state.locating.delete(open.locating.ask);
-  work.turn.cancelWake(`select ${open.asked.request}`);
-}
-
-function contextOf(open: Open, instance: string) {
-  return (open.machines.get(instance) as SelectionSnapshot).context;
-}
-
-/** Whether what is told of providers is told of those of the candidate of an instance. */
-function concerns(usages: readonly ProviderUsage[], open: Open, instance: string): boolean {
-  const { candidate } = contextOf(open, instance);
-  if (candidate === null) return false;
-  return allocationsOf(open.asked.spec, candidate).some(({ provider }) => usages.some(({ id }) => id === provider));
+/** What some of its instances have is given back first: nothing is held for a request that waits. */
+function parkWithNothing(work: Work, open: Open, why: string, decision: string): void {
+  const wait = (now: Work) => {
+    close(now, open);
+    park(now, HOOKS, open, why, decision);
+  };
+  if (isOrdered(work, open)) giveAllBack(work, open, wait);
+  else wait(work);
 }

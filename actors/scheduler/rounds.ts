@@ -31,9 +31,15 @@ export function take({ turn }: Work, { asked: { request, round }, from, taker }:
 }
 
 /** Before the first claim of a round or try that is not the first, all shards are asked what earlier ones were granted. */
-export function mustRecall({ placementShards }: Work, { asked, tryNumber, recalls }: Open, instance: string): boolean {
+export function mustRecall(work: Work, open: Open, instance: string): boolean {
+  const { asked, tryNumber, recalls } = open;
   const isFirst = asked.round === 1 && tryNumber === FIRST_TRY;
-  return placementShards > 1 && !isFirst && !recalls.has(instance);
+  return isOrdered(work, open) && !isFirst && !recalls.has(instance);
+}
+
+/** Whether the claims of a request are in order: it may have to take some of them back, or no one shard knows of all. */
+export function isOrdered({ placementShards }: Work, { asked }: Pick<Open, 'asked'>): boolean {
+  return placementShards > 1 || asked.ordered === true;
 }
 
 /** A recall comes before the claims of its try, and after those of all earlier ones. */
@@ -41,9 +47,9 @@ export function orderOfRecall({ asked: { round }, tryNumber }: Open): number {
   return (round * TRIES_IN_ROUND + Math.min(tryNumber, TRIES_IN_ROUND - 1)) * ORDERS_IN_TRY;
 }
 
-/** How late the present claim of an instance comes among all; none with one shard. */
-export function orderOfClaim({ placementShards }: Work, open: Open, instance: string): { order?: number } {
-  if (placementShards === 1) return {};
+/** How late the present claim of an instance comes among all, if they are in order. */
+export function orderOfClaim(work: Work, open: Open, instance: string): { order?: number } {
+  if (!isOrdered(work, open)) return {};
   const { tried } = (open.machines.get(instance) as SelectionSnapshot).context;
   return { order: orderOfRecall(open) + tried.length + 1 };
 }
@@ -64,7 +70,7 @@ export function shardOf(from: Address): number {
  */
 export function askAll(work: Work, open: Open, instance: string): boolean {
   const { placementShards, turn } = work;
-  if (placementShards === 1) {
+  if (!isOrdered(work, open)) {
     turn.send(FIRST, { type: 'recall', consumer: instance, attempt: 1 });
     return false;
   }
@@ -78,13 +84,13 @@ export function askAll(work: Work, open: Open, instance: string): boolean {
 
 /** Takes a shard's word that it holds nothing; true when that was the last. */
 export function haveAllSaid(
-  { placementShards }: Work,
+  work: Work,
   open: Open,
   instance: string,
   order: number | undefined,
   from: Address,
 ): boolean {
-  if (placementShards === 1) return true;
+  if (!isOrdered(work, open)) return true;
   const left = open.recalls.get(instance);
   return left !== undefined && order === orderOfRecall(open) && left.delete(from) && left.size === 0;
 }

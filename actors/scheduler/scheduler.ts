@@ -3,7 +3,7 @@
 // It keeps no record of what it does: an asker that hears nothing asks again, whoever answers then finds what was
 // claimed already, because placement answers a claim for a consumer that holds one with what it holds.
 //
-// It takes: select, take, withdraw (from conductors), fit, why-not (from gateways), claim-granted, claim-refused, nothing-held,
+// It takes: select, take, withdraw (from conductors), fit, why-not (from gateways), claim-granted, claim-refused, unclaimed, nothing-held,
 // located, providers, providers-changed (from placement),
 // hosts, hosts-changed (from cells). See actors/messages/scheduler.ts.
 
@@ -25,6 +25,7 @@ import {
   SILENCE_WAKE,
   UNHEARD_FOR_WARM_UPS,
 } from './following.ts';
+import { unclaimed } from './giving-back.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import { clockSetBack } from './set-back.ts';
@@ -115,6 +116,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return refused(work, message, from);
       case 'nothing-held':
         return nothingHeld(work, message, from);
+      case 'unclaimed':
+        return unclaimed(work, message, from);
       case 'located':
         return located(work, message);
       case 'released':

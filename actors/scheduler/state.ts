@@ -9,6 +9,7 @@ import type { Advice } from '../messages/advice.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft } from './decision.ts';
 import type { Follower } from './feeds.ts';
+import type { GivingBack } from './giving-back.ts';
 import type { Locating } from './locating.ts';
 import type { Parking } from './parking.ts';
 import type { Rankings } from './ranking.ts';
@@ -40,7 +41,7 @@ export interface Open {
   readonly taker: string;
   /** How often the request was tried in the round before: it may wait, and be tried again. */
   readonly tryNumber: number;
-  /** Whether the round is this scheduler's alone; needed where there are several placement shards. */
+  /** Whether the round is this scheduler's alone; needed where claims are in order. */
   taken: boolean;
   /** The placement shards that have still to answer a recall, by instance. */
   readonly recalls: Map<string, Set<Address>>;
@@ -56,6 +57,8 @@ export interface Open {
   failing: boolean;
   /** Instances of which is known that they hold nothing, while that is found out of all before any is placed. */
   gathering: Set<string> | null;
+  /** Claims that are being given back, because not all of its instances have a host; null when none are. */
+  givingBack: GivingBack | null;
   /** Whether it waited, and its turn has come. */
   readonly served: boolean;
   repeats: number;

@@ -37,8 +37,8 @@ export function selectFor(
   };
 }
 
-/** The answers to a request: one or more `selected`, or `no-valid-host`. */
-export type Answer = Extract<Sent['message'], { type: 'selected' | 'no-valid-host' }>;
+/** The answers to a request: one or more `selected`, `no-valid-host`, or `parked`. */
+export type Answer = Extract<Sent['message'], { type: 'selected' | 'no-valid-host' | 'parked' }>;
 
 export function schedulersOf(hosts: readonly HostWords[], words: readonly SchedulerWords[] = [{ name: 's' }]) {
   const shard = bench(placement({ shard: 0 }));
@@ -54,7 +54,10 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
   function post(from: string, sent: readonly Sent[]): void {
     for (const { to, message } of sent) {
       if (to === 'placement/0/feed') for (const name of desks.keys()) letters.push({ from, to: name, message });
-      else if (to.startsWith('conductor')) answers.push(message as Answer);
+      else if (message.type === 'taking') {
+        const { request, round, taker } = message;
+        letters.push({ from: to, to: from, message: { type: 'take', request, round, taker } });
+      } else if (to.startsWith('conductor')) answers.push(message as Answer);
       else letters.push({ from, to, message });
     }
   }
@@ -132,6 +135,10 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     put,
     tellHost,
     underWay: () => letters,
+    /** Lets time pass for all schedulers; what they say then is under way. */
+    pass(ms: number): void {
+      for (const [name, desk] of desks) for (const { sent } of desk.pass(ms)) post(name, sent);
+    },
     drop: (lost: (letter: Letter) => boolean) => {
       letters = letters.filter((letter) => !lost(letter));
     },

@@ -1,0 +1,79 @@
+// What first claims came to, for whoever asks: what is held, where it is held; and taking such a claim back.
+
+import type { Address } from '../actor.ts';
+import type { Locate, Recall, Unclaim } from '../messages/placement.ts';
+import { giveBack } from './consumers.ts';
+import { locate as locateMember } from './groups.ts';
+import type { PlacementState } from './state.ts';
+import { rootsOf } from './tree-conditions.ts';
+import { grant, usagesOf } from './usages.ts';
+import { type ShardWork, tell } from './work.ts';
+
+export type RecallRecord =
+  /** Whoever makes claims of this order knows what is held. */
+  | { type: 'adopted'; consumer: string; order: number }
+  | { type: 'unclaimed'; consumer: string; order: number; until: number };
+
+export function applyRecall(state: PlacementState, record: RecallRecord): void {
+  const { consumers, fences, providers, untold } = state;
+  const { consumer: id, order } = record;
+  const consumer = consumers.holding.get(id);
+  if (record.type === 'adopted') {
+    if (consumer !== undefined) consumer.order = order;
+    return;
+  }
+  if (consumer !== undefined) {
+    giveBack(consumer, () => true, providers, untold.used);
+    locateMember(state, id);
+    consumers.holding.delete(id);
+  }
+  fences.set(id, { order, until: record.until, refusal: null });
+}
+
+export function recall({ state, turn, commit }: ShardWork, asked: Recall, from: Address): void {
+  const { consumer: id, attempt, order, expiresAt } = asked;
+  const consumer = state.consumers.holding.get(id);
+  const held = consumer?.held.find((one) => one.attempt === attempt);
+  if (held !== undefined) {
+    if (order !== undefined && (consumer?.order ?? -1) < order) commit({ type: 'adopted', consumer: id, order });
+    return grant(state, asked, held.allocations, from, turn);
+  }
+  if (order === undefined) {
+    commit({ type: 'nothing-held', consumer: id });
+    return turn.send(from, { type: 'nothing-held', consumer: id, attempt });
+  }
+  const isNews = (state.fences.get(id)?.order ?? -1) < order && !state.consumers.deleted.has(id);
+  if (isNews) commit({ type: 'fenced', consumer: id, order, until: expiresAt ?? turn.now, refusal: null });
+  turn.send(from, { type: 'nothing-held', consumer: id, attempt, order });
+}
+
+/**
+ * Takes a first claim back, unless somebody has come to know of it since, or has claimed anew: then it is not the asker's
+ * any more.
+ */
+export function unclaim({ state, turn, commit }: ShardWork, asked: Unclaim, from: Address): void {
+  const { consumer: id, attempt, order, expiresAt } = asked;
+  const { consumers, fences, providers } = state;
+  const consumer = consumers.holding.get(id);
+  const held = consumer?.held.find((one) => one.attempt === attempt)?.allocations ?? [];
+  const provider = held[0]?.provider;
+  const root = providers.get(provider ?? '')?.root;
+  const isOver = consumer !== undefined && (consumer.latest !== attempt || (consumer.order ?? -1) > order);
+  const isKnown = consumer === undefined && (fences.get(id)?.order ?? -1) >= order;
+  if (isOver || isKnown || consumers.deleted.has(id)) {
+    // Nothing changes; but a shard that was superseded, which knows too little, cannot record it, and its word is lost.
+    commit({ type: 'read' });
+  } else {
+    commit({ type: 'unclaimed', consumer: id, order, until: expiresAt });
+    if (provider !== undefined) tell(turn, provider, 'released', { consumer: id, attempt, deleted: false });
+  }
+  turn.send(from, { type: 'unclaimed', consumer: id, order, usages: usagesOf(state, held, root) });
+}
+
+export function locate({ state, shard, turn }: ShardWork, asked: Locate, from: Address): void {
+  const { consumers, providers } = state;
+  const told = [...new Set(asked.consumers)]
+    .map((consumer) => ({ consumer, roots: [...rootsOf(consumer, consumers, providers)] }))
+    .filter(({ roots }) => roots.length > 0);
+  turn.send(from, { type: 'located', ask: asked.ask, shard, consumers: told });
+}

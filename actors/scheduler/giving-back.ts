@@ -1,0 +1,93 @@
+// Giving back what was claimed for some instances of a request, which get hosts together or none: before it is tried
+// elsewhere, and before it waits, so that nothing is held for nobody. Only requests whose claims are in order can do that:
+// what is under way is then void.
+
+import { MAX_CLAIMS_PER_SELECTION, selection as selectionMachine } from '../../machines/selection.ts';
+import { begin } from '../../machines/step.ts';
+import type { Address } from '../actor.ts';
+import type { Unclaimed } from '../messages/scheduler.ts';
+import { placementOf } from '../routing.ts';
+import { membersOn } from './groups-view.ts';
+import { isOrdered, orderOfClaim, shardOf } from './rounds.ts';
+import { openOf, settle } from './selecting.ts';
+import type { Open, Work } from './state.ts';
+import { learnUsage } from './view.ts';
+import { expect } from './view-hosts.ts';
+
+/** Claims that are being given back, and what is done when they are. */
+export interface GivingBack {
+  /** Those that are not answered, by instance. */
+  readonly left: Map<string, { readonly to: Address; readonly order: number }>;
+  then(work: Work): void;
+}
+
+/** Gives back whatever was claimed for the instances of a request, granted or not yet answered. */
+export function giveAllBack(work: Work, open: Open, then: GivingBack['then']): void {
+  const left: GivingBack['left'] = new Map();
+  for (const instance of open.asked.instances) {
+    const snapshot = open.machines.get(instance);
+    const candidate = snapshot?.context.candidate ?? null;
+    if (candidate !== null) {
+      const { order = 0 } = orderOfClaim(work, open, instance);
+      left.set(instance, { to: placementOf(candidate.provider, work.placementShards), order });
+      expect(work.state.view, candidate.provider, -1);
+    }
+    settle(work, open, instance);
+  }
+  if (left.size === 0) return then(work);
+  open.machines.clear();
+  open.givingBack = { left, then };
+  sayUnclaims(work, open);
+}
+
+/** Asks, or asks again those who have not answered. */
+export function sayUnclaims({ turn }: Work, { givingBack, asked: { expiresAt } }: Open): void {
+  for (const [consumer, { to, order }] of givingBack?.left ?? []) {
+    turn.send(to, { type: 'unclaim', consumer, attempt: 1, order, expiresAt });
+  }
+}
+
+export function unclaimed(work: Work, { consumer, order, usages }: Unclaimed, from: Address): void {
+  const { state } = work;
+  for (const usage of usages) learnUsage(state.view, usage, shardOf(from));
+  const open = openOf(work, consumer);
+  const left = open?.givingBack?.left;
+  if (open === undefined || left?.get(consumer)?.order !== order) return;
+  left.delete(consumer);
+  if (left.size > 0) return;
+  const then = open.givingBack?.then;
+  open.givingBack = null;
+  then?.(work);
+}
+
+/**
+ * The hosts that are left out when all instances of a request that keep together are tried anew, because the one on which
+ * some of them are has no room for this one; or null, when others of the group are there too and none can go elsewhere.
+ */
+export function triedTogether(work: Work, open: Open, instance: string): readonly string[] | null {
+  const { instances, spec } = open.asked;
+  const group = spec.instanceGroup;
+  if (group?.policy !== 'affinity' || instances.length === 1 || !isOrdered(work, open)) return null;
+  const tried = new Set<string>();
+  const fellows = new Map<string, number>();
+  for (const [one, { context }] of open.machines) {
+    for (const root of context.tried) tried.add(root);
+    if (one === instance || context.candidate === null) continue;
+    const root = context.candidate.provider;
+    fellows.set(root, (fellows.get(root) ?? 0) + 1);
+  }
+  if (fellows.size === 0) return null;
+  for (const [root, count] of fellows) {
+    if (membersOn(work.state.view.groups, group.id, root) > count) return null;
+    tried.add(root);
+  }
+  return tried.size >= MAX_CLAIMS_PER_SELECTION ? null : [...tried];
+}
+
+/** Selections begin again, without some hosts. */
+export function beginAgain(open: Open, tried: readonly string[]): void {
+  for (const instance of open.asked.instances) {
+    open.waiting.add(instance);
+    open.machines.set(instance, begin(selectionMachine, { instance, tried }).snapshot);
+  }
+}

@@ -1,0 +1,87 @@
+// A selection under way: what is known of it, what is promised for it while a claim is not answered, and its end.
+
+import type { Allocation, Selection } from '../../machines/instance-build.ts';
+import { allocationsOf } from '../allocations.ts';
+import type { InstanceGroup } from '../messages/common.ts';
+import type { ClaimGranted, ProviderUsage } from '../messages/placement.ts';
+import { emptyDraft } from './decision.ts';
+import { promiseMember } from './groups-view.ts';
+import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
+import type { Open, SelectionSnapshot, Work } from './state.ts';
+import { promise } from './view.ts';
+import { expect } from './view-hosts.ts';
+
+export function openOf(work: Work, instance: string): Open | undefined {
+  return work.state.open.get(work.state.selecting.get(instance) ?? '');
+}
+
+export function contextOf(open: Open, instance: string) {
+  return (open.machines.get(instance) as SelectionSnapshot).context;
+}
+
+/** Whether what is told of providers is told of those of the candidate of an instance. */
+export function concerns(usages: readonly ProviderUsage[], open: Open, instance: string): boolean {
+  const { candidate } = contextOf(open, instance);
+  if (candidate === null) return false;
+  return allocationsOf(open.asked.spec, candidate).some(({ provider }) => usages.some(({ id }) => id === provider));
+}
+
+export function draftOf(open: Open, instance: string) {
+  let draft = open.drafts.get(instance);
+  if (draft === undefined) {
+    draft = emptyDraft();
+    open.drafts.set(instance, draft);
+  }
+  return draft;
+}
+
+/** Counts what is about to be claimed as taken. */
+export function promiseClaim(
+  work: Work,
+  open: Open,
+  instance: string,
+  candidate: Selection,
+  allocations: readonly Allocation[],
+): void {
+  if (open.promised.has(instance)) return;
+  const { view } = work.state;
+  open.promised.set(instance, candidate);
+  promise(view, allocations, 1);
+  expect(view, candidate.provider, 1);
+  const { instanceGroup } = open.asked.spec;
+  if (instanceGroup !== undefined) count(work, instanceGroup, candidate, 1);
+}
+
+/** What was promised for an instance is no longer. */
+export function settle(work: Work, open: Open, instance: string): void {
+  const promised = open.promised.get(instance);
+  if (promised === undefined) return;
+  open.promised.delete(instance);
+  const { spec } = open.asked;
+  promise(work.state.view, allocationsOf(spec, promised), -1);
+  const group = spec.instanceGroup;
+  if (group !== undefined) count(work, group, promised, -1);
+}
+
+function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, sign: 1 | -1): void {
+  promiseMember(state.view.groups, id, provider, sign);
+}
+
+export function close(work: Work, open: Open): void {
+  for (const instance of open.asked.instances) {
+    settle(work, open, instance);
+    work.state.selecting.delete(instance);
+  }
+  work.state.open.delete(open.asked.request);
+  if (open.locating !== null) work.state.locating.delete(open.locating.ask);
+  work.turn.cancelWake(`select ${open.asked.request}`);
+}
+
+/** Whether a grant answers what was said last: by now that of an earlier claim may have been given back. */
+export function isAnswer(work: Work, open: Open, { consumer, order }: ClaimGranted): boolean {
+  // A placement of an earlier version says no order.
+  if (order === undefined || !isOrdered(work, open)) return true;
+  const value = open.machines.get(consumer)?.value;
+  if (value === 'recalling') return order === orderOfRecall(open);
+  return value === 'claiming' && order === orderOfClaim(work, open, consumer).order;
+}

@@ -1,0 +1,188 @@
+// Area: giving back. Instances that get hosts together or none: what some have is given back when another has none, then
+// they are tried elsewhere, or wait and hold nothing; and what is late of it changes nothing.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import type { Claim, Unclaim } from '../../actors/messages/placement.ts';
+import type { Select } from '../../actors/messages/scheduler.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { instanceNames } from '../../actors/routing.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { type HostWords, stateOf } from '../support/facts.ts';
+import { type Answer, schedulersOf } from '../support/schedulers.ts';
+import { bench, replayed, restored, sentOf } from '../support/turn.ts';
+
+const test = suite('giving back');
+
+const LATE = 100_000_000;
+const CLOSE: InstanceGroup = { id: 'p/close', policy: 'affinity' };
+
+function selectOf(
+  request: string,
+  count: number,
+  vcpu: number,
+  told: Partial<Select> = {},
+  group?: InstanceGroup,
+): Select {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' };
+  if (group !== undefined) spec.instanceGroup = group;
+  const instances = instanceNames(request, count);
+  return { type: 'select', request, round: 1, instances, spec, alternates: 0, expiresAt: LATE, ordered: true, ...told };
+}
+
+function claimOf(consumer: string, host: string, vcpu: number, told: Partial<Claim> = {}): Claim {
+  const resources = { VCPU: vcpu };
+  const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' } as const;
+  const allocations = [{ provider: `p-${host}`, group: '', resources }];
+  return { type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: LATE, ...told } as Claim;
+}
+
+type Rig = ReturnType<typeof schedulersOf>;
+
+/** The instances of a request that hold something, with their hosts. */
+function heldOf({ shard }: Pick<Rig, 'shard'>, request: string): string[] {
+  return [...shard.state.consumers.holding]
+    .filter(([consumer, { held }]) => consumer.startsWith(`${request}-`) && held.length > 0)
+    .map(([consumer, { held }]) => `${consumer} ${held[0]?.allocations[0]?.provider}`)
+    .sort();
+}
+
+const hostsIn = (answers: readonly Answer[]) =>
+  answers.flatMap((one) =>
+    one.type === 'selected' ? one.selections.map(({ selection }) => selection.host) : [one.type],
+  );
+
+const host = (name: string, vcpu: number): HostWords => ({ host: name, has: { VCPU: vcpu } });
+
+test('giving back - several that keep together go to another host together when theirs has no room for all any more', () => {
+  const on = schedulersOf([host('h1', 6), host('h2', 4)]);
+  on.hear('scheduler/s', selectOf('web', 3, 1, {}, CLOSE), 'conductor/0');
+  on.deliver(undefined, ({ message }) => message.type === 'take' || (message as Claim).consumer === 'web-0');
+  assert.equal(heldOf(on, 'web'), ['web-0 p-h1'], 'the first has its host');
+  assert.is(on.ask(claimOf('rival', 'h1', 5))[0]?.message.type, 'claim-granted');
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['h2', 'h2', 'h2']);
+  assert.equal(heldOf(on, 'web'), ['web-0 p-h2', 'web-1 p-h2', 'web-2 p-h2']);
+});
+
+test('giving back - those that keep together stay when others of their group do, and fail as a whole', () => {
+  const on = schedulersOf([host('h1', 6), host('h2', 4)]);
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none', instanceGroup: CLOSE } as const;
+  on.ask(claimOf('other', 'h1', 1, { spec: spec as never }));
+  on.deliver();
+  on.hear('scheduler/s', selectOf('web', 3, 1, {}, CLOSE), 'conductor/0');
+  on.deliver(undefined, ({ message }) => message.type === 'take' || (message as Claim).consumer === 'web-0');
+  on.ask(claimOf('rival', 'h1', 4));
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['no-valid-host']);
+});
+
+test('giving back - a request for several that waits holds nothing meanwhile', () => {
+  for (const group of [undefined, CLOSE]) {
+    const on = schedulersOf([host('h1', 2), host('h2', group === undefined ? 2 : 1)]);
+    const vcpu = group === undefined ? 2 : 1;
+    on.hear('scheduler/s', selectOf('web', 2, vcpu, { waits: { since: 1 } }, group), 'conductor/0');
+    const claims = () => on.underWay().filter(({ message }) => message.type === 'claim');
+    on.deliver(undefined, ({ message }) => message.type === 'take');
+    assert.is(claims().length, 2);
+    const second = claims()[1]?.message as Claim;
+    const where = (second.allocations[0]?.provider ?? '').slice('p-'.length);
+    on.deliver(undefined, ({ message }) => (message as Claim).consumer === 'web-0');
+    assert.is(on.ask(claimOf('rival', where, vcpu))[0]?.message.type, 'claim-granted');
+    on.deliver();
+    assert.equal(hostsIn(on.answers), ['parked']);
+    assert.equal(heldOf(on, 'web'), [], 'nothing is held for one that waits');
+    // When there is room for all, all have it.
+    on.ask({ type: 'release', consumer: 'rival', deleted: true });
+    on.deliver();
+    on.pass(2_000);
+    on.deliver();
+    assert.is(hostsIn(on.answers).length, 3, hostsIn(on.answers).join());
+    assert.is(heldOf(on, 'web').length, 2);
+  }
+});
+
+test('giving back - of two that wait for the same hosts at two schedulers one has them all, and the other nothing', () => {
+  for (let seed = 0; seed < 60; seed += 1) {
+    const random = seededRandom(`giving back ${seed}`);
+    const on = schedulersOf([host('h1', 2), host('h2', 2), host('h3', 2)], [{ name: 'a' }, { name: 'b' }]);
+    on.hear('scheduler/a', selectOf('one', 3, 2, { waits: { since: 1 } }), 'conductor/0');
+    on.hear('scheduler/b', selectOf('two', 3, 2, { waits: { since: 1 } }), 'conductor/0');
+    on.deliver(random);
+    for (let second = 0; second < 20 && !on.answers.some(({ type }) => type === 'selected'); second += 1) {
+      on.pass(1_000);
+      on.deliver(random);
+    }
+    const [one, two] = [heldOf(on, 'one').length, heldOf(on, 'two').length];
+    assert.ok((one === 3 && two === 0) || (one === 0 && two === 3), `seed ${seed}: ${one} and ${two}`);
+  }
+});
+
+// --- placement
+
+function shardWith(...hosts: HostWords[]) {
+  const actor = placement({ shard: 0, rememberDeletedMs: 60_000 });
+  const shard = bench(actor);
+  for (const one of hosts) {
+    const { root: _, generation: __, used: ___, ...spec } = stateOf(one);
+    shard.tell({ type: 'put-tree', ask: 1, providers: [spec] });
+  }
+  return {
+    shard,
+    check() {
+      assert.equal(replayed(actor, shard.entries), shard.stored());
+      assert.equal(restored(actor, shard.stored()), shard.stored());
+    },
+  };
+}
+
+const unclaimOf = (consumer: string, order: number): Unclaim => ({
+  type: 'unclaim',
+  consumer,
+  attempt: 1,
+  order,
+  expiresAt: LATE,
+});
+
+test('giving back - a claim that was taken back is void when it comes again, and a later one is not', () => {
+  const { shard, check } = shardWith(host('h1', 2));
+  shard.tell(claimOf('web', 'h1', 1, { order: 5 }));
+  const [answer] = sentOf(shard.tell(unclaimOf('web', 5)), 'unclaimed');
+  assert.is(answer?.message.usages[0]?.used.VCPU, 0);
+  assert.is(sentOf(shard.tell(unclaimOf('web', 5)), 'unclaimed').length, 1, 'said twice, answered twice');
+  const [late] = sentOf(shard.tell(claimOf('web', 'h1', 1, { order: 5 })), 'claim-refused');
+  assert.is(late?.message.refusal.code, 'superseded');
+  const [next] = sentOf(shard.tell(claimOf('web', 'h1', 2, { order: 6 })), 'claim-granted');
+  assert.is(next?.message.order, 6);
+  shard.tell(unclaimOf('web', 5));
+  assert.is(shard.state.consumers.holding.get('web')?.held.length, 1, 'what is late takes nothing back');
+  check();
+});
+
+test('giving back - an unclaim that overtakes its claim voids it', () => {
+  const { shard, check } = shardWith(host('h1', 2));
+  shard.tell(unclaimOf('web', 5));
+  const [late] = sentOf(shard.tell(claimOf('web', 'h1', 1, { order: 5 })), 'claim-refused');
+  assert.is(late?.message.refusal.code, 'superseded');
+  check();
+});
+
+test('giving back - what a later round knows of, or what a build goes on from, is not given back by an earlier one', () => {
+  const { shard, check } = shardWith(host('h1', 2), host('h2', 2));
+  shard.tell(claimOf('web', 'h1', 1, { order: 5 }));
+  const recall = { type: 'recall', consumer: 'web', attempt: 1, order: 128, expiresAt: LATE } as const;
+  assert.is(sentOf(shard.tell(recall), 'claim-granted')[0]?.message.order, 128);
+  shard.tell(unclaimOf('web', 6));
+  assert.is(shard.state.consumers.holding.get('web')?.held.length, 1);
+  check();
+  shard.tell(claimOf('web', 'h2', 1, { attempt: 2 }));
+  shard.tell(unclaimOf('web', 200));
+  assert.is(shard.state.consumers.holding.get('web')?.held[0]?.attempt, 2);
+  shard.tell({ type: 'release', consumer: 'web', deleted: true });
+  shard.tell(unclaimOf('web', 201));
+  assert.is(sentOf(shard.tell(claimOf('web', 'h1', 1, { order: 300 })), 'claim-refused').length, 1);
+  check();
+});
+
+test.run();
