@@ -5,7 +5,9 @@ import Type, { type Static } from 'typebox';
 export const Advice = Type.Object({
   /**
    * `less` or `more` of a resource class; `without-resource`, `without-required`, `without-any-of`, `without-forbidden`,
-   * `without-member-of` of a group; `without-root-required`, `without-root-forbidden`, `without-same-subtree`;
+   * `without-member-of` of a group, or of the host when no group is named; `without-not-member-of`, of an aggregate that is
+   * avoided or kept for others; `without-cells`, `without-avoid-cells`, `without-hosts`, `without-avoid-hosts`,
+   * `without-same-host`, `without-different-host`, of where the request wants to be; `without-root-required`, `without-root-forbidden`, `without-same-subtree`;
    * `without-isolation` of groups; `without-instance-group` and its rule; `fewer-instances`; `host-state` when hosts are out of
    * service that would fit; `without-filter`.
    */
@@ -46,6 +48,20 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       return `if trait ${about} were not forbidden${of}, ${fits}`;
     case 'without-member-of':
       return `if it need not be in an aggregate of ${about}${of}, ${fits}`;
+    case 'without-not-member-of':
+      return `if aggregate ${about} were open to it, ${fits}`;
+    case 'without-cells':
+      return `if it need not be in cell ${about}, ${fits}`;
+    case 'without-avoid-cells':
+      return `if it need not avoid cell ${about}, ${fits}`;
+    case 'without-hosts':
+      return `if it need not be on a host that it names, ${fits}`;
+    case 'without-avoid-hosts':
+      return `if it need not avoid the hosts that it names, ${fits}`;
+    case 'without-same-host':
+      return `if it need not share a host with other instances, ${fits}`;
+    case 'without-different-host':
+      return `if it might share a host with other instances, ${fits}`;
     case 'without-root-required':
       return `if the host itself need not have trait ${about}, ${fits}`;
     case 'without-root-forbidden':

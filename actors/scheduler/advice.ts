@@ -20,6 +20,8 @@ const MAX_ADVICE = 3;
 interface Room {
   hosts: number;
   times: number;
+  /** The most that one of the hosts would hold. */
+  most: number;
   until?: number | undefined;
 }
 
@@ -33,13 +35,19 @@ export interface Adviser {
   readonly spec: RequestSpec;
   /** How many instances must fit. */
   readonly count: number;
+  /** How many more members of the request's instance group a host may have, by its root. */
+  readonly membersAllowed: (root: string) => number;
   readonly rooms: Map<string, { change: Change; room: Room }>;
   /** By group and class: what each amount would let fit. */
   readonly amounts: Map<string, { group: string; resourceClass: string; asked: number; rooms: Map<number, Room> }>;
 }
 
-export function newAdviser(spec: RequestSpec, count: number): Adviser {
-  return { spec, count, rooms: new Map(), amounts: new Map() };
+export function newAdviser(
+  spec: RequestSpec,
+  count: number,
+  membersAllowed: Adviser['membersAllowed'] = () => Number.POSITIVE_INFINITY,
+): Adviser {
+  return { spec, count, membersAllowed, rooms: new Map(), amounts: new Map() };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -58,9 +66,15 @@ export function considerFilter(adviser: Adviser, filter: string, tree: readonly 
   if (times > 0) note(adviser, { advice: { code: 'without-filter', about: filter }, cost: 0.6 }, times);
 }
 
+/** A host that only one wish of the request refuses, of where it may go, and its tree. */
+export function considerWish(adviser: Adviser, advice: Omit<Advice, 'hosts'>, tree: readonly Provider[]): void {
+  const times = roomOn(adviser, adviser.spec, tree);
+  if (times > 0) note(adviser, { advice, cost: 0.6 }, times);
+}
+
 /** A host that only the rule of the instance group refuses, and its tree. */
 export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void {
-  const times = roomOn(adviser, adviser.spec, tree);
+  const times = timesOn(adviser, adviser.spec, tree);
   if (times > 0) note(adviser, { advice: { code: 'without-instance-group' }, cost: 0.6 }, times);
 }
 
@@ -188,7 +202,12 @@ function replaced(spec: RequestSpec, position: number, group: ResourceGroup): Re
   return { ...spec, groups: spec.groups.map((one, at) => (at === position ? group : one)) };
 }
 
-function roomOn({ count }: Adviser, spec: RequestSpec, tree: readonly Provider[]): number {
+/** How many instances a host would hold, as its resources and the rule of the instance group let it. */
+function roomOn(adviser: Adviser, spec: RequestSpec, tree: readonly Provider[]): number {
+  return Math.min(timesOn(adviser, spec, tree), adviser.membersAllowed((tree[0] as Provider).spec.id));
+}
+
+function timesOn({ count }: Adviser, spec: RequestSpec, tree: readonly Provider[]): number {
   if (count > 1) return timesIn(spec, tree, count);
   return fit(spec, tree) === null ? 0 : 1;
 }
@@ -198,7 +217,7 @@ function note(adviser: Adviser, change: Change, times: number, until?: number): 
   const key = `${code} ${group} ${about}`;
   let found = adviser.rooms.get(key);
   if (found === undefined) {
-    found = { change, room: { hosts: 0, times: 0 } };
+    found = { change, room: { hosts: 0, times: 0, most: 0 } };
     adviser.rooms.set(key, found);
   }
   add(found.room, times);
@@ -220,7 +239,7 @@ function noteAmount(
     adviser.amounts.set(key, found);
   }
   const { rooms } = found;
-  const room = rooms.get(amount) ?? { hosts: 0, times: 0 };
+  const room = rooms.get(amount) ?? { hosts: 0, times: 0, most: 0 };
   add(room, times);
   rooms.set(amount, room);
   if (rooms.size <= MAX_AMOUNTS) return;
@@ -232,20 +251,23 @@ function noteAmount(
 function add(room: Room, times: number): void {
   room.hosts += 1;
   room.times += times;
+  room.most = Math.max(room.most, times);
 }
 
 /** The changes that would let all instances fit, the one that asks least first. */
-export function adviceOf({ count, rooms, amounts }: Adviser): Advice[] {
+export function adviceOf({ spec, count, rooms, amounts }: Adviser): Advice[] {
   const found: { advice: Advice; cost: number }[] = [];
+  // A group that keeps together is on one host.
+  const together = spec.instanceGroup?.policy === 'affinity';
   for (const { change, room } of rooms.values()) {
-    if (room.times < count) continue;
+    if ((together && change.advice.code !== 'without-instance-group' ? room.most : room.times) < count) continue;
     const until = room.until === undefined ? {} : { until: room.until };
     found.push({ advice: { ...change.advice, hosts: room.hosts, ...until }, cost: change.cost });
   }
   for (const { group, resourceClass, asked, rooms: byAmount } of amounts.values()) {
     const nearest = [...byAmount].sort(([one], [other]) => Math.abs(one - asked) - Math.abs(other - asked));
-    for (const [to, { hosts, times }] of nearest) {
-      if (times < count) continue;
+    for (const [to, { hosts, times, most }] of nearest) {
+      if ((together ? most : times) < count) continue;
       const code = to < asked ? 'less' : 'more';
       const advice = { code, group, about: resourceClass, from: asked, to, hosts };
       found.push({ advice, cost: Math.abs(asked - to) / Math.max(asked, to) });

@@ -38,7 +38,7 @@ export function explainFailure(
   const { advised, rankings, view } = work.state;
   const known = advised.get(key);
   if (known !== undefined && work.turn.now - known.at < FRESH_MS) return answer(work, known.advice);
-  const survey = surveyOf(rankings, view, { request, count, limit: 0 }, ({ advice }, now) => {
+  const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, ({ advice }, now) => {
     advised.delete(key);
     advised.set(key, { at: now.turn.now, advice });
     if (advised.size > MAX_KEPT) advised.delete(advised.keys().next().value as string);

@@ -4,10 +4,24 @@
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Weighing } from '../messages/decision.ts';
-import { type Adviser, adviceOf, consider, considerAway, considerFilter, considerGroup, newAdviser } from './advice.ts';
+import {
+  type Adviser,
+  adviceOf,
+  consider,
+  considerAway,
+  considerFilter,
+  considerGroup,
+  considerWish,
+  newAdviser,
+} from './advice.ts';
+import { wishesOf } from './advice-places.ts';
 import { counted, emptyCensus, refuse } from './census.ts';
 import { INSTANCE_GROUP, refusedHosts, weighersOf, weighingOf } from './decision.ts';
-import { type Asked, refusedBy } from './filters/filter.ts';
+import { aggregates } from './filters/aggregates.ts';
+import { cells } from './filters/cells.ts';
+import { company } from './filters/company.ts';
+import { refusedBy } from './filters/filter.ts';
+import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
 import { timesIn } from './fit-times.ts';
 import { misfitOfGroup } from './group-rules.ts';
@@ -21,6 +35,8 @@ import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { weightOf } from './weighers/weigher.ts';
 
+/** The filters that go by what a request says of where it may go. */
+const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name, namedHosts.name, company.name]);
 /** How many instances one host is counted to hold at most. */
 const MAX_TIMES = 1_000_000;
 
@@ -47,20 +63,22 @@ export interface SurveyOptions {
   readonly count: number;
   /** How many of the best hosts are named. */
   readonly limit: number;
+  /** Whether it is enough to know that all fit, so that no host is counted further; default false. */
+  readonly roughly?: boolean;
 }
 
 /** Counts how all hosts stand to a request. */
 export function surveyOf(
   rankings: Rankings,
   view: View,
-  { request, count, limit }: SurveyOptions,
+  { request, count, limit, roughly = false }: SurveyOptions,
   done: (survey: Survey, work: Work) => void,
 ): Sweep {
   const { spec } = request;
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
   const census = emptyCensus();
-  const adviser = newAdviser(spec, count);
+  const adviser = newAdviser(spec, count, (root) => membersAllowed(view, spec, root));
   const best: FittingHost[] = [];
   let hosts = 0;
   let fits = 0;
@@ -71,10 +89,7 @@ export function surveyOf(
       const judged = judge(view, filters, spec, host, rankings.preference);
       if (judged.obstacle === null) {
         const { facts, tree, allocations } = judged;
-        const room = Math.min(
-          timesIn(spec, tree, limit === 0 ? count : MAX_TIMES),
-          membersAllowed(view, spec, host.root),
-        );
+        const room = Math.min(timesIn(spec, tree, roughly ? count : MAX_TIMES), membersAllowed(view, spec, host.root));
         fits += 1;
         // A group that keeps together is on one host.
         times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
@@ -86,7 +101,7 @@ export function surveyOf(
         }));
       } else {
         refuse(census, host.root, judged.obstacle);
-        if (times < count) advise(adviser, view, filters, host);
+        if (times < count) advise(adviser, rankings, view, request, host);
       }
       return true;
     },
@@ -107,18 +122,25 @@ function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root:
   return (group.maxPerHost ?? 1) - membersOn(view.groups, group.id, root);
 }
 
-function advise(adviser: Adviser, view: View, filters: readonly Asked[], host: ViewHost): void {
+function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Request, host: ViewHost): void {
   const tree = treeOf(view, host.root);
   if (tree[0]?.spec.id !== host.root) return;
   const facts = factsOf(view, host, tree);
-  const refusing = filters.filter((one) => refusedBy([one], facts) !== null).map(({ filter }) => filter.name);
-  if (misfitOfGroup(view, adviser.spec, host.root) !== null) refusing.push(INSTANCE_GROUP);
-  const [only] = refusing;
+  const refusing = (asked: Request): string[] => {
+    const names = allFiltersFor(filters, asked)
+      .filter((one) => refusedBy([one], facts) !== null)
+      .map(({ filter }) => filter.name);
+    return misfitOfGroup(view, adviser.spec, host.root) === null ? names : [...names, INSTANCE_GROUP];
+  };
+  const [only, ...more] = refusing(request);
   if (only === undefined) return consider(adviser, tree);
-  if (refusing.length > 1) return;
-  if (only === serviceState.name) considerAway(adviser, host, tree);
-  else if (only === INSTANCE_GROUP) considerGroup(adviser, tree);
-  else considerFilter(adviser, only, tree);
+  if (more.length > 0) return;
+  if (only === serviceState.name) return considerAway(adviser, host, tree);
+  if (only === INSTANCE_GROUP) return considerGroup(adviser, tree);
+  if (!WISHES.has(only)) return considerFilter(adviser, only, tree);
+  for (const { advice, without } of wishesOf(request, facts.aggregates)) {
+    if (refusing(without).length === 0) considerWish(adviser, advice, tree);
+  }
 }
 
 /** Puts a host in its place among the best, if it is one of them. */

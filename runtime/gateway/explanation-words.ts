@@ -57,7 +57,8 @@ function wordsOfDecision(decision: Decision): string[] {
 
 /** `of 6 hosts, 2 fit and 4 were refused`. */
 export function standingWords(hosts: number, fits: number): string {
-  return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} fit and ${hosts - fits} were refused`;
+  const refused = hosts - fits;
+  return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
 }
 
 /** `3 exceeds-capacity VCPU; nearest c1/h4, short by 2`. */

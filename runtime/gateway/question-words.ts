@@ -8,12 +8,12 @@ import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
   const { fit, count, hosts, fits, times, refused, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
-  const often = fits === 0 ? '' : `, ${times} times in all`;
+  const often = fits === 0 ? '' : `; there is room for ${times}`;
   return [
     `${what} would ${fit ? '' : 'not '}fit; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...(best.length === 0 ? [] : [best.length < fits ? `the best ${best.length}:` : 'the best first:']),
-    ...best.map((one) => `  ${weightWords(one)}, ${one.times} times`),
+    ...best.map((one) => `  ${weightWords(one)}; room for ${one.times}`),
     ...adviceLines(advice),
     ...(!fit && advice.length === 0 && hosts > 0 ? ['no single change would make it fit'] : []),
   ];
@@ -26,7 +26,9 @@ export function whyNotWords({ id, cell, host, there, then, now }: Omit<WhyNot, '
       ? `instance '${id}' is on ${cell}/${host}: ${view.state}`
       : `instance '${id}' is not on ${cell}/${host}: ${where}`,
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
-    now === null ? 'now: what it asked for is not known any more' : `now: ${nowWords(now)}`,
+    now === null
+      ? 'now: what it asked for is not known any more'
+      : `now: ${there ? 'another like it' : 'it'} ${nowWords(now)}`,
   ];
 }
 
@@ -53,11 +55,12 @@ function thenWords({ verdict, code = '', message = '', short, weight, bestWeight
 function nowWords({ refusal, weighing, rank, best, hosts, fits }: HostStanding): string {
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) {
-    const short = refusal.short === undefined ? '' : ` (short by ${refusal.short})`;
-    return `it would be refused: ${refusal.code}: ${refusal.message}${short}; ${all}`;
+    const isSaid = refusal.short === undefined || /short by/.test(refusal.message);
+    const short = isSaid ? '' : ` (short by ${refusal.short})`;
+    return `would be refused: ${refusal.code}: ${refusal.message}${short}; ${all}`;
   }
-  if (weighing === undefined) return all;
+  if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
   const others = best === undefined || isBest ? '' : `; the best: ${weightWords(best)}`;
-  return `it fits, number ${rank} of ${fits}: ${weightWords(weighing)}${others}; ${all}`;
+  return `would fit, number ${rank} of ${fits}: ${weightWords(weighing)}${others}; ${all}`;
 }

@@ -182,6 +182,12 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     }
     groups.push({ resources: {}, ...group });
   }
+  for (const [position, group] of groups.entries()) {
+    const at = group.name === '' ? '' : `groups.${named.findIndex(({ name }) => name === group.name)}.`;
+    refuseContradiction(group.required, group.forbidden, `${at}forbidden`, what);
+    groups[position] = onceEach(group);
+  }
+  refuseContradiction(request.rootRequired, request.rootForbidden, 'rootForbidden', what);
   let asked = false;
   for (const { name, resources } of groups) {
     for (const resourceClass of Object.keys(resources)) {
@@ -194,11 +200,43 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     }
   }
   if (!asked) throw new MalformedError(`${what} asks for no resources`, { field: 'resources' });
-  const ofRoot = pick(request, ['rootRequired', 'rootForbidden']);
+  const { rootRequired, rootForbidden } = request;
+  const ofRoot = {
+    ...(rootRequired === undefined ? {} : { rootRequired: [...new Set(rootRequired)] }),
+    ...(rootForbidden === undefined ? {} : { rootForbidden: [...new Set(rootForbidden)] }),
+  };
   const spec: RequestSpec = { groups, groupPolicy: request.groupPolicy ?? 'none', ...ofRoot };
   if (request.sameSubtree !== undefined) spec.sameSubtree = sameSubtreeOf(request.sameSubtree, named);
   if (request.instanceGroup !== undefined) spec.instanceGroup = instanceGroupOf(request.instanceGroup, request.project);
   return spec;
+}
+
+/** @throws MalformedError for a trait that must be there and must not. */
+function refuseContradiction(
+  required: readonly string[] = [],
+  forbidden: readonly string[] = [],
+  at: string,
+  what: string,
+): void {
+  const position = forbidden.findIndex((trait) => required.includes(trait));
+  if (position < 0) return;
+  const field = `${at}.${position}`;
+  throw new MalformedError(`'${field}' of ${what} is '${forbidden[position]}', which is required too`, { field });
+}
+
+/** What is asked twice is asked once: so that leaving it out is one change. */
+function onceEach(group: ResourceGroup): ResourceGroup {
+  const once = <T>(all: readonly T[] | undefined, keyOf: (one: T) => unknown = (one) => one): T[] => [
+    ...new Map((all ?? []).map((one) => [keyOf(one), one])).values(),
+  ];
+  const listOf = (one: readonly string[]) => JSON.stringify([...one].sort());
+  return {
+    ...group,
+    ...(group.required === undefined ? {} : { required: once(group.required) }),
+    ...(group.forbidden === undefined ? {} : { forbidden: once(group.forbidden) }),
+    ...(group.anyOf === undefined ? {} : { anyOf: once(group.anyOf, listOf) }),
+    ...(group.memberOf === undefined ? {} : { memberOf: once(group.memberOf, listOf) }),
+  };
 }
 
 function sameSubtreeOf(lists: readonly (readonly string[])[], named: readonly { name: string }[]): string[][] {

@@ -114,6 +114,9 @@ test('filters - one that throws, or answers what is no answer, refuses and says 
     [() => 'too hot', /must answer null/],
     [() => ({ code: 'Too Hot', message: 'x' }), /must answer null/],
     [() => ({ code: 'too-hot' }), /must answer null/],
+    [() => ({ code: 'too-hot', message: 'x', about: {} }), /about, a text/],
+    [() => ({ code: 'too-hot', message: 'x', short: '5' }), /short, a number/],
+    [() => ({ code: 'too-hot', message: 'x', short: Number.NaN }), /short, a number/],
   ];
   for (const [refusal, says] of broken) {
     const filter = { name: 'mine', refusal } as Filter;

@@ -125,6 +125,13 @@ const WRONG_BUILDS: readonly Wrong[] = [
     const instanceGroup = { name: 'web', policy, maxPerHost: 2 };
     return [{ resources: VCPU, instanceGroup }, 'instanceGroup.maxPerHost', /goes with 'anti-affinity' only/];
   }),
+  [
+    { resources: VCPU, required: ['HW_A'], forbidden: ['HW_B', 'HW_A'] },
+    'forbidden.1',
+    /'HW_A', which is required too/,
+  ],
+  [{ groups: [{ name: 'a', resources: VCPU, required: ['HW_A'], forbidden: ['HW_A'] }] }, 'groups.0.forbidden.0'],
+  [{ resources: VCPU, rootRequired: ['HW_A'], rootForbidden: ['HW_A'] }, 'rootForbidden.0', /required too/],
   [{ groups: [{ name: '', resources: VCPU }] }, 'groups.0.name'],
   [{ groups: [{ name: 'a', required: ['HW_A'] }] }, 'resources', /asks for no resources/],
   [{ groups: Array.from({ length: 32 }, (_, n) => ({ name: `g${n}`, resources: VCPU })) }, 'groups'],

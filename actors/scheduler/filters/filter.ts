@@ -113,7 +113,8 @@ function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusa
   try {
     const said = filter.refusal(host, part) ?? null;
     if (said === null || isRefusal(said)) return said;
-    why = 'it must answer null, or an object with a code such as too-hot and a message';
+    why =
+      'it must answer null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number';
   } catch (error) {
     why = error instanceof Error ? error.message : String(error);
   }
@@ -121,6 +122,12 @@ function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusa
 }
 
 /** A filter may be anybody's code, and what it says goes into counts and messages. */
-function isRefusal({ code, message }: FilterRefusal): boolean {
-  return typeof message === 'string' && typeof code === 'string' && /^[a-z0-9][a-z0-9-]{0,63}$/.test(code);
+function isRefusal({ code, message, about, short }: FilterRefusal): boolean {
+  return (
+    typeof message === 'string' &&
+    typeof code === 'string' &&
+    /^[a-z0-9][a-z0-9-]{0,63}$/.test(code) &&
+    (about === undefined || typeof about === 'string') &&
+    (short === undefined || Number.isFinite(short))
+  );
 }
