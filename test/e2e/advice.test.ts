@@ -8,6 +8,7 @@ import type { Advice } from '../../actors/messages/advice.ts';
 import type { Client } from '../../runtime/client.ts';
 import type { ProviderReport } from '../../runtime/drivers/driver.ts';
 import { fakeDriver } from '../../runtime/drivers/fake.ts';
+import { ADVICE_CODES, REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
 import type { FitAnswer } from '../../runtime/gateway/questioning.ts';
 import type { BuildRequest, FitRequest } from '../../runtime/gateway/requests.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
@@ -229,6 +230,7 @@ async function holdsTrue(client: Client, id: string, request: FitRequest, told: 
           const refusal = now?.refusal;
           if (refusal === undefined) return 'fits';
           seen.reasons.add(refusal.code);
+          assert.ok(refusal.code in REFUSAL_CODES || refusal.code === 'too-old', refusal.code);
           return refusal.about === undefined ? refusal.code : `${refusal.code} ${refusal.about}`;
         }),
       );
@@ -317,6 +319,7 @@ test('explanations - in random situations all adds up, comes true, and what is a
         assert.equal([rough.fit, rough.fits, rough.times], [told.fit, told.fits, told.times], about);
         if (told.fit) assert.equal(told.advice, [], about);
         for (const advice of told.advice) {
+          assert.ok(advice.code in ADVICE_CODES, advice.code);
           seen.codes.set(advice.code, (seen.codes.get(advice.code) ?? 0) + 1);
           if (advice.code === 'host-state') await backInService(client, request, advice);
           const asked = changed(request, advice);

@@ -1,0 +1,89 @@
+// The codes that explanations carry, beside words that may change: they are stable, and each is said here once. Programs
+// that read `explain`, `why-not` and `fit` branch on them.
+
+import type { AttemptOutcome, FailureCode } from '../../machines/instance-build.ts';
+
+/**
+ * Why a host is refused: `refused[].code` of a decision or a dry run, `refusedClaims[].code`, `now.refusal.code` of
+ * `why-not`. Filters of a deployment's own add codes of theirs.
+ */
+export const REFUSAL_CODES = {
+  'host-down': 'nothing is heard of it',
+  'host-disabled': 'an operator has taken it out of service',
+  'host-set-aside': 'builds kept failing there; it comes back by itself',
+  'host-fenced': 'an operator has said that nothing runs there any more',
+  'unknown-provider': 'placement has not told of it, or no longer has the provider',
+  'no-inventory': 'it has none of the resource class `about`',
+  'unit-constraint': 'the amount of `about` is not one that min_unit, max_unit and step_size of its inventory allow',
+  'exceeds-capacity': 'too little of `about` is free, `short` by so much',
+  'trait-missing': 'it lacks the required trait, or all the traits, `about`',
+  'trait-forbidden': 'it has the forbidden trait `about`',
+  'not-in-aggregate': 'it is in none of the aggregates `about`',
+  'in-avoided-aggregate': 'it is in an aggregate that is avoided, or kept for other projects',
+  'not-isolated': 'each group would fit, but not all of them at once as the group policy wants it',
+  'not-one-subtree': 'the groups that must share a subtree find none',
+  'not-in-cell': 'it is in none of the cells that are named',
+  'in-avoided-cell': 'it is in a cell that is to be avoided',
+  'not-a-named-provider': 'it is none of the hosts that are named',
+  'avoided-provider': 'it is one of the hosts to be avoided',
+  'consumer-missing': 'none of the instances to be with is there',
+  'consumer-present': 'one of the instances to be kept apart from is there',
+  'group-affinity': 'the instance group keeps together, and is elsewhere',
+  'group-anti-affinity': 'it has as many members of the instance group as it may',
+  'group-policy-conflict': 'another member of the instance group said another rule',
+  'too-many-instances': 'it has as many instances as the filter instance-limit lets it, `short` by so many',
+  'too-many-builds': 'it is building as many as the filter build-limit lets it, `short` by so many',
+  'filter-failed': 'the filter `about` threw, or answered what is no answer',
+  'consumer-deleted': 'of a claim: the instance was deleted meanwhile',
+  superseded: 'of a claim: a later one of the same instance was decided before',
+  expired: 'of a claim: it came after its time',
+  'not-one-tree': 'of a claim: its providers belong to different hosts by now',
+  'does-not-serve-request': 'of a claim: it does not serve the request exactly',
+  other: 'of a record: the hosts of all reasons that it has no room to name',
+} as const;
+
+/** One change with which a request would fit: `advice[].code`. `about` and `group` say of what; `hosts` on how many. */
+export const ADVICE_CODES = {
+  less: 'ask for less of a resource class: `to` instead of `from`',
+  more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',
+  'without-resource': 'do not ask for the resource class',
+  'without-required': 'do not require the trait',
+  'without-any-of': 'do not require one of the traits',
+  'without-forbidden': 'do not forbid the trait',
+  'without-member-of': 'do not insist on one of the aggregates (without `group`: of the host, by aggregate or zone)',
+  'without-not-member-of': 'do not avoid the aggregate; if it is kept for others: open it',
+  'without-cells': 'do not insist on the cells',
+  'without-avoid-cells': 'do not avoid the cells',
+  'without-hosts': 'do not insist on the hosts that are named',
+  'without-avoid-hosts': 'do not avoid the hosts that are named',
+  'without-same-host': 'do not insist on the company of other instances',
+  'without-different-host': 'do not avoid the company of other instances',
+  'without-root-required': 'do not require the trait of the host itself',
+  'without-root-forbidden': 'do not forbid the host itself to have the trait',
+  'without-same-subtree': 'do not insist on one subtree for the groups',
+  'without-isolation': 'let groups share a provider: groupPolicy none',
+  'without-instance-group': 'leave the instance group, or its rule',
+  'without-filter': "change the deployment's filter `about`",
+  'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
+  'host-state': 'bring back hosts that are `about`; those that are set aside come back by themselves, from `until` on',
+} as const;
+
+/** Why a build has failed for good: `failure.code` of an instance. */
+export const FAILURE_CODES = {
+  'no-valid-host': 'no host fitted, or none was left whose claim was granted',
+  'scheduling-timed-out': 'no scheduler answered in time',
+  'alternates-exhausted': 'every host that was tried failed',
+  'build-aborted': 'the driver said that no host would succeed',
+  deleted: 'it was deleted before it was built',
+} as const satisfies Record<FailureCode, string>;
+
+/** What came of an attempt: `attempts[].outcome` of an instance. */
+export const ATTEMPT_OUTCOMES = {
+  refused: 'the compute would not take it',
+  'build-failed': 'it failed there; another host may succeed',
+  'build-aborted': 'it failed there, and would anywhere',
+  'timed-out': 'no word came within the deadline',
+  'host-lost': 'the host went silent',
+  'claim-refused': "the alternate's resources were gone",
+  deleted: 'the caller ended it',
+} as const satisfies Record<AttemptOutcome, string>;
