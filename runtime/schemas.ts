@@ -5,6 +5,7 @@ import { Compile } from 'typebox/compile';
 import type { Message } from '../actors/actor.ts';
 import type { Protocol } from '../actors/messages/common.ts';
 import { MalformedError } from './errors.ts';
+import { faultWords } from './fault-words.ts';
 
 /** A check that answers null, or the error that names what is wrong. */
 export type Check = (value: unknown) => MalformedError | null;
@@ -47,7 +48,7 @@ function faultOf(faults: readonly Fault[], what: string): MalformedError {
   const field = fieldOf(at);
   const allowed = faults.filter((one) => one.keyword === 'const' && one.instancePath === fault.instancePath);
   const values = allowed.map(({ params }) => JSON.stringify((params as { allowedValue?: unknown }).allowedValue));
-  const rule = fault.keyword === 'const' ? `must be ${values.join(' or ')}` : fault.message;
+  const rule = fault.keyword === 'const' ? `must be ${values.join(' or ')}` : faultWords(fault);
   if (field === '') return new MalformedError(`${what} ${rule}`);
   return new MalformedError(`'${field}' of ${what} ${rule}`, { field });
 }

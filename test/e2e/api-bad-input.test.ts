@@ -78,7 +78,7 @@ const WRONG_BUILDS: readonly Wrong[] = [
     /two groups .* named 'a'/,
   ],
   [{ groups: [{ resources: VCPU }] }, 'groups.0.name', /lacks the field/],
-  [{ resources: VCPU, placement: [] }, 'placement', /must be object/],
+  [{ resources: VCPU, placement: [] }, 'placement', /must be an object/],
   [{ resources: VCPU, placement: { cell: 'c1' } }, 'placement.cell', /unknown field/],
   [{ resources: VCPU, placement: { cells: [] } }, 'placement.cells', /fewer/],
   [{ resources: VCPU, placement: { cells: ['C1'] } }, 'placement.cells.0'],
@@ -89,17 +89,17 @@ const WRONG_BUILDS: readonly Wrong[] = [
   [{ resources: VCPU, placement: { avoidZones: ['nowhere'] } }, 'placement.avoidZones.0', /no zone/],
   [{ resources: VCPU, placement: { aggregates: ['a b'] } }, 'placement.aggregates.0'],
   [{ resources: VCPU, placement: { aggregates: ['a'], avoidAggregates: ['a'] } }, 'placement.avoidAggregates.0'],
-  [{ resources: VCPU, placement: { hosts: ['h1'] } }, 'placement.hosts.0', /match/],
-  [{ resources: VCPU, placement: { hosts: ['c1/h1/x'] } }, 'placement.hosts.0', /match/],
+  [{ resources: VCPU, placement: { hosts: ['h1'] } }, 'placement.hosts.0', /<cell>\/<host>/],
+  [{ resources: VCPU, placement: { hosts: ['c1/h1/x'] } }, 'placement.hosts.0', /<cell>\/<host>/],
   [{ resources: VCPU, placement: { hosts: ['c2/h1'], cells: ['c1'] } }, 'placement.hosts.0', /not in 'cells'/],
   [{ resources: VCPU, placement: { hosts: ['c2/h1'], avoidCells: ['c2'] } }, 'placement.hosts.0', /in 'avoidCells'/],
   [{ resources: VCPU, placement: { hosts: ['c2/h1'], avoidHosts: ['c2/h1'] } }, 'placement.avoidHosts.0'],
-  [{ resources: VCPU, placement: { sameHostAs: 'web' } }, 'placement.sameHostAs', /must be array/],
+  [{ resources: VCPU, placement: { sameHostAs: 'web' } }, 'placement.sameHostAs', /must be a list/],
   [
     { resources: VCPU, placement: { sameHostAs: ['web'], differentHostFrom: ['web'] } },
     'placement.differentHostFrom.0',
   ],
-  [{ resources: VCPU, placement: { hints: { load: 1 } } }, 'placement.hints.load', /must be string/],
+  [{ resources: VCPU, placement: { hints: { load: 1 } } }, 'placement.hints.load', /must be a text/],
   [{ resources: VCPU, placement: { hints: { 'a b': 'x' } } }, 'placement.hints.a b', /unknown field/],
   [
     { groups: [{ name: 'a', resources: VCPU }], sameSubtree: [['a', 'b']] },
@@ -143,8 +143,8 @@ const WRONG_BUILDS: readonly Wrong[] = [
   [{ resources: { ...VCPU, toString: 1 } }, 'resources.toString', /unknown field/],
   [{ groups: [{ name: 'a', resources: VCPU, policy: 1 }] }, 'groups.0.policy', /unknown field/],
   [{ groups: [{ name: 'a', resources: { ...VCPU, gpu: 1 } }] }, 'groups.0.resources.gpu', /unknown field/],
-  [[], undefined, /must be object/],
-  [[{ resources: VCPU }], undefined, /must be object/],
+  [[], undefined, /must be an object/],
+  [[{ resources: VCPU }], undefined, /must be an object/],
 ];
 
 /** A value of every type, none of which is right for any field but those it is left out for. */

@@ -50,14 +50,14 @@ const tree = (change: object) => ({ inventory: async () => ({ ...TREE, ...change
 const stock = (inventory: unknown) => tree({ inventories: { VCPU: inventory } });
 
 const NONSENSE: readonly [string, Record<string, unknown>, RegExp][] = [
-  ['no tree', { inventory: async () => null }, /a provider of host 'h1' must be object/],
+  ['no tree', { inventory: async () => null }, /a provider of host 'h1' must be an object/],
   ['no name', tree({ name: undefined }), /a provider of host 'h1' lacks the field 'name'|'name' of/],
-  ['no inventories', tree({ inventories: 7 }), /'inventories' of provider "h1" of host 'h1' must be object/],
-  ['half an instance', stock({ total: 1.5 }), /'inventories.VCPU.total' of provider "h1" .* must be integer/],
-  ['less than nothing', stock({ total: 8, reserved: -1 }), /'inventories.VCPU.reserved' .* must be >= 0/],
+  ['no inventories', tree({ inventories: 7 }), /'inventories' of provider "h1" of host 'h1' must be an object/],
+  ['half an instance', stock({ total: 1.5 }), /'inventories.VCPU.total' of provider "h1" .* must be a whole number/],
+  ['less than nothing', stock({ total: 8, reserved: -1 }), /'inventories.VCPU.reserved' .* must be at least 0/],
   ['a slip of the pen', stock({ total: 8, alocation_ratio: 2 }), /unknown field 'inventories.VCPU.alocation_ratio'/],
   ['no such class', tree({ inventories: { vcpu: { total: 1 } } }), /unknown class, vcpu/],
-  ['a trait in words', tree({ traits: ['has a gpu'] }), /'traits.0' of provider "h1" .* must match/],
+  ['a trait in words', tree({ traits: ['has a gpu'] }), /'traits.0' of provider "h1" .* must be upper-case/],
   [
     'a child that is none',
     tree({ children: [{ name: 'gpu-0', inventories: 1 }] }),
@@ -76,14 +76,14 @@ const NONSENSE: readonly [string, Record<string, unknown>, RegExp][] = [
   [
     'capabilities in words',
     { capabilities: async () => 'all of them' },
-    /the driver's list of capabilities must be array/,
+    /the driver's list of capabilities must be a list/,
   ],
-  ['a list that is none', { list: async () => ({}) }, /the driver's list of what runs must be array/],
+  ['a list that is none', { list: async () => ({}) }, /the driver's list of what runs must be a list/],
   ['half an attempt', { list: async () => [{ instance: 'i1' }] }, /what runs lacks the field '0.attempt'/],
   [
     'an id that breaks routing',
     { list: async () => [{ instance: 'I.1', attempt: 1 }] },
-    /'0.instance' of .* must match/,
+    /'0.instance' of .* must be lower-case/,
   ],
 ];
 
@@ -119,7 +119,7 @@ test('driver host - what it measures is passed on; what is no figure is refused 
     errors: [],
   });
   const wrong: [unknown, RegExp][] = [
-    [{ load: 'high' }, /'load' of the driver's metrics must be number/],
+    [{ load: 'high' }, /'load' of the driver's metrics must be a number/],
     [{ load: Number.NaN }, /'load' of the driver's metrics/],
     [{ 'Load.1': 1 }, /unknown field 'Load.1'/],
     [[1, 2], /the driver's metrics/],

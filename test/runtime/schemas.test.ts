@@ -41,16 +41,16 @@ test('schemas - what fits is no fault', () => {
 test('schemas - the field that is wrong is named, with its path', () => {
   const wrong: readonly [unknown, string, RegExp][] = [
     [{}, 'name', /^the host lacks the field 'name'$/],
-    [{ name: 5 }, 'name', /^'name' of the host must be string$/],
+    [{ name: 5 }, 'name', /^'name' of the host must be a text$/],
     [{ name: 'A' }, 'name', /^'name' of the host must match pattern/],
     [{ name: 'abcdef' }, 'name', /more than 5 characters$/],
     [{ name: 'a', nmae: 1 }, 'nmae', /^the host has an unknown field 'nmae'$/],
     [{ name: 'a', state: 'sideways' }, 'state', /^'state' of the host must be "up" or "down"$/],
-    [{ name: 'a', stock: { VCPU: 0 } }, 'stock.VCPU', /^'stock.VCPU' of the host must be >= 1$/],
+    [{ name: 'a', stock: { VCPU: 0 } }, 'stock.VCPU', /^'stock.VCPU' of the host must be at least 1$/],
     [{ name: 'a', stock: { vcpu: 1 } }, 'stock.vcpu', /unknown field 'stock.vcpu'$/],
     [{ name: 'a', stock: { constructor: 1 } }, 'stock.constructor', /unknown field/],
-    [{ name: 'a', children: {} }, 'children', /must be array$/],
-    [{ name: 'a', children: [{ slot: 1 }, { slot: 'x' }] }, 'children.1.slot', /must be integer$/],
+    [{ name: 'a', children: {} }, 'children', /must be a list$/],
+    [{ name: 'a', children: [{ slot: 1 }, { slot: 'x' }] }, 'children.1.slot', /must be a whole number$/],
     [{ name: 'a', children: [{}] }, 'children.0.slot', /lacks the field 'children.0.slot'$/],
     [{ name: 'a', children: [{ slot: 1, 'a/b~c': 1 }] }, 'children.0.a/b~c', /unknown field/],
     [{ name: 'a', children: [{ slot: 1 }, { slot: 1 }, { slot: 1 }] }, 'children', /more than 2 items$/],
@@ -66,7 +66,7 @@ test('schemas - the field that is wrong is named, with its path', () => {
 
 test('schemas - what is no object at all is told without a field', () => {
   for (const value of [null, 5, 'x', [], true]) {
-    assert.is(faultOf(value).message, 'the host must be object');
+    assert.is(faultOf(value).message, 'the host must be an object');
     assert.is(faultOf(value).field, undefined);
   }
 });

@@ -1,0 +1,39 @@
+// What a schema's check says of a value, in the words of people.
+
+import { SYMBOL_PATTERN, TOKEN_PATTERN } from '../actors/messages/common.ts';
+
+const TYPES: Readonly<Record<string, string>> = {
+  string: 'a text',
+  integer: 'a whole number',
+  number: 'a number',
+  object: 'an object',
+  array: 'a list',
+  boolean: 'true or false',
+  null: 'null',
+};
+const PATTERNS: ReadonlyMap<string, string> = new Map([
+  [TOKEN_PATTERN, 'lower-case letters, digits and inner hyphens'],
+  [SYMBOL_PATTERN, 'upper-case letters, digits and _, a letter first'],
+  ['^[A-Za-z0-9][A-Za-z0-9_-]*$', 'letters, digits, _ and -, not these two first'],
+  [`^${TOKEN_PATTERN.slice(1, -1)}/${TOKEN_PATTERN.slice(1, -1)}$`, 'a host as <cell>/<host>'],
+]);
+const BOUNDS: Readonly<Record<string, string>> = {
+  '>=': 'at least',
+  '<=': 'at most',
+  '>': 'more than',
+  '<': 'less than',
+};
+
+/** The rule that was broken, such as `must be a whole number`. */
+export function faultWords({ keyword, message, params }: { keyword: string; message: string; params: object }): string {
+  if (keyword === 'type') {
+    const types = [(params as { type?: string | readonly string[] }).type ?? []].flat();
+    const known = types.map((type) => TYPES[type]);
+    if (known.length > 0 && known.every((words) => words !== undefined)) return `must be ${known.join(' or ')}`;
+  }
+  if (keyword === 'pattern') {
+    const rule = PATTERNS.get(String((params as { pattern?: string | RegExp }).pattern));
+    if (rule !== undefined) return `must be ${rule}`;
+  }
+  return message.replace(/^must be (>=|<=|>|<) /, (_, bound: string) => `must be ${BOUNDS[bound]} `);
+}
