@@ -34,7 +34,7 @@ export async function busOf(
     if (status.type === 'reconnected') onReconnected();
   };
   if (servers !== undefined) {
-    const url = typeof servers === 'string' ? servers : servers.join(',');
+    const url = [servers].flat().join(',');
     const connected = await connectNats({ servers, name, onError, ...rest, onStatus });
     return { bus: connected, nats: connected, url };
   }

@@ -28,10 +28,12 @@ import {
 import { scheduler } from '../actors/scheduler/scheduler.ts';
 import { aggregatesOf } from './aggregates.ts';
 import type { Endpoint, Subscription } from './bus/bus.ts';
+import { checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
 import type { Timer } from './clock.ts';
 import { followComingsUp } from './comings-up.ts';
 import { checkPlacementShards } from './deployment.ts';
+import { checkedDriver } from './drivers/check-driver.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
@@ -91,6 +93,7 @@ const DEFAULT_MAX_MAILBOX = 100_000;
  * a compute, or an actor that has no lease; `no-jetstream`; what connecting to NATS or starting a server throws.
  */
 export async function startNode(options: NodeOptions): Promise<Node> {
+  checkOptions(options);
   const roles = parseRoles(options.roles);
   const name = checkToken(options.name ?? defaultName(), 'name');
   const subjects = subjectsOf(options.prefix);
@@ -246,8 +249,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       const incarnation = incarnationOf(name);
       const actor = compute({ cell: cellName, host: hostName, incarnation, placementShards, ...options.compute });
       const { host, handler } = hosting.host(address, actor, noJournal, computeMessages);
-      const made = driver?.({ cell: cellName, host: hostName });
-      if (made !== undefined) {
+      if (driver !== undefined) {
+        const made = checkedDriver(driver({ cell: cellName, host: hostName }), cellName, hostName);
         const hosted = driverHost({
           cell: cellName,
           host: hostName,

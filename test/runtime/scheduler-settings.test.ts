@@ -170,7 +170,7 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
   [{ scheduler: { pickAmong: 1.5 } }, 'scheduler.pickAmong', /1 to 100/],
   [{ scheduler: { pickAmong: 101 } }, 'scheduler.pickAmong', /1 to 100/],
   [{ aggregates: { 'a b': {} } }, 'aggregates.a b', /unknown field/],
-  [{ aggregates: { a: { zone: 'East' } } }, 'aggregates.a.zone', /match/],
+  [{ aggregates: { a: { zone: 'East' } } }, 'aggregates.a.zone', /lower-case/],
   [{ aggregates: { a: { projects: [] } } }, 'aggregates.a.projects', /fewer/],
   [{ aggregates: { a: { zones: ['x'] } } }, 'aggregates.a.zones', /unknown field/],
   [
@@ -179,7 +179,7 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
     /no weigher that is in use/,
   ],
   [{ aggregates: { a: { multipliers: { 'free-share': 'x' } } } }, 'aggregates.a.multipliers.free-share', /number/],
-  [{ aggregates: { a: { mostBuilds: -1 } } }, 'aggregates.a.mostBuilds', />= 0/],
+  [{ aggregates: { a: { mostBuilds: -1 } } }, 'aggregates.a.mostBuilds', /at least 0/],
 ];
 
 for (const [options, field, says] of BAD) {

@@ -1,0 +1,152 @@
+// Checks the options with which a node is started, all that are plain data: whoever embeds it from JavaScript, or reads
+// them from a file, is told of a wrong one by its name, and of one that is misspelt.
+
+import Type, { type TSchema } from 'typebox';
+import { CellwrightError } from './errors.ts';
+import type { NodeOptions } from './node-options.ts';
+import { checkOf } from './schemas.ts';
+
+type Fields<T> = Record<keyof T, TSchema>;
+type OptionsOf<Name extends keyof NodeOptions> = NonNullable<NodeOptions[Name]>;
+
+const strict = { additionalProperties: false };
+/** Some three hundred years: whatever is added to a time of day stays a time of day. */
+const MAX_MS = 1e13;
+/** A wait, or how long something is remembered, ms; 0 is not at all. */
+const anyMs = Type.Number({ minimum: 0, maximum: MAX_MS });
+/** A pace or a deadline, ms. */
+const ms = Type.Number({ exclusiveMinimum: 0, maximum: MAX_MS });
+const amount = Type.Integer({ minimum: 0 });
+const patience = Type.Object({ firstMs: ms, mostMs: ms }, strict);
+const text = Type.String();
+/** Checked where it is used, with words of its own. */
+const elsewhere = Type.Unknown();
+
+const partly = <T extends Record<string, TSchema>>(fields: T) =>
+  Type.Object(Object.fromEntries(Object.entries(fields).map(([name, of]) => [name, Type.Optional(of)])), strict);
+
+const conductor = {
+  requestedMs: ms,
+  patience,
+  rememberDeletedMs: anyMs,
+  watchMs: ms,
+  maxParked: amount,
+  parkedAskMs: ms,
+};
+const placement = { shards: elsewhere, rememberDeletedMs: anyMs };
+const scheduler = {
+  filters: elsewhere,
+  weighers: elsewhere,
+  pickAmong: elsewhere,
+  patience,
+  warmUpMs: anyMs,
+  silentMs: ms,
+};
+const cell = {
+  claimedMs: ms,
+  buildingMs: ms,
+  silentMs: ms,
+  failuresBeforeAside: Type.Integer({ minimum: 1 }),
+  asideMs: ms,
+  asideMostMs: ms,
+  asideShare: Type.Number({ minimum: 0, maximum: 1 }),
+  patience,
+  rememberDeletedMs: anyMs,
+};
+const compute = { heartbeatMs: ms, patience };
+const nats = {
+  managed: Type.Object({}),
+  servers: elsewhere,
+  user: text,
+  pass: text,
+  token: text,
+  credentials: text,
+  tls: Type.Object({}),
+  inboxPrefix: text,
+  connectTimeoutMs: ms,
+  signal: elsewhere,
+  reconnectWaitMs: anyMs,
+  reconnectJitterMs: anyMs,
+  pingIntervalMs: ms,
+  maxUnsentMessages: amount,
+  maxUnsentBytes: amount,
+  closeTimeoutMs: anyMs,
+  onStatus: elsewhere,
+} satisfies Fields<OptionsOf<'nats'>>;
+
+const OPTIONS = {
+  roles: elsewhere,
+  nats: partly(nats),
+  bus: Type.Object({}),
+  name: elsewhere,
+  prefix: elsewhere,
+  conductorShards: elsewhere,
+  placementShards: elsewhere,
+  driver: elsewhere,
+  events: Type.Boolean(),
+  journals: elsewhere,
+  replicas: Type.Union([Type.Literal(1), Type.Literal(3), Type.Literal(5)]),
+  leases: elsewhere,
+  leaseTtlMs: elsewhere,
+  clock: Type.Object({}),
+  logger: Type.Object({}),
+  maxMailbox: Type.Integer({ minimum: 1 }),
+  aggregates: elsewhere,
+  conductor: partly(conductor satisfies Fields<OptionsOf<'conductor'>>),
+  placement: partly(placement satisfies Fields<OptionsOf<'placement'>>),
+  scheduler: partly(scheduler satisfies Fields<OptionsOf<'scheduler'>>),
+  cell: partly(cell satisfies Fields<OptionsOf<'cell'>>),
+  compute: partly(compute satisfies Fields<OptionsOf<'compute'>>),
+} satisfies Fields<NodeOptions>;
+
+const check = checkOf(partly(OPTIONS), 'the options object');
+
+/** What ports and functions must have, for calls that come much later. */
+const METHODS = { bus: ['publish', 'subscribe', 'request', 'close'], clock: ['now', 'monotonic', 'at', 'after'], logger: ['warn', 'error'] };
+
+/**
+ * @throws CellwrightError `bad-option` with the field, such as `cell.asideMs`.
+ */
+export function checkOptions(options: NodeOptions): void {
+  const fault = check(withoutUndefined(options, 2));
+  if (fault !== null) {
+    const { field } = fault;
+    throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
+  }
+  const { driver, journals, leases, nats: connection } = options;
+  if (driver !== undefined && typeof driver !== 'function')
+    throw bad('driver', 'must be a function that makes drivers');
+  if (journals !== undefined && typeof journals !== 'function' && journals !== 'jetstream' && journals !== 'memory') {
+    throw bad('journals', "must be 'jetstream', 'memory' or a function that opens journals");
+  }
+  if (leases !== undefined && !isObject(leases) && leases !== 'jetstream' && leases !== 'none') {
+    throw bad('leases', "must be 'jetstream', 'none' or leases of your own");
+  }
+  for (const [name, methods] of Object.entries(METHODS)) {
+    const port = options[name as keyof typeof METHODS] as Readonly<Record<string, unknown>> | undefined;
+    const lacking = port === undefined ? undefined : methods.find((method) => typeof port[method] !== 'function');
+    if (lacking !== undefined) throw bad(name, `lacks the method '${lacking}'`);
+  }
+  if (options.bus !== undefined && connection !== undefined) throw bad('nats', "does not go with 'bus'");
+  if (connection?.servers !== undefined && connection.managed !== undefined) {
+    throw bad('nats.managed', "does not go with 'nats.servers'");
+  }
+}
+
+/** Absent and undefined are one. */
+function withoutUndefined(value: unknown, depth: number): unknown {
+  if (!isObject(value) || depth < 0 || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, item]) => item !== undefined)
+      .map(([name, item]) => [name, withoutUndefined(item, depth - 1)]),
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function bad(field: string, what: string): CellwrightError {
+  return new CellwrightError('bad-option', `'${field}' ${what}`, { field });
+}

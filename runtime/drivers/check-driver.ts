@@ -1,0 +1,17 @@
+// Checks what the option `driver` made, before anything is asked of it.
+
+import { CellwrightError } from '../errors.ts';
+import type { Driver } from './driver.ts';
+
+const METHODS = ['build', 'destroy', 'list', 'inventory', 'capabilities', 'close'] as const satisfies (keyof Driver)[];
+
+/** @throws CellwrightError `bad-option` that names the host, and the method that is not there. */
+export function checkedDriver(made: unknown, cell: string, host: string): Driver {
+  const bad = (what: string) =>
+    new CellwrightError('bad-option', `the driver of host '${cell}/${host}' ${what}`, { field: 'driver' });
+  if (typeof made !== 'object' || made === null) throw bad('is no object');
+  if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
+  const lacking = METHODS.find((method) => typeof (made as Partial<Driver>)[method] !== 'function');
+  if (lacking !== undefined) throw bad(`lacks the method '${lacking}'`);
+  return made as Driver;
+}

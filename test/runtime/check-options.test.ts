@@ -1,0 +1,120 @@
+// Area: options of a node. Every one that cannot be is refused by its name before anything is started, and so is one that
+// there is not; a driver that lacks a method is found out before it is needed.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryBus } from '../../runtime/bus/memory.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
+import { fakeDriver, type Node, type NodeOptions, seededRandom, startNode, systemClock } from '../../runtime/index.ts';
+import { hostTree } from '../e2e/system.ts';
+import { failureOf } from '../support/until.ts';
+
+const test = suite('options of a node');
+const clock = systemClock();
+
+const driver = ({ host }: { host: string }) => fakeDriver({ host: hostTree(host), clock, random: seededRandom(1) });
+const right = (): NodeOptions => ({
+  roles: ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'],
+  bus: memoryBus({ clock }),
+  driver,
+});
+
+const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])[] = [
+  [{ roles: undefined }, 'roles', /list of texts/],
+  [{ roles: 'placement' }, 'roles', /list of texts/],
+  [{ role: ['placement'] }, 'role', /unknown field/],
+  [{ constructor: 1 }, 'constructor', /unknown field/],
+  [{ leaseTTL: 5 }, 'leaseTTL', /unknown field/],
+  [{ leaseTtlMs: '5' }, 'leaseTtlMs'],
+  [{ replicas: 2 }, 'replicas', /1 or 3 or 5/],
+  [{ maxMailbox: 0 }, 'maxMailbox', /at least 1/],
+  [{ maxMailbox: Number.NaN }, 'maxMailbox'],
+  [{ events: 'yes' }, 'events', /true or false/],
+  [{ journals: 'disk' }, 'journals'],
+  [{ leases: 'disk' }, 'leases'],
+  [{ driver: {} }, 'driver', /must be a function/],
+  [{ driver: undefined }, 'driver', /needs the option driver/],
+  [{ driver: () => null }, 'driver', /host 'c1\/h1' is no object/],
+  [{ driver: async () => driver({ host: 'h1' }) }, 'driver', /is a promise/],
+  [{ driver: () => ({ build() {} }) }, 'driver', /lacks the method 'destroy'/],
+  [{ prefix: 5 }, 'prefix'],
+  [{ bus: 'nats://127.0.0.1' }, 'bus', /an object/],
+  [{ bus: {} }, 'bus', /lacks the method 'publish'/],
+  [{ clock: {} }, 'clock', /lacks the method 'now'/],
+  [{ logger: {} }, 'logger', /lacks the method 'warn'/],
+  [{ nats: { servers: 'nats://127.0.0.1:4222' } }, 'nats', /does not go with 'bus'/],
+  [{ bus: undefined, nats: { servers: 'nats://a', managed: {} } }, 'nats.managed', /does not go with/],
+  [{ bus: undefined, nats: { server: 'nats://a' } }, 'nats.server', /unknown field/],
+  [{ bus: undefined, nats: { servers: 5 } }, 'servers'],
+  [{ bus: undefined, nats: { servers: [] } }, 'servers'],
+  [{ bus: undefined, nats: { servers: 'http://a' } }, 'servers'],
+  [{ bus: undefined, nats: { managed: { port: 70_000 } } }, 'port'],
+  [{ cell: { asideShare: 7 } }, 'cell.asideShare', /at most 1/],
+  [{ cell: { asideMs: '60' } }, 'cell.asideMs', /a number/],
+  [{ cell: { failureBeforeAside: 3 } }, 'cell.failureBeforeAside', /unknown field/],
+  [{ cell: { patience: { firstMs: 5 } } }, 'cell.patience.mostMs', /lacks the field/],
+  [{ conductor: { requestedMs: Number.POSITIVE_INFINITY } }, 'conductor.requestedMs'],
+  [{ placement: null }, 'placement', /an object/],
+  [{ scheduler: { fliters: [] } }, 'scheduler.fliters', /unknown field/],
+  [{ scheduler: { silentMs: -1 } }, 'scheduler.silentMs', /more than 0/],
+  [{ compute: { heartbeatMs: 0 } }, 'compute.heartbeatMs', /more than 0/],
+  [{ aggregates: null }, 'aggregates'],
+];
+
+test('options - what cannot be is refused by its name, and leaves nothing behind', async () => {
+  for (const [wrong, field, says] of WRONG) {
+    const options = { ...right(), ...wrong } as NodeOptions;
+    const error = (await failureOf(() => startNode(options))) as CellwrightError;
+    assert.instance(error, CellwrightError, `${JSON.stringify(wrong)}: ${error}`);
+    assert.is(error.field, field, error.message);
+    assert.is(error.retryable, false);
+    if (says !== undefined) assert.match(error.message, says);
+    const { bus } = options;
+    // The same bus takes a node at once: nobody is left on it.
+    if (bus === undefined || typeof bus.publish !== 'function') continue;
+    await (await startNode({ ...right(), bus })).stop();
+  }
+  for (const none of [undefined, null, 5, 'x', []]) {
+    assert.is(((await failureOf(() => startNode(none as never))) as CellwrightError).code, 'bad-option', String(none));
+  }
+});
+
+test('options - what a function of the caller throws comes to the caller, and nothing is left behind', async () => {
+  const { bus, ...options } = right();
+  let made = 0;
+  let closed = 0;
+  const failing = ({ host }: { host: string }) => {
+    if (host === 'h2') throw new RangeError('no driver today');
+    made += 1;
+    const one = driver({ host });
+    return {
+      ...one,
+      close: async () => {
+        closed += 1;
+      },
+    };
+  };
+  const roles = [...options.roles, 'compute:c1/h2'];
+  const error = await failureOf(() => startNode({ ...options, bus: bus as never, roles, driver: failing }));
+  assert.instance(error, RangeError);
+  assert.equal([made, closed], [1, 1]);
+  await (await startNode({ ...options, bus: bus as never })).stop();
+});
+
+test('options - undefined is as absent, and two nodes live in one process', async () => {
+  const nodes: Node[] = [];
+  try {
+    for (const prefix of ['one', 'two']) {
+      const more = { cell: undefined, scheduler: { filters: undefined }, events: undefined, name: undefined };
+      nodes.push(await startNode({ ...right(), ...more, prefix } as unknown as NodeOptions));
+    }
+    for (const { client } of nodes) {
+      await client.build({ id: 'web', resources: { VCPU: 1 }, wait: { forMs: 20_000 } });
+      assert.is((await client.ended('web')).state, 'active');
+    }
+  } finally {
+    await Promise.all(nodes.map((node) => node.stop()));
+  }
+});
+
+test.run();
