@@ -102,7 +102,11 @@ const OPTIONS = {
 const check = checkOf(partly(OPTIONS), 'the options object');
 
 /** What ports and functions must have, for calls that come much later. */
-const METHODS = { bus: ['publish', 'subscribe', 'request', 'close'], clock: ['now', 'monotonic', 'at', 'after'], logger: ['warn', 'error'] };
+const METHODS = {
+  bus: ['publish', 'subscribe', 'request', 'close'],
+  clock: ['now', 'monotonic', 'at', 'after'],
+  logger: ['warn', 'error'],
+};
 
 /**
  * @throws CellwrightError `bad-option` with the field, such as `cell.asideMs`.

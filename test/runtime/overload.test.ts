@@ -31,7 +31,9 @@ const test = suite('overload');
 /** A clock that stands still, and runs what is due when it is told to. */
 function handClock() {
   const tasks: (() => void)[] = [];
-  const clock = { now: () => hand.at, soon: (task: () => void) => tasks.push(task), at: () => ({ cancel() {} }) };
+  const timer = () => ({ cancel() {} });
+  const now = () => hand.at;
+  const clock = { now, monotonic: now, soon: (task: () => void) => tasks.push(task), at: timer, after: timer };
   const hand = { at: 1_000, clock: clock as unknown as Clock, turn: () => tasks.shift()?.() };
   return hand;
 }
