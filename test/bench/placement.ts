@@ -77,6 +77,31 @@ function inActor(report: Report): void {
   }
 }
 
+/** Each group fits each child, so there are 8 to the power of 8 ways, 16.8 million, to deal the one to the other. */
+const ALIKE = 8;
+
+function manyWays(report: Report): void {
+  const { tell } = actorWith(0, false);
+  const [root] = tree(0, false) as [ReturnType<typeof tree>[number]];
+  const children = Array.from({ length: ALIKE }, (_, child) => {
+    const id = `h0-g${child}`;
+    return { ...root, id, name: id, parent: root.id, inventories: { VGPU: inventory(ALIKE) } };
+  });
+  tell({ type: 'put-tree', providers: [root, ...children] });
+  const plain = candidates(false) as Extract<Question, { type: 'candidates' }>;
+  const [group] = plain.groups;
+  const groups = Array.from({ length: ALIKE }, (_, position) => {
+    return { ...(group as object), suffix: `_${position}`, resources: { VGPU: 1 } };
+  });
+  for (const limit of [10, 1_000]) {
+    const tookMs = Array.from({ length: 30 }, () =>
+      timed(() => tell({ ...plain, groups, groupPolicy: 'none', limit })),
+    );
+    const name = `candidates of ${ALIKE} groups on ${ALIKE} children, limit ${limit.toLocaleString('en')}, p99`;
+    report({ name, value: quantile(tookMs, 0.99), unit: 'ms' });
+  }
+}
+
 function timed(once: () => void): number {
   const begun = performance.now();
   once();
@@ -203,6 +228,7 @@ async function httpRate(client: HttpClient, once: (client: HttpClient) => Promis
 export async function placementBench(url: string, limits: Limits, report: Report): Promise<void> {
   progress('claims and candidates in the actor');
   inActor(report);
+  manyWays(report);
   progress('claims and candidates over NATS');
   await overNats(url, limits, report);
   progress('claims and candidates over HTTP');
