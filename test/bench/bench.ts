@@ -30,7 +30,7 @@ const UNASKED = Object.keys(BENCHES).filter((name) => name !== 'million');
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });
 const chosen = positionals.length === 0 ? UNASKED : positionals;
-const unknown = chosen.find((name) => !(name in BENCHES));
+const unknown = chosen.find((name) => !Object.hasOwn(BENCHES, name));
 if (unknown !== undefined) {
   console.error(`there is no benchmark '${unknown}'; there are ${Object.keys(BENCHES).join(', ')}`);
   process.exit(2);
