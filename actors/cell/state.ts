@@ -17,16 +17,7 @@ import {
   stepBuild,
   storeBuild,
 } from '../builds.ts';
-import {
-  type Host,
-  type Hosts,
-  meet,
-  noteOutcome,
-  restoreHost,
-  type StoredHost,
-  stepService,
-  storeHost,
-} from './hosts.ts';
+import { type Host, meet, noteOutcome, restoreHost, type StoredHost, stepService, storeHost } from './hosts.ts';
 import {
   beginRemoval,
   type Removals,
@@ -36,6 +27,7 @@ import {
   stepRemoval,
   storeRemoval,
 } from './removals.ts';
+import { type Shared, shared } from './sharing.ts';
 
 export type CellRecord =
   | { type: 'started'; facts: BuildFacts; snapshot: StoredSnapshot; at: number }
@@ -65,10 +57,9 @@ export interface Entry {
   lost: { readonly reason: string; readonly told: boolean } | null;
 }
 
-export interface CellState {
+export interface CellState extends Shared {
   readonly instances: Map<string, Entry>;
   readonly removals: Removals;
-  readonly hosts: Hosts;
   /** When each deleted instance was gone, ms since the epoch, oldest first. */
   readonly deleted: Map<string, number>;
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
@@ -105,6 +96,7 @@ export interface StoredCell {
 export function emptyCell(): CellState {
   return {
     instances: new Map(),
+    specs: new Map(),
     removals: new Map(),
     hosts: new Map(),
     deleted: new Map(),
@@ -120,9 +112,10 @@ const NO_EFFECTS: readonly Effect[] = [];
 export function applyToCell(state: CellState, record: CellRecord, deadlines: StateDeadlines): readonly Effect[] {
   switch (record.type) {
     case 'started': {
-      const build = adoptBuild(record.facts, record.snapshot, record.at, deadlines);
+      const { facts, snapshot } = shared(state, record);
+      const build = adoptBuild(facts, snapshot, record.at, deadlines);
       const entry = { build, deleting: false, lost: null };
-      state.instances.set(record.facts.instance, entry);
+      state.instances.set(facts.instance, entry);
       noteWhereItBuilds(state, build, undefined);
       noteWhereItIs(state, null, homeOf(entry));
       return NO_EFFECTS;
@@ -257,7 +250,7 @@ export function restoreCell({ instances, removals, hosts, deleted }: StoredCell)
   const state = emptyCell();
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
   for (const { build, deleting, lost = null } of instances) {
-    const restored = restoreBuild(build);
+    const restored = restoreBuild(shared(state, build));
     const entry = { build: restored, deleting, lost };
     state.instances.set(build.facts.instance, entry);
     noteWhereItBuilds(state, restored, undefined);

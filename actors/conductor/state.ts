@@ -111,6 +111,8 @@ export interface ConductorState {
   readonly toAsk: Set<string>;
 }
 
+/** What is told of nearly all instances, kept once for all of them. */
+const TOLD_ACTIVE = { state: 'active' };
 const UNASKED = { round: 0, isNew: false, taker: null, repeats: 0 };
 
 export function emptyConductor(): ConductorState {
@@ -226,7 +228,8 @@ export function applyToConductor(
     }
     case 'ended':
       state.unended.delete(record.instance);
-      entryOf(state, record.instance).told = { state: record.state, reason: record.reason };
+      entryOf(state, record.instance).told =
+        record.state === 'active' ? TOLD_ACTIVE : { state: record.state, reason: record.reason };
       return [];
     case 'deleting': {
       const entry = entryOf(state, record.instance);

@@ -72,7 +72,9 @@ export function take(
   changed: Set<string>,
 ): void {
   use(allocations, 1, providers, changed);
-  const mine = { attempt, allocations };
+  // Each record brings copies of the ids: what is kept names the providers by their own.
+  const kept = allocations.map((one) => ({ ...one, provider: providers.get(one.provider)?.spec.id ?? one.provider }));
+  const mine = { attempt, allocations: kept };
   consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
 }
 
