@@ -3,7 +3,7 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { roomFor } from './fit.ts';
-import { bySoftRule, mayBeAlternate } from './grouping.ts';
+import { mayBeAlternate, softlyRanked } from './grouping.ts';
 import { bestOfCell, type Ranked } from './picking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -37,32 +37,63 @@ export function alternatesFor(
   if (wanted === 0) return chosen.map(() => []);
   const claimed = new Set(chosen.map(({ provider }) => provider));
   const mayBe = mayBeAlternate(view, request.spec);
-  const pools = new Map<string, readonly Ranked[]>();
-  const dealt = new Map<string, number>();
-  return chosen.map(({ cell }) => {
-    let pool = pools.get(cell);
-    if (pool === undefined) {
-      const inCell = chosen.filter((one) => one.cell === cell).length;
-      const needed = Math.min(MAX_RANKED, wanted * inCell);
-      const isOut = (root: string) => claimed.has(root) || !mayBe(root);
-      const rankedUpTo = (most: number) => bestOfCell(rankings, view, request, cell, most, isOut);
-      pool = rankedUpTo(needed);
-      // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.
-      const isGrouped = request.spec.instanceGroup !== undefined;
-      if (isGrouped || !pool.every(({ root }) => roomFor(request.spec, treeOf(view, root), AMPLE_ROOM) >= AMPLE_ROOM)) {
-        pool = roomyFirst(view, request.spec, needed >= MIN_RANKED ? pool : rankedUpTo(MIN_RANKED));
-      }
-      pool = bySoftRule(view, request.spec, pool);
-      pools.set(cell, pool);
+  const isOut = (root: string) => claimed.has(root) || !mayBe(root);
+  const hands = new Map<string, Selection[][]>();
+  for (const { cell } of chosen) {
+    if (hands.has(cell)) continue;
+    const inCell = chosen.filter((one) => one.cell === cell).length;
+    const pool = poolOf(rankings, view, request, cell, Math.min(MAX_RANKED, wanted * inCell), isOut);
+    hands.set(cell, dealt(pool, inCell, wanted));
+  }
+  return chosen.map(({ cell }) => hands.get(cell)?.shift() ?? []);
+}
+
+/** Hosts of a cell to be dealt as alternates, at least as many as are needed if there are, the best first. */
+function poolOf(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  cell: string,
+  needed: number,
+  isOut: (root: string) => boolean,
+): readonly Ranked[] {
+  const { spec } = request;
+  const upTo = (most: number, skip: (root: string) => boolean) => bestOfCell(rankings, view, request, cell, most, skip);
+  if (spec.instanceGroup === undefined) {
+    const pool = upTo(needed, isOut);
+    // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.
+    const isAmple = pool.every(({ root }) => roomFor(spec, treeOf(view, root), AMPLE_ROOM) >= AMPLE_ROOM);
+    if (isAmple) return pool;
+    return roomyFirst(view, spec, needed >= MIN_RANKED ? pool : upTo(MIN_RANKED, isOut));
+  }
+  const most = Math.max(needed, MIN_RANKED);
+  const soft = softlyRanked(rankings, view, request, isOut);
+  if (soft === null) return roomyFirst(view, spec, upTo(most, isOut));
+  // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
+  const withMembers = soft.ranked.filter((one) => one.cell === cell);
+  const without = roomyFirst(
+    view,
+    spec,
+    upTo(most, (root) => isOut(root) || soft.has(root)),
+  );
+  return soft.first ? [...withMembers, ...without] : [...without, ...withMembers];
+}
+
+/** Deals alternates to instances in rounds, each at most `wanted`: the best to each first, and to none the same twice. */
+function dealt(pool: readonly Ranked[], instances: number, wanted: number): Selection[][] {
+  const hands: Ranked[][] = Array.from({ length: instances }, () => []);
+  const rounds = Math.min(wanted, pool.length);
+  let next = 0;
+  const take = () => pool[next % pool.length] as Ranked;
+  for (let round = 0; round < rounds; round += 1) {
+    for (const hand of hands) {
+      // Only when all were dealt may the next one be one that it has.
+      while (next >= pool.length && hand.includes(take())) next += 1;
+      hand.push(take());
+      next += 1;
     }
-    const from = dealt.get(cell) ?? 0;
-    dealt.set(cell, from + wanted);
-    const alternates: Selection[] = [];
-    for (let next = 0; next < Math.min(wanted, pool.length); next += 1) {
-      alternates.push(selectionOf(pool[(from + next) % pool.length] as Ranked));
-    }
-    return alternates;
-  });
+  }
+  return hands.map((hand) => hand.map(selectionOf));
 }
 
 /** Keeps the order of rank among hosts with as much room. */

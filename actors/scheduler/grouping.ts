@@ -72,14 +72,30 @@ export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) =>
   return () => members <= 1;
 }
 
-/** Orders alternates by a soft rule, and otherwise leaves their order as it is. */
-export function bySoftRule<One extends { readonly root: string }>(
+/** The hosts that have members of a group with a soft rule. */
+export interface SoftlyRanked {
+  /** In the order in which the rule prefers them, those that `skip` names left out. */
+  readonly ranked: readonly Ranked[];
+  /** Whether they come before hosts without a member. */
+  readonly first: boolean;
+  has(root: string): boolean;
+}
+
+/** Where the members of the group of a request are, as a soft rule sees it; null when it has none. */
+export function softlyRanked(
+  rankings: Rankings,
   view: View,
-  { instanceGroup: group }: RequestSpec,
-  ranked: readonly One[],
-): readonly One[] {
-  if (group === undefined || !group.policy.startsWith('soft-')) return ranked;
-  const sign = group.policy === 'soft-affinity' ? -1 : 1;
-  const members = ({ root }: One) => membersOn(view.groups, group.id, root);
-  return [...ranked].sort((one, other) => sign * (members(one) - members(other)));
+  request: Request,
+  skip: (root: string) => boolean,
+): SoftlyRanked | null {
+  const group = request.spec.instanceGroup;
+  if (group === undefined || !group.policy.startsWith('soft-')) return null;
+  const first = group.policy === 'soft-affinity';
+  const roots = rootsOf(view.groups, group.id);
+  const members = ({ root }: Ranked) => membersOn(view.groups, group.id, root);
+  const ranked = [...rankedAmong(rankings, view, request, roots, skip)].sort(
+    (one, other) => (first ? -1 : 1) * (members(one) - members(other)),
+  );
+  const all = new Set(roots);
+  return { ranked, first, has: (root) => all.has(root) };
 }

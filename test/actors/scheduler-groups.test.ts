@@ -122,6 +122,48 @@ test('scheduler groups - a soft rule orders alternates too', () => {
   assert.equal(alternates[0]?.slice(0, free.length), free, 'those without a member come first');
 });
 
+test('scheduler groups - alternates of a soft rule keep to it among all hosts, not among the best in rank', () => {
+  // Forty hosts that are best in rank have members; the few without are small, and stand behind all of them.
+  const big = Array.from({ length: 40 }, (_, at) => ({ cell: 'c1', host: `b${at}`, tree: [rootOf(`b${at}`, 100)] }));
+  const all = scheduling([...big, ...fleet(4)]);
+  const apart: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
+  const taken = choose(all, 'many', specOf(apart), 40).hosts;
+  assert.ok(taken.every((host) => host.startsWith('b')));
+  const { hosts, alternates } = choose(all, 'one', specOf(apart), 1, 3);
+  assert.ok(
+    [...hosts, ...(alternates[0] ?? [])].every((host) => host.startsWith('h')),
+    alternates.join(),
+  );
+  const more = choose(all, 'more', specOf(apart), 1, 6).alternates[0] ?? [];
+  assert.is(more.length, 6, 'those with members come after, rather than none');
+
+  const near: InstanceGroup = { id: '/near', policy: 'soft-affinity' };
+  const small = scheduling([...big, ...fleet(4)]);
+  for (const at of [0, 1]) {
+    const allocations = [{ provider: `p-h${at}`, group: '', resources: { VCPU: 1 } }];
+    const claim = { attempt: 1, spec: specOf(near), allocations, keep: [], expiresAt: 100_000_000 };
+    small.say({ type: 'claim', consumer: `near-${at}`, ...claim });
+  }
+  small.deliver();
+  const told = choose(small, 'near', specOf(near), 1, 2);
+  assert.equal([...told.hosts, told.alternates[0]?.[0]].sort(), ['h0', 'h1'], told.alternates.join());
+});
+
+test('scheduler groups - the first alternates of several instances differ, however few there are to deal', () => {
+  const spread: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
+  for (const group of [APART, spread, undefined]) {
+    const all = scheduling(fleet(9));
+    const { hosts, alternates } = choose(all, 'web', specOf(group), 4, 5);
+    assert.is(distinct(hosts), 4);
+    for (let position = 0; position < 5; position += 1) {
+      const column = alternates.map((one) => one[position] as string);
+      assert.ok(distinct(column) >= (position < 4 ? 4 : 3), `${position}: ${column.join()}`);
+    }
+    for (const one of alternates) assert.is(distinct(one), 5, one.join());
+    assert.ok(alternates.flat().every((host) => !hosts.includes(host)));
+  }
+});
+
 test('scheduler groups - another rule for the same group is told at once, and no other host is tried', () => {
   const all = scheduling(fleet(3));
   choose(all, 'first', specOf(APART));
