@@ -7,8 +7,9 @@ import { weighersOf, weighingOf } from './decision.ts';
 import { mayHaveMissed } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import type { Ranked } from './picking.ts';
+import { withCompany } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
-import type { Request } from './request.ts';
+import type { Company, Request } from './request.ts';
 import type { Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { begin, type Sweep } from './sweeps.ts';
@@ -20,20 +21,20 @@ type WhyNot = Extract<SchedulerMessage, { type: 'why-not' }>;
 
 /** When whoever was told that there are too many questions may ask again, ms. */
 const AGAIN_MS = 1_000;
+const TOO_MANY = 'too many such questions are under way';
 
 export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from: Address): void {
-  const { rankings, view } = work.state;
   if (mayHaveMissed(work))
     return decline(work, from, ask, 'overloaded', 'the scheduler has not heard of all hosts yet');
-  const survey = surveyOf(
-    rankings,
-    view,
-    { request: requestOf(asked), count, limit },
-    ({ best: found, ...told }, now) => {
-      now.turn.send(from, { type: 'fitted', ask, ...told, best: [...found], advice: [...told.advice] });
-    },
-  );
-  if (!begin(work, survey)) decline(work, from, ask, 'overloaded', 'too many such questions are under way');
+  const survey = (now: Work, company: Company | undefined) => {
+    const { rankings, view } = now.state;
+    const request = requestOf(asked, company);
+    const sweep = surveyOf(rankings, view, { request, count, limit }, ({ best: found, ...told }, then) => {
+      then.turn.send(from, { type: 'fitted', ask, ...told, best: [...found], advice: [...told.advice] });
+    });
+    if (!begin(now, sweep)) decline(now, from, ask, 'overloaded', TOO_MANY);
+  };
+  if (!withCompany(work, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
 function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string, field?: string): void {
@@ -43,7 +44,6 @@ function decline({ turn }: Work, to: Address, ask: number, code: string, reason:
 
 export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const { ask, cell, host: name } = asked;
-  const request = requestOf(asked);
   const { rankings, view } = work.state;
   const named = [...view.hosts.values()].filter((one) => one.host === name && (cell ?? one.cell) === one.cell);
   const [host, other] = named;
@@ -59,9 +59,11 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     return decline(work, from, ask, 'ambiguous', reason, 'cell');
   }
   const answered = (standing: HostStanding, now: Work) => now.turn.send(from, { type: 'why-not-told', ask, standing });
-  if (!begin(work, comparisonOf(rankings, view, request, host, answered))) {
-    decline(work, from, ask, 'overloaded', 'too many such questions are under way');
-  }
+  const compare = (now: Work, company: Company | undefined) => {
+    const comparison = comparisonOf(rankings, view, requestOf(asked, company), host, answered);
+    if (!begin(now, comparison)) decline(now, from, ask, 'overloaded', TOO_MANY);
+  };
+  if (!withCompany(work, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
 /** Compares one host with all others: each is judged and weighed. */
@@ -118,7 +120,10 @@ function refusalOf({
   return { code, message, ...(about === undefined ? {} : { about }), ...(short === undefined ? {} : { short }) };
 }
 
-/** A request as filters and weighers see it; where other instances are is not looked at. */
-function requestOf({ spec, where, project }: Pick<Fit, 'spec' | 'where' | 'project'>): Request {
-  return { spec, where, project };
+/** A request as filters and weighers see it. */
+function requestOf(
+  { spec, where, project }: Pick<Fit, 'spec' | 'where' | 'project'>,
+  company: Company | undefined,
+): Request {
+  return { spec, where, project, company };
 }

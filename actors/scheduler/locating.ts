@@ -1,6 +1,7 @@
 // Finding out where the instances are that a request wants to be with, or apart from: every shard of placement is asked,
 // since any may hold something for them. The request waits for all answers.
 
+import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
 import { placementAddress } from '../routing.ts';
 import type { Company } from './request.ts';
@@ -17,43 +18,62 @@ export interface Locating {
 
 /** Whether a request must know where other instances are before a host can be chosen for it. */
 export function needsCompany({ asked }: Pick<Open, 'asked'>): boolean {
-  const { heldBy, notHeldBy } = asked.spec.tree ?? {};
-  return heldBy !== undefined || notHeldBy !== undefined;
+  return namesOthers(asked.spec);
+}
+
+export function namesOthers({ tree }: RequestSpec): boolean {
+  return tree?.heldBy !== undefined || tree?.notHeldBy !== undefined;
 }
 
 /** Asks, or asks again those who have not answered. */
-export function locate({ state, turn }: Work, open: Open): void {
-  if (open.locating === null) {
+export function locate(work: Work, open: Open): void {
+  const { spec, request } = open.asked;
+  if (open.locating !== null) {
+    askWhere(work, spec, open.locating);
+    return;
+  }
+  open.locating = askWhere(work, spec);
+  work.state.locating.set(open.locating.ask, request);
+}
+
+/** @param standing The question, if it was put before: then it is put again to those who have not answered. */
+export function askWhere({ state, turn, placementShards }: Work, { tree }: RequestSpec, standing?: Locating): Locating {
+  let locating = standing;
+  if (locating === undefined) {
     state.asks += 1;
-    const shards = [...state.followers.keys()].filter((feed) => feed.startsWith('placement '));
-    const waiting = new Set(shards.map((feed) => Number(feed.slice('placement '.length))));
-    open.locating = { ask: state.asks, waiting, roots: new Map() };
-    state.locating.set(state.asks, open.asked.request);
+    const waiting = new Set(Array.from({ length: placementShards }, (_, shard) => shard));
+    locating = { ask: state.asks, waiting, roots: new Map() };
   }
-  const { heldBy = [], notHeldBy = [] } = open.asked.spec.tree ?? {};
+  const { heldBy = [], notHeldBy = [] } = tree ?? {};
   const consumers = [...new Set([...heldBy, ...notHeldBy])];
-  for (const shard of open.locating.waiting) {
-    turn.send(placementAddress(shard), { type: 'locate', ask: open.locating.ask, consumers });
+  for (const shard of locating.waiting) {
+    turn.send(placementAddress(shard), { type: 'locate', ask: locating.ask, consumers });
   }
+  return locating;
 }
 
 /** Takes an answer; true when it was the last, and the request knows where everybody is. */
-export function learnLocated(open: Open, { ask, shard, consumers }: Located): boolean {
+export function learnLocated(open: Open, message: Located): boolean {
   const { locating } = open;
-  if (locating?.ask !== ask || !locating.waiting.delete(shard)) return false;
+  if (locating === null || !learnRoots(locating, message)) return false;
+  open.request = { ...open.request, company: companyOf(open.asked.spec, locating.roots) };
+  open.locating = null;
+  return true;
+}
+
+/** Takes an answer; true when it was the last. */
+export function learnRoots(locating: Locating, { ask, shard, consumers }: Located): boolean {
+  if (locating.ask !== ask || !locating.waiting.delete(shard)) return false;
   for (const { consumer, roots } of consumers) {
     const known = locating.roots.get(consumer) ?? new Set();
     for (const root of roots) known.add(root);
     locating.roots.set(consumer, known);
   }
-  if (locating.waiting.size > 0) return false;
-  open.request = { ...open.request, company: companyOf(open, locating.roots) };
-  open.locating = null;
-  return true;
+  return locating.waiting.size === 0;
 }
 
-function companyOf({ asked }: Open, roots: Locating['roots']): Company {
-  const { heldBy, notHeldBy = [] } = asked.spec.tree ?? {};
+export function companyOf({ tree }: RequestSpec, roots: Locating['roots']): Company {
+  const { heldBy, notHeldBy = [] } = tree ?? {};
   const all = (consumers: readonly string[]) => new Set(consumers.flatMap((one) => [...(roots.get(one) ?? [])]));
   return { far: all(notHeldBy), ...(heldBy === undefined ? {} : { near: all(heldBy) }) };
 }

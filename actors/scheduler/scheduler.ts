@@ -27,6 +27,7 @@ import {
 } from './following.ts';
 import { unclaimed } from './giving-back.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
+import { QUESTION, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
@@ -85,6 +86,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       selecting: new Map(),
       followers: new Map(everyPlacementFeed(placementShards).map((feed) => [feed, newFollower()])),
       locating: new Map(),
+      questions: new Map(),
       unplaced: new Set(),
       parking: emptyParking(),
       sweeps: [],
@@ -150,6 +152,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     // What waits is tried at the end of every turn.
     if (id === PARKED_WAKE) return;
     if (id === GIVEN_UP_WAKE) return dropGivenUp(work);
+    if (kind === QUESTION) return sayQuestionAgain(work, Number(rest));
     if (kind === 'resync') return resync(work, rest);
     if (kind === 'warm') return lookAgain(work);
     sayAgain(work, rest);

@@ -12,6 +12,7 @@ import type { Follower } from './feeds.ts';
 import type { GivingBack } from './giving-back.ts';
 import type { Locating } from './locating.ts';
 import type { Parking } from './parking.ts';
+import type { Question } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import type { Sweeping } from './sweeps.ts';
@@ -74,6 +75,8 @@ export interface SchedulerState {
   readonly followers: Map<string, Follower>;
   /** Which request each question where instances are belongs to. */
   readonly locating: Map<number, string>;
+  /** Questions that wait to know where instances are, by the number of that question. */
+  readonly questions: Map<number, Question>;
   /** Requests with an instance for which no host was known when it was looked for. */
   readonly unplaced: Set<string>;
   /** Requests that wait for a host. */

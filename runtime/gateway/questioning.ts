@@ -6,7 +6,7 @@ import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Fitted, HostStanding } from '../../actors/messages/questions.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
-import { CellwrightError, MalformedError } from '../errors.ts';
+import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import type { Explaining } from './explaining.ts';
 import { placingOf } from './placing.ts';
@@ -68,11 +68,6 @@ export interface QuestioningOptions {
 export function questioningOf({ asking, known, aggregates }: QuestioningOptions): Questioning {
   async function fit(request: FitRequest): Promise<FitAnswer> {
     const { placement, project } = request;
-    for (const name of ['sameHostAs', 'differentHostFrom'] as const) {
-      if (placement?.[name] === undefined) continue;
-      const field = `placement.${name}`;
-      throw new MalformedError(`'${field}' is not looked at in a dry run: other instances may move`, { field });
-    }
     const { tree, where } = placingOf(placement, project, aggregates);
     const spec = { ...specOf(request, 'the fit request'), ...(tree === undefined ? {} : { tree }) };
     const more = { ...(where === undefined ? {} : { where }), ...(project === undefined ? {} : { project }) };

@@ -49,6 +49,36 @@ test('sweeps - one host is compared with all others', () => {
   assert.ok(['unit-constraint', 'exceeds-capacity'].includes(refused.refusal?.code ?? ''));
 });
 
+test('sweeps - a question that names other instances waits until placement has said where they are', () => {
+  const all = manyHosts(4);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const claim = { attempt: 1, spec, keep: [], expiresAt: 100_000_000 };
+  const allocations = [{ provider: 'p-h2', group: '', resources: { VCPU: 2 } }];
+  all.ask({ type: 'claim', consumer: 'web', allocations, ...claim });
+  const fit = (ask: number, tree: object) =>
+    desk.tell({ type: 'fit', ask, spec: { ...spec, tree }, count: 1, limit: 4 }, 'gateway/g').sent;
+  const located = (sent: ReturnType<typeof fit>) => {
+    const [question] = sent;
+    assert.ok(question?.message.type === 'locate' && question.to === 'placement/0');
+    return all.ask(question.message as never).map(({ message }) => message)[0];
+  };
+  const told = (answer: unknown) => desk.tell(answer as never, 'placement/0').sent.map(({ message }) => message)[0];
+  const near = told(located(fit(1, { heldBy: ['web', 'nobody'] })));
+  assert.ok(near?.type === 'fitted');
+  assert.equal([near.fits, near.best[0]?.host], [1, 'h2']);
+  const far = told(located(fit(2, { notHeldBy: ['web'] })));
+  assert.is(far?.type === 'fitted' ? far.fits : 0, 3);
+  // What is not answered is said again, and forgotten in the end.
+  fit(3, { heldBy: ['web'] });
+  const again = desk.pass(2_000).flatMap(({ sent }) => sent.filter(({ message }) => message.type === 'locate'));
+  assert.ok(again.length > 0);
+  assert.is(told(located(again)) !== undefined, true);
+  fit(4, { heldBy: ['web'] });
+  desk.pass(60_000);
+  assert.is(desk.state.questions.size, 0);
+});
+
 test('sweeps - too many questions at once are declined, to be asked again, and the others are answered', () => {
   const all = manyHosts(SLICE + 1);
   const [desk] = all.desks;

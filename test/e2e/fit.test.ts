@@ -138,6 +138,27 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.equal([body.cell, body.host, body.id], ['c2', 'k1', 'web']);
   });
 
+  on('with another instance, or apart from it: as it stands now', async ({ client }) => {
+    await client.build({ id: 'web', ...SMALL });
+    const { cell = '', host = '' } = await client.ended('web');
+    const same = await client.fit({ ...SMALL, placement: { sameHostAs: ['web', 'nobody'] }, limit: 5 });
+    assert.equal([same.fits, same.times], [1, 7]);
+    assert.equal(
+      same.best.map((one) => `${one.cell}/${one.host}`),
+      [`${cell}/${host}`],
+    );
+    assert.equal(same.refused, [{ ...same.refused[0], code: 'consumer-missing', hosts: 4 }]);
+    const apart = await client.fit({ ...SMALL, placement: { differentHostFrom: ['web'] }, limit: 5 });
+    assert.equal([apart.fits, apart.times], [4, 32]);
+    assert.equal(apart.refused, [{ ...apart.refused[0], code: 'consumer-present', hosts: 1 }]);
+    assert.is((await client.fit({ ...SMALL, placement: { sameHostAs: ['nobody'] } })).fits, 0);
+
+    await client.build({ id: 'alone', ...SMALL, placement: { differentHostFrom: ['web'] } });
+    await client.ended('alone');
+    const { now } = await client.whyNot({ id: 'alone', host, cell });
+    assert.is(now?.refusal?.code, 'consumer-present');
+  });
+
   on('bad questions name the field', async (system) => {
     const { client } = system;
     await client.build({ id: 'web', ...SMALL });
@@ -148,7 +169,6 @@ function contract(name: string, withSystem: WithSystem): void {
       [() => client.fit({ ...SMALL, limit: 101 }), 'malformed', 'limit'],
       [() => client.fit({ ...SMALL, payload: 1 } as never), 'malformed', 'payload'],
       [() => client.fit({ ...SMALL, placement: { zones: ['z1'] } }), 'malformed', 'placement.zones.0'],
-      [() => client.fit({ ...SMALL, placement: { sameHostAs: ['web'] } }), 'malformed', 'placement.sameHostAs'],
       [() => client.whyNot({ id: 'nobody', host: 'k1' }), 'not-found', 'id'],
       [() => client.whyNot({ id: 'web', host: 'absent' }), 'not-found', 'host'],
       [() => client.whyNot({ id: 'web', host: 'h1' }), 'ambiguous', 'cell'],
