@@ -7,7 +7,8 @@ import type { Build, Selected } from '../messages/conductor.ts';
 import { present } from '../present.ts';
 import { instanceNames } from '../routing.ts';
 import { advance } from './building.ts';
-import { entryOf, fingerprintOf, type OpenRequest } from './state.ts';
+import { fingerprintOf } from './fingerprint.ts';
+import { entryOf, type OpenRequest } from './state.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
 

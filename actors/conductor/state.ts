@@ -16,7 +16,7 @@ import {
 } from '../builds.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
-import { fnv1a } from '../routing.ts';
+import { fingerprintOf } from './fingerprint.ts';
 
 export type ConductorRecord =
   | {
@@ -271,20 +271,6 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
   state.parked.delete(request);
 }
 
-/** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
-export function fingerprintOf(
-  facts: Omit<BuildFacts, 'instance'>,
-  count: number,
-  alternates: number,
-  waitMs?: number,
-): string {
-  const asked: unknown[] = [count, alternates, facts.spec, facts.project, facts.payload];
-  if (facts.where !== undefined || waitMs !== undefined) asked.push(facts.where);
-  if (waitMs !== undefined) asked.push(waitMs);
-  const text = orderedText(asked);
-  return `${text.length}-${fnv1a(text)}`;
-}
-
 export interface StoredConductor {
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
   requests: [
@@ -294,18 +280,6 @@ export interface StoredConductor {
       round?: number;
     },
   ][];
-}
-
-/** JSON with the keys of every object in order. */
-function orderedText(value: unknown): string {
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  if (Array.isArray(value)) return `[${value.map(orderedText).join(',')}]`;
-  let text = '';
-  for (const key of Object.keys(value).sort()) {
-    const item = (value as Record<string, unknown>)[key];
-    if (item !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${orderedText(item)}`;
-  }
-  return `{${text}}`;
 }
 
 export function storeConductor(state: ConductorState): StoredConductor {

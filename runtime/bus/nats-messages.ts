@@ -4,12 +4,21 @@ import type { Msg, MsgHdrs, ServiceMsg } from 'nats';
 import type { BusMessage } from './bus.ts';
 import { NO_HEADERS } from './wire.ts';
 
+/** Header blocks kept ready: an owner says much the same of each of very many builds. */
+const MAX_BLOCKS = 16_384;
+const blocks = new Map<string, MsgHdrs>();
+
 /** Headers in the form in which they are sent; of those that the client makes, only this is used in sending. */
 export function clientHeaders(record: Readonly<Record<string, string>>): MsgHdrs {
   let text = 'NATS/1.0\r\n';
   for (const key in record) text += `${key}: ${record[key]}\r\n`;
+  const known = blocks.get(text);
+  if (known !== undefined) return known;
   const encoded = Buffer.from(`${text}\r\n`);
-  return { encode: () => encoded } as unknown as MsgHdrs;
+  const headers = { encode: () => encoded } as unknown as MsgHdrs;
+  if (blocks.size >= MAX_BLOCKS) blocks.clear();
+  blocks.set(text, headers);
+  return headers;
 }
 
 /** A message as it came. Its parts are read when they are first looked at: most receivers need the body only. */

@@ -1,0 +1,43 @@
+// What a request asks for, in short: the same request sent again is told from another one of the same name.
+
+import type { BuildFacts } from '../builds.ts';
+import { fnv1a } from '../routing.ts';
+
+/** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
+export function fingerprintOf(
+  facts: Omit<BuildFacts, 'instance'>,
+  count: number,
+  alternates: number,
+  waitMs?: number,
+): string {
+  const asked: unknown[] = [count, alternates, facts.spec, facts.project, facts.payload];
+  if (facts.where !== undefined || waitMs !== undefined) asked.push(facts.where);
+  if (waitMs !== undefined) asked.push(waitMs);
+  // Most requests ask for what others asked before, in the same order of fields.
+  const said = JSON.stringify(asked);
+  const known = fingerprints.get(said);
+  if (known !== undefined) return known;
+  const text = orderedText(asked);
+  const fingerprint = `${text.length}-${fnv1a(text)}`;
+  if (said.length > MAX_KEPT_LENGTH) return fingerprint;
+  if (fingerprints.size >= MAX_FINGERPRINTS) fingerprints.clear();
+  fingerprints.set(said, fingerprint);
+  return fingerprint;
+}
+
+/** The fingerprints worked out last, by what was asked. */
+const fingerprints = new Map<string, string>();
+const MAX_FINGERPRINTS = 1_024;
+const MAX_KEPT_LENGTH = 2_048;
+
+/** JSON with the keys of every object in order. */
+function orderedText(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  if (Array.isArray(value)) return `[${value.map(orderedText).join(',')}]`;
+  let text = '';
+  for (const key of Object.keys(value).sort()) {
+    const item = (value as Record<string, unknown>)[key];
+    if (item !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${orderedText(item)}`;
+  }
+  return `{${text}}`;
+}
