@@ -11,6 +11,15 @@ import {
   transition,
 } from 'xstate';
 
+export {
+  buildEvents,
+  ownershipEvents,
+  removalEvents,
+  selectionAt,
+  selectionEvents,
+  serviceEvents,
+} from './testing-events.ts';
+
 /**
  * The machine with its steps replaced by pure ones; give it to `createTestModel` of `@xstate/test` or to the
  * functions of `xstate/graph`. Actions are not executed.
@@ -25,6 +34,31 @@ export function testModelOf<M extends AnyStateMachine>(machine: M, input?: Input
     getInitialSnapshot: () => sound(initialTransition(machine, input as InputFrom<M>)[0]),
   };
   return Object.assign(Object.create(machine) as M, steps);
+}
+
+/**
+ * What `createTestModel` is told beside the machine: the events, with their payloads, that may come in a state. Left to
+ * itself it makes up an event of each type without any, on which guards fail.
+ *
+ * ```ts
+ * const model = createTestModel(testModelOf(instanceBuild, { instance: 'i' }), offering(buildEvents));
+ * for (const path of model.getShortestPaths()) await path.test({ states: {...}, events: {...} });
+ * ```
+ * @param events The events of a state: `buildEvents` and its like, or events of your own.
+ */
+export function offering<Snapshot, Event extends object>(
+  events: (snapshot: Snapshot) => readonly Event[],
+): { events(snapshot: Snapshot): Event[]; filter(next: unknown, event: object): boolean } {
+  const offered = new WeakSet<object>();
+  return {
+    events(snapshot) {
+      const list = [...events(snapshot)];
+      for (const event of list) offered.add(event);
+      return list;
+    },
+    // The library still makes up a bare event of each type that it is offered none of.
+    filter: (_next, event) => offered.has(event),
+  };
 }
 
 /** An error snapshot is an end like any other to a path finder, so it has to be thrown. */

@@ -81,9 +81,10 @@ test('every entry can be imported', async () => {
   }
 });
 
-test('a program that embeds it compiles with its types, and runs', async () => {
+/** Compiles a program of the fixtures in the user's project, strictly, and runs it; answers what it printed. */
+async function compiledAndRun(name: string): Promise<string> {
   const { folder } = await installed();
-  await cp(join(repository, 'test/fixtures/embedding/embed.ts'), join(folder, 'embed.ts'));
+  await cp(join(repository, `test/fixtures/embedding/${name}.ts`), join(folder, `${name}.ts`));
   const compilerOptions = {
     target: 'es2023',
     module: 'nodenext',
@@ -94,9 +95,20 @@ test('a program that embeds it compiles with its types, and runs', async () => {
     outDir: 'out',
     rootDir: '.',
   };
-  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['embed.ts'] }));
+  await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: [`${name}.ts`] }));
   await run(process.execPath, [join(repository, 'node_modules/typescript/bin/tsc'), '-p', '.'], folder);
-  assert.match(await run(process.execPath, ['out/embed.js'], folder), /^embedded/m);
+  return run(process.execPath, [`out/${name}.js`], folder);
+}
+
+test('a program that embeds it compiles with its types, and runs', async () => {
+  assert.match(await compiledAndRun('embed'), /^embedded/m);
+});
+
+test('a test that is generated from a machine, with @xstate/test, compiles and walks it', async () => {
+  const { folder } = await installed();
+  await mkdir(join(folder, 'node_modules/@xstate'), { recursive: true });
+  await symlink(join(repository, 'node_modules/@xstate/test'), join(folder, 'node_modules/@xstate/test'));
+  assert.match(await compiledAndRun('model'), /^walked \d+ paths/m);
 });
 
 test('its program tells its version', async () => {

@@ -3,12 +3,20 @@
 
 import { createTestModel, type TestModel } from '@xstate/test';
 import type { AnyStateMachine, EventFrom, InputFrom, SnapshotFrom } from 'xstate';
-import { type ComputeServiceEvent, computeService } from '../../machines/compute-service.ts';
-import { type InstanceBuildEvent, instanceBuild, type Selection } from '../../machines/instance-build.ts';
-import { type OwnershipEvent, ownership } from '../../machines/ownership.ts';
-import { type RemovalEvent, removal } from '../../machines/removal.ts';
-import { type SelectionEvent, selection } from '../../machines/selection.ts';
-import { testModelOf } from '../../machines/testing.ts';
+import { computeService } from '../../machines/compute-service.ts';
+import { instanceBuild } from '../../machines/instance-build.ts';
+import { ownership } from '../../machines/ownership.ts';
+import { removal } from '../../machines/removal.ts';
+import { selection } from '../../machines/selection.ts';
+import {
+  buildEvents,
+  offering,
+  ownershipEvents,
+  removalEvents,
+  selectionEvents,
+  serviceEvents,
+  testModelOf,
+} from '../../machines/testing.ts';
 import type { RunnablePath } from './model.ts';
 
 export interface PathOptions<M extends AnyStateMachine> {
@@ -24,16 +32,7 @@ export function shortestPaths<M extends AnyStateMachine>(
   machine: M,
   { input, events, sameAs }: PathOptions<M>,
 ): readonly RunnablePath<SnapshotFrom<M>>[] {
-  // @xstate/test makes up a bare event of each type that a state takes and is offered none of: those are left out.
-  const offered = new WeakSet<object>();
-  const options: Record<string, unknown> = {
-    events(snapshot: SnapshotFrom<M>) {
-      const list = events(snapshot);
-      for (const event of list) offered.add(event);
-      return list;
-    },
-    filter: (_next: unknown, event: object) => offered.has(event),
-  };
+  const options: Record<string, unknown> = { ...offering(events) };
   if (sameAs !== undefined) {
     options.serializeState = (...how: Parameters<typeof sameAs>) => JSON.stringify(sameAs(...how));
   }
@@ -42,6 +41,15 @@ export function shortestPaths<M extends AnyStateMachine>(
   const paths: unknown = create(testModelOf(machine, input), options).getShortestPaths();
   return paths as RunnablePath<SnapshotFrom<M>>[];
 }
+
+export {
+  buildEvents,
+  ownershipEvents,
+  removalEvents,
+  selectionAt,
+  selectionEvents,
+  serviceEvents,
+} from '../../machines/testing.ts';
 
 /** The events of a path, without the step into its first state. */
 export function eventsOf<M extends AnyStateMachine>(path: RunnablePath<SnapshotFrom<M>>): EventFrom<M>[] {
@@ -58,80 +66,14 @@ export function nameOf(path: RunnablePath<unknown>): string {
   return events.length === 0 ? 'nothing happens' : events.join(' ');
 }
 
-export const selectionAt = (host: string): Selection => ({
-  cell: 'c1',
-  host,
-  provider: `provider-of-${host}`,
-  allocations: [{ provider: `provider-of-${host}`, group: '', resources: { VCPU: 1 } }],
-});
-
-const WORDS_OF_AN_ATTEMPT = [
-  'ACCEPTED',
-  'REFUSED',
-  'BUILT',
-  'BUILD_FAILED',
-  'BUILD_ABORTED',
-  'HOST_LOST',
-  'CLAIM_GRANTED',
-  'CLAIM_REFUSED',
-] as const;
-
-/** Every event in every state: with none, one or two alternates, of the attempt before, this one and the next. */
-export function buildEvents({ context }: SnapshotFrom<typeof instanceBuild>): InstanceBuildEvent[] {
-  const events: InstanceBuildEvent[] = [0, 1, 2].map((count) => ({
-    type: 'SELECTED',
-    selection: selectionAt('h1'),
-    alternates: ['h2', 'h3'].slice(0, count).map(selectionAt),
-  }));
-  events.push({ type: 'NO_VALID_HOST', reason: 'none of 3 hosts' }, { type: 'TIMED_OUT' }, { type: 'DELETED' });
-  for (const attempt of [context.attempt - 1, context.attempt, context.attempt + 1]) {
-    for (const type of WORDS_OF_AN_ATTEMPT) events.push({ type, attempt, reason: `${type} of attempt ${attempt}` });
-  }
-  return events;
-}
-
-/** Up to three refusals; that the machine gives up after a limit is a test of its own. */
-export function selectionEvents({ context }: SnapshotFrom<typeof selection>): SelectionEvent[] {
-  const events: SelectionEvent[] = [
-    { type: 'RANKED', candidate: selectionAt(`h${context.tried.length + 1}`) },
-    { type: 'NONE_FITS', reason: 'none of 3 hosts' },
-    { type: 'NOTHING_HELD', reason: 'none of 3 hosts' },
-    { type: 'GRANTED', held: context.candidate ?? selectionAt('h9') },
-    { type: 'GRANTED', held: selectionAt('h8') },
-    { type: 'GAVE_UP', reason: 'consumer-deleted' },
-  ];
-  if (context.tried.length < 3) events.push({ type: 'REFUSED', reason: 'exceeds-capacity' });
-  return events;
-}
-
 export const buildPaths = () => shortestPaths(instanceBuild, { input: { instance: 'i1' }, events: buildEvents });
 
 export const selectionPaths = () => shortestPaths(selection, { input: { instance: 'i1' }, events: selectionEvents });
-
-const SERVICE_EVENTS: readonly ComputeServiceEvent[] = [
-  { type: 'HEARD' },
-  { type: 'REBORN' },
-  { type: 'SILENT' },
-  { type: 'SET_ASIDE', reason: 'five builds failed in a row', until: 60_000 },
-  { type: 'RESTED' },
-  { type: 'FENCE' },
-  { type: 'DISABLE', reason: 'a new disk' },
-  { type: 'DISABLE', reason: 'a new kernel' },
-  { type: 'ENABLE' },
-];
-const REMOVAL_EVENTS: readonly RemovalEvent[] = [{ type: 'DESTROYED' }, { type: 'RELEASED' }];
-
-export const serviceEvents = () => SERVICE_EVENTS;
-export const removalEvents = () => REMOVAL_EVENTS;
 
 export const servicePaths = () => shortestPaths(computeService, { input: { host: 'h1' }, events: serviceEvents });
 
 export const removalPaths = (input: InputFrom<typeof removal>) =>
   shortestPaths(removal, { input, events: removalEvents });
-
-const OWNERSHIP_EVENTS = ownership.events.map((type) => ({ type }) as OwnershipEvent);
-
-export const ownershipEvents = () => OWNERSHIP_EVENTS;
 
 export const ownershipPaths = () =>
   shortestPaths(ownership, { input: { address: 'placement/0' }, events: ownershipEvents });
