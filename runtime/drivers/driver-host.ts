@@ -36,6 +36,11 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
     if (!stopped) answer(message, from);
   }
 
+  /** What a driver throws is nobody's answer: without a word of it a build that never ends would be a riddle. */
+  function tell(error: unknown, what: string): void {
+    if (!stopped) onError(error, `${what} by the driver of host '${cell}/${host}'`);
+  }
+
   async function describe(): Promise<void> {
     try {
       const [tree, traits, running] = await Promise.all([driver.inventory(), driver.capabilities(), driver.list()]);
@@ -69,6 +74,7 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
     try {
       say({ type: 'driver-listed', ask, to, running: checkedRunning(await driver.list()) });
     } catch (error) {
+      tell(error, 'the list of what runs');
       say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
     }
   }
@@ -88,6 +94,7 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
       const order = { ...ofAttempt, allocations: named, ...(payload === undefined ? {} : { payload }) };
       say(answerOf(ofAttempt, checkedOutcome(await driver.build(order))));
     } catch (error) {
+      tell(error, `the build of '${instance}', attempt ${attempt},`);
       say({ type: 'driver-unknown', ...ofAttempt, reason: reasonOf(error) });
     }
   }
@@ -97,6 +104,7 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
       await driver.destroy(ofAttempt.instance, ofAttempt.attempt);
       say({ type: 'driver-destroyed', ...ofAttempt });
     } catch (error) {
+      tell(error, `the removal of '${ofAttempt.instance}', attempt ${ofAttempt.attempt},`);
       say({ type: 'destroy-failed', ...ofAttempt, reason: reasonOf(error) });
     }
   }
@@ -111,7 +119,11 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
     },
     async stop() {
       stopped = true;
-      await driver.close();
+      try {
+        await driver.close();
+      } catch (error) {
+        onError(error, `closing the driver of host '${cell}/${host}'`);
+      }
     },
   };
 }

@@ -186,4 +186,39 @@ test('driver host - a compute whose driver talks nonsense says so, and comes up 
   }
 });
 
+test('driver host - what a driver throws is told to whoever runs it, with the instance and the host, until it is stopped', async () => {
+  const told: string[] = [];
+  const answered: string[] = [];
+  const fail = (what: string) => () => {
+    throw new Error(what);
+  };
+  const driver = {
+    ...quickDriver('c1', 'h1'),
+    build: fail('no image'),
+    destroy: fail('no power'),
+    list: fail('no list'),
+    close: fail('no end'),
+  } as unknown as Driver;
+  const hosted = driverHost({
+    cell: 'c1',
+    host: 'h1',
+    driver,
+    answer: ({ type }) => answered.push(type),
+    onError: (error, what) => told.push(`${what}: ${(error as Error).message}`),
+  });
+  const ofAttempt = { instance: 'web', attempt: 1 };
+  hosted.take({ type: 'build', ...ofAttempt, incarnation: 'one', allocations: [] });
+  hosted.take({ type: 'destroy', ...ofAttempt });
+  hosted.take({ type: 'list', ask: 1, to: 'conductor/0' });
+  await until('all are answered', () => answered.length === 3);
+  assert.equal(answered, ['driver-unknown', 'destroy-failed', 'list-failed']);
+  await hosted.stop();
+  assert.equal(told, [
+    "the build of 'web', attempt 1, by the driver of host 'c1/h1': no image",
+    "the removal of 'web', attempt 1, by the driver of host 'c1/h1': no power",
+    "the list of what runs by the driver of host 'c1/h1': no list",
+    "closing the driver of host 'c1/h1': no end",
+  ]);
+});
+
 test.run();
