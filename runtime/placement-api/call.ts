@@ -27,6 +27,9 @@ export interface Reply {
   readonly changedAt?: number;
 }
 
+/** How deep a body may be nested: far deeper than any that is right. */
+const MAX_DEPTH = 64;
+
 export type Handler = (call: Call) => Promise<Reply>;
 
 /** The outcome, with its content typed: what each question is answered with is said in actors/placement/api-reads.ts. */
@@ -51,9 +54,15 @@ export function bodyOf<Content>({ body }: Call, schema: Schema): Content {
   } catch (error) {
     throw badRequest(`Malformed JSON: ${parserWords(body, error)}`);
   }
+  if (!isShallow(content, MAX_DEPTH)) throw badRequest(`Malformed JSON: it is nested deeper than ${MAX_DEPTH}`);
   const fault = faultOf(content, schema);
   if (fault !== null) throw badRequest(`JSON does not validate: ${fault}`);
   return content as Content;
+}
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
 }
 
 /** The same for the body of a request to a provider: that there is none is told first. */

@@ -124,6 +124,8 @@ test('what a schema forbids is told in the words of its validator', async ({ api
   const query = await detailOf('GET /allocation_candidates?resources=VCPU:1&group_policy=some', undefined);
   assert.match(query, "Invalid query string parameters: 'some' is not one of ['none', 'isolate']");
   assert.match(await detailOf('POST /resource_providers', '{'), 'Malformed JSON: ');
+  const deep = `${'['.repeat(60_000)}${']'.repeat(60_000)}`;
+  assert.match(await detailOf('POST /resource_providers', deep), 'Malformed JSON: it is nested deeper than 64');
 });
 
 test('in development any token is good, and the headers of the reference say who it is', async ({ api }) => {
