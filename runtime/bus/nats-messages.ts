@@ -2,23 +2,33 @@
 
 import type { Msg, MsgHdrs, ServiceMsg } from 'nats';
 import type { BusMessage } from './bus.ts';
-import { NO_HEADERS } from './wire.ts';
+import { headerBytes, NO_HEADERS } from './wire.ts';
 
 /** Header blocks kept ready: an owner says much the same of each of very many builds. */
 const MAX_BLOCKS = 16_384;
-const blocks = new Map<string, MsgHdrs>();
+const blocks = new Map<string, HeaderBlock>();
 
-/** Headers in the form in which they are sent; of those that the client makes, only this is used in sending. */
-export function clientHeaders(record: Readonly<Record<string, string>>): MsgHdrs {
+/** Headers in the form in which they are sent; of those that the client makes, only `encode` is used in sending. */
+export interface HeaderBlock {
+  readonly bytes: number;
+  encode(): Uint8Array;
+}
+
+/**
+ * Headers as they are sent, looked at when they are seen for the first time.
+ * @throws CellwrightError `bad-header`.
+ */
+export function headerBlock(record: Readonly<Record<string, string>>): HeaderBlock {
   let text = 'NATS/1.0\r\n';
   for (const key in record) text += `${key}: ${record[key]}\r\n`;
   const known = blocks.get(text);
   if (known !== undefined) return known;
+  headerBytes(record);
   const encoded = Buffer.from(`${text}\r\n`);
-  const headers = { encode: () => encoded } as unknown as MsgHdrs;
+  const block = { bytes: encoded.length, encode: () => encoded };
   if (blocks.size >= MAX_BLOCKS) blocks.clear();
-  blocks.set(text, headers);
-  return headers;
+  blocks.set(text, block);
+  return block;
 }
 
 /** A message as it came. Its parts are read when they are first looked at: most receivers need the body only. */

@@ -7,6 +7,7 @@ import {
   DebugEvents,
   Events,
   type Msg,
+  type MsgHdrs,
   type NatsConnection,
   ServiceError,
   type ServiceMsg,
@@ -19,13 +20,14 @@ import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { unlessGivenUp } from './giving-up.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
-import { clientHeaders, isNoResponders, received } from './nats-messages.ts';
+import { headerBlock, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
 import { natsRequests } from './nats-requests.ts';
 import { unsentQueue } from './unsent.ts';
 import {
   checkMessage,
   checkService,
+  checkSize,
   checkSubscription,
   closedError,
   guarded,
@@ -127,7 +129,7 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
     try {
       connection.publish(subject, data, {
         ...(reply === undefined ? {} : { reply }),
-        ...(headers === undefined ? {} : { headers: clientHeaders(headers) }),
+        ...(headers === undefined ? {} : { headers: headerBlock(headers) as unknown as MsgHdrs }),
       });
     } catch (error) {
       throw busError(error, subject);
@@ -227,7 +229,9 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
     publish(subject, body, publishOptions = {}) {
       if (connection.isClosed()) throw closedError();
       const data = body instanceof Uint8Array ? body : body.encoded();
-      const bytes = checkMessage(subject, data, publishOptions, maxPayloadBytes);
+      const { reply, headers } = publishOptions;
+      const size = data.length + (headers === undefined ? 0 : headerBlock(headers).bytes);
+      const bytes = checkSize(subject, reply, size, maxPayloadBytes);
       // The client itself would take the message and lose it.
       if (connected) send(subject, data, publishOptions);
       else keep(subject, data, publishOptions, bytes);

@@ -51,9 +51,16 @@ export function checkMessage(
   { reply, headers }: PublishOptions,
   maxPayloadBytes: number,
 ): number {
+  return checkSize(subject, reply, data.length + (headers === undefined ? 0 : headerBytes(headers)), maxPayloadBytes);
+}
+
+/**
+ * The same for a message whose body and headers have been measured.
+ * @throws CellwrightError `bad-subject`, `payload-too-large`.
+ */
+export function checkSize(subject: string, reply: string | undefined, bytes: number, maxPayloadBytes: number): number {
   checkSubject(subject);
   if (reply !== undefined) checkSubject(reply);
-  const bytes = data.length + (headers === undefined ? 0 : headerBytes(headers));
   if (bytes <= maxPayloadBytes) return bytes;
   const message = `a message of ${bytes} bytes to '${subject}' is over the limit of ${maxPayloadBytes} bytes`;
   throw new CellwrightError('payload-too-large', message);
@@ -69,8 +76,11 @@ export function checkSubject(subject: string): void {
   }
 }
 
-/** The bytes that the headers take on the wire. */
-function headerBytes(headers: Readonly<Record<string, string>>): number {
+/**
+ * The bytes that the headers take on the wire.
+ * @throws CellwrightError `bad-header`.
+ */
+export function headerBytes(headers: Readonly<Record<string, string>>): number {
   let bytes = 0;
   for (const key in headers) {
     const value = headers[key] as string;
