@@ -11,6 +11,7 @@ interface Flags {
   rate: number;
   every: number;
   lease: number;
+  shards: number;
   nodes?: string;
   pods?: string;
   json?: string;
@@ -23,6 +24,7 @@ const flags = new Command('soak')
   .option('--rate <number>', 'requests a second', positiveNumber(1e6), 20)
   .option('--every <seconds>', 'from one blow to the next, on average', positiveNumber(1e6), 10)
   .option('--lease <seconds>', 'for how long an owner that is silent keeps its place', positiveNumber(1e6), 2)
+  .option('--shards <number>', 'placement shards', wholeNumber(1, 64), 3)
   .option('--nodes <file>', 'play the openb trace: its list of hosts')
   .option('--pods <file>', 'play the openb trace: its list of requests')
   .option('--json <file>', 'write the outcome there')
@@ -30,11 +32,12 @@ const flags = new Command('soak')
   .opts<Flags>();
 
 const begunAt = Date.now();
-const { minutes, seed, rate, every, lease, nodes, pods, json } = flags;
+const { minutes, seed, rate, every, lease, shards, nodes, pods, json } = flags;
 const result = await soak({
   minutes,
   seed,
   rate,
+  shards,
   everyMs: every * 1_000,
   leaseTtlMs: lease * 1_000,
   ...(nodes === undefined || pods === undefined ? {} : { trace: { nodesFile: nodes, podsFile: pods } }),

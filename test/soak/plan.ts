@@ -10,6 +10,8 @@ export interface PlanOptions {
   readonly minutes: number;
   /** Requests a second. */
   readonly rate: number;
+  /** Placement shards. */
+  readonly shards: number;
   readonly trace?: { readonly nodesFile: string; readonly podsFile: string };
 }
 
@@ -36,8 +38,17 @@ export function hostsOf(options: PlanOptions): FleetHost[] {
   return workloadOf(options).hosts;
 }
 
-/** The roles of each process. Every owner has a second process that stands by; hosts are shared out over processes. */
+/** The last host of each cell, which is lost for good in the course of a soak. */
+export function doomedOf(hosts: readonly FleetHost[]): FleetHost[] {
+  return [...new Map(hosts.map((host) => [host.cell, host])).values()];
+}
+
+/**
+ * The roles of each process. Every owner has a second process that stands by; hosts are shared out over processes, and
+ * those that are lost for good have one each.
+ */
 export function processesOf(hosts: readonly FleetHost[]): { name: string; roles: string[] }[] {
+  const doomed = doomedOf(hosts);
   const cells = [...new Set(hosts.map(({ cell }) => cell))];
   const owners: Record<string, string[]> = {
     placement: ['placement'],
@@ -48,9 +59,10 @@ export function processesOf(hosts: readonly FleetHost[]): { name: string; roles:
   const twice = Object.entries(owners).flatMap(([name, roles]) =>
     ['a', 'b'].map((life) => ({ name: `${name}-${life}`, roles })),
   );
+  const roleOf = ({ cell, host }: FleetHost) => `compute:${cell}/${host}`;
   const computes = cells.map((cell) => ({
     name: `computes-${cell}`,
-    roles: hosts.filter((host) => host.cell === cell).map(({ host }) => `compute:${cell}/${host}`),
+    roles: hosts.filter((host) => host.cell === cell && !doomed.includes(host)).map(roleOf),
   }));
-  return [...twice, ...computes];
+  return [...twice, ...computes, ...doomed.map((host) => ({ name: `doomed-${host.cell}`, roles: [roleOf(host)] }))];
 }

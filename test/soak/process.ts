@@ -6,7 +6,7 @@ import { diskDriver } from './disk-driver.ts';
 import { hostsOf, type ProcessOptions } from './plan.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as ProcessOptions;
-const { servers, roles, folder, leaseTtlMs } = options;
+const { servers, roles, folder, leaseTtlMs, shards } = options;
 const hosts = new Map(hostsOf(options).map((host) => [host.host, host]));
 
 // Its input ends with the soak that started it, however that ends.
@@ -24,6 +24,7 @@ await startNode({
   roles: [...roles],
   nats: { servers },
   leaseTtlMs,
+  placementShards: shards,
   cell: { silentMs: leaseTtlMs * 3 },
   compute: { heartbeatMs: leaseTtlMs / 2 },
   driver({ host }) {

@@ -19,7 +19,7 @@ export interface Progress {
   stop(): void;
 }
 
-const ENDED = new Set(['active', 'failed', 'deleted']);
+const ENDED = new Set(['active', 'failed', 'deleted', 'lost']);
 /** Events may be lost with the server, so those that wait for long are looked at too, ms. */
 const LOOK_EVERY_MS = 500;
 const MOST_LOOKED_AT = 50;

@@ -16,7 +16,9 @@ import { systemClock } from '../../runtime/system-clock.ts';
 import { instanceIds } from '../../runtime/workload/workload.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { type Struck, wreak } from './chaos.ts';
-import { type PlanOptions, processesOf, workloadOf } from './plan.ts';
+import { keepCompany } from './company.ts';
+import { doom } from './doom.ts';
+import { doomedOf, type PlanOptions, processesOf, workloadOf } from './plan.ts';
 import { memberOf } from './processes.ts';
 import { watchProgress } from './progress.ts';
 
@@ -43,7 +45,9 @@ export interface SoakResult {
   readonly findings: readonly string[];
 }
 
-const FINAL = new Set(['active', 'failed', 'deleted']);
+const FINAL = new Set(['active', 'failed', 'deleted', 'lost']);
+/** Requests beside those of the workload, for each of them. */
+const COMPANY_SHARE = 0.25;
 const END_LIMIT_MS = 180_000;
 const AUDIT_LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 500;
@@ -65,11 +69,12 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const client = clientOf({ bus, clock, subjects });
   const workload = workloadOf(options);
   const members = processesOf(workload.hosts).map(({ name, roles }) => {
-    const { trace, rate } = options;
+    const { trace, rate, shards } = options;
     const told = {
       seed,
       minutes,
       rate,
+      shards,
       servers: server.url,
       roles,
       folder,
@@ -92,7 +97,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     log(`${members.length} processes are up`);
     const over = new AbortController();
     const chaos = wreak({
-      members,
+      members: members.filter(({ name }) => !name.startsWith('doomed')),
       server,
       random: seededRandom(seed).fork('chaos'),
       leaseTtlMs,
@@ -100,6 +105,20 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       signal: over.signal,
       log,
     });
+    const { signal } = over;
+    const company = keepCompany({
+      // What waits for a host is held up by no blow.
+      client,
+      hosts: workload.hosts,
+      random: seededRandom(seed).fork('company'),
+      rate: options.rate * COMPANY_SHARE,
+      signal,
+    });
+    const doomed = doomedOf(workload.hosts).map(({ cell, host }) => {
+      const member = members.find(({ name }) => name === `doomed-${cell}`) as (typeof members)[number];
+      return { cell, host, member };
+    });
+    const losses = doom({ client, doomed, folder, everyMs: (minutes * 60_000) / 4, signal, log });
     const { refused } = await play(workload.arrivals, {
       client: watched,
       clock,
@@ -108,15 +127,16 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       hasFailed: () => false,
     });
     over.abort();
-    const blows = await chaos;
+    const [blows, beside, unfenced] = await Promise.all([chaos, company, losses]);
     log('all is healed');
     const accepted = [...workload.arrivals].filter(({ id }) => !refused.has(id)).flatMap(instanceIds);
+    accepted.push(...beside.accepted);
     const states = await endStates(accepted);
     const known = accepted.filter((id) => states.has(id));
     const isOwner = ({ whom }: Struck) => whom !== 'server' && !whom.startsWith('computes');
     return {
       accepted: accepted.length,
-      refused: refused.size,
+      refused: refused.size + beside.refused,
       ended: countOf(known.map((id) => states.get(id) ?? '')),
       lost: accepted.filter((id) => !states.has(id)),
       stuck: known.filter((id) => !FINAL.has(states.get(id) ?? '')),
@@ -128,7 +148,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
         ),
         all: progress.longestWaitMs(blows),
       },
-      findings: await findings(),
+      findings: [...unfenced.map((host) => `host '${host}' could not be fenced`), ...(await findings())],
     };
   } finally {
     progress.stop();
@@ -143,7 +163,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const deadline = Date.now() + AUDIT_LIMIT_MS;
     const cells = new Set(workload.hosts.map(({ cell }) => cell));
     for (;;) {
-      const found = await auditOn({ bus, clock, subjects, cells, pauseMs: 2_000 });
+      const found = await auditOn({ bus, clock, subjects, cells, placementShards: options.shards, pauseMs: 2_000 });
       const told = [...found.findings.map(({ what }) => what), ...found.unknown];
       if (told.length === 0 || Date.now() > deadline) return told;
       log(`the audit still finds ${told.length}: ${told[0]}`);
