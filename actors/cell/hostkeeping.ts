@@ -6,7 +6,7 @@ import { cellAddress } from '../routing.ts';
 import { dispatch } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
-import { type Host, isAway, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, isAway, isForeign, stateOfHost, viewOfHost } from './hosts.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -22,15 +22,18 @@ export function computeUp(
     return challengeLife(work, known, incarnation, from);
   }
   if (newLife || known?.provider !== provider) {
-    commit(work, { type: 'met', host: hostName, provider, incarnation });
+    // What the cell finds on a host that it never gave an order is not what it ordered, but another cell's or another name's.
+    const foreign = known === undefined && running.length > 0 ? { foreign: running } : {};
+    commit(work, { type: 'met', host: hostName, provider, incarnation, ...foreign });
   }
   const host = work.state.hosts.get(hostName) as Host;
   const wasAway = isAway(host);
   host.heardAt = work.turn.now;
+  if (known === undefined && running.length > 0) setApart(work, hostName, running.length);
   if (newLife) hostEvent(work, hostName, { type: 'REBORN' });
   hostEvent(work, hostName, { type: 'HEARD' });
   for (const { instance, attempt } of running) {
-    if (belongs(work, instance, attempt, hostName)) continue;
+    if (belongs(work, instance, attempt, hostName) || isForeign(host, { instance, attempt })) continue;
     commit(work, { type: 'stray', host: hostName, instance, attempt });
     work.turn.send(from, { type: 'destroy', instance, attempt });
   }
@@ -41,6 +44,13 @@ export function computeUp(
   if (!newLife) return;
   // The life before may have forgotten what it was asked: it is asked again.
   for (const instance of host.building) dispatch(work, work.state.instances.get(instance) as Entry, true);
+}
+
+/** Until an operator has looked into it nothing new goes there, since nobody knows what room there is. */
+function setApart(work: Work, hostName: string, count: number): void {
+  const what = count === 1 ? 'an instance runs there that' : `${count} instances run there that`;
+  const reason = `${what} cell '${work.cell}' did not order: another cell's, or of a name or a journal that is no more; see the audit`;
+  hostEvent(work, hostName, { type: 'DISABLE', reason });
 }
 
 function hasAnswered({ challenged }: Host, incarnation: string, challenge: number | undefined): boolean {

@@ -15,6 +15,8 @@ export interface Host {
   incarnation: string;
   /** Lives that later ones have taken the place of, oldest first: what comes from them counts no more. */
   readonly superseded: string[];
+  /** Attempts that ran here when the cell met the host, and that it did not order: they are not its to destroy. */
+  readonly foreign: Set<string>;
   service: ServiceSnapshot;
   /** Instances whose attempt under way is on this host. */
   readonly building: Set<string>;
@@ -47,6 +49,8 @@ export interface StoredHost {
   readonly incarnation: string;
   /** Absent in what was stored before such lives were told. */
   readonly superseded?: readonly string[];
+  /** Absent when there are none. */
+  readonly foreign?: readonly string[];
   readonly service: { value: ComputeServiceState; context: ServiceSnapshot['context'] };
   readonly memory?: FailureMemory;
   readonly failures?: number;
@@ -54,8 +58,27 @@ export interface StoredHost {
   readonly onProbation?: boolean;
 }
 
+/** What ran on a host when its cell met it. */
+export interface Running {
+  readonly instance: string;
+  readonly attempt: number;
+}
+
+const foreignKey = ({ instance, attempt }: Running): string => `${instance} ${attempt}`;
+
+/** Whether an attempt was on the host before the cell knew of it, and so is not of its ordering. */
+export function isForeign({ foreign }: Host, running: Running): boolean {
+  return foreign.size > 0 && foreign.has(foreignKey(running));
+}
+
 /** Takes note of a life of a compute; a host that is new begins as down, until its first word is stepped. */
-export function meet(hosts: Hosts, host: string, provider: string, incarnation: string, at: number): Host {
+export function meet(
+  hosts: Hosts,
+  host: string,
+  provider: string,
+  incarnation: string,
+  foreign: readonly Running[] = [],
+): Host {
   let entry = hosts.get(host);
   if (entry === undefined) {
     const { snapshot: service } = begin(computeService, { host });
@@ -65,6 +88,7 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
       provider,
       incarnation,
       superseded: [],
+      foreign: new Set(foreign.map(foreignKey)),
       service,
       building: new Set(),
       instances: 0,
@@ -72,7 +96,7 @@ export function meet(hosts: Hosts, host: string, provider: string, incarnation: 
       memory: undefined,
       ...record,
       challenged: null,
-      heardAt: at,
+      heardAt: 0,
     };
     hosts.set(host, entry);
   }
@@ -138,7 +162,7 @@ export function noteOutcome(entry: Host | undefined, isGood: boolean, at: number
 }
 
 export function storeHost(entry: Host): StoredHost {
-  const { host, provider, incarnation, superseded, service, failures, rests, onProbation, memory } = entry;
+  const { host, provider, incarnation, superseded, foreign, service, failures, rests, onProbation, memory } = entry;
   return {
     host,
     provider,
@@ -148,6 +172,7 @@ export function storeHost(entry: Host): StoredHost {
     failures,
     rests,
     onProbation,
+    ...(foreign.size === 0 ? {} : { foreign: [...foreign] }),
     ...(memory === undefined ? {} : { memory }),
   };
 }
@@ -162,6 +187,7 @@ export function restoreHost(stored: StoredHost): Host {
     provider,
     incarnation,
     superseded,
+    foreign: new Set(stored.foreign ?? []),
     service: revived,
     building: new Set(),
     instances: 0,

@@ -17,7 +17,18 @@ import {
   stepBuild,
   storeBuild,
 } from '../builds.ts';
-import { type Host, meet, noteOutcome, restoreHost, type StoredHost, stepService, storeHost } from './hosts.ts';
+
+import {
+  type Host,
+  meet,
+  noteOutcome,
+  type Running,
+  restoreHost,
+  type StoredHost,
+  stepService,
+  storeHost,
+} from './hosts.ts';
+
 import {
   beginRemoval,
   type Removals,
@@ -46,7 +57,7 @@ export type CellRecord =
    * superseded gets it into the journal: what it does not know of may be alive.
    */
   | { type: 'stray'; host: string; instance: string; attempt: number }
-  | { type: 'met'; host: string; provider: string; incarnation: string }
+  | { type: 'met'; host: string; provider: string; incarnation: string; foreign?: readonly Running[] | undefined }
   | { type: 'host-event'; host: string; event: ComputeServiceEvent };
 
 export interface Entry {
@@ -171,7 +182,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'stray':
       return NO_EFFECTS;
     case 'met':
-      meet(state.hosts, record.host, record.provider, record.incarnation, 0);
+      meet(state.hosts, record.host, record.provider, record.incarnation, record.foreign);
       state.feed.untold.add(record.host);
       return NO_EFFECTS;
     case 'host-event':

@@ -84,6 +84,42 @@ function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], options
   };
 }
 
+// --- what a cell did not order
+
+test('hosts - what runs on one that the cell meets is not its own to destroy: it is left, and nothing new goes there', () => {
+  const { on, start, hostOf, survives } = desk(['h2']);
+  const strangers = [
+    { instance: 'theirs', attempt: 1 },
+    { instance: 'theirs-too', attempt: 3 },
+  ];
+  const met = on.tell(up('h1', 'life-1', strangers), 'compute/c1/h1');
+  assert.equal(told(met), ['welcome to compute/c1/h1', 'hosts-changed to cell/c1/feed']);
+  assert.is(hostOf('h1').state, 'disabled');
+  assert.match(hostOf('h1').reason ?? '', /^2 instances run there that cell 'c1' did not order/);
+  start('mine', 'h1', ['h2']);
+  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance: 'mine' }), 'shown');
+  assert.is(shown?.message.view?.attempts?.[0]?.outcome, 'refused');
+  survives();
+
+  // Also in the next life, and when an operator has put the host into service; but what the cell ordered there is its own.
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: true });
+  comesUp(on, up('h1', 'life-2', strangers));
+  assert.is(hostOf('h1').state, 'up');
+  const again = comesUp(on, up('h1', 'life-3', [...strangers, { instance: 'stray', attempt: 1 }]));
+  assert.equal(
+    sentOf(again, 'destroy').map(({ message }) => message.instance),
+    ['stray'],
+  );
+  survives();
+});
+
+test('hosts - one that is new and empty is in service at once, and what is found on it later is destroyed', () => {
+  const { on, hostOf } = desk(['h1']);
+  assert.is(hostOf('h1').state, 'up');
+  const found = on.tell(up('h1', 'life-1', [{ instance: 'stray', attempt: 1 }]), 'compute/c1/h1');
+  assert.equal(sentOf(found, 'destroy').length, 1);
+});
+
 // --- the time of day
 
 test('hosts - one that dies after the clock was set back is missed as soon as ever', () => {
