@@ -104,7 +104,7 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
     stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
   } catch (error) {
     if ((error as { code?: string }).code === '503') return null;
-    throw busError(error, `the bucket '${subjects.deployment}'`);
+    throw busError(error, `bucket ${subjects.deployment}`, TIMEOUT_MS);
   }
   const read = async () => shardsIn(await stored.get(KEY));
   return {

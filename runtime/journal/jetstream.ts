@@ -39,6 +39,8 @@ const RECORDED_FOR_SNAPSHOT = 4;
 /** How often a rival may get in between reading the stream and beginning an epoch. */
 const MAX_OPENINGS = 10;
 const WRONG_LAST_SEQUENCE = 10071;
+/** How long the client waits for an answer of JetStream, ms: its own default. */
+const API_TIMEOUT_MS = 5_000;
 
 /** What the journals of one process know together. */
 interface Shared {
@@ -198,7 +200,7 @@ async function managerOf(bus: NatsBus, stream: string) {
     return await bus.connection.jetstreamManager();
   } catch (cause) {
     // An account without it, or a server on which it is not ready yet; anything else says nothing of that.
-    if ((cause as { code?: string }).code !== '503') throw busError(cause, `journal '${stream}'`);
+    if ((cause as { code?: string }).code !== '503') throw busError(cause, `journal ${stream}`, API_TIMEOUT_MS);
     const message = `journal '${stream}' needs JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
     throw new CellwrightError('no-jetstream', message, { cause });
   }

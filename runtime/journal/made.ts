@@ -34,7 +34,7 @@ export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): 
     try {
       return await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
     } catch (error) {
-      throw busError(error, `the bucket '${subjects.deployment}'`);
+      throw busError(error, `bucket ${subjects.deployment}`, TIMEOUT_MS);
     }
   }
 

@@ -78,7 +78,7 @@ async function makeStream({ streams, stream, subject, replicas }: StreamOptions)
       duplicate_window: DUPLICATE_WINDOW_NS,
     });
   } catch (error) {
-    throw busError(error, `journal '${stream}'`);
+    throw busError(error, `journal ${stream}`);
   }
 }
 

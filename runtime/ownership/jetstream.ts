@@ -45,7 +45,8 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
       await bus.connection.jetstream({ timeout: CREATE_TIMEOUT_MS }).views.kv(subjects.leases, settings);
       return await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
     } catch (cause) {
-      if ((cause as { code?: string }).code !== '503') throw busError(cause, `the bucket '${subjects.leases}'`);
+      if ((cause as { code?: string }).code !== '503')
+        throw busError(cause, `bucket ${subjects.leases}`, CREATE_TIMEOUT_MS);
       const why = `leases need JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
       throw new CellwrightError('no-jetstream', why, { cause });
     }

@@ -190,7 +190,7 @@ test(
     await written(process());
     const error = await refusal(() => process()<Noted>('cell/c2').open());
     assert.is(error.code, 'jetstream-refused');
-    assert.match(error.message, /refuses journal 'cw-cell-c2-journal': maximum number of streams reached/);
+    assert.match(error.message, /refuses journal cw-cell-c2-journal: maximum number of streams reached/);
     const copies = await refusal(() => process(() => {}, 3)<Noted>('cell/c3').open());
     assert.match(copies.message, /^JetStream refuses .*cell-c3-journal.*/);
   }),

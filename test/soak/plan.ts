@@ -21,6 +21,11 @@ export interface ProcessOptions extends PlanOptions {
   /** The folder that stands for all hosts. */
   readonly folder: string;
   readonly leaseTtlMs: number;
+  readonly name: string;
+  /** The share of attempts that fail on any host; default 0.1. */
+  readonly failRate?: number;
+  /** The longest build, ms; default 300. */
+  readonly longestMs?: number;
 }
 
 const CELLS = 3;

@@ -6,7 +6,7 @@ import { diskDriver } from './disk-driver.ts';
 import { hostsOf, type ProcessOptions } from './plan.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as ProcessOptions;
-const { servers, roles, folder, leaseTtlMs, shards } = options;
+const { name, servers, roles, folder, leaseTtlMs, shards, failRate = 0.1, longestMs = 300 } = options;
 const hosts = new Map(hostsOf(options).map((host) => [host.host, host]));
 
 // Its input ends with the soak that started it, however that ends.
@@ -21,6 +21,7 @@ process.on('unhandledRejection', (error) => {
 });
 
 await startNode({
+  name,
   roles: [...roles],
   nats: { servers },
   leaseTtlMs,
@@ -30,7 +31,7 @@ await startNode({
   driver({ host }) {
     const told = hosts.get(host);
     if (told === undefined) throw new Error(`the workload has no host '${host}'`);
-    return diskDriver({ host: told, folder, failRate: 0.1 + (told.failureRate ?? 0), longestMs: 300 });
+    return diskDriver({ host: told, folder, failRate: failRate + (told.failureRate ?? 0), longestMs });
   },
 });
 console.log('started');

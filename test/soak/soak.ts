@@ -71,6 +71,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
   const members = processesOf(workload.hosts).map(({ name, roles }) => {
     const { trace, rate, shards } = options;
     const told = {
+      name,
       seed,
       minutes,
       rate,
