@@ -1,26 +1,30 @@
-// What is decided once, when a deployment is made, and kept in a KV bucket of its own: the number of its placement shards.
-// A tree is with the shard that its root's id is dealt to, so another number would look for everything elsewhere.
+// What is decided once, when a deployment is made, and kept in a KV bucket of its own: the numbers of its placement shards
+// and of its conductor shards. A tree is with the shard that its root's id is dealt to, and an instance with the one that
+// its own id is dealt to, so with another number everything would be looked for elsewhere.
 
 import Type from 'typebox';
-import { MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
+import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
-import { busError } from './bus/nats-errors.ts';
+import { busError, lacksJetStream } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
 
-const KEY = 'placement';
+/** What is dealt to shards; also the key under which the number is kept. */
+type Kind = 'placement' | 'conductor';
+
+export const MAX_CONDUCTOR_SHARDS = 256;
 const MAX_RECORD_BYTES = 4_096;
 const WRONG_LAST_SEQUENCE = 10071;
 const STREAM_NOT_FOUND = 10059;
 const TIMEOUT_MS = 5_000;
 
-const PlacementRecord = Type.Object({
+const ShardsRecord = Type.Object({
   v: Type.Literal(1),
-  shards: Type.Integer({ minimum: 1, maximum: MAX_PLACEMENT_SHARDS }),
+  shards: Type.Integer({ minimum: 1, maximum: MAX_CONDUCTOR_SHARDS }),
 });
-const check = checkOf(PlacementRecord, 'the record of the deployment');
+const check = checkOf(ShardsRecord, 'the record of the deployment');
 
 export interface DeploymentOptions {
   readonly bus: NatsBus;
@@ -31,9 +35,17 @@ export interface DeploymentOptions {
 
 /** @throws CellwrightError `bad-option` when it is no number of shards. */
 export function checkPlacementShards(shards: number): number {
-  if (Number.isInteger(shards) && shards >= 1 && shards <= MAX_PLACEMENT_SHARDS) return shards;
-  const message = `placementShards must be a whole number from 1 to ${MAX_PLACEMENT_SHARDS}`;
-  throw new CellwrightError('bad-option', message, { field: 'placementShards' });
+  return checkShards(shards, 'placementShards', MAX_PLACEMENT_SHARDS);
+}
+
+/** @throws CellwrightError `bad-option` when it is no number of shards. */
+export function checkConductorShards(shards: number): number {
+  return checkShards(shards, 'conductorShards', MAX_CONDUCTOR_SHARDS);
+}
+
+function checkShards(shards: number, field: string, most: number): number {
+  if (Number.isInteger(shards) && shards >= 1 && shards <= most) return shards;
+  throw new CellwrightError('bad-option', `${field} must be a whole number from 1 to ${most}`, { field });
 }
 
 /**
@@ -41,25 +53,40 @@ export function checkPlacementShards(shards: number): number {
  * @param wanted What a node is started with; undefined: what the deployment has, 1 when it is new.
  * @throws CellwrightError `other-shards` that names both numbers when the deployment has another one than is wanted.
  */
-export async function settlePlacementShards(options: DeploymentOptions, wanted: number | undefined): Promise<number> {
-  const bucket = await bucketOf(options);
-  // Without JetStream nothing is kept, and whoever needs its journals says so.
-  if (bucket === null) return wanted ?? 1;
-  const kept = (await bucket.read()) ?? (await bucket.keep(await firstOf(options, wanted)));
-  if (wanted === undefined || wanted === kept) return kept;
-  throw otherShards(kept, wanted);
+export function settlePlacementShards(options: DeploymentOptions, wanted: number | undefined): Promise<number> {
+  return settle('placement', options, wanted);
+}
+
+/** The number of conductor shards, as that of the placement shards. @throws CellwrightError `other-shards`. */
+export function settleConductorShards(options: DeploymentOptions, wanted: number | undefined): Promise<number> {
+  return settle('conductor', options, wanted);
+}
+
+async function settle(kind: Kind, options: DeploymentOptions, wanted: number | undefined): Promise<number> {
+  const { subjects } = options;
+  try {
+    const bucket = await bucketOf(options);
+    const kept = (await bucket.read(kind)) ?? (await bucket.keep(kind, await firstOf(kind, options, wanted)));
+    if (wanted === undefined || wanted === kept) return kept;
+    throw otherShards(kind, kept, wanted);
+  } catch (error) {
+    // Without JetStream nothing is kept, and whoever needs its journals says so.
+    if (lacksJetStream(error)) return wanted ?? 1;
+    throw explained(error, subjects);
+  }
 }
 
 /** The number of placement shards of a deployment that others have made; 1 when nobody has said. */
 export async function placementShardsOf(options: DeploymentOptions): Promise<number> {
+  const { bus, subjects } = options;
   try {
-    const stored = await options.bus.connection
+    const stored = await bus.connection
       .jetstream({ timeout: TIMEOUT_MS })
-      .views.kv(options.subjects.deployment, { bindOnly: true, allow_direct: false });
-    return shardsIn(await stored.get(KEY)) ?? 1;
+      .views.kv(subjects.deployment, { bindOnly: true, allow_direct: false });
+    return shardsIn(await stored.get('placement')) ?? 1;
   } catch (error) {
-    if (isAbsent(error)) return 1;
-    throw error;
+    if (lacksJetStream(error) || isAbsent(error)) return 1;
+    throw explained(error, subjects);
   }
 }
 
@@ -72,51 +99,56 @@ export async function isDeployed({ bus, subjects }: DeploymentOptions): Promise<
     await stored.status();
     return true;
   } catch (error) {
-    if (isAbsent(error)) return false;
-    throw error;
+    if (lacksJetStream(error) || isAbsent(error)) return false;
+    throw explained(error, subjects);
   }
 }
 
-function otherShards(kept: number, wanted: number): CellwrightError {
-  const has = kept === 1 ? '1 placement shard' : `${kept} placement shards`;
-  const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;
-  return new CellwrightError('other-shards', message, { field: 'placementShards' });
+function explained(error: unknown, { deployment }: Subjects): CellwrightError {
+  return busError(error, `bucket ${deployment}`, TIMEOUT_MS);
 }
 
-/** The number that a deployment without a record gets: one that has a journal of placement was made with one shard. */
-async function firstOf({ bus, subjects }: DeploymentOptions, wanted: number | undefined): Promise<number> {
-  if (wanted === undefined || wanted === 1) return 1;
-  const manager = await bus.connection.jetstreamManager();
-  const journal = subjects.journal(placementAddress(0)).replaceAll('.', '-');
-  try {
-    await manager.streams.info(journal);
-    return 1;
-  } catch (error) {
-    if (isAbsent(error)) return wanted;
-    throw error;
+function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError {
+  const has = kept === 1 ? `1 ${kind} shard` : `${kept} ${kind} shards`;
+  const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;
+  return new CellwrightError('other-shards', message, { field: `${kind}Shards` });
+}
+
+/**
+ * The number that a deployment without a record gets. One that has journals of such shards was made before there were
+ * records: of placement it had one, of the conductor as many as have journals.
+ */
+async function firstOf(kind: Kind, { bus, subjects }: DeploymentOptions, wanted: number | undefined): Promise<number> {
+  const addressOf = kind === 'placement' ? placementAddress : conductorAddress;
+  const { streams } = await bus.connection.jetstreamManager();
+  for (let shards = 0; ; shards += 1) {
+    const journal = subjects.journal(addressOf(shards)).replaceAll('.', '-');
+    const isThere = await streams.info(journal).then(
+      () => true,
+      (error) => {
+        if (isAbsent(error)) return false;
+        throw error;
+      },
+    );
+    if (!isThere) return shards === 0 ? (wanted ?? 1) : shards;
+    if (kind === 'placement') return 1;
   }
 }
 
 async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   const settings = { history: 1, replicas, allow_direct: false };
-  let stored: Awaited<ReturnType<ReturnType<NatsBus['connection']['jetstream']>['views']['kv']>>;
-  try {
-    stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
-  } catch (error) {
-    if ((error as { code?: string }).code === '503') return null;
-    throw busError(error, `bucket ${subjects.deployment}`, TIMEOUT_MS);
-  }
-  const read = async () => shardsIn(await stored.get(KEY));
+  const stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
+  const read = async (kind: Kind) => shardsIn(await stored.get(kind));
   return {
     read,
     /** Keeps a number, unless another node has been faster; answers the one that is kept. */
-    async keep(shards: number): Promise<number> {
+    async keep(kind: Kind, shards: number): Promise<number> {
       try {
-        await stored.put(KEY, encodeJson({ v: 1, shards }), { previousSeq: 0 });
+        await stored.put(kind, encodeJson({ v: 1, shards }), { previousSeq: 0 });
         return shards;
       } catch (error) {
         const refusal = (error as { api_error?: { err_code?: number } }).api_error;
-        const other = refusal?.err_code === WRONG_LAST_SEQUENCE ? await read() : null;
+        const other = refusal?.err_code === WRONG_LAST_SEQUENCE ? await read(kind) : null;
         if (other !== null) return other;
         throw error;
       }
@@ -133,8 +165,8 @@ function shardsIn(stored: { readonly value: Uint8Array } | null): number | null 
   return (record as { shards: number }).shards;
 }
 
-/** There is no such bucket or stream, or no JetStream that could have one. */
+/** There is no such bucket or stream. */
 function isAbsent(error: unknown): boolean {
   const { code, api_error: refusal } = error as { code?: string; api_error?: { err_code?: number } };
-  return code === '503' || code === '404' || refusal?.err_code === STREAM_NOT_FOUND;
+  return code === '404' || refusal?.err_code === STREAM_NOT_FOUND;
 }

@@ -35,7 +35,10 @@ export interface NodeOptions {
   readonly name?: string;
   /** The first token of every subject; default `cw`. Deployments that share a server need different ones. */
   readonly prefix?: string;
-  /** How many conductor shards the deployment has; the same on every node. Default 1, which a process can fill. */
+  /**
+   * How many conductor shards the deployment has, 1 to 256; instances are dealt to them by their ids. Decided and kept as
+   * that of the placement shards. Default: what the deployment has, 1 when it is new, which a process can fill.
+   */
   readonly conductorShards?: number;
   /**
    * How many placement shards the deployment has, 1 to 64; trees of providers are dealt to them by the ids of their roots.

@@ -5,7 +5,7 @@ import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
 import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
-import { settlePlacementShards } from './deployment.ts';
+import { settleConductorShards, settlePlacementShards } from './deployment.ts';
 import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
 import type { Journals } from './journal/journal.ts';
@@ -16,7 +16,6 @@ import { jetStreamLeases } from './ownership/jetstream.ts';
 import type { Leases } from './ownership/leases.ts';
 import type { Subjects } from './subjects.ts';
 
-const MAX_CONDUCTOR_SHARDS = 256;
 /** How much of a lease one read or write of it may take: so that a renewal can be tried again in time. */
 const LEASE_TIMEOUT_SHARE = 0.25;
 const LEASE_TTL_LIMITS_MS = { least: 500, most: 600_000 };
@@ -77,10 +76,13 @@ export async function placementShardsFor(
   return settlePlacementShards({ bus: nats, subjects, replicas }, placementShards);
 }
 
-export function checkShards(shards: number): number {
-  if (Number.isInteger(shards) && shards >= 1 && shards <= MAX_CONDUCTOR_SHARDS) return shards;
-  const message = `conductorShards must be a whole number from 1 to ${MAX_CONDUCTOR_SHARDS}`;
-  throw new CellwrightError('bad-option', message, { field: 'conductorShards' });
+/** The number of conductor shards, likewise. */
+export async function conductorShardsFor(
+  { journals, conductorShards, replicas = 1 }: NodeOptions,
+  { nats, subjects }: { nats: NatsBus | undefined; subjects: Subjects },
+): Promise<number> {
+  if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) return conductorShards ?? 1;
+  return settleConductorShards({ bus: nats, subjects, replicas }, conductorShards);
 }
 
 export function leasesOf(

@@ -32,16 +32,18 @@ import { checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
 import type { Timer } from './clock.ts';
 import { followComingsUp } from './comings-up.ts';
-import { checkPlacementShards } from './deployment.ts';
+
+import { checkConductorShards, checkPlacementShards } from './deployment.ts';
 import { checkedDriver } from './drivers/check-driver.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
+
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { hostingOf } from './hosting.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
 import type { NodeOptions } from './node-options.ts';
-import { busOf, checkLeaseTtl, checkShards, journalsOf, leasesOf, placementShardsFor } from './node-ports.ts';
+import { busOf, checkLeaseTtl, conductorShardsFor, journalsOf, leasesOf, placementShardsFor } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
 import type { Standing } from './ownership/keeper.ts';
 import { parseRoles, placementShardsPlayed, type Role } from './roles.ts';
@@ -97,7 +99,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const roles = parseRoles(options.roles);
   const name = checkToken(options.name ?? defaultName(), 'name');
   const subjects = subjectsOf(options.prefix);
-  const conductorShards = checkShards(options.conductorShards ?? 1);
+  if (options.conductorShards !== undefined) checkConductorShards(options.conductorShards);
   if (options.placementShards !== undefined) checkPlacementShards(options.placementShards);
   const leaseTtlMs = checkLeaseTtl(options.leaseTtlMs ?? DEFAULT_LEASE_TTL_MS);
   if (options.leases === 'jetstream' && options.bus !== undefined) {
@@ -138,6 +140,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   outbox.local('driver/', (to, message) => drivers.get(to)?.take(message as DriverMessage));
 
   let placementShards = options.placementShards ?? 1;
+  let conductorShards = options.conductorShards ?? 1;
 
   const apiOwner = `gateway/${name}`;
   let gateway: Gateway | undefined;
@@ -289,6 +292,10 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     subscriptions.push(...followComingsUp({ bus, subjects, onUp: cameUp, onError }));
     const journals = journalsOf(options, { clock, subjects, nats, onError });
     placementShards = await placementShardsFor(options, { nats, subjects });
+    // Only those who deal with instances by their ids go by it.
+    if (roles.some(({ kind }) => kind === 'conductor' || kind === 'cell')) {
+      conductorShards = await conductorShardsFor(options, { nats, subjects });
+    }
     const played = placementShardsPlayed(roles, placementShards);
     const has = (kind: Role['kind']) => roles.some((role) => role.kind === kind);
     await Promise.all(played.map((shard) => playPlacement(shard, journals)));

@@ -8,7 +8,7 @@ interface ClientError extends Error {
   code: string;
   permissionContext?: { operation: string; subject: string };
   /** What JetStream said. */
-  api_error?: { description: string };
+  api_error?: { description: string; err_code?: number };
 }
 
 /** Errors that no waiting mends: the caller has to change something. */
@@ -18,7 +18,7 @@ const HOPELESS = new Set(['unauthorized', 'bad-options', 'interrupted']);
 export function busError(error: unknown, what: string, timeoutMs = 0): CellwrightError {
   if (error instanceof CellwrightError) return error;
   if (!isClientError(error)) return new CellwrightError('bus-failed', `${what}: ${messageOf(error)}`, { cause: error });
-  if (error.api_error !== undefined && error.code !== '503') {
+  if (error.api_error !== undefined && !lacksJetStream(error)) {
     const message = `JetStream refuses ${what}: ${error.api_error.description}`;
     return new CellwrightError('jetstream-refused', message, { retryable: true, cause: error });
   }
@@ -53,6 +53,15 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
     default:
       return new CellwrightError('bus-failed', `${what}: ${error.message}`, { retryable: true, cause: error });
   }
+}
+
+/** That an account, or the server, has no JetStream; a cluster that has no leader yet says something else. */
+const NO_JETSTREAM = new Set([10039, 10076]);
+
+/** Whether an error says that there is no JetStream, and not only that it is not ready. */
+export function lacksJetStream(error: unknown): boolean {
+  if (!isClientError(error) || error.code !== '503') return false;
+  return error.api_error === undefined || NO_JETSTREAM.has(error.api_error.err_code ?? 0);
 }
 
 /** Whether a connection that failed so is worth another attempt. */

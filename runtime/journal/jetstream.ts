@@ -4,7 +4,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError } from '../bus/nats-errors.ts';
+import { busError, lacksJetStream } from '../bus/nats-errors.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
@@ -200,7 +200,7 @@ async function managerOf(bus: NatsBus, stream: string) {
     return await bus.connection.jetstreamManager();
   } catch (cause) {
     // An account without it, or a server on which it is not ready yet; anything else says nothing of that.
-    if ((cause as { code?: string }).code !== '503') throw busError(cause, `journal ${stream}`, API_TIMEOUT_MS);
+    if (!lacksJetStream(cause)) throw busError(cause, `journal ${stream}`, API_TIMEOUT_MS);
     const message = `journal '${stream}' needs JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
     throw new CellwrightError('no-jetstream', message, { cause });
   }

@@ -24,14 +24,26 @@ export interface Reading {
 
 const STALLED_AFTER_MS = 10_000;
 const AT_ONCE = 1_000;
+/** How long the server keeps a consumer that nobody asks for entries, ns. */
+const FORGOTTEN_AFTER_NS = 30_000_000_000;
+
+/** The epoch of an entry, and its number in it. */
+type Id = readonly [number, number];
+type ConsumerManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['consumers'];
 
 export function readStream(options: ReadingOptions): Reading {
   const { bus, clock, stream, last, stalledAfterMs = STALLED_AFTER_MS } = options;
   const entries: Entry[] = [];
   let stop = () => {};
+  let isStopped = false;
   const stopped = new Promise<void>((resolve) => {
-    stop = resolve;
+    stop = () => {
+      isStopped = true;
+      resolve();
+    };
   });
+  /** The entry that was read last: its number in the stream, and in its epoch. */
+  let before: { readonly seq: number; readonly id: Id } | null = null;
 
   function stalled(): CellwrightError {
     const message = `journal '${stream}' cannot be read to its end: entry ${entries.length + 1} does not come`;
@@ -39,23 +51,49 @@ export function readStream(options: ReadingOptions): Reading {
   }
 
   async function readAll(): Promise<void> {
-    const consumer = await bus.connection.jetstream().consumers.get(stream);
+    const { consumers } = await bus.connection.jetstreamManager();
+    while (!isStopped && (before?.seq ?? 0) < last) await readOn(consumers);
+  }
+
+  /**
+   * Reads on from the last entry, to the end or until one is left out: it may have been lost on its way to a client that
+   * was slow or cut off, and then is there for the next consumer. (The client's own ordered consumers cannot be stopped
+   * while they wait for a server that is away.)
+   */
+  async function readOn(consumers: ConsumerManager): Promise<void> {
+    const start = before === null ? 1 : before.seq + 1;
+    const { name } = await consumers.add(stream, {
+      deliver_policy: 'by_start_sequence' as never,
+      opt_start_seq: start,
+      ack_policy: 'none' as never,
+      mem_storage: true,
+      num_replicas: 1,
+      inactive_threshold: FORGOTTEN_AFTER_NS,
+    });
+    if (isStopped) return;
+    const consumer = await bus.connection.jetstream().consumers.get(stream, name);
+    if (isStopped) return;
     const messages = await consumer.consume({ max_messages: AT_ONCE });
     void stopped.then(() => messages.stop());
-    let before: readonly [number, number] | null = null;
     try {
+      let isFirst = true;
       for await (const { data, seq, headers } of messages) {
-        const id = idOf(headers?.get('Nats-Msg-Id') ?? '');
-        const entry = entryOf(data, seq);
-        const isNext = before === null ? seq === 1 : follows(id, before);
-        entries.push(isNext ? entry : { ...entry, afterGap: true });
-        before = id;
+        if (!isFirst && seq !== (before as { seq: number }).seq + 1) return;
+        isFirst = false;
+        take(data, seq, idOf(headers?.get('Nats-Msg-Id') ?? ''));
         if (seq >= last) return;
       }
     } finally {
       messages.stop();
+      if (!isStopped) consumers.delete(stream, name).catch(() => {});
     }
-    throw stalled();
+  }
+
+  function take(data: Uint8Array, seq: number, id: Id): void {
+    const entry = entryOf(data, seq);
+    const isNext = before === null ? seq === 1 : follows(id, before.id);
+    entries.push(isNext ? entry : { ...entry, afterGap: true });
+    before = { seq, id };
   }
 
   function entryOf(data: Uint8Array, sequence: number): Entry {
@@ -92,12 +130,12 @@ export function readStream(options: ReadingOptions): Reading {
   return { entries: watched(), stop };
 }
 
-function idOf(text: string): readonly [number, number] {
+function idOf(text: string): Id {
   const [epoch, n] = text.split('-').map(Number);
   return [epoch ?? Number.NaN, n ?? Number.NaN];
 }
 
 /** The entries of an epoch are numbered, from the one that begins it. */
-function follows([epoch, n]: readonly [number, number], [epochBefore, before]: readonly [number, number]): boolean {
+function follows([epoch, n]: Id, [epochBefore, before]: Id): boolean {
   return epoch === epochBefore ? n === before + 1 : n === 0;
 }

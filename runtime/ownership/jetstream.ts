@@ -3,7 +3,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError } from '../bus/nats-errors.ts';
+import { busError, lacksJetStream } from '../bus/nats-errors.ts';
 import { decode, encodeJson } from '../codec.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import type { Subjects } from '../subjects.ts';
@@ -45,8 +45,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
       await bus.connection.jetstream({ timeout: CREATE_TIMEOUT_MS }).views.kv(subjects.leases, settings);
       return await bus.connection.jetstream({ timeout: timeoutMs }).views.kv(subjects.leases, settings);
     } catch (cause) {
-      if ((cause as { code?: string }).code !== '503')
-        throw busError(cause, `bucket ${subjects.leases}`, CREATE_TIMEOUT_MS);
+      if (!lacksJetStream(cause)) throw busError(cause, `bucket ${subjects.leases}`, CREATE_TIMEOUT_MS);
       const why = `leases need JetStream, which this NATS account does not offer: ${messageOf(cause)}`;
       throw new CellwrightError('no-jetstream', why, { cause });
     }

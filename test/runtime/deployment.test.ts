@@ -4,8 +4,15 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
-import { isDeployed, placementShardsOf, settlePlacementShards } from '../../runtime/deployment.ts';
+
+import {
+  isDeployed,
+  placementShardsOf,
+  settleConductorShards,
+  settlePlacementShards,
+} from '../../runtime/deployment.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
+
 import { type NodeOptions, startNode } from '../../runtime/node.ts';
 import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { natsStage } from '../../runtime/replay/stage.ts';
@@ -85,6 +92,47 @@ test('deployment - one that has a journal of placement and no number was made wi
   await manager.streams.delete(`KV_${options.subjects.deployment}`);
   const refusal = (await failureOf(() => start({ placementShards: 4 }))) as CellwrightError;
   assert.match(refusal.message, /has 1 placement shards? .* with 4$/);
+});
+
+test('deployment - the first node with a conductor or a cell decides how many conductor shards there are', async () => {
+  const { options, start } = deployment();
+  const first = await start({ roles: ['conductor'], conductorShards: 3 });
+  assert.equal(Object.keys(first.standings()).sort(), ['conductor/0', 'conductor/1', 'conductor/2']);
+  await first.stop();
+  for (const roles of [['conductor'], ['cell:c1']]) {
+    const refusal = (await failureOf(() => start({ roles, conductorShards: 2 }))) as CellwrightError;
+    assert.equal([refusal.code, refusal.field], ['other-shards', 'conductorShards']);
+    assert.match(refusal.message, /has 3 conductor shards .* with 2$/);
+  }
+  const one = await start({ roles: ['conductor'] });
+  assert.is(Object.keys(one.standings()).length, 3, 'without a number it has what there is');
+  await one.stop();
+
+  // A deployment that was made before the number was kept: it has as many as have journals.
+  const manager = await bus.connection.jetstreamManager();
+  await manager.streams.delete(`KV_${options.subjects.deployment}`);
+  assert.is(await settleConductorShards(options, undefined), 3);
+  const other = (await failureOf(() => settleConductorShards(options, 4))) as CellwrightError;
+  assert.is(other.code, 'other-shards');
+});
+
+test('deployment - while JetStream is not ready nothing is taken for decided', async () => {
+  const { options } = deployment();
+  const notReady = Object.assign(new Error('JetStream system temporarily unavailable'), {
+    code: '503',
+    api_error: { code: 503, err_code: 10008, description: 'JetStream system temporarily unavailable' },
+  });
+  const jetstream = () => ({ views: { kv: () => Promise.reject(notReady) } });
+  const unready = { ...options, bus: { ...bus, connection: { jetstream } } as unknown as NatsBus };
+  for (const ask of [
+    () => settlePlacementShards(unready, undefined),
+    () => settleConductorShards(unready, 2),
+    () => placementShardsOf(unready),
+  ]) {
+    const refusal = (await failureOf(ask)) as CellwrightError;
+    assert.equal([refusal.code, refusal.retryable], ['jetstream-refused', true]);
+    assert.match(refusal.message, /temporarily unavailable/);
+  }
 });
 
 test('deployment - a record that this program does not read is refused, not guessed', async () => {

@@ -36,7 +36,7 @@ interface Stage {
   process(onError?: (error: CellwrightError) => void, replicas?: number): Journals;
   streams: Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
   /** Kills the server and starts it again, with other settings, or with nothing left of what it stored. */
-  replaceServer(options: { keepsStorage: boolean } & NatsServerOptions): Promise<void>;
+  replaceServer(options: { keepsStorage: boolean; meanwhile?: () => void } & NatsServerOptions): Promise<void>;
 }
 
 function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
@@ -65,9 +65,10 @@ function onStage(body: (stage: Stage) => Promise<void>): () => Promise<void> {
             return journal;
           };
         },
-        async replaceServer({ keepsStorage, ...options }) {
+        async replaceServer({ keepsStorage, meanwhile, ...options }) {
           globalThis.process.kill(server.pid, 'SIGKILL');
           await server.stop();
+          meanwhile?.();
           const dataDir = join(folder, keepsStorage ? 'first' : 'second');
           server = await startNatsServer({ dataDir, port, ...options });
         },
@@ -202,9 +203,13 @@ test(
     const here = process();
     const journal = await written(here);
     const large = Array.from({ length: 20 }, (_, n) => ({ n, text: 'x'.repeat(10_000) }));
-    await replaceServer({ keepsStorage: true, maxPayloadBytes: 64 * 1024 });
-    const error = await refusal(() => append(journal, ...large));
-    assert.ok(['journal-refused'].includes(error.code), error.message);
+    let refused: Promise<CellwrightError> | undefined;
+    const meanwhile = () => {
+      refused = refusal(() => append(journal, ...large));
+    };
+    await replaceServer({ keepsStorage: true, maxPayloadBytes: 64 * 1024, meanwhile });
+    const error = await refused;
+    assert.is(error?.code, 'journal-refused', error?.message);
     const again = here<Noted>(OWNER);
     assert.is([...(await again.open()).records].length, 3);
     await append(again, ...large);

@@ -101,7 +101,8 @@ try {
       const at = Date.now();
       await victim.kill();
       await delay(leaseTtlMs + CALM_MS);
-      const near = () => waits.filter(({ askedAt, endedAt }) => askedAt <= at + leaseTtlMs && endedAt >= at);
+      const near = () =>
+        waits.filter(({ askedAt, endedAt }) => askedAt <= at + leaseTtlMs && (endedAt === 0 || endedAt >= at));
       while (near().some(({ endedAt }) => endedAt === 0)) await delay(100);
       const accepted = longest(near().map(({ acceptedAt, endedAt }) => endedAt - acceptedAt));
       const asked = longest(near().map(({ askedAt, endedAt }) => endedAt - askedAt));
