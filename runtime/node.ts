@@ -32,11 +32,9 @@ import { checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
 import type { Timer } from './clock.ts';
 import { followComingsUp } from './comings-up.ts';
-
 import { checkConductorShards, checkPlacementShards } from './deployment.ts';
 import { checkedDriver } from './drivers/check-driver.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
-
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';

@@ -17,7 +17,6 @@ import {
   stepBuild,
   storeBuild,
 } from '../builds.ts';
-
 import {
   type Host,
   meet,
@@ -28,7 +27,6 @@ import {
   stepService,
   storeHost,
 } from './hosts.ts';
-
 import {
   beginRemoval,
   type Removals,

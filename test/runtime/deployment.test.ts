@@ -4,7 +4,6 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
-
 import {
   isDeployed,
   placementShardsOf,
@@ -12,7 +11,6 @@ import {
   settlePlacementShards,
 } from '../../runtime/deployment.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
-
 import { type NodeOptions, startNode } from '../../runtime/node.ts';
 import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { natsStage } from '../../runtime/replay/stage.ts';
