@@ -39,6 +39,8 @@ export interface RunOptions {
   readonly alteration?: Alteration;
   /** How many placement shards there are; default: as the seed has it. */
   readonly placementShards?: number;
+  /** Changes the plan that the seed has drawn. */
+  readonly planned?: (plan: Plan) => Plan;
 }
 
 export interface RunResult {
@@ -69,7 +71,8 @@ const STARTED_AT = 1_700_000_000_000;
 export async function simulate(options: RunOptions): Promise<RunResult> {
   const { seed, spared = new Set<string>(), alteration = {} } = options;
   const { placementShards } = options;
-  const plan = planOf(seed, { without: spared, ...(placementShards === undefined ? {} : { placementShards }) });
+  const drawn = planOf(seed, { without: spared, ...(placementShards === undefined ? {} : { placementShards }) });
+  const plan = options.planned?.(drawn) ?? drawn;
   const clock = virtualClock({ startMs: STARTED_AT });
   const chance = chanceOf(seed, spared);
   const { weather } = plan;
