@@ -20,7 +20,7 @@ import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gang
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { bestOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
-import { lotOf, type ParkingHooks, park, queueUp, tryParked, unpark } from './parking.ts';
+import { lotOf, type ParkingHooks, park, tryParked, unpark } from './parking.ts';
 import {
   askAll,
   awaitedOf,
@@ -231,10 +231,8 @@ function gathered(work: Work, open: Open): void {
   if (rest === null || rest.size < open.waiting.size) return;
   open.gathering = null;
   const lot = lotOf(work, open.asked);
-  if (lot !== undefined && !open.served) {
-    close(work, open);
-    return queueUp(work, HOOKS, lot, open);
-  }
+  // Others that ask for the same wait already: what stands in their way stands in its own.
+  if (lot !== undefined && !open.served) return parkWithNothing(work, open, lot.reason, lot.decision);
   const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
   for (const instance of [...rest]) {
     if (work.state.open.get(open.asked.request) !== open || open.failing) return;

@@ -90,11 +90,6 @@ export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string
   line(work, hooks, lot, open);
 }
 
-/** Puts a request in line with others that ask for the same: what stands in their way stands in its own. */
-export function queueUp(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
-  line(work, hooks, lot, open);
-}
-
 function line(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
   const { asked, from, request } = open;
   const { turn, state } = work;

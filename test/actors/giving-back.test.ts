@@ -103,6 +103,19 @@ test('giving back - a request for several that waits holds nothing meanwhile', (
   }
 });
 
+test('giving back - one that comes to wait in line with others brings nothing along', () => {
+  const on = schedulersOf([host('h1', 2)]);
+  on.hear('scheduler/s', selectOf('first', 2, 2, { waits: { since: 1 } }), 'conductor/0');
+  on.deliver();
+  // Of an earlier round, whose scheduler died, one of the two is held.
+  on.ask(claimOf('web-0', 'h1', 2, { order: 5 }));
+  on.deliver();
+  on.hear('scheduler/s', selectOf('web', 2, 2, { round: 2, waits: { since: 2 } }), 'conductor/0');
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['parked', 'parked']);
+  assert.equal(heldOf(on, 'web'), []);
+});
+
 test('giving back - of two that wait for the same hosts at two schedulers one has them all, and the other nothing', () => {
   for (let seed = 0; seed < 60; seed += 1) {
     const random = seededRandom(`giving back ${seed}`);
