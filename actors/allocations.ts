@@ -11,8 +11,9 @@ export function allocationsOf(spec: RequestSpec, { provider, allocations }: Sele
 
 /** The selection without allocations that follow from the request. */
 export function inShort(spec: RequestSpec, selection: Selection): Selection {
-  const { cell, host, provider, allocations } = selection;
-  return allocations === undefined || !areUsual(spec, provider, allocations) ? selection : { cell, host, provider };
+  const { cell, host, provider, allocations, maxInstances } = selection;
+  if (allocations === undefined || !areUsual(spec, provider, allocations)) return selection;
+  return maxInstances === undefined ? { cell, host, provider } : { cell, host, provider, maxInstances };
 }
 
 function areUsual({ groups }: RequestSpec, root: string, allocations: readonly Allocation[]): boolean {

@@ -28,6 +28,8 @@ export interface Selection {
   readonly provider: string;
   /** Absent when the host's own provider gives all that the request asks, which is then one unnamed group. */
   readonly allocations?: readonly Allocation[];
+  /** How many instances the host may have, this one included, where that is limited: a condition of the claim. */
+  readonly maxInstances?: number;
 }
 
 export type AttemptOutcome =

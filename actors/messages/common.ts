@@ -119,12 +119,17 @@ export const AllocationSchema = Type.Object({
   resources: Resources,
 });
 
+/** A limit on the instances of a host. */
+export const MaxInstances = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
+
 export const SelectionSchema = Type.Object({
   cell: Token,
   host: Token,
   provider: Id,
   /** Absent: the provider gives the one unnamed group that is asked. */
   allocations: Type.Optional(Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS })),
+  /** How many instances the host may have, this one included; absent: as many as have room. */
+  maxInstances: Type.Optional(MaxInstances),
 });
 
 /** What a driver measures on its host, by names of its own such as `load` or `temperature`. */

@@ -10,6 +10,7 @@ import {
   MAX_ALLOCATIONS,
   MAX_AMOUNT,
   MAX_NAMED,
+  MaxInstances,
   type MessageOf,
   message,
   Reason,
@@ -95,6 +96,8 @@ export const RefusalCode = Type.Union([
   Type.Literal('group-affinity'),
   /** The host has as many members of the instance group as it may. */
   Type.Literal('group-anti-affinity'),
+  /** As many consumers as the claim allows hold something of the tree. */
+  Type.Literal('too-many-instances'),
 ]);
 export type RefusalCode = Static<typeof RefusalCode>;
 
@@ -135,6 +138,8 @@ export const placementMessages = {
     expiresAt: Type.Number(),
     /** See Order; told where there are several shards. */
     order: Type.Optional(Order),
+    /** How many consumers may hold something of the tree, this one included, where the claimant limits that. */
+    maxInstances: Type.Optional(MaxInstances),
   }),
   /**
    * Asks what is held for an attempt: answered as a claim of it would be, or with `nothing-held`. With an order, claims

@@ -10,6 +10,7 @@ import { install } from './indexes.ts';
 import { adjustUse, makeProvider, type Provider } from './providers.ts';
 import { renameClass } from './rename-class.ts';
 import type { PlacementState } from './state.ts';
+import { countTenant, countTenants } from './tenants.ts';
 import { moveSubtree, plant, uproot } from './trees.ts';
 
 /** What a consumer holds after a change, and whose it is. Without allocations it is gone. */
@@ -121,6 +122,7 @@ function applyUpdate(
   if (provider.spec.parent === parent) return;
   moveSubtree(state, id, parent);
   locateAll(state);
+  countTenants(state.consumers, state.providers);
 }
 
 export function replaceAllocations(
@@ -144,13 +146,18 @@ export function replaceAllocations(
   for (const { consumer: id, allocations, owner } of changes) {
     const consumer = consumers.holding.get(id);
     const ends = allocations.length === 0;
-    for (const held of consumer?.held ?? []) use(held.allocations, -1, ends);
+    for (const held of consumer?.held ?? []) {
+      use(held.allocations, -1, ends);
+      countTenant(held, -1, providers);
+    }
     use(allocations, 1, true);
     if (ends) {
       consumers.holding.delete(id);
       continue;
     }
-    const held = [{ attempt: consumer?.latest ?? OF_NO_BUILD, allocations }];
+    const all = { attempt: consumer?.latest ?? OF_NO_BUILD, allocations };
+    countTenant(all, 1, providers);
+    const held = [all];
     if (consumer === undefined) {
       const fresh = { latest: OF_NO_BUILD, held, refusal: null, generation: 1, changedAt: at, owner };
       consumers.holding.set(id, fresh);

@@ -9,6 +9,7 @@ import { type Groups, refusalOfGroup } from './groups.ts';
 import { refusalOf } from './inventory.ts';
 import type { Provider, Providers } from './providers.ts';
 import { isSubtree } from './subtree.ts';
+import { refusalOfTenants } from './tenants.ts';
 
 /** The first condition that does not hold, or null when the claim may be granted. */
 export function refusalOfClaim(
@@ -25,6 +26,7 @@ export function refusalOfClaim(
     notIsolated(allocations, spec) ??
     notOneSubtree(allocations, spec, providers) ??
     refusalOfGroup(claim, state) ??
+    refusalOfTenants(claim, state) ??
     noRoom(allocations, providers)
   );
 }

@@ -5,6 +5,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { changeUse, type Providers } from './providers.ts';
+import { countTenant } from './tenants.ts';
 
 export interface Held {
   readonly attempt: number;
@@ -58,7 +59,10 @@ export function giveBack(
 ): void {
   const dropped = consumer.held.filter(({ attempt }) => drop(attempt));
   if (dropped.length === 0) return;
-  for (const { allocations } of dropped) use(allocations, -1, providers, changed);
+  for (const one of dropped) {
+    use(one.allocations, -1, providers, changed);
+    countTenant(one, -1, providers);
+  }
   consumer.held =
     dropped.length === consumer.held.length ? NOTHING : consumer.held.filter((one) => !dropped.includes(one));
 }
@@ -75,6 +79,7 @@ export function take(
   // Each record brings copies of the ids: what is kept names the providers by their own.
   const kept = allocations.map((one) => ({ ...one, provider: providers.get(one.provider)?.spec.id ?? one.provider }));
   const mine = { attempt, allocations: kept };
+  countTenant(mine, 1, providers);
   consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
 }
 

@@ -15,6 +15,8 @@ export interface Provider {
   readonly aggregates: ReadonlySet<string>;
   /** Of a root: how many members of each instance group hold something of its tree; made in groups.ts. */
   groups: ReadonlyMap<string, number>;
+  /** Of a root: how many attempts of builds hold something of its tree; made in tenants.ts. */
+  tenants: number;
   /** Counts every change, for the feed. */
   generation: number;
   /** How many of them callers of the Placement API are not to notice: see `revisionOf`. */
@@ -46,6 +48,7 @@ export function makeProvider(spec: ProviderSpec, root: string, before?: Provider
     traits: new Set(spec.traits),
     aggregates: new Set(spec.aggregates),
     groups: before?.groups ?? NO_GROUPS,
+    tenants: before?.tenants ?? 0,
     generation: (before?.generation ?? -1) + 1,
     quiet: before?.quiet ?? 0,
     changedAt: before?.changedAt ?? 0,

@@ -1,13 +1,16 @@
 // The alternates of a selection: hosts to be tried, in order, should a build fail.
 
 import type { Selection } from '../../machines/instance-build.ts';
-import type { RequestSpec } from '../messages/common.ts';
+import { MAX_AMOUNT, type RequestSpec } from '../messages/common.ts';
+import type { Filter } from './filters/filter.ts';
 import { roomFor } from './fit.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
+import type { HostFacts } from './host-facts.ts';
 import { bestOfCell, type Ranked } from './picking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
-import { treeOf, type View } from './view.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
+import { factsOf } from './view-hosts.ts';
 
 /** The longest list of alternates that one request ranks, for all its instances together. */
 const MAX_RANKED = 400;
@@ -16,8 +19,27 @@ const MIN_RANKED = 32;
 /** With room for this many more of its kind, a host is as good as any as an alternate. */
 const AMPLE_ROOM = 4;
 
-export function selectionOf({ cell, host, root, allocations }: Ranked): Selection {
-  return { cell, host, provider: root, allocations };
+/** A host as it is to be claimed, with the conditions that filters make of the claim. */
+export function selectionOf({ limits }: Rankings, view: View, ranked: Ranked): Selection {
+  const { cell, host, root, allocations } = ranked;
+  const selection = { cell, host, provider: root, allocations };
+  if (limits.length === 0) return selection;
+  const facts = factsOf(view, view.hosts.get(root) as ViewHost, treeOf(view, root));
+  let most = Number.POSITIVE_INFINITY;
+  for (const filter of limits) most = Math.min(most, limitBy(filter, facts));
+  return most === Number.POSITIVE_INFINITY ? selection : { ...selection, maxInstances: most };
+}
+
+/** A filter may be anybody's code: what is no limit limits nothing. */
+function limitBy(filter: Filter, facts: HostFacts): number {
+  let said: unknown;
+  try {
+    said = filter.mostInstances?.(facts);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+  if (typeof said !== 'number' || !(said >= 0 && said <= MAX_AMOUNT)) return Number.POSITIVE_INFINITY;
+  return Math.floor(said);
 }
 
 /**
@@ -43,7 +65,11 @@ export function alternatesFor(
     if (hands.has(cell)) continue;
     const inCell = chosen.filter((one) => one.cell === cell).length;
     const pool = poolOf(rankings, view, request, cell, Math.min(MAX_RANKED, wanted * inCell), isOut);
-    hands.set(cell, dealt(pool, inCell, wanted));
+    const hand = dealt(pool, inCell, wanted);
+    hands.set(
+      cell,
+      hand.map((some) => some.map((one) => selectionOf(rankings, view, one))),
+    );
   }
   return chosen.map(({ cell }) => hands.get(cell)?.shift() ?? []);
 }
@@ -80,7 +106,7 @@ function poolOf(
 }
 
 /** Deals alternates to instances in rounds, each at most `wanted`: the best to each first, and to none the same twice. */
-function dealt(pool: readonly Ranked[], instances: number, wanted: number): Selection[][] {
+function dealt(pool: readonly Ranked[], instances: number, wanted: number): Ranked[][] {
   const hands: Ranked[][] = Array.from({ length: instances }, () => []);
   const rounds = Math.min(wanted, pool.length);
   let next = 0;
@@ -93,7 +119,7 @@ function dealt(pool: readonly Ranked[], instances: number, wanted: number): Sele
       next += 1;
     }
   }
-  return hands.map((hand) => hand.map(selectionOf));
+  return hands;
 }
 
 /** Keeps the order of rank among hosts with as much room. */

@@ -36,7 +36,7 @@ import {
 import { close, concerns, contextOf, draftOf, isAnswer, openOf, promiseClaim, settle } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage } from './view.ts';
-import { expect } from './view-hosts.ts';
+import { expect, noteFull } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
 /** Refusals after which no other host would do. */
@@ -138,7 +138,11 @@ export function rank(work: Work, open: Open, instance: string): void {
   }
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   const found = bestFor(work, open, instance);
-  if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
+  if (found !== null)
+    return advance(work, open, instance, {
+      type: 'RANKED',
+      candidate: selectionOf(work.state.rankings, work.state.view, found),
+    });
   if (tryElsewhere(work, open, instance)) return;
   if (mayHaveMissed(work)) {
     work.state.unplaced.add(open.asked.request);
@@ -149,7 +153,7 @@ export function rank(work: Work, open: Open, instance: string): void {
 
 export function claim(work: Work, open: Open, instance: string): void {
   const candidate = contextOf(open, instance).candidate as Selection;
-  const { provider } = candidate;
+  const { provider, maxInstances } = candidate;
   const { spec, expiresAt } = open.asked;
   const allocations = allocationsOf(spec, candidate);
   promiseClaim(work, open, instance, candidate, allocations);
@@ -161,6 +165,7 @@ export function claim(work: Work, open: Open, instance: string): void {
     allocations,
     keep: [],
     expiresAt,
+    ...(maxInstances === undefined ? {} : { maxInstances }),
     ...orderOfClaim(work, open, instance),
   });
 }
@@ -188,7 +193,11 @@ function holdsNothing(work: Work, open: Open, instance: string): void {
 /** What placement said before it said that it holds nothing is known by now, so the ranking looks once more. */
 function lookOnceMore(work: Work, open: Open, instance: string): void {
   const found = bestFor(work, open, instance);
-  if (found !== null) return advance(work, open, instance, { type: 'RANKED', candidate: selectionOf(found) });
+  if (found !== null)
+    return advance(work, open, instance, {
+      type: 'RANKED',
+      candidate: selectionOf(work.state.rankings, work.state.view, found),
+    });
   if (tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
@@ -265,6 +274,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const { candidate } = contextOf(open, consumer);
   if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
   const reason = `${refusal.code}: ${refusal.message}`;
+  if (refusal.code === 'too-many-instances') noteFull(work.state.view, candidate);
   if (hopeless) open.hopeless = true;
   if (refusal.code === 'group-affinity') open.request = { ...open.request, groupAt: refusal.provider };
   advance(work, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason });

@@ -51,6 +51,8 @@ export interface Shape {
 export interface Rankings {
   /** All that are in use, those that every scheduler has first. */
   readonly filters: readonly Filter[];
+  /** Those that limit the instances of hosts. */
+  readonly limits: readonly Filter[];
   readonly weighers: readonly Weigher[];
   readonly overrides: Overrides;
   /** Names the scheduler: hosts of equal weight are ordered differently by each. */
@@ -82,6 +84,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
   const { filters = [], overrides = new Map(), pickAmong = 1, maxShapes = MAX_SHAPES } = options;
   return {
     filters: [...ALWAYS, ...filters],
+    limits: filters.filter(({ mostInstances }) => mostInstances !== undefined),
     weighers,
     overrides,
     salt,

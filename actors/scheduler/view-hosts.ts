@@ -1,6 +1,7 @@
 // The hosts in a scheduler's picture: how each stands and what it is doing, as its cell tells, and what this scheduler has
 // claimed there since; and the passing of time, which makes some of it count less.
 
+import type { Selection } from '../../machines/instance-build.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -71,6 +72,16 @@ export function expect(view: View, root: string, sign: 1 | -1): void {
   });
   noteChange(view, root);
   lookAgainAt(view, root, until);
+}
+
+/** A claim was refused because the host has as many instances as it may, though its cell has not told of all yet. */
+export function noteFull(view: View, candidate: Selection | null): void {
+  const { provider = '', maxInstances = 0 } = candidate ?? {};
+  const { stats = NO_STATS } = view.hosts.get(provider) ?? {};
+  const builds = view.expected.get(provider)?.builds ?? stats.builds;
+  view.expected.set(provider, { instances: maxInstances, builds, until: view.now + EXPECTED_MS });
+  noteChange(view, provider);
+  lookAgainAt(view, provider, view.now + EXPECTED_MS);
 }
 
 /** How long what was claimed is counted without a word of the cell, ms: some of its beats. */

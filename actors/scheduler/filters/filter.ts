@@ -39,6 +39,11 @@ export interface Filter<Part = unknown> {
    * then no reason to ask it again.
    */
   readonly ignoresStats?: boolean;
+  /**
+   * The most instances that the host may have with this one, where the filter limits that; infinite when it does not. It
+   * becomes a condition of the claim: placement, which knows of what all schedulers claim, keeps to it.
+   */
+  mostInstances?(host: HostFacts): number;
 }
 
 /** A filter with the part of a request that it is to go by. */

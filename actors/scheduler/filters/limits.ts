@@ -1,6 +1,7 @@
 // Limits on how many instances a host may have, and how many it may be building at one time. They go by what the cells
-// tell every second and by what this scheduler has claimed since, so several schedulers may overshoot by what each of
-// them claims within that second. A limit that must never be passed is an inventory of a resource class of its own.
+// tell every second and by what this scheduler has claimed since. The limit on instances is a condition of the claim as
+// well, so it is never passed, however many schedulers there are; builds under way are known to the cells alone, so several
+// schedulers may overshoot that limit by what each of them claims within a second.
 
 import type { HostFacts } from '../host-facts.ts';
 import type { Filter } from './filter.ts';
@@ -22,6 +23,7 @@ export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: Limit
       const message = `host '${host.host}' has ${instances} instances, and may have ${limit}`;
       return { code: 'too-many-instances', message, short: instances + 1 - limit };
     },
+    mostInstances: (host) => limitOf(host, most, ofAggregates),
   };
 }
 

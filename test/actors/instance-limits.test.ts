@@ -1,0 +1,146 @@
+// Area: instance limits. How many instances a host may have is decided in the claim, so that however many schedulers choose
+// at once, and whatever alternates they name, no host has more; and a scheduler learns from the refusal.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Claim } from '../../actors/messages/placement.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { stateOf } from '../support/facts.ts';
+import { schedulersOf, selectFor } from '../support/schedulers.ts';
+import { bench, sentOf } from '../support/turn.ts';
+
+const test = suite('instance limits');
+
+const actor = placement({ shard: 0 });
+
+function claimOf(consumer: string, host: string, told: Partial<Claim> = {}): Claim {
+  const resources = { VCPU: 1 };
+  const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' } as const;
+  const allocations = [{ provider: `p-${host}`, group: '', resources }];
+  return { type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: 100_000_000, ...told } as Claim;
+}
+
+function shardWith(...hosts: string[]) {
+  const shard = bench(actor);
+  for (const host of hosts) {
+    const { root: _, generation: __, used: ___, ...spec } = stateOf({ host });
+    shard.tell({ type: 'put-tree', ask: 1, providers: [spec] });
+  }
+  const outcome = (claim: Claim) => {
+    const turned = shard.tell(claim);
+    return sentOf(turned, 'claim-refused')[0]?.message.refusal ?? 'granted';
+  };
+  return { shard, outcome };
+}
+
+test('instance limits - a claim is refused when the host has as many instances as it allows, and says by how much', () => {
+  const { shard, outcome } = shardWith('h1');
+  assert.is(outcome(claimOf('a', 'h1', { maxInstances: 2 })), 'granted');
+  assert.is(outcome(claimOf('b', 'h1', { maxInstances: 2 })), 'granted');
+  const refusal = outcome(claimOf('c', 'h1', { maxInstances: 2 }));
+  assert.equal(refusal, {
+    ...(refusal as object),
+    code: 'too-many-instances',
+    message: "host 'h1' has 2 instances, and may have 2",
+    short: 1,
+  } as never);
+  assert.is(outcome(claimOf('c', 'h1')), 'granted', 'a claim that says no limit has none');
+  shard.tell({ type: 'release', consumer: 'a', deleted: true });
+  shard.tell({ type: 'release', consumer: 'c', deleted: true });
+  assert.is(outcome(claimOf('d', 'h1', { maxInstances: 2 })), 'granted');
+});
+
+test('instance limits - a move within the host does not count the one that moves, and what is left behind counts', () => {
+  const { outcome } = shardWith('h1', 'h2');
+  assert.is(outcome(claimOf('a', 'h1', { maxInstances: 1 })), 'granted');
+  assert.is(outcome(claimOf('a', 'h1', { attempt: 2, keep: [1], maxInstances: 1 })), 'granted');
+  assert.is(outcome(claimOf('a', 'h2', { attempt: 3, keep: [1], maxInstances: 1 })), 'granted');
+  assert.is((outcome(claimOf('b', 'h1', { maxInstances: 1 })) as { code: string }).code, 'too-many-instances');
+});
+
+test('instance limits - what callers of the Placement API hold for consumers of their own is no instance', () => {
+  const { shard, outcome } = shardWith('h1');
+  shard.tell({
+    type: 'allocations-put',
+    ask: 1,
+    consumers: [{ consumer: 'theirs', allocations: { 'p-h1': { VCPU: 1 } }, project: 'p', user: 'u' }],
+  } as never);
+  assert.is(shard.state.consumers.holding.get('theirs')?.held.length, 1);
+  assert.is(outcome(claimOf('a', 'h1', { maxInstances: 1 })), 'granted');
+});
+
+test('instance limits - the count is what plain reckoning has, after a replay and from what is stored too', () => {
+  const random = seededRandom('tenants');
+  const hosts = ['h1', 'h2', 'h3'];
+  const { shard } = shardWith(...hosts);
+  for (let step = 0; step < 300; step += 1) {
+    const consumer = `c${random.integer(0, 30)}`;
+    const attempt = random.integer(1, 4);
+    if (random.chance(0.3)) shard.tell({ type: 'release', consumer, deleted: random.chance(0.2) });
+    else shard.tell(claimOf(consumer, random.pick(hosts), { attempt, keep: [attempt - 1] }));
+  }
+  const lives = [shard.state, bench(actor, { entries: shard.entries }).state, actor.restore(shard.stored())];
+  for (const { consumers, providers } of lives) {
+    for (const host of hosts) {
+      const held = [...consumers.holding.values()].flatMap((one) => one.held);
+      const there = held.filter(({ allocations }) => allocations[0]?.provider === `p-${host}`).length;
+      assert.is(providers.get(`p-${host}`)?.tenants, there);
+    }
+  }
+});
+
+test('instance limits - four schedulers at once put no more on a host than it may have, and fill it', () => {
+  const hosts = ['h1', 'h2', 'h3'].map((host) => ({ host }));
+  const names = ['a', 'b', 'c', 'd'];
+  for (let seed = 0; seed < 40; seed += 1) {
+    const random = seededRandom(`limits ${seed}`);
+    const on = schedulersOf(
+      hosts,
+      names.map((name) => ({ name, filters: [instanceLimit(2)] })),
+    );
+    for (let at = 0; at < 10; at += 1) {
+      on.hear(`scheduler/${names[at % names.length]}`, selectFor(`r${at}`, { alternates: 2 }), 'conductor/0');
+    }
+    on.deliver(random);
+    const counts = hosts.map(({ host }) => on.shard.state.providers.get(`p-${host}`)?.tenants);
+    assert.equal(counts, [2, 2, 2], `seed ${seed}`);
+    const chosen = on.answers.flatMap((one) => (one.type === 'selected' ? one.selections : []));
+    assert.is(chosen.length, 6);
+    for (const { alternates } of chosen) for (const one of alternates) assert.is(one.maxInstances, 2);
+  }
+});
+
+test('instance limits - a scheduler that was refused does not ask the full host again before its cell has told', () => {
+  const on = schedulersOf(
+    [{ host: 'h1' }, { host: 'h2', has: { VCPU: 7 } }],
+    [{ name: 's', filters: [instanceLimit(1)] }],
+  );
+  on.ask(claimOf('other', 'h1'));
+  on.drop(() => true);
+  on.choose(selectFor('one'));
+  const conflicts = () => on.desks[0]?.state.conflicts;
+  assert.is(conflicts(), 1);
+  on.choose(selectFor('two'));
+  assert.is(conflicts(), 1);
+});
+
+test('instance limits - a filter of a deployment that throws, or says what is no limit, limits nothing', () => {
+  const own = (mostInstances: unknown): Filter => ({ name: 'own', refusal: () => null, mostInstances }) as Filter;
+  const throwing = () => {
+    throw new Error('broken');
+  };
+  for (const said of [throwing, () => 'two', () => Number.NaN, () => -1, () => Number.POSITIVE_INFINITY]) {
+    const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own(said)] }]);
+    on.hear('scheduler/s', selectFor('web'), 'conductor/0');
+    const claims = on.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
+    assert.equal(
+      claims.map(({ maxInstances }) => maxInstances),
+      [undefined],
+    );
+  }
+});
+
+test.run();
