@@ -3,6 +3,7 @@
 // No actor reads a clock, makes up an id or waits.
 
 import type { AnyMessage } from './messages/any.ts';
+import type { Snapshot } from './snapshot.ts';
 
 /** Names an actor: `conductor/0`, `cell/c1`, `compute/c1/h1`. runtime/subjects.ts turns it into a subject. */
 export type Address = string;
@@ -59,7 +60,8 @@ export interface Actor<State, Incoming extends Message, Recorded> {
   recover(state: State, turn: Turn<Recorded>): void;
   /** Called after the last message of a turn: for what is told once a turn, however many messages it had. */
   endTurn?(state: State, turn: Turn<Recorded>): void;
-  /** The whole state as plain data, and back. */
-  snapshot(state: State): unknown;
-  restore(stored: unknown): State;
+  /** Begins a snapshot of the state as it is now; its parts are taken while the state goes on changing. */
+  snapshot(state: State): Snapshot;
+  /** The state of which these are all parts. */
+  restore(parts: readonly unknown[]): State;
 }

@@ -12,6 +12,7 @@ import { endpointOf, WHO } from './endpoints.ts';
 import { CellwrightError, messageOf, NoRespondersError, TimeoutError } from './errors.ts';
 import { HEADERS } from './frames.ts';
 import type { Journal } from './journal/journal.ts';
+import { slicerOf } from './journal/slices.ts';
 import type { Outbox } from './outbox.ts';
 import { ownedActor } from './owned.ts';
 import { type Keeper, keeperOf, type Standing } from './ownership/keeper.ts';
@@ -109,6 +110,7 @@ const WHO_TIMEOUT_MS = 1_000;
 
 export function hostingOf(options: HostingOptions): Hosting {
   const { name, bus, clock, outbox, subjects, logger, maxMailbox, leases, leaseTtlMs, onError } = options;
+  const slicer = slicerOf(clock);
   const hosts = new Map<Address, ActorHost>();
   const services = new Map<Address, Service>();
   const keepers = new Map<Address, Keeper>();
@@ -122,7 +124,7 @@ export function hostingOf(options: HostingOptions): Hosting {
     { address, actor, journal, protocol }: Pick<Owned<S, M, R>, 'address' | 'actor' | 'journal' | 'protocol'>,
     onFailure: (error: Error) => void,
   ): Hosted {
-    const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, onFailure });
+    const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, slicer, onFailure });
     hosts.set(address, host);
     const maxBytes = bus.maxPayloadBytes;
     return { host, handler: endpointOf(host, { node: name, protocol, outbox, maxBytes, answer, onError }) };

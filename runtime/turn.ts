@@ -9,6 +9,7 @@ import { fnv1a } from '../actors/routing.ts';
 import type { Clock, Timer } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
+import { type Slicer, slicerOf, takeSnapshot } from './journal/slices.ts';
 import type { Outbox } from './outbox.ts';
 import type { Tenure } from './ownership/tenure.ts';
 
@@ -20,6 +21,8 @@ export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
   readonly outbox: Outbox;
   /** The most messages that wait; more are turned away as overloaded. */
   readonly maxMailbox: number;
+  /** When the slices of snapshots are taken; shared by the actors of a process. Default: a pace of its own. */
+  readonly slicer?: Slicer;
   /** Told when the actor was stopped because its journal or itself failed. */
   onFailure(error: Error, address: Address): void;
 }
@@ -102,7 +105,7 @@ interface Gated {
 export function actorHost<State, Incoming extends Message, Recorded>(
   options: ActorHostOptions<State, Incoming, Recorded>,
 ): ActorHost {
-  const { address, actor, journal, clock, outbox, maxMailbox } = options;
+  const { address, actor, journal, clock, outbox, maxMailbox, slicer = slicerOf(clock) } = options;
   const stats: ActorHostStats = { turns: 0, messages: 0, records: 0, overloaded: 0 };
   const gate: Gated[] = [];
   const wakes = new Map<string, ArmedWake>();
@@ -207,10 +210,25 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
         schedule();
       });
-      if (journal.wantsSnapshot) journal.saveSnapshot(actor.snapshot(state));
+      if (journal.wantsSnapshot) snapshot();
     } catch (error) {
-      fail(new Error(`the journal of '${address}' failed: ${messageOf(error)}`, { cause: error }));
+      journalFailed(error);
     }
+  }
+
+  function snapshot(): void {
+    const mine = life;
+    takeSnapshot({
+      snapshot: actor.snapshot(state),
+      writer: journal.beginSnapshot(),
+      slicer,
+      isWanted: () => mine === life,
+      onFailure: journalFailed,
+    });
+  }
+
+  function journalFailed(error: unknown): void {
+    fail(new Error(`the journal of '${address}' failed: ${messageOf(error)}`, { cause: error }));
   }
 
   function arm(id: string, at: number, awaited?: Address): void {

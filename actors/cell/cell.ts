@@ -11,10 +11,12 @@ import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
+import { FORGET_MORE_MS } from '../deleted.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
+import { joined } from '../snapshot.ts';
 import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, start } from './building.ts';
 import { clearAway, destroyed, gone, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
@@ -210,9 +212,9 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
   function forgetDeleted(work: Work): void {
     const { state, turn } = work;
     const before = turn.now - rememberDeletedMs;
-    const oldest = state.deleted.values().next().value;
-    if (oldest !== undefined && oldest < before) commit(work, { type: 'forgotten', before });
-    turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
+    const due = state.deleted.dueBefore(before);
+    if (due !== null) commit(work, { type: 'forgotten', before: due.before });
+    turn.wakeAt('forget-deleted', turn.now + (due?.isAll === false ? FORGET_MORE_MS : rememberDeletedMs / 4));
   }
 
   /** What a turn changed is told together; of counts, which change all the time, the beat tells. */
@@ -271,7 +273,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     recover,
     endTurn,
     snapshot: storeCell,
-    restore: (stored) => restoreCell(stored as StoredCell),
+    restore: (parts) => restoreCell(joined(parts) as StoredCell),
   };
 }
 

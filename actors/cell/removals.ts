@@ -4,6 +4,7 @@
 import { type RemovalContext, type RemovalEvent, type RemovalState, removal } from '../../machines/removal.ts';
 import { begin, revive, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
+import type { Table } from '../table.ts';
 
 type RemovalSnapshot = ReturnType<typeof begin<typeof removal>>['snapshot'];
 
@@ -16,7 +17,7 @@ export interface Removal {
 }
 
 /** By instance and attempt; the one that ends an instance stands beside those of its earlier attempts. */
-export type Removals = Map<string, Removal>;
+export type Removals = Table<Removal>;
 
 export interface StoredRemoval {
   readonly value: RemovalState;
@@ -46,6 +47,7 @@ export function stepRemoval(removals: Removals, key: string, event: RemovalEvent
   if (entry === undefined) return false;
   const { snapshot } = step(removal, entry.snapshot, event);
   if (snapshot === entry.snapshot) return false;
+  removals.touch(key);
   entry.snapshot = snapshot;
   entry.repeats = 0;
   if (snapshot.value === 'removed') removals.delete(key);

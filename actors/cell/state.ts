@@ -17,6 +17,9 @@ import {
   stepBuild,
   storeBuild,
 } from '../builds.ts';
+import { Deleted } from '../deleted.ts';
+import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { rowsOf, Table } from '../table.ts';
 import {
   type Host,
   meet,
@@ -67,10 +70,10 @@ export interface Entry {
 }
 
 export interface CellState extends Shared {
-  readonly instances: Map<string, Entry>;
+  readonly instances: Table<Entry>;
   readonly removals: Removals;
   /** When each deleted instance was gone, ms since the epoch, oldest first. */
-  readonly deleted: Map<string, number>;
+  readonly deleted: Deleted;
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
   readonly feed: {
     readonly untold: Set<string>;
@@ -104,11 +107,11 @@ export interface StoredCell {
 
 export function emptyCell(): CellState {
   return {
-    instances: new Map(),
+    instances: new Table(storeEntry),
     specs: new Map(),
-    removals: new Map(),
+    removals: new Table(storeRemoval),
     hosts: new Map(),
-    deleted: new Map(),
+    deleted: new Deleted(),
     feed: { untold: new Set(), recounted: new Set(), epoch: 0, sequence: 0 },
     moves: new Map(),
     sweptAt: 0,
@@ -130,7 +133,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       return NO_EFFECTS;
     }
     case 'build-event': {
-      const entry = state.instances.get(record.instance) as Entry;
+      const entry = changing(state, record.instance);
       const { build } = entry;
       const homeBefore = homeOf(entry);
       const before = build.snapshot.context;
@@ -142,7 +145,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       return effects;
     }
     case 'deleting': {
-      const entry = state.instances.get(record.instance) as Entry;
+      const entry = changing(state, record.instance);
       entry.deleting = true;
       const { selection, attempt } = entry.build.snapshot.context;
       if (stateOfBuild(entry.build) === 'active') {
@@ -153,13 +156,13 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       return NO_EFFECTS;
     }
     case 'lost': {
-      const entry = state.instances.get(record.instance) as Entry;
+      const entry = changing(state, record.instance);
       noteWhereItIs(state, homeOf(entry), null);
       entry.lost = { reason: record.reason, told: false };
       return NO_EFFECTS;
     }
     case 'lost-told': {
-      const entry = state.instances.get(record.instance) as Entry;
+      const entry = changing(state, record.instance);
       if (entry.lost !== null) entry.lost = { ...entry.lost, told: true };
       return NO_EFFECTS;
     }
@@ -169,13 +172,10 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'deleted':
       noteWhereItIs(state, homeOf(state.instances.get(record.instance)), null);
       state.instances.delete(record.instance);
-      state.deleted.set(record.instance, record.at);
+      state.deleted.remember(record.instance, record.at);
       return NO_EFFECTS;
     case 'forgotten':
-      for (const [instance, at] of state.deleted) {
-        if (at >= record.before) break;
-        state.deleted.delete(instance);
-      }
+      state.deleted.forget(record.before);
       return NO_EFFECTS;
     case 'stray':
       return NO_EFFECTS;
@@ -186,6 +186,12 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'host-event':
       return stepService(state.hosts.get(record.host) as Host, record.event) ?? NO_EFFECTS;
   }
+}
+
+/** The entry of a record that changes it. */
+function changing({ instances }: CellState, instance: string): Entry {
+  instances.touch(instance);
+  return instances.get(instance) as Entry;
 }
 
 /** Keeps each host's list of the builds under way on it. */
@@ -242,23 +248,27 @@ function leaveBehind({ removals }: CellState, build: HostedBuild, attemptsBefore
   }
 }
 
-export function storeCell(state: CellState): StoredCell {
-  return {
-    instances: [...state.instances.values()].map(({ build, deleting, lost }) => ({
-      build: storeBuild(build),
-      deleting,
-      ...(lost === null ? {} : { lost }),
-    })),
-    removals: [...state.removals.values()].map(storeRemoval),
-    hosts: [...state.hosts.values()].map(storeHost),
-    deleted: [...state.deleted],
-  };
+function storeEntry({ build, deleting, lost }: Entry): StoredCell['instances'][number] {
+  return { build: storeBuild(build), deleting, ...(lost === null ? {} : { lost }) };
+}
+
+export function storeCell({ instances, removals, hosts, deleted }: CellState): Snapshot {
+  return snapshotOf(
+    {},
+    {
+      instances: instances.capture(),
+      removals: removals.capture(),
+      hosts: rowsOf([...hosts.values()].map(storeHost)),
+      deleted: deleted.capture(),
+    },
+  );
 }
 
 export function restoreCell({ instances, removals, hosts, deleted }: StoredCell): CellState {
   const state = emptyCell();
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
   for (const { build, deleting, lost = null } of instances) {
+    if (state.instances.has(build.facts.instance)) continue;
     const restored = restoreBuild(shared(state, build));
     const entry = { build: restored, deleting, lost };
     state.instances.set(build.facts.instance, entry);
@@ -268,6 +278,6 @@ export function restoreCell({ instances, removals, hosts, deleted }: StoredCell)
   for (const stored of removals) {
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));
   }
-  for (const [instance, at] of deleted) state.deleted.set(instance, at);
+  state.deleted.restore(deleted);
   return state;
 }

@@ -11,6 +11,7 @@ import type { Metrics } from '../messages/common.ts';
 import type { ComputeBuild, ComputeMessage, DriverAnswer } from '../messages/compute.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
 import { cellAddress, driverAddress, fnv1a, placementOf } from '../routing.ts';
+import { snapshotOf } from '../snapshot.ts';
 
 export interface ComputeOptions {
   readonly cell: string;
@@ -323,7 +324,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     receive,
     apply() {},
     recover: comeUp,
-    snapshot: () => null,
+    snapshot: () => snapshotOf({}, {}),
     restore: init,
   };
 }

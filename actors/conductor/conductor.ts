@@ -9,8 +9,10 @@
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
+import { FORGET_MORE_MS } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
+import { joined } from '../snapshot.ts';
 import { askSchedulers, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
@@ -145,11 +147,9 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   function forgetDeleted(work: Work): void {
     const { state, turn } = work;
     const before = turn.now - rememberDeletedMs;
-    const some = [...state.instances.values()].some(
-      ({ phase, deletedAt }) => phase === 'deleted' && deletedAt < before,
-    );
-    if (some) commit(work, { type: 'forgotten', before });
-    turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
+    const due = state.deleted.dueBefore(before);
+    if (due !== null) commit(work, { type: 'forgotten', before: due.before });
+    turn.wakeAt('forget-deleted', turn.now + (due?.isAll === false ? FORGET_MORE_MS : rememberDeletedMs / 4));
   }
 
   function recover(state: ConductorState, turn: ConductorTurn): void {
@@ -173,6 +173,6 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     recover,
     endTurn: (state, turn) => askSchedulers({ state, turn, ...settings }),
     snapshot: storeConductor,
-    restore: (stored) => restoreConductor(stored as StoredConductor),
+    restore: (parts) => restoreConductor(joined(parts) as StoredConductor),
   };
 }

@@ -14,8 +14,11 @@ import {
   stepBuild,
   storeBuild,
 } from '../builds.ts';
+import { Deleted } from '../deleted.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
+import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { Table } from '../table.ts';
 import { fingerprintOf } from './fingerprint.ts';
 
 export type ConductorRecord =
@@ -99,10 +102,14 @@ export interface OpenRequest {
 }
 
 export interface ConductorState {
-  readonly instances: Map<string, Entry>;
-  readonly requests: Map<string, OpenRequest>;
+  readonly instances: Table<Entry>;
+  readonly requests: Table<OpenRequest>;
+  /** Deleted instances that are remembered; follows from `instances`. */
+  readonly deleted: Deleted;
   /** Instances that are in a cell and of whose end nothing was heard; follows from `instances`. */
   readonly unended: Set<string>;
+  /** Those of them that have still to be asked about this time; not recorded. */
+  asking: Iterator<string> | null;
   /** Requests that wait for a host; follows from `requests`. */
   readonly parked: Set<string>;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
@@ -117,19 +124,27 @@ const UNASKED = { round: 0, isNew: false, taker: null, repeats: 0 };
 
 export function emptyConductor(): ConductorState {
   return {
-    instances: new Map(),
-    requests: new Map(),
+    instances: new Table(storeEntry),
+    requests: new Table(storeRequest),
+    deleted: new Deleted(),
     unended: new Set(),
+    asking: null,
     parked: new Set(),
     releasing: new Map(),
     toAsk: new Set(),
   };
 }
 
-export function entryOf(state: ConductorState, instance: string): Entry {
+export function entryOf(state: Pick<ConductorState, 'instances'>, instance: string): Entry {
   const entry = state.instances.get(instance);
   if (entry === undefined) throw new Error(`a record names the instance '${instance}', which is not known`);
   return entry;
+}
+
+/** The entry of a record that changes it. */
+function changing({ instances }: ConductorState, instance: string): Entry {
+  instances.touch(instance);
+  return entryOf({ instances }, instance);
 }
 
 /** When the instances of a request that wait for a host give up, ms since the epoch. */
@@ -171,6 +186,7 @@ export function applyToConductor(
         ...UNASKED,
       });
       for (const instance of instances) {
+        state.deleted.delete(instance);
         const [build] = beginBuild({ ...facts, instance }, at, deadlines);
         if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
         state.instances.set(instance, {
@@ -189,20 +205,22 @@ export function applyToConductor(
       return [];
     }
     case 'asked': {
+      state.requests.touch(record.request);
       const open = state.requests.get(record.request);
       if (open !== undefined) open.recorded = record.round;
       return [];
     }
     case 'parked': {
+      state.requests.touch(record.request);
       const open = state.requests.get(record.request);
       if (open === undefined) throw new Error(`a record names the request '${record.request}', which is not open`);
       open.parked = { at: record.at, reason: record.reason };
       state.parked.add(record.request);
-      for (const instance of open.waiting) entryOf(state, instance).decision = record.decision;
+      for (const instance of open.waiting) changing(state, instance).decision = record.decision;
       return [];
     }
     case 'build-event': {
-      const entry = entryOf(state, record.instance);
+      const entry = changing(state, record.instance);
       const build = entry.build as HostedBuild;
       const effects = stepBuild(build, record.event, record.at, deadlines) ?? [];
       if (record.decision !== undefined) entry.decision = record.decision;
@@ -217,7 +235,7 @@ export function applyToConductor(
       return effects;
     }
     case 'started': {
-      const entry = entryOf(state, record.instance);
+      const entry = changing(state, record.instance);
       entry.handedOver = true;
       if (entry.phase === 'here') {
         entry.phase = 'in-cell';
@@ -228,11 +246,11 @@ export function applyToConductor(
     }
     case 'ended':
       state.unended.delete(record.instance);
-      entryOf(state, record.instance).told =
+      changing(state, record.instance).told =
         record.state === 'active' ? TOLD_ACTIVE : { state: record.state, reason: record.reason };
       return [];
     case 'deleting': {
-      const entry = entryOf(state, record.instance);
+      const entry = changing(state, record.instance);
       entry.phase = 'deleting';
       entry.build = null;
       state.unended.delete(record.instance);
@@ -241,28 +259,27 @@ export function applyToConductor(
       return [];
     }
     case 'removed':
-      entryOf(state, record.instance).releaseOwed = true;
+      changing(state, record.instance).releaseOwed = true;
       return [];
     case 'released':
-      entryOf(state, record.instance).releaseOwed = false;
+      changing(state, record.instance).releaseOwed = false;
       return [];
     case 'deleted': {
-      const entry = entryOf(state, record.instance);
+      const entry = changing(state, record.instance);
       entry.phase = 'deleted';
       entry.releaseOwed = false;
       entry.build = null;
-      entry.deletedAt = record.at;
+      entry.deletedAt = state.deleted.remember(record.instance, record.at);
       return [];
     }
     case 'forgotten':
-      for (const [instance, { phase, deletedAt }] of state.instances) {
-        if (phase === 'deleted' && deletedAt < record.before) state.instances.delete(instance);
-      }
+      state.deleted.forget(record.before, undefined, (instance) => state.instances.delete(instance));
       return [];
   }
 }
 
 function stopWaiting(state: ConductorState, request: string, instance: string): void {
+  state.requests.touch(request);
   const open = state.requests.get(request);
   if (open === undefined) return;
   open.waiting.delete(instance);
@@ -282,26 +299,30 @@ export interface StoredConductor {
   ][];
 }
 
-export function storeConductor(state: ConductorState): StoredConductor {
-  return {
-    instances: [...state.instances].map(([instance, entry]) => {
-      const { repeats: _, build: hosted, ...kept } = entry;
-      return [instance, { ...kept, build: hosted === null ? null : storeBuild(hosted) }];
-    }),
-    requests: [...state.requests].map(([id, open]) => {
-      const { round: _, repeats: __, latest: ___, isNew: ____, taker: _____, recorded, waiting, ...kept } = open;
-      return [id, { ...kept, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
-    }),
-  };
+function storeEntry({ repeats: _, build, ...kept }: Entry, instance: string): StoredConductor['instances'][number] {
+  return [instance, { ...kept, build: build === null ? null : storeBuild(build) }];
+}
+
+function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'][number] {
+  const { round: _, repeats: __, latest: ___, isNew: ____, taker: _____, recorded, waiting, ...kept } = open;
+  return [id, { ...kept, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
+}
+
+export function storeConductor({ instances, requests }: ConductorState): Snapshot {
+  return snapshotOf({}, { instances: instances.capture(), requests: requests.capture() });
 }
 
 export function restoreConductor(stored: StoredConductor): ConductorState {
   const { instances, requests } = stored;
   const state = emptyConductor();
+  const deleted: [string, number][] = [];
   for (const [instance, { build: hosted, ...entry }] of instances) {
+    if (state.instances.has(instance)) continue;
+    if (entry.phase === 'deleted') deleted.push([instance, entry.deletedAt]);
     state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   }
+  state.deleted.restore(deleted.sort(([, one], [, other]) => one - other));
   for (const [id, { waiting, round: recorded = 0, ...open }] of requests) {
     state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);

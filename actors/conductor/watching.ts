@@ -9,6 +9,9 @@ import { commit, type Work } from './work.ts';
 
 /** Instances in one question. */
 const MAX_ASKED = 1_000;
+/** Instances that are asked about in one turn, and how long until the next ones are, ms. */
+const MAX_IN_TURN = 5_000;
+const ASK_MORE_MS = 50;
 
 export const WATCH_WAKE = 'ask-ends';
 
@@ -23,10 +26,16 @@ export function ended(
   commit(work, { type: 'ended', instance, state, ...present({ reason }) });
 }
 
-/** Asks the cells about every build that is theirs and of whose end nothing was heard. */
+/** Asks the cells about every build that is theirs and of whose end nothing was heard; of many, some at a time. */
 export function askEnds({ state, turn }: Work, watchMs: number): void {
   const byCell = new Map<Address, string[]>();
-  for (const instance of state.unended) {
+  state.asking ??= state.unended.values();
+  for (let count = 0; count < MAX_IN_TURN; count += 1) {
+    const { value: instance, done } = state.asking.next();
+    if (done === true) {
+      state.asking = null;
+      break;
+    }
     const to = cellAddress(state.instances.get(instance)?.cell as string);
     const asked = byCell.get(to);
     if (asked === undefined) byCell.set(to, [instance]);
@@ -37,5 +46,5 @@ export function askEnds({ state, turn }: Work, watchMs: number): void {
       turn.send(to, { type: 'ask-ends', instances: instances.slice(first, first + MAX_ASKED) });
     }
   }
-  turn.wakeAt(WATCH_WAKE, turn.now + watchMs);
+  turn.wakeAt(WATCH_WAKE, turn.now + (state.asking === null ? watchMs : ASK_MORE_MS));
 }

@@ -144,6 +144,7 @@ export function replaceAllocations(
     }
   };
   for (const { consumer: id, allocations, owner } of changes) {
+    consumers.holding.touch(id);
     const consumer = consumers.holding.get(id);
     const ends = allocations.length === 0;
     for (const held of consumer?.held ?? []) {

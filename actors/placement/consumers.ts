@@ -2,8 +2,10 @@
 // long as something may run there. A deleted consumer is remembered, so that a claim that arrives late is refused.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { Deleted } from '../deleted.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
+import { Table } from '../table.ts';
 import { changeUse, type Providers } from './providers.ts';
 import { countTenant } from './tenants.ts';
 
@@ -40,9 +42,13 @@ export interface Owner {
 }
 
 export interface Consumers {
-  readonly holding: Map<string, Consumer>;
+  readonly holding: Table<Consumer>;
   /** When each deleted consumer was deleted, ms since the epoch, oldest first. */
-  readonly deleted: Map<string, number>;
+  readonly deleted: Deleted;
+}
+
+export function noConsumers(): Consumers {
+  return { holding: new Table((consumer, id) => [id, { ...consumer }]), deleted: new Deleted() };
 }
 
 /** The project and user of a consumer of which nobody said whose it is, as in the reference. */
@@ -94,10 +100,7 @@ function use(allocations: readonly Allocation[], sign: 1 | -1, providers: Provid
 
 /** Forgets the consumers that were deleted before `before` and hold nothing any more. */
 export function forgetDeleted(consumers: Consumers, before: number): void {
-  for (const [consumer, at] of consumers.deleted) {
-    if (at >= before) return;
-    if (!consumers.holding.has(consumer)) consumers.deleted.delete(consumer);
-  }
+  consumers.deleted.forget(before, (consumer) => consumers.holding.has(consumer));
 }
 
 /** Whose a consumer is, as far as anybody said. */

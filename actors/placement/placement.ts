@@ -8,6 +8,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
+import { FORGET_MORE_MS } from '../deleted.ts';
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type {
   Claim,
@@ -23,10 +24,12 @@ import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { TransactionMessage } from '../messages/transactions.ts';
 import { page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
+import { joined } from '../snapshot.ts';
 import { takeApi } from './api.ts';
 import { refusalOfClaim } from './conditions.ts';
 import { type Consumer, giveBack } from './consumers.ts';
-import { hasOutlived, refusalByFence } from './fences.ts';
+import { refusalByFence } from './fences.ts';
+import { forgetOld } from './forgetting.ts';
 import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome } from './group-homes.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
 import { locate, recall, unclaim } from './recalling.ts';
@@ -40,14 +43,7 @@ import {
   type StoredPlacement,
   storePlacement,
 } from './state.ts';
-import {
-  hasOldTransactions,
-  isInDoubt,
-  isTransactionWake,
-  pursue,
-  takeTransaction,
-  wakeTransaction,
-} from './together.ts';
+import { isInDoubt, isTransactionWake, pursue, takeTransaction, wakeTransaction } from './together.ts';
 import { refusalOfTree } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
 import { type ShardWork, tell } from './work.ts';
@@ -120,7 +116,10 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     const movesOut = consumer !== undefined && consumer.held.length > 0;
     const isOpen = shards > 1 && elsewhere === null && mustAsk(state, asked);
     if (isOpen && movesOut) return askKeeper(workOf(state, turn), asked, from);
-    if (movesOut) giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
+    if (movesOut) {
+      state.consumers.holding.touch(id);
+      giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
+    }
     const refusal = refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers) ?? elsewhere;
     if (refusal === null && isOpen) return askKeeper(workOf(state, turn), asked, from);
     if (refusal === null) {
@@ -223,12 +222,9 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
           return;
         }
         const before = turn.now - rememberDeletedMs;
-        const oldest = state.consumers.deleted.values().next().value;
-        const isOver = oldest !== undefined && oldest < before;
-        if (isOver || hasOutlived(state.fences, before) || hasOldTransactions(state, before))
-          commit(state, turn, { type: 'forgotten', before });
-        if (shards > 1) sweepGroupHomes(workOf(state, turn), before);
-        turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
+        const isAll = forgetOld(workOf(state, turn), before);
+        if (shards > 1 && isAll) sweepGroupHomes(workOf(state, turn), before);
+        turn.wakeAt('forget-deleted', turn.now + (isAll ? sweepEveryMs : FORGET_MORE_MS));
         return;
       }
       default:
@@ -282,7 +278,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     recover,
     endTurn,
     snapshot: storePlacement,
-    restore: (stored) => restorePlacement(stored as StoredPlacement),
+    restore: (parts) => restorePlacement(joined(parts) as StoredPlacement),
   };
 }
 

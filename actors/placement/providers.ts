@@ -79,9 +79,11 @@ export function changeUse(provider: Provider, resources: Readonly<Record<string,
 
 /** The inventories of a provider that are told no more, but of which something was in use when they were told last. */
 export function untoldInventories({ spec, stocks }: Provider): [string, Inventory][] {
-  return [...stocks]
-    .filter(([resourceClass]) => !(resourceClass in spec.inventories))
-    .map(([resourceClass, { inventory }]) => [resourceClass, inventory]);
+  const untold: [string, Inventory][] = [];
+  for (const [resourceClass, { inventory }] of stocks) {
+    if (!(resourceClass in spec.inventories)) untold.push([resourceClass, inventory]);
+  }
+  return untold;
 }
 
 /** Puts back what `untoldInventories` answered: with no capacity, and as yet nothing in use. */

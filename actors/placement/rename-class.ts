@@ -22,7 +22,9 @@ export function renameClass(state: PlacementState, name: string, to: string): vo
     install(state, after);
     untold.changed.add(before.spec.id);
   }
-  for (const consumer of consumers.holding.values()) {
+  for (const [id, consumer] of consumers.holding) {
+    if (!consumer.held.some(({ allocations }) => allocations.some(({ resources }) => name in resources))) continue;
+    consumers.holding.touch(id);
     consumer.held = consumer.held.map(({ attempt, allocations }) => ({
       attempt,
       allocations: allocations.map((one) => (name in one.resources ? renamedIn(one, name, to) : one)),

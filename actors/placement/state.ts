@@ -3,9 +3,11 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { Inventory, ProviderSpec, Refusal } from '../messages/placement.ts';
+import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { rowsOf } from '../table.ts';
 import { type ApiRecord, applyApiRecord } from './api-apply.ts';
 import { type Catalog, emptyCatalog, learnNames } from './catalog.ts';
-import { type Consumer, type Consumers, forgetDeleted, giveBack, take } from './consumers.ts';
+import { type Consumer, type Consumers, forgetDeleted, giveBack, noConsumers, take } from './consumers.ts';
 import { type Fence, type Fences, forgetFences } from './fences.ts';
 import {
   applyGroupHome,
@@ -137,7 +139,7 @@ export function emptyPlacement(): PlacementState {
   return {
     providers: new Map(),
     trees: new Map(),
-    consumers: { holding: new Map(), deleted: new Map() },
+    consumers: noConsumers(),
     fences: new Map(),
     holds: noHolds(),
     transactions: noTransactions(),
@@ -152,6 +154,8 @@ export function emptyPlacement(): PlacementState {
 
 export function applyToPlacement(state: PlacementState, record: PlacementRecord): void {
   const { providers, consumers, untold } = state;
+  // Whatever is about one consumer may change it.
+  if ('consumer' in record) consumers.holding.touch(record.consumer);
   switch (record.type) {
     case 'tree':
       return applyTree(state, record.providers);
@@ -183,7 +187,8 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
           consumers.holding.delete(record.consumer);
         }
       }
-      if (record.deleted && !consumers.deleted.has(record.consumer)) consumers.deleted.set(record.consumer, record.at);
+      if (record.deleted && !consumers.deleted.has(record.consumer))
+        consumers.deleted.remember(record.consumer, record.at);
       if (record.deleted && state.fences.size > 0) state.fences.delete(record.consumer);
       return;
     }
@@ -288,26 +293,28 @@ function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
   trees.set(root, staying);
 }
 
-export function storePlacement(state: PlacementState): StoredPlacement {
+export function storePlacement(state: PlacementState): Snapshot {
   const { providers, trees, consumers, catalog, fences, holds, transactions, groupHomes } = state;
-  return {
-    providers: [...providers.values()].map((provider) => ({
-      spec: provider.spec,
-      root: provider.root,
-      generation: provider.generation,
-      quiet: provider.quiet,
-      changedAt: provider.changedAt,
-      untold: untoldInventories(provider),
-    })),
-    trees: [...trees],
-    catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
-    holding: [...consumers.holding],
-    deleted: [...consumers.deleted],
-    ...(fences.size === 0 ? {} : { fences: [...fences] }),
-    ...(holds.open.size === 0 && holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
-    ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
-    ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
-  };
+  return snapshotOf(
+    {
+      catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
+      ...(fences.size === 0 ? {} : { fences: [...fences] }),
+      ...(holds.open.size === 0 && holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
+      ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
+      ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
+    },
+    {
+      providers: rowsOf([...providers.values()].map(storeProvider)),
+      trees: rowsOf([...trees]),
+      holding: consumers.holding.capture(),
+      deleted: consumers.deleted.capture(),
+    },
+  );
+}
+
+function storeProvider(provider: Provider): StoredPlacement['providers'][number] {
+  const { spec, root, generation, quiet, changedAt } = provider;
+  return { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
 }
 
 export function restorePlacement(stored: StoredPlacement): PlacementState {
@@ -323,6 +330,7 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
   }
   for (const [root, ids] of trees) state.trees.set(root, ids);
   for (const [id, consumer] of holding) {
+    if (state.consumers.holding.has(id)) continue;
     state.consumers.holding.set(id, { ...consumer, held: [], generation: consumer.generation ?? 1 });
     const restored = state.consumers.holding.get(id) as Consumer;
     for (const { attempt, allocations } of consumer.held) {
@@ -330,7 +338,7 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
     }
     locate(state, id);
   }
-  for (const [id, at] of deleted) state.consumers.deleted.set(id, at);
+  state.consumers.deleted.restore(deleted);
   if (stored.holds !== undefined) restoreHolds(state, stored.holds);
   if (stored.transactions !== undefined) restoreTransactions(state.transactions, stored.transactions);
   if (stored.groupHomes !== undefined) restoreGroupHomes(state.groupHomes, stored.groupHomes);

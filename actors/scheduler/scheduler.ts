@@ -10,6 +10,7 @@
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
+import { snapshotOf } from '../snapshot.ts';
 import { located, lookAgain, sayAgain } from './again.ts';
 import { fitAsked, whyNotAsked } from './asked.ts';
 import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
@@ -171,5 +172,5 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     serveParked({ state, turn, ...settings });
   }
 
-  return { init, receive, apply() {}, recover, endTurn, snapshot: () => null, restore: init };
+  return { init, receive, apply() {}, recover, endTurn, snapshot: () => snapshotOf({}, {}), restore: init };
 }

@@ -1,41 +1,70 @@
-// What stands in a journal's stream: the start of an epoch, the records of a turn, or a piece of a snapshot. Each entry
+// What stands in a journal's stream: the start of an epoch, the records of a turn, or a part of a snapshot. Each entry
 // names the version of its form; one that this program does not read is refused by name, never guessed.
 
 import { decode, encode } from '../codec.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Recorded } from './journal.ts';
 
-/** The version of the entries that this program writes, and the only one that it reads. */
-export const ENTRY_VERSION = 1;
-
 /** The largest entry read, bytes: what a server may be configured to carry. */
 const MAX_ENTRY_BYTES = 64 * 1024 * 1024;
 
+/** A large value stands in `of` pieces that follow each other. */
+interface Piece {
+  readonly epoch: number;
+  readonly piece: number;
+  readonly of: number;
+  readonly data: Uint8Array;
+}
+
 export type Entry = (
-  | { v: 1; kind: 'epoch'; epoch: number }
-  /** The records of a turn, or a snapshot of the state. A large one stands in `of` pieces that follow each other. */
-  | { v: 1; kind: 'records' | 'snapshot'; epoch: number; piece: number; of: number; data: Uint8Array }
+  | { readonly v: 1; readonly kind: 'epoch'; readonly epoch: number }
+  /** The records of a turn, or a snapshot of the whole state as it was written by versions before there were parts. */
+  | ({ readonly v: 1; readonly kind: 'records' | 'snapshot' } & Piece)
+  /**
+   * A part of a snapshot, from 0. The snapshot stands where its part 0 does: it has in it what is before that, and
+   * nothing of what comes between its parts.
+   */
+  | ({ readonly v: 2; readonly kind: 'part'; readonly part: number; readonly last: boolean } & Piece)
 ) & {
   /** Noted by whoever reads it: entries are missing before this one. */
-  afterGap?: true;
+  readonly afterGap?: true;
 };
 
-/** The bodies of the entries in which a value is written, none with more than `pieceBytes` of it. */
-export function entriesOf(
-  kind: 'records' | 'snapshot',
+/** A program that does not know what there is since a version must not read over it. */
+const VERSION_OF = { epoch: 1, records: 1, part: 2 } as const;
+const READ: readonly unknown[] = [1, 2];
+
+export interface Limits {
+  readonly epoch: number;
+  /** The most of a value that one entry has, bytes. */
+  readonly pieceBytes: number;
+}
+
+/** The bodies of the entries in which the records of a turn are written. */
+export function entriesOf(records: readonly unknown[], limits: Limits): Uint8Array[] {
+  return inPieces({ v: VERSION_OF.records, kind: 'records' }, records, limits);
+}
+
+/** The bodies of the entries in which a part of a snapshot is written. */
+export function partEntries(
   value: unknown,
-  { epoch, pieceBytes }: { epoch: number; pieceBytes: number },
+  { part, last }: { readonly part: number; readonly last: boolean },
+  limits: Limits,
 ): Uint8Array[] {
+  return inPieces({ v: VERSION_OF.part, kind: 'part', part, last }, value, limits);
+}
+
+function inPieces(head: object, value: unknown, { epoch, pieceBytes }: Limits): Uint8Array[] {
   const whole = encode(value);
   const of = Math.max(1, Math.ceil(whole.length / pieceBytes));
   return Array.from({ length: of }, (_, piece) => {
     const data = whole.subarray(piece * pieceBytes, (piece + 1) * pieceBytes);
-    return encode({ v: ENTRY_VERSION, kind, epoch, piece, of, data });
+    return encode({ ...head, epoch, piece, of, data });
   });
 }
 
 export function epochEntry(epoch: number): Uint8Array {
-  return encode({ v: ENTRY_VERSION, kind: 'epoch', epoch });
+  return encode({ v: VERSION_OF.epoch, kind: 'epoch', epoch });
 }
 
 /**
@@ -44,9 +73,9 @@ export function epochEntry(epoch: number): Uint8Array {
  */
 export function readEntry(body: Uint8Array, stream: string, sequence: number): Entry {
   const entry = decode(body, MAX_ENTRY_BYTES) as Entry;
-  if (entry.v === ENTRY_VERSION) return entry;
+  if (READ.includes(entry.v)) return entry;
   const said = JSON.stringify(entry.v);
-  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads ${ENTRY_VERSION}`;
+  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads ${READ.join(' and ')}`;
   throw new CellwrightError('unknown-version', message);
 }
 
@@ -60,50 +89,87 @@ export interface Assembled<R> extends Recorded<R> {
   readonly hasGap: boolean;
 }
 
+export interface Assembler<R> {
+  /** @throws CellwrightError `two-writers` when an owner wrote after a later one had begun, which fencing rules out. */
+  take(entry: Entry): void;
+  /** What has been taken comes to this. */
+  assembled(): Assembled<R>;
+}
+
 /**
  * Puts entries together, in the order in which they stand: the last whole snapshot and the records after it. Pieces
- * whose last one is missing belong to a turn that was never acknowledged: it did not happen.
- * @throws CellwrightError `two-writers` when an owner wrote after a later one had begun, which fencing rules out.
+ * whose last one is missing belong to a turn that was never acknowledged: it did not happen; nor did a snapshot of which
+ * a part is missing.
  */
-export function assemble<R>(entries: Iterable<Entry>): Assembled<R> {
+export function assembler<R>(): Assembler<R> {
   let epoch = 0;
-  let snapshot: unknown = null;
+  let snapshot: readonly unknown[] | null = null;
   let records: R[] = [];
   let pieces: Uint8Array[] = [];
   let snapshotBytes = 0;
   let bytesSince = 0;
   let hasGap = false;
-  for (const entry of entries) {
-    if (entry.afterGap === true) {
-      hasGap = true;
-      pieces = [];
+  /** The snapshot of which parts have come: how many records, and bytes of them, stand before it. */
+  let partial: { readonly parts: unknown[]; bytes: number; readonly records: number; readonly before: number } | null =
+    null;
+
+  function takePart(value: unknown, bytes: number, { part, last }: { part: number; last: boolean }): void {
+    if (part === 0) partial = { parts: [], bytes: 0, records: records.length, before: bytesSince };
+    if (partial === null || part !== partial.parts.length) {
+      partial = null;
+      return;
     }
-    if (entry.epoch < epoch) {
-      throw new CellwrightError('two-writers', `an entry of epoch ${entry.epoch} follows one of epoch ${epoch}`);
-    }
-    epoch = entry.epoch;
-    if (entry.kind === 'epoch') {
-      pieces = [];
-      continue;
-    }
-    if (entry.piece === 0) pieces = [];
-    if (entry.piece !== pieces.length) continue;
-    pieces.push(entry.data);
-    if (pieces.length < entry.of) continue;
-    const whole = pieces.length === 1 ? entry.data : Buffer.concat(pieces);
-    const value = decode(whole, Number.MAX_SAFE_INTEGER);
-    pieces = [];
-    if (entry.kind === 'snapshot') {
-      snapshot = (value as { state: unknown }).state;
-      records = [];
-      // What is before it may be purged, also while it is read.
-      hasGap = false;
-      snapshotBytes = whole.length;
-      bytesSince = 0;
-    } else {
-      bytesSince += whole.length;
-      for (const record of value as R[]) records.push(record);
-    }
+    partial.parts.push(value);
+    partial.bytes += bytes;
+    if (!last) return;
+    snapshot = partial.parts;
+    snapshotBytes = partial.bytes;
+    records = records.slice(partial.records);
+    bytesSince -= partial.before;
+    partial = null;
+    // What is before it may be purged, also while it is read.
+    hasGap = false;
   }
-  return { snapshot, records, epoch, recordsSince: records.length, bytesSince, snapshotBytes, hasGap };
+
+  return {
+    take(entry) {
+      if (entry.afterGap === true) {
+        hasGap = true;
+        pieces = [];
+        partial = null;
+      }
+      if (entry.epoch < epoch) {
+        throw new CellwrightError('two-writers', `an entry of epoch ${entry.epoch} follows one of epoch ${epoch}`);
+      }
+      if (entry.epoch > epoch || entry.kind === 'epoch') {
+        pieces = [];
+        partial = null;
+      }
+      epoch = entry.epoch;
+      if (entry.kind === 'epoch') return;
+      if (entry.piece === 0) pieces = [];
+      if (entry.piece !== pieces.length) return;
+      pieces.push(entry.data);
+      if (pieces.length < entry.of) return;
+      const whole = pieces.length === 1 ? entry.data : Buffer.concat(pieces);
+      const value = decode(whole, Number.MAX_SAFE_INTEGER);
+      pieces = [];
+      if (entry.kind === 'part') {
+        takePart(value, whole.length, entry);
+      } else if (entry.kind === 'snapshot') {
+        takePart((value as { state: unknown }).state, whole.length, { part: 0, last: true });
+      } else {
+        bytesSince += whole.length;
+        for (const record of value as R[]) records.push(record);
+      }
+    },
+    assembled: () => ({ snapshot, records, epoch, recordsSince: records.length, bytesSince, snapshotBytes, hasGap }),
+  };
+}
+
+/** What all these entries come to. */
+export function assemble<R>(entries: Iterable<Entry>): Assembled<R> {
+  const all = assembler<R>();
+  for (const entry of entries) all.take(entry);
+  return all.assembled();
 }

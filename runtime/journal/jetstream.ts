@@ -1,6 +1,6 @@
 // Journals on JetStream: one stream for each owner. An owner that opens its journal reads it, begins a new epoch there
 // on the condition that nobody wrote meanwhile, and from then on is the only one whose entries are stored. Snapshots
-// stand in the same stream; what is before the last one is purged.
+// stand in the same stream, part by part between the entries of turns; what is before the last whole one is purged.
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
@@ -10,7 +10,7 @@ import { CellwrightError, messageOf } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
 import type { Subjects } from '../subjects.ts';
 import { type Chain, chain, type StoredTail } from './chain.ts';
-import { type Assembled, assemble, entriesOf, epochEntry } from './entries.ts';
+import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './entries.ts';
 import type { Journal, Journals } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
 import { type Reading, readStream } from './reading.ts';
@@ -25,7 +25,7 @@ export interface JetStreamJournalsOptions {
   /**
    * Records after which a snapshot is written; default 50,000. Opening an owner reads one snapshot and about as many
    * records as this, which takes a second or two. Of a large state the next snapshot waits until four times as much was
-   * recorded as the last one took: it is written in one go, while nobody is answered, and so seldom enough.
+   * recorded as the last one took, so that little of all that is written is snapshots.
    */
   readonly snapshotEvery?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
@@ -69,6 +69,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   let bytesSince = 0;
   let snapshotBytes = 0;
   let epoch = 0;
+  /** A snapshot is being taken. */
+  let isSaving = false;
   let known: KnownStream | undefined;
   let reading: Reading | undefined;
   let breakOff: (error: CellwrightError) => void = () => {};
@@ -97,6 +99,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       known = { created: info.created, lastSequence: begun };
       shared.known.set(stream, known);
       ({ recordsSince, bytesSince, snapshotBytes } = recorded);
+      isSaving = false;
       entries = chain({
         bus,
         clock,
@@ -153,12 +156,20 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     await manager.streams.purge(stream, { seq: sequence });
   }
 
+  /** A snapshot is safe: it stands for what is before its first entry. */
+  function ended(first: number, bytes: number): void {
+    isSaving = false;
+    snapshotBytes = bytes;
+    // What is purged too late is only read once more: a failure here needs no more than the next snapshot.
+    purgeBefore(first).catch(() => {});
+  }
+
   return {
     open,
     append(records, done) {
       breakOff = done;
       recordsSince += records.length;
-      const bodies = entriesOf('records', records, { epoch, pieceBytes: pieceBytes() });
+      const bodies = entriesOf(records, { epoch, pieceBytes: pieceBytes() });
       bytesSince += bytesOf(bodies);
       bodies.forEach((body, position) => {
         entries?.append(body, (sequence) => {
@@ -168,21 +179,34 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       });
     },
     get wantsSnapshot() {
-      return recordsSince >= snapshotEvery && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
+      return !isSaving && recordsSince >= snapshotEvery && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
     },
-    saveSnapshot(state) {
+    beginSnapshot() {
+      const writing = entries;
+      isSaving = true;
       recordsSince = 0;
-      const bodies = entriesOf('snapshot', { state }, { epoch, pieceBytes: pieceBytes() });
       bytesSince = 0;
-      snapshotBytes = bytesOf(bodies);
+      let parts = 0;
+      let bytes = 0;
       let first = 0;
-      bodies.forEach((body, position) => {
-        entries?.append(body, (sequence) => {
-          if (position === 0) first = sequence;
-          // What is purged too late is only read once more: a failure here needs no more than the next snapshot.
-          if (position === bodies.length - 1) purgeBefore(first).catch(() => {});
-        });
-      });
+      return {
+        add(value, last, stored) {
+          const part = parts;
+          parts += 1;
+          const bodies = partEntries(value, { part, last }, { epoch, pieceBytes: pieceBytes() });
+          const size = bytesOf(bodies);
+          bytes += size;
+          bodies.forEach((body, position) => {
+            writing?.append(body, (sequence) => {
+              if (part === 0 && position === 0) first = sequence;
+              if (position < bodies.length - 1) return;
+              if (last) ended(first, bytes);
+              stored();
+            });
+          });
+          return size;
+        },
+      };
     },
     async close() {
       reading?.stop();

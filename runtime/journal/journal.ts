@@ -4,9 +4,9 @@
 import type { Address } from '../../actors/actor.ts';
 import type { Tenure } from '../ownership/tenure.ts';
 
-/** What a journal holds when it is opened: a snapshot of the state, or null, and the records after it. */
+/** What a journal holds when it is opened: all parts of a snapshot of the state, or null, and the records after it. */
 export interface Recorded<R> {
-  readonly snapshot: unknown;
+  readonly snapshot: readonly unknown[] | null;
   readonly records: Iterable<R>;
 }
 
@@ -24,21 +24,39 @@ export interface Journal<R> {
    * safe; with one when it may not be, and then the owner must drop its state and stop, for somebody else may own it.
    */
   append(records: readonly R[], done: (error: Error | null) => void): void;
-  /** Whether so much was recorded since the last snapshot that another one is due. */
+  /** Whether so much was recorded since the last snapshot that another one is due, and none is being taken. */
   readonly wantsSnapshot: boolean;
-  /** Keeps the state as it is after the last append, so that what is before need not be read again. */
-  saveSnapshot(state: unknown): void;
+  /**
+   * Begins a snapshot of the state as it is after the last append. Its first part is added before anything else is
+   * appended, the others at any later time, with appends in between; when all are safe, what is before it need not be
+   * read again. One that is not ended counts for nothing.
+   */
+  beginSnapshot(): SnapshotWriter;
   close(): Promise<void>;
+}
+
+export interface SnapshotWriter {
+  /**
+   * Adds a part.
+   * @param stored Called when it is safe, unless the owner is stopped before.
+   * @returns What it takes, bytes.
+   */
+  add(part: unknown, isLast: boolean, stored: () => void): number;
 }
 
 /** Opens the journal of an owner. */
 export type Journals = <R>(owner: Address) => Journal<R>;
 
+/** Keeps no snapshots. */
+export const noSnapshots = {
+  wantsSnapshot: false,
+  beginSnapshot: (): SnapshotWriter => ({ add: () => 0 }),
+} as const;
+
 /** For actors that record nothing. */
 export const noJournal: Journal<never> = {
   open: async () => ({ snapshot: null, records: [] }),
   append: (_records, done) => done(null),
-  wantsSnapshot: false,
-  saveSnapshot() {},
+  ...noSnapshots,
   close: async () => {},
 };

@@ -1,7 +1,7 @@
 // Journals in memory: safe against the death of an actor, not of the process. For tests, simulation and in-memory runs.
 
 import type { Clock } from '../clock.ts';
-import type { Journal, Journals } from './journal.ts';
+import { type Journal, type Journals, noSnapshots } from './journal.ts';
 
 export interface MemoryJournalsOptions {
   readonly clock: Clock;
@@ -23,8 +23,7 @@ export function memoryJournals({ clock, keep = true }: MemoryJournalsOptions): J
         if (keep) for (const record of appended) records.push(record);
         clock.soon(() => done(null));
       },
-      wantsSnapshot: false,
-      saveSnapshot() {},
+      ...noSnapshots,
       close: async () => {},
     };
   };

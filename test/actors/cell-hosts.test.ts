@@ -433,7 +433,7 @@ test('hosts - how many instances each has and builds is told with the next beat,
     ],
   );
   assert.equal(replayed(all.actor, all.on.entries), all.on.stored());
-  const again = all.actor.restore(all.on.stored());
+  const again = all.actor.restore([all.on.stored()]);
   for (const host of ['h1', 'h2']) {
     assert.equal(viewOfHost(again.hosts.get(host) as never).stats, counts(host), 'restored, they are counted anew');
   }

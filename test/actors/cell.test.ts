@@ -323,7 +323,7 @@ test('cell - of two computes of one host the older one is told to retire, whatev
   const on = building();
   comesUp(on, up('h1', 'life-2'));
   const recovered = bench(actor, { entries: on.entries });
-  const fromSnapshot = bench({ ...actor, init: () => actor.restore(on.stored()) });
+  const fromSnapshot = bench({ ...actor, init: () => actor.restore([on.stored()]) });
   for (const cell of [on, recovered, fromSnapshot]) {
     for (const word of [{ type: 'alive', host: 'h1', incarnation: 'life-1' } as const, up('h1', 'life-1')]) {
       const { records, sent } = cell.tell(word, 'compute/c1/h1');

@@ -253,6 +253,22 @@ test('conductor - a cell is asked about a build until its end is heard, also aft
   assert.equal(asks(again.pass(20_000)), []);
 });
 
+test('conductor - of very many builds it asks some thousands at a time, and soon about the next', () => {
+  const facts = { request: 'r', asked: '1-1', phase: 'in-cell', cell: 'c1', told: null, build: null };
+  const more = { releaseOwed: false, handedOver: true, deletedAt: 0 };
+  const instances = Array.from({ length: 12_000 }, (_, n) => [`i${n}`, { ...facts, ...more }]);
+  const on = bench({ ...actor, init: () => actor.restore([{ instances, requests: [] }]) });
+  const rounds = [on.first, ...on.pass(1_000)].map((turned) => sentOf(turned, 'ask-ends'));
+  const sizes = rounds.map((asks) => asks.reduce((sum, { message }) => sum + message.instances.length, 0));
+  assert.equal(
+    sizes.filter((size) => size > 0),
+    [5_000, 5_000, 2_000],
+  );
+  assert.is(new Set(rounds.flat().flatMap(({ message }) => message.instances)).size, 12_000);
+  const later = on.pass(20_000).flatMap((turned) => sentOf(turned, 'ask-ends'));
+  assert.ok(later.length > 0, 'and again after a while');
+});
+
 test('conductor - words about instances that it does not know, or never handed over, change nothing', () => {
   const on = desk();
   on.tell(buildOf('web'));

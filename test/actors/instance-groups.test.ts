@@ -145,7 +145,7 @@ test('instance groups - a shard that was stored and restored decides as one that
         });
       const shard = shardWith(...ROOTS);
       tellAll(shard, earlier);
-      const other = bench({ ...actor, init: () => actor.restore(shard.stored()) });
+      const other = bench({ ...actor, init: () => actor.restore([shard.stored()]) });
       const codes = (told: unknown[]) => told.map((one) => (one as Refusal | null)?.code);
       assert.equal(codes(tellAll(other, later)), codes(tellAll(shard, later)));
     }),

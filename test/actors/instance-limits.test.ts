@@ -82,7 +82,7 @@ test('instance limits - the count is what plain reckoning has, after a replay an
     if (random.chance(0.3)) shard.tell({ type: 'release', consumer, deleted: random.chance(0.2) });
     else shard.tell(claimOf(consumer, random.pick(hosts), { attempt, keep: [attempt - 1] }));
   }
-  const lives = [shard.state, bench(actor, { entries: shard.entries }).state, actor.restore(shard.stored())];
+  const lives = [shard.state, bench(actor, { entries: shard.entries }).state, actor.restore([shard.stored()])];
   for (const { consumers, providers } of lives) {
     for (const host of hosts) {
       const held = [...consumers.holding.values()].flatMap((one) => one.held);

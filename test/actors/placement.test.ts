@@ -310,7 +310,7 @@ test('placement - one that was stored and restored decides as one that was not',
     fc.property(sequences, sequences, (earlier, later) => {
       const shard = shardWith();
       for (const message of earlier) shard.tell(message, 'asker');
-      const other = bench({ ...actor, init: () => actor.restore(shard.stored()) });
+      const other = bench({ ...actor, init: () => actor.restore([shard.stored()]) });
       for (const message of later) {
         assert.equal(answerIn(other.tell(message, 'asker')), answerIn(shard.tell(message, 'asker')));
       }
@@ -401,7 +401,7 @@ test('placement - use that is told no more is remembered, also when the state wa
   const shard = shardWith(hostTree('a'));
   shard.tell(claimOf('c1', { vcpu: 6 }));
   shard.tell(put(hostTree('a', { inventories: { MEMORY_MB: inventoryOf() } })));
-  const back = bench({ ...actor, init: () => actor.restore(shard.stored()) });
+  const back = bench({ ...actor, init: () => actor.restore([shard.stored()]) });
   for (const one of [shard, back]) {
     one.tell(put(hostTree('a')));
     assert.is(refusalIn(one.tell(claimOf('c2', { vcpu: 4 })))?.code, 'exceeds-capacity');

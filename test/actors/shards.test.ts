@@ -189,7 +189,7 @@ test('shards - another life of the super conductor begins a round of its own', (
   assert.is(sentOf(second.first, 'select')[0]?.message.round, 2);
   const third = bench(conductorActor, { entries: second.entries });
   assert.is(sentOf(third.first, 'select')[0]?.message.round, 3);
-  const restoredAt = conductorActor.restore(third.stored());
+  const restoredAt = conductorActor.restore([third.stored()]);
   assert.is(restoredAt.requests.get('web')?.recorded, 3);
 });
 

@@ -5,6 +5,7 @@ import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/state.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
+import { slicerOf, takeSnapshot } from '../../runtime/journal/slices.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { provider, spec } from './parts.ts';
@@ -21,7 +22,12 @@ const HOLDING = 50_000;
 export async function recovery(url: string, report: Report): Promise<void> {
   progress('opening an owner');
   const bus = await connectNats({ servers: url, name: 'bench-recovery' });
-  const journals = jetStreamJournals({ bus, clock: systemClock(), subjects: subjectsOf('recovery') });
+  const clock = systemClock();
+  const slicer = slicerOf(clock);
+  const fail = (error: unknown) => {
+    throw error;
+  };
+  const journals = jetStreamJournals({ bus, clock, subjects: subjectsOf('recovery') });
   const owner = 'placement/0';
   const actor = placement({ shard: 0, rememberDeletedMs: 1 });
   try {
@@ -57,7 +63,10 @@ export async function recovery(url: string, report: Report): Promise<void> {
         wake();
       });
       records = [];
-      if (journal.wantsSnapshot) journal.saveSnapshot(actor.snapshot(state));
+      if (journal.wantsSnapshot) {
+        const options = { snapshot: actor.snapshot(state), writer: journal.beginSnapshot(), slicer };
+        takeSnapshot({ ...options, isWanted: () => true, onFailure: fail });
+      }
       if (inFlight >= TURNS_IN_FLIGHT) await new Promise<void>((resolve) => (wake = resolve));
     }
     while (inFlight > 0) await new Promise<void>((resolve) => (wake = resolve));

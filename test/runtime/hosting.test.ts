@@ -5,12 +5,13 @@ import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Actor, Message } from '../../actors/actor.ts';
+import { snapshotOf } from '../../actors/snapshot.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { WHO } from '../../runtime/endpoints.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { HEADERS } from '../../runtime/frames.ts';
 import { hostingOf } from '../../runtime/hosting.ts';
-import type { Journal } from '../../runtime/journal/journal.ts';
+import { type Journal, noSnapshots } from '../../runtime/journal/journal.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
@@ -30,7 +31,7 @@ const fragile = (taken: string[]): Actor<object, Message, never> => ({
   },
   apply() {},
   recover() {},
-  snapshot: () => null,
+  snapshot: () => snapshotOf({}, {}),
   restore: () => ({}),
 });
 
@@ -62,8 +63,7 @@ async function served(unreadable: readonly number[]) {
       return { snapshot: null, records: [] };
     },
     append: (_records, done) => done(null),
-    wantsSnapshot: false,
-    saveSnapshot() {},
+    ...noSnapshots,
     close: async () => {},
   };
   const taken: string[] = [];
@@ -130,8 +130,7 @@ async function owned(withLeases: boolean) {
       append(_records, done) {
         fences.push(() => done(new CellwrightError('fenced', 'another owner writes')));
       },
-      wantsSnapshot: false,
-      saveSnapshot() {},
+      ...noSnapshots,
       close: async () => {},
     };
     const recording: Actor<object, Message, number> = {

@@ -155,12 +155,35 @@ test(
   'journal-lost - what is purged because a snapshot stands for it is not missed, also in the middle of a snapshot',
   onStage(async ({ streams, process }) => {
     const journal = await written(process());
-    journal.saveSnapshot({ sum: 6, text: 'x'.repeat(1_200_000) });
+    journal.beginSnapshot().add({ sum: 6, text: 'x'.repeat(1_200_000) }, true, () => {});
     await append(journal, { n: 4 });
     for (let first = 1; first < 5; ) first = (await streams.info(STREAM)).state.first_seq;
     const { snapshot, records } = await process()<Noted>(OWNER).open();
-    assert.equal([(snapshot as { sum: number }).sum, [...records]], [6, [{ n: 4 }]]);
+    assert.equal([(snapshot as [{ sum: number }])[0].sum, [...records]], [6, [{ n: 4 }]]);
     // A piece of the snapshot is no more.
+    await streams.deleteMessage(STREAM, 6);
+    assert.is((await refusal(() => process()<Noted>(OWNER).open())).code, 'journal-lost');
+  }),
+);
+
+test(
+  'journal-lost - a turn that is missing between the parts of a snapshot is missed',
+  onStage(async ({ streams, process }) => {
+    const journal = await written(process());
+    const writer = journal.beginSnapshot();
+    writer.add({ part: 0 }, false, () => {});
+    await append(journal, { n: 4 });
+    writer.add({ part: 1 }, true, () => {});
+    await append(journal, { n: 5 });
+    for (let first = 1; first < 5; ) first = (await streams.info(STREAM)).state.first_seq;
+    const { snapshot, records } = await process()<Noted>(OWNER).open();
+    assert.equal(
+      [snapshot, [...records]],
+      [
+        [{ part: 0 }, { part: 1 }],
+        [{ n: 4 }, { n: 5 }],
+      ],
+    );
     await streams.deleteMessage(STREAM, 6);
     assert.is((await refusal(() => process()<Noted>(OWNER).open())).code, 'journal-lost');
   }),

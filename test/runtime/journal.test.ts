@@ -6,9 +6,9 @@ import * as assert from 'uvu/assert';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import { encode } from '../../runtime/codec.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
-import { assemble, type Entry, entriesOf, readEntry } from '../../runtime/journal/entries.ts';
+import { assembler, type Entry, entriesOf, readEntry } from '../../runtime/journal/entries.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
-import type { Journal, Journals } from '../../runtime/journal/journal.ts';
+import type { Journal, Journals, SnapshotWriter } from '../../runtime/journal/journal.ts';
 import { memoryJournals } from '../../runtime/journal/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -53,6 +53,18 @@ function append(journal: Journal<Noted>, ...records: Noted[]): Promise<void> {
   return new Promise((resolve, reject) => {
     journal.append(records, (error) => (error === null ? resolve() : reject(error)));
   });
+}
+
+/** Saves a snapshot in one part and waits until it is safe. */
+function save(journal: Journal<Noted>, state: object): Promise<void> {
+  return new Promise((resolve) => void journal.beginSnapshot().add(state, true, resolve));
+}
+
+/** What entries come to, in the order in which they stand. */
+function assemble(entries: Iterable<Entry>) {
+  const read = assembler<Noted>();
+  for (const entry of entries) read.take(entry);
+  return read.assembled();
 }
 
 async function keepsWhatIsAppended(journals: Journals): Promise<void> {
@@ -193,7 +205,7 @@ test('journal - a large state is not written again before as much is recorded, a
     await journal.open();
     await append(journal, { n: 1 }, { n: 2 });
     assert.ok(journal.wantsSnapshot);
-    journal.saveSnapshot({ large: 'x'.repeat(1_000) });
+    await save(journal, { large: 'x'.repeat(1_000) });
     await append(journal, { n: 3 }, { n: 4 });
     assert.not(journal.wantsSnapshot);
     await journal.close();
@@ -211,13 +223,13 @@ test('journal - a snapshot stands for what is before it, and that is purged', ()
     await journal.open();
     for (let n = 1; n <= 10; n += 1) await append(journal, { n });
     assert.ok(journal.wantsSnapshot);
-    journal.saveSnapshot({ sum: 55 });
+    await save(journal, { sum: 55 });
     assert.not.ok(journal.wantsSnapshot);
     await append(journal, { n: 11 });
     await journal.close();
     const again = onJetStream(bus)<Noted>(OWNER);
     const { snapshot, records } = await again.open();
-    assert.equal(snapshot, { sum: 55 });
+    assert.equal(snapshot, [{ sum: 55 }]);
     assert.equal([...records], [{ n: 11 }]);
     const manager = await bus.connection.jetstreamManager();
     const { state } = await manager.streams.info('cw-placement-0-journal');
@@ -225,6 +237,80 @@ test('journal - a snapshot stands for what is before it, and that is purged', ()
     // The epoch goes on counting though the entry that began the first one is purged.
     await append(again, { n: 12 });
     await again.close();
+  }));
+
+/** Adds a part to a snapshot and waits until it is safe. */
+function add(writer: SnapshotWriter, part: object, isLast: boolean): Promise<void> {
+  return new Promise((resolve) => void writer.add(part, isLast, resolve));
+}
+
+async function storedOf(bus: NatsBus): Promise<{ from: number; messages: number }> {
+  const manager = await bus.connection.jetstreamManager();
+  const { state } = await manager.streams.info('cw-placement-0-journal');
+  return { from: state.first_seq, messages: state.messages };
+}
+
+test('journal - a snapshot is taken in parts between appends, and has what was recorded before it began', () =>
+  onServer(async (_, bus) => {
+    const journal = onJetStream(bus, 3)<Noted>(OWNER);
+    await journal.open();
+    await append(journal, { n: 1 }, { n: 2 }, { n: 3 });
+    const writer = journal.beginSnapshot();
+    // The second part is larger than a message.
+    const large = 'x'.repeat(3_000_000);
+    const parts = [add(writer, { part: 0 }, false), append(journal, { n: 4 }, { n: 5 }), append(journal, { n: 6 })];
+    assert.not(journal.wantsSnapshot, 'one is being taken');
+    parts.push(add(writer, { part: 1, large }, false), append(journal, { n: 7 }));
+    await Promise.all(parts);
+    const { from } = await storedOf(bus);
+    assert.is(from, 1, 'nothing is purged before the last part is safe');
+    await add(writer, { part: 2 }, true);
+    await append(journal, { n: 8 });
+    // It is asked for when the last part is safe, and answered a moment later.
+    for (let asked = 0; (await storedOf(bus)).from !== 3; asked += 1) assert.ok(asked < 5_000, 'nothing is purged');
+    await journal.close();
+    const { snapshot, records } = await onJetStream(bus)<Noted>(OWNER).open();
+    assert.equal(snapshot, [{ part: 0 }, { part: 1, large }, { part: 2 }]);
+    assert.equal(
+      [...records].map(({ n }) => n),
+      [4, 5, 6, 7, 8],
+    );
+  }));
+
+test('journal - a snapshot whose owner ends before it counts for nothing, and the next owner takes one', () =>
+  onServer(async (_, bus) => {
+    const first = onJetStream(bus, 3)<Noted>(OWNER);
+    await first.open();
+    await append(first, { n: 1 });
+    await save(first, { sum: 1 });
+    await append(first, { n: 2 }, { n: 3 }, { n: 4 });
+    const writer = first.beginSnapshot();
+    await add(writer, { lost: 0 }, false);
+    await append(first, { n: 5, text: 'as much again and more' });
+    const next = onJetStream(bus, 3)<Noted>(OWNER);
+    const { snapshot, records } = await next.open();
+    assert.equal(snapshot, [{ sum: 1 }]);
+    assert.equal(
+      [...records].map(({ n }) => n),
+      [2, 3, 4, 5],
+    );
+    assert.ok(next.wantsSnapshot);
+    // The old owner does not know yet: what it adds is refused.
+    let isAdded = false;
+    writer.add({ lost: 1 }, true, () => {
+      isAdded = true;
+    });
+    let refusal: unknown;
+    await append(first, { n: 666 }).catch((error) => {
+      refusal = error;
+    });
+    assert.is((refusal as CellwrightError).code, 'fenced');
+    assert.not(isAdded);
+    await save(next, { sum: 15 });
+    await append(next, { n: 6 });
+    await next.close();
+    const again = await onJetStream(bus)<Noted>(OWNER).open();
+    assert.equal([again.snapshot, [...again.records]], [[{ sum: 15 }], [{ n: 6 }]]);
   }));
 
 test('journal - a turn larger than a message travels in pieces and is read as one', () =>
@@ -240,7 +326,7 @@ test('journal - a turn larger than a message travels in pieces and is read as on
 
 test('journal - pieces whose last one is missing did not happen', () => {
   const limits = { epoch: 1, pieceBytes: 8 };
-  const bodies = entriesOf('records', [{ n: 1, text: 'long enough for several pieces' }], limits);
+  const bodies = entriesOf([{ n: 1, text: 'long enough for several pieces' }], limits);
   assert.ok(bodies.length > 2);
   const whole = bodies.map((body, position) => readEntry(body, 's', position));
   const next: Entry = { v: 1, kind: 'epoch', epoch: 2 };

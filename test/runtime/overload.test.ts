@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import type { Actor, Message } from '../../actors/actor.ts';
 import { waitMs } from '../../actors/builds.ts';
 import { message } from '../../actors/messages/common.ts';
+import { snapshotOf } from '../../actors/snapshot.ts';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { clientOf } from '../../runtime/client.ts';
@@ -45,7 +46,7 @@ async function fullHost(maxMailbox: number) {
     receive() {},
     apply() {},
     recover() {},
-    snapshot: () => null,
+    snapshot: () => snapshotOf({}, {}),
     restore: () => null,
   };
   const sent: { to: string; message: Record<string, unknown> }[] = [];

@@ -6,7 +6,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Actor, Message, Turn } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
-import type { Journal } from '../../runtime/journal/journal.ts';
+import { snapshotOf } from '../../actors/snapshot.ts';
+import { type Journal, noSnapshots } from '../../runtime/journal/journal.ts';
 import type { Outbox } from '../../runtime/outbox.ts';
 import type { Tenure } from '../../runtime/ownership/tenure.ts';
 import { type ActorHost, actorHost } from '../../runtime/turn.ts';
@@ -57,8 +58,8 @@ const counter: Actor<Counter, Order, number> = {
     }
   },
   recover: (state, turn) => told(`recovered ${state.total}`, turn),
-  snapshot: ({ total }) => total,
-  restore: (stored) => ({ total: stored as number, wakes: [] }),
+  snapshot: ({ total }) => snapshotOf({ total }, {}),
+  restore: ([stored]) => ({ total: (stored as Counter).total, wakes: [] }),
 };
 
 interface Rig {
@@ -96,8 +97,7 @@ async function started(more: Circumstances = {}): Promise<Rig> {
       });
       if (more.automatic === true) clock.soon(() => unacknowledged.shift()?.(null));
     },
-    wantsSnapshot: false,
-    saveSnapshot() {},
+    ...noSnapshots,
     close: async () => {},
   };
   const outbox: Outbox = {

@@ -42,6 +42,9 @@ export interface Coverage {
   readonly tally: Map<string, number>;
 }
 
+/** What becomes of snapshots: they are taken at once or bit by bit, and some owners end before theirs. */
+const SNAPSHOTS = ['snapshots in one part', 'snapshots in several parts', 'snapshots not ended'];
+
 export const noCoverage = (): Coverage => ({ runs: 0, steps: 0, slowestEndMs: 0, tally: new Map() });
 
 export function addTo(
@@ -59,7 +62,9 @@ export function uncovered({ tally }: Coverage): string[] {
   const states = Object.entries(STATES).flatMap(([machine, names]) => names.map((name) => `state ${machine} ${name}`));
   const faults = FAULTS.map((kind) => `fault ${kind}`);
   const refusals = REFUSALS.map((code) => `refused ${code}`);
-  return [...states, ...TAKEN, ...faults, ...refusals].filter((what) => !tally.has(what) && !UNUSED.has(what));
+  return [...states, ...TAKEN, ...faults, ...refusals, ...SNAPSHOTS].filter(
+    (what) => !tally.has(what) && !UNUSED.has(what),
+  );
 }
 
 /** In lines, for people. */
@@ -77,6 +82,7 @@ export function told(coverage: Coverage): string[] {
     `refused: ${group('refused ').join(', ')}`,
     `befell: ${group('befell ').join(', ')}`,
     ...Object.keys(STATES).map((machine) => `${machine}: ${group(`state ${machine} `).join(', ')}`),
+    `snapshots: ${group('snapshots ').join(', ')}`,
     `changes over shards: ${group('change ').join(', ')}`,
     `messages: ${messages} of ${TAKEN.length} types taken`,
     ...(missing.length === 0 ? [] : [`never seen: ${missing.join(', ')}`]),

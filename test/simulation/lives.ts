@@ -5,6 +5,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { type Journal, noJournal } from '../../runtime/journal/journal.ts';
+import { slicerOf } from '../../runtime/journal/slices.ts';
 import type { Outbox } from '../../runtime/outbox.ts';
 import { type ActorHost, actorHost } from '../../runtime/turn.ts';
 import type { OwnerActor } from './actors.ts';
@@ -70,6 +71,9 @@ export interface SeatOptions {
   tell(line: () => string): void;
 }
 
+/** Slices of a snapshot are few rows, so that much happens between them. */
+const PACE = { firstRows: 2, mostRows: 4, pauseMs: 20, share: 0.2, leastMs: 1, mostMs: 8 };
+
 /** How long a stale owner goes on before its lease tells it that it is one, ms at most. */
 const NOTICE_MS = 1_500;
 
@@ -124,6 +128,7 @@ export function seatOf(options: SeatOptions): Seat {
       clock,
       outbox: options.outbox(() => life),
       maxMailbox: options.maxMailbox,
+      slicer: slicerOf(clock, PACE),
       onFailure: (error) => failed(life, error),
     });
     const life: Life = { address, number, clock, host, state, isStale: false, over: false };

@@ -7,6 +7,7 @@ import type { ComputeState } from '../../actors/compute/compute.ts';
 import type { ConductorState } from '../../actors/conductor/state.ts';
 import type { Claim } from '../../actors/messages/placement.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
+import { Table } from '../../actors/table.ts';
 import { forgetting, receiving, type Safeguard } from './alterations.ts';
 import type { Alteration } from './run.ts';
 import { kindOf } from './watching.ts';
@@ -148,6 +149,17 @@ function answeringOnce(kind: string, type: string): Alteration {
   });
 }
 
+/** What changes while a snapshot is taken stands in it as it is when its row is come to. */
+const smeared: Alteration = {
+  actor: (_address, actor) => ({
+    ...actor,
+    snapshot(state) {
+      for (const table of Object.values(state as object)) if (table instanceof Table) table.touch = () => {};
+      return actor.snapshot(state);
+    },
+  }),
+};
+
 const AN_END = /^(?:an end|islands|no orphan|hosts|view):/;
 const NEVER_MS = 10_000_000;
 
@@ -171,6 +183,7 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     },
     breaks: /^(?:no orphan|one home|capacity|an end|hosts|islands|built once):/,
   },
+  { name: 'the note of what changes while a snapshot is taken', without: smeared, breaks: /^replay:/ },
   { name: "the check of a claim's conditions where it is decided", without: unchecked, breaks: /^capacity:/ },
   { name: 'the check of a group where a claim is decided', without: ungrouped, breaks: /^groups:/ },
   { name: 'the obligations of a recovered conductor', without: recoveringNothing('conductor'), breaks: AN_END },

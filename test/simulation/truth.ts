@@ -10,6 +10,7 @@ import type { Provider } from '../../actors/placement/providers.ts';
 import type { PlacementRecord, PlacementState } from '../../actors/placement/state.ts';
 import { conductorShardOf } from '../../actors/routing.ts';
 import type { Selection } from '../../machines/instance-build.ts';
+import { stored } from '../support/turn.ts';
 import type { OwnerActor, OwnerActors } from './actors.ts';
 import type { StoredEntry } from './journals.ts';
 import { type Changes, changesOf } from './together.ts';
@@ -155,6 +156,6 @@ export function truthOf(actors: OwnerActors, { tally, onFault, onClaim }: TruthO
     touched,
     opened: (owner, epoch) => void epochs.set(owner, epoch),
     follow,
-    state: (owner) => (actors.get(owner) as OwnerActor).snapshot(states.get(owner)),
+    state: (owner) => stored(actors.get(owner) as OwnerActor, states.get(owner)),
   };
 }

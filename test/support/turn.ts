@@ -41,6 +41,11 @@ export function journaled<T extends object>(value: T): T {
   return decode(encode(value)) as T;
 }
 
+/** A state as it is stored, in one part. */
+export function stored<State>(actor: Pick<Actor<State, never, never>, 'snapshot'>, state: State): unknown {
+  return journaled(actor.snapshot(state).next(Number.POSITIVE_INFINITY));
+}
+
 /** The messages of a type among what was sent, with where each went. */
 export function sentOf<Type extends AnyMessage['type']>(
   { sent }: Pick<Turned<unknown>, 'sent'>,
@@ -120,7 +125,7 @@ export function bench<State, Incoming extends Message, Recorded>(
       desk.now = until;
       return turns;
     },
-    stored: () => journaled(actor.snapshot(state) as object),
+    stored: () => stored(actor, state),
   };
   const first = desk.recover();
   return Object.assign(desk, { first });
@@ -133,15 +138,15 @@ export function replayed<State, Incoming extends Message, Recorded>(
 ): unknown {
   const state = actor.init();
   for (const entry of entries) for (const record of entry) actor.apply(state, record);
-  return journaled(actor.snapshot(state) as object);
+  return stored(actor, state);
 }
 
 /** The state, as stored, that comes of storing a state and restoring it. */
 export function restored<State, Incoming extends Message, Recorded>(
   actor: Actor<State, Incoming, Recorded>,
-  stored: unknown,
+  snapshot: unknown,
 ): unknown {
-  return journaled(actor.snapshot(actor.restore(stored)) as object);
+  return stored(actor, actor.restore([snapshot]));
 }
 
 /** A message on its way to the actor on the bench. */

@@ -1,0 +1,65 @@
+// What was deleted, and when: remembered for a while, so that what comes late for it is known for what it is. It is
+// forgotten oldest first, some at a time, however much there is.
+
+import { Table } from './table.ts';
+
+/** The most that one record forgets, but for those of the same millisecond. */
+const MOST_FORGOTTEN = 1_000;
+/** How long until the next ones are forgotten, ms, where there are more. */
+export const FORGET_MORE_MS = 50;
+
+/** When each was deleted, ms since the epoch, oldest first. */
+export class Deleted extends Table<number> {
+  #newest = 0;
+
+  constructor() {
+    super((at, key) => [key, at]);
+  }
+
+  /** Remembers one from now on. Where clocks differ it counts as deleted no earlier than those before it. */
+  remember(key: string, at: number): number {
+    this.#newest = this.size === 0 ? at : Math.max(at, this.#newest);
+    this.delete(key);
+    this.set(key, this.#newest);
+    return this.#newest;
+  }
+
+  /** Puts back rows of a snapshot. */
+  restore(rows: readonly [string, number][]): void {
+    for (const [key, at] of rows) if (!this.has(key)) this.remember(key, at);
+  }
+
+  /** Up to when to forget, of what was deleted before `before`: not too much in one go. Null: there is nothing. */
+  dueBefore(
+    before: number,
+    isKept: (key: string) => boolean = () => false,
+  ): { readonly before: number; readonly isAll: boolean } | null {
+    let count = 0;
+    for (const [key, at] of this) {
+      if (at >= before) break;
+      if (isKept(key)) continue;
+      count += 1;
+      if (count === MOST_FORGOTTEN) return { before: at + 1, isAll: false };
+    }
+    return count === 0 ? null : { before, isAll: true };
+  }
+
+  /** Takes out those that were deleted before `before`, but for those to keep. */
+  forget(
+    before: number,
+    isKept: (key: string) => boolean = () => false,
+    forgotten: (key: string) => void = () => {},
+  ): void {
+    let last = 0;
+    for (const [key, at] of this) {
+      if (at >= before) return;
+      if (isKept(key)) {
+        last = at;
+        continue;
+      }
+      this.delete(key);
+      forgotten(key);
+    }
+    this.#newest = last;
+  }
+}

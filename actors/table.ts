@@ -1,0 +1,102 @@
+// Maps of which a snapshot can be taken bit by bit while they change: what it holds is what stood there when it was
+// begun, to the letter. Whoever changes a value in place says so first, with `touch`; a value that is put in or taken
+// out is noticed. So a state of a million entries is stored without holding anybody up.
+
+/** Rows of a snapshot that are still to be taken. */
+export interface Rows {
+  /** The next ones, `most` at most; a row may come twice, and is then the same. */
+  take(most: number): unknown[];
+  /** Nothing more will come. */
+  readonly isOver: boolean;
+}
+
+interface Capture {
+  /** Keys that were changed since it began: whether they stood there then. */
+  readonly changed: Map<string, boolean>;
+  /** Rows of which the values have changed before they were come to. */
+  readonly early: unknown[];
+}
+
+export class Table<Value> extends Map<string, Value> {
+  readonly #rowOf: (value: Value, key: string) => unknown;
+  #captures: Capture[] = [];
+
+  /** @param rowOf A value as it is stored: it must share nothing with the value that can change. */
+  constructor(rowOf: (value: Value, key: string) => unknown) {
+    super();
+    this.#rowOf = rowOf;
+  }
+
+  /** Says that the value of a key is about to change. */
+  touch(key: string): void {
+    if (this.#captures.length === 0) return;
+    for (const { changed, early } of this.#captures) {
+      if (changed.has(key)) continue;
+      const value = this.get(key);
+      changed.set(key, value !== undefined);
+      if (value !== undefined) early.push(this.#rowOf(value, key));
+    }
+  }
+
+  override set(key: string, value: Value): this {
+    if (this.#captures.length > 0) this.touch(key);
+    return super.set(key, value);
+  }
+
+  override delete(key: string): boolean {
+    if (this.#captures.length > 0) this.touch(key);
+    return super.delete(key);
+  }
+
+  override clear(): void {
+    for (const key of this.keys()) this.touch(key);
+    super.clear();
+  }
+
+  /** Begins to take down all that stands here now. */
+  capture(): Rows {
+    const capture: Capture = { changed: new Map(), early: [] };
+    const { changed, early } = capture;
+    const entries = this.entries();
+    this.#captures = [...this.#captures, capture];
+    let isSwept = false;
+    const sweep = (rows: unknown[], most: number) => {
+      while (rows.length < most) {
+        const next = entries.next();
+        const stood = next.done === true ? false : changed.get(next.value[0]);
+        // What has been put in since stands after all that stood here before.
+        if (next.done === true || stood === false) {
+          isSwept = true;
+          this.#captures = this.#captures.filter((one) => one !== capture);
+          return;
+        }
+        if (stood === undefined) rows.push(this.#rowOf(next.value[1], next.value[0]));
+      }
+    };
+    return {
+      take(most) {
+        const rows = early.splice(0, most);
+        if (!isSwept) sweep(rows, most);
+        return rows;
+      },
+      get isOver() {
+        return isSwept && early.length === 0;
+      },
+    };
+  }
+}
+
+/** Rows that are there already and will not change. */
+export function rowsOf(rows: readonly unknown[]): Rows {
+  let taken = 0;
+  return {
+    take(most) {
+      const next = rows.slice(taken, taken + most);
+      taken += next.length;
+      return next;
+    },
+    get isOver() {
+      return taken >= rows.length;
+    },
+  };
+}
