@@ -12,6 +12,8 @@ export const MAX_DECISION_LENGTH = 4_096;
 const MAX_REASONS = 24;
 /** How many refused claims a record names; all are counted. */
 export const MAX_CLAIMS_TOLD = 8;
+/** How many silent cells a record names. */
+const MAX_SILENT_TOLD = 8;
 const MAX_NAME_LENGTH = 64;
 const MAX_MESSAGE_LENGTH = 240;
 
@@ -63,6 +65,8 @@ export const Decision = Type.Object({
   advice: Type.Array(Advice),
   /** Filters that were asked only of the best hosts, one by one: of those that fit, they may refuse some. */
   narrowedBy: Type.Array(Type.String()),
+  /** Cells that nothing was heard of lately: their hosts are chosen only when no other fits, whatever they weigh. */
+  silentCells: Type.Array(Type.String()),
 });
 export type Decision = Static<typeof Decision>;
 
@@ -87,6 +91,7 @@ export const StoredDecision = Type.Object({
   a: Type.Array(Type.String()),
   x: Type.Optional(Type.Array(Advice)),
   l: Type.Optional(Type.Array(Type.String())),
+  q: Type.Optional(Type.Array(Type.String())),
 });
 export type StoredDecision = Static<typeof StoredDecision>;
 
@@ -103,7 +108,7 @@ export function packDecision(decision: Decision): string {
 /** A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between. */
 function textOf(decision: Decision, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { alternates, advice, narrowedBy } = decision;
+  const { alternates, advice, narrowedBy, silentCells } = decision;
   const names = Object.keys(weights[0]?.parts ?? {});
   const weighed = weights.map((one) => {
     const parts = names.map((name) => brief(one.parts[name] ?? 0));
@@ -118,6 +123,7 @@ function textOf(decision: Decision, reasons: number, claims: number): string {
     text += `,"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`;
   }
   if (narrowedBy.length > 0) text += `,"l":${JSON.stringify(narrowedBy)}`;
+  if (silentCells.length > 0) text += `,"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`;
   if (advice.length > 0) text += `,"x":${JSON.stringify(advice.map(storedAdvice))}`;
   return `${text}}`;
 }
@@ -155,7 +161,7 @@ function brief(value: number): number {
   return Math.abs(value) < 1e9 ? Math.round(value * 1e6) / 1e6 : value;
 }
 
-export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l }: StoredDecision): Decision {
+export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l, q }: StoredDecision): Decision {
   return {
     at,
     scheduler: by,
@@ -178,6 +184,7 @@ export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l }: Stor
     alternates: a,
     advice: x ?? [],
     narrowedBy: l ?? [],
+    silentCells: q ?? [],
   };
 }
 

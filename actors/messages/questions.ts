@@ -40,6 +40,8 @@ export const Fitted = message('fitted', {
   times: Type.Integer(),
   refused: Type.Array(RefusedHosts),
   best: Type.Array(FittingHost),
+  /** Cells that nothing was heard of lately: their hosts come last, whatever they weigh. */
+  silentCells: Type.Array(Token),
   /** What would let it fit, one change at a time, if it does not. */
   advice: Type.Array(Advice),
 });
@@ -66,6 +68,8 @@ export const HostStanding = Type.Object({
   best: Type.Optional(Weighing),
   hosts: Type.Integer(),
   fits: Type.Integer(),
+  /** Nothing was heard of its cell lately: it comes after all others, whatever it weighs. */
+  silent: Type.Optional(Type.Literal(true)),
 });
 export type HostStanding = Static<typeof HostStanding>;
 

@@ -3,7 +3,7 @@
 import type { Address } from '../actor.ts';
 import type { HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
-import { weighersOf, weighingOf } from './decision.ts';
+import { comesBefore, weighersOf, weighingOf } from './decision.ts';
 import { mayHaveMissed } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import type { Ranked } from './picking.ts';
@@ -30,7 +30,14 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
     const { rankings, view } = now.state;
     const request = requestOf(asked, company);
     const sweep = surveyOf(rankings, view, { request, count, limit }, ({ best: found, ...told }, then) => {
-      then.turn.send(from, { type: 'fitted', ask, ...told, best: [...found], advice: [...told.advice] });
+      then.turn.send(from, {
+        type: 'fitted',
+        ask,
+        ...told,
+        best: [...found],
+        silentCells: [...told.silentCells],
+        advice: [...told.advice],
+      });
     });
     if (!begin(now, sweep)) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
@@ -94,14 +101,16 @@ function comparisonOf(
       const weighed = weigh(one);
       if ('code' in weighed) return true;
       fits += 1;
-      if (best === null || weighed.weight > best.weight) best = weighed;
-      if (!('code' in own) && weighed.weight > own.weight) better += 1;
+      if (best === null || comesBefore(view, weighed, best)) best = weighed;
+      if (!('code' in own) && comesBefore(view, weighed, own)) better += 1;
       return true;
     },
     done(work) {
       const { cell, host: name } = host;
       const standing = 'code' in own ? { refusal: refusalOf(own) } : { weighing: told(own), rank: better + 1 };
-      done({ cell, host: name, hosts, fits, ...(best === null ? {} : { best: told(best) }), ...standing }, work);
+      const silent = view.silentCells.has(cell) ? { silent: true as const } : {};
+      const first = best === null ? {} : { best: told(best) };
+      done({ cell, host: name, hosts, fits, ...first, ...standing, ...silent }, work);
     },
   };
 }

@@ -38,6 +38,7 @@ export interface Draft {
   refusedClaims: RefusedClaim[];
   advice: readonly Advice[];
   narrowedBy: readonly string[];
+  silentCells: readonly string[];
 }
 
 export function emptyDraft(): Draft {
@@ -50,6 +51,7 @@ export function emptyDraft(): Draft {
     refusedClaims: [],
     advice: [],
     narrowedBy: [],
+    silentCells: [],
   };
 }
 
@@ -62,9 +64,23 @@ export function noteStanding(draft: Draft, rankings: Rankings, view: View, reque
   draft.hosts = view.hosts.size;
   draft.fits = current.size;
   draft.refused = refusedHosts(view, counted(census));
+  if (view.silentCells.size > 0) draft.silentCells = silentAmong(view);
   draft.narrowedBy = filtersFor(rankings.filters, request, true).map(({ filter }) => filter.name);
   if (request.spec.instanceGroup !== undefined) draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];
 }
+
+/** The cells that nothing was heard of lately. */
+export function silentAmong({ silentCells }: View): string[] {
+  return [...silentCells].sort();
+}
+
+/** Whether a host comes before another: one of a silent cell comes after all others, whatever it weighs. */
+export function comesBefore({ silentCells }: View, one: Standing, other: Standing): boolean {
+  const isSilent = silentCells.has(one.cell);
+  return isSilent === silentCells.has(other.cell) ? one.weight > other.weight : !isSilent;
+}
+
+type Standing = Pick<Weighing, 'cell' | 'weight'>;
 
 /** Notes how all hosts stand when none is left: then each is looked at by every filter. */
 export function noteAll(draft: Draft, rankings: Rankings, view: View, request: Request): void {
@@ -94,7 +110,7 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
-  const { refused, weights, advice, narrowedBy } = draft;
+  const { refused, weights, advice, narrowedBy, silentCells } = draft;
   const decision: Decision = {
     at,
     scheduler,
@@ -106,6 +122,7 @@ export function decided(
     refusedClaims: draft.refusedClaims,
     advice: advice as Advice[],
     narrowedBy: narrowedBy as string[],
+    silentCells: silentCells as string[],
     ...(chosen === null ? {} : { chosen: { cell: chosen.cell, host: chosen.host } }),
     alternates: alternates.map(({ host }) => host),
   };

@@ -16,7 +16,7 @@ import {
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
 import { counted, emptyCensus, refuse } from './census.ts';
-import { INSTANCE_GROUP, refusedHosts, weighersOf, weighingOf } from './decision.ts';
+import { comesBefore, INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } from './decision.ts';
 import { aggregates } from './filters/aggregates.ts';
 import { cells } from './filters/cells.ts';
 import { company } from './filters/company.ts';
@@ -53,6 +53,7 @@ export interface Survey {
   readonly refused: ReturnType<typeof refusedHosts>;
   /** The best hosts, as far as they were asked for. */
   readonly best: readonly FittingHost[];
+  readonly silentCells: readonly string[];
   /** What would let it fit, if it does not. */
   readonly advice: readonly Advice[];
 }
@@ -95,10 +96,15 @@ export function surveyOf(
         times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
         const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
         const { cell, host: name, root } = host;
-        rank(best, limit, weight, () => ({
-          ...weighingOf(weighers, rankings.overrides, view, { root, cell, host: name, weight, allocations }),
-          times: room,
-        }));
+        rank(
+          best,
+          limit,
+          (other) => comesBefore(view, { cell, weight }, other),
+          () => ({
+            ...weighingOf(weighers, rankings.overrides, view, { root, cell, host: name, weight, allocations }),
+            times: room,
+          }),
+        );
       } else {
         refuse(census, host.root, judged.obstacle);
         if (times < count) advise(adviser, rankings, view, request, host);
@@ -111,7 +117,18 @@ export function surveyOf(
         const fewer = { code: 'fewer-instances', from: count, to: times, hosts: fits };
         advice.unshift(fewer);
       }
-      done({ hosts, fits, times, refused: refusedHosts(view, counted(census)), best, advice }, work);
+      done(
+        {
+          hosts,
+          fits,
+          times,
+          refused: refusedHosts(view, counted(census)),
+          best,
+          silentCells: silentAmong(view),
+          advice,
+        },
+        work,
+      );
     },
   };
 }
@@ -144,10 +161,16 @@ function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Re
 }
 
 /** Puts a host in its place among the best, if it is one of them. */
-function rank(best: FittingHost[], limit: number, weight: number, told: () => FittingHost): void {
-  if (best.length >= limit && weight <= (best[limit - 1]?.weight ?? Number.POSITIVE_INFINITY)) return;
+function rank(
+  best: FittingHost[],
+  limit: number,
+  isBefore: (other: FittingHost) => boolean,
+  told: () => FittingHost,
+): void {
+  const last = best[limit - 1];
+  if (limit === 0 || (last !== undefined && !isBefore(last))) return;
   let position = best.length;
-  while (position > 0 && (best[position - 1] as FittingHost).weight < weight) position -= 1;
+  while (position > 0 && isBefore(best[position - 1] as FittingHost)) position -= 1;
   best.splice(position, 0, told());
   if (best.length > limit) best.pop();
 }

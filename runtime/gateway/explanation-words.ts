@@ -41,6 +41,7 @@ function wordsOfDecision(decision: Decision): string[] {
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
   }
+  lines.push(...silenceLines(decision.silentCells));
   if (weights.length > 0) lines.push('weighed, the best first:', ...weights.map((one) => `  ${weightWords(one)}`));
   if (claimsRefused > 0) {
     const told = refusedClaims.length < claimsRefused ? `, the last ${refusedClaims.length} of them` : '';
@@ -65,6 +66,13 @@ export function standingWords(hosts: number, fits: number): string {
 export function refusedWords({ code, about, hosts, nearest }: RefusedHosts): string {
   const near = nearest === undefined ? '' : `; nearest ${nearest.cell}/${nearest.host}, short by ${nearest.short}`;
   return `${hosts} ${obstacleWords(code, about)}${near}`;
+}
+
+/** Why hosts that weigh most may not be chosen. */
+export function silenceLines(cells: readonly string[]): string[] {
+  if (cells.length === 0) return [];
+  const which = cells.length === 1 ? `cell ${cells[0]}: its` : `the cells ${cells.join(', ')}: their`;
+  return [`nothing was heard lately of ${which} hosts are chosen only when no other fits`];
 }
 
 /** What would have let it fit, a line for each change. */

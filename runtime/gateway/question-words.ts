@@ -2,7 +2,7 @@
 
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding } from '../../actors/messages/questions.ts';
-import { adviceLines, refusedWords, standingWords, weightWords } from './explanation-words.ts';
+import { adviceLines, refusedWords, silenceLines, standingWords, weightWords } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
 
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
@@ -12,6 +12,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
   return [
     `${what} would ${fit ? '' : 'not '}fit; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
+    ...silenceLines(answer.silentCells),
     ...(best.length === 0 ? [] : [best.length < fits ? `the best ${best.length}:` : 'the best first:']),
     ...best.map((one) => `  ${weightWords(one)}; room for ${one.times}`),
     ...adviceLines(advice),
@@ -52,7 +53,7 @@ function thenWords({ verdict, code = '', message = '', short, weight, bestWeight
   }
 }
 
-function nowWords({ refusal, weighing, rank, best, hosts, fits }: HostStanding): string {
+function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: HostStanding): string {
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) {
     const isSaid = refusal.short === undefined || /short by/.test(refusal.message);
@@ -62,5 +63,6 @@ function nowWords({ refusal, weighing, rank, best, hosts, fits }: HostStanding):
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
   const others = best === undefined || isBest ? '' : `; the best: ${weightWords(best)}`;
-  return `would fit, number ${rank} of ${fits}: ${weightWords(weighing)}${others}; ${all}`;
+  const last = silent === true ? `; nothing was heard lately of cell ${cell}, so its hosts come last` : '';
+  return `would fit, number ${rank} of ${fits}: ${weightWords(weighing)}${last}${others}; ${all}`;
 }

@@ -8,6 +8,7 @@ import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts
 import { fit } from '../../actors/scheduler/fit.ts';
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
+import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import { treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
@@ -185,6 +186,33 @@ test('scheduler - for several instances, as many must fit: else fewer are advise
     const changed = applied(spec, one);
     if (changed !== undefined) assert.ok(survey(fleet.view, changed).times > times, words(one));
   }
+});
+
+test('scheduler - hosts of a cell that is silent come last in a dry run, as they do in a choice, and the cell is named', () => {
+  let compared = 0;
+  for (let seed = 0; seed < 20; seed += 1) {
+    const { view } = randomFleet(`silent ${seed}`, 30);
+    view.silentCells.add('c1');
+    const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+    const all = survey(view, spec, 1, 100);
+    assert.equal(all.silentCells, ['c1']);
+    assert.is(all.best.length, all.fits);
+    const cells = all.best.map(({ cell }) => cell === 'c1');
+    assert.equal(cells, [...cells].sort(), 'the silent ones are last');
+    for (const silent of [false, true]) {
+      const weights = all.best.filter(({ cell }) => (cell === 'c1') === silent).map(({ weight }) => weight);
+      assert.equal(
+        weights,
+        [...weights].sort((one, other) => other - one),
+      );
+      compared += weights.length;
+    }
+    const few = survey(view, spec, 1, 3);
+    assert.equal(few.best, all.best.slice(0, 3));
+    const chosen = best(emptyRankings(DEFAULT_WEIGHERS, 's'), view, { spec }, () => false);
+    assert.is(chosen?.cell === 'c1', all.best[0]?.cell === 'c1');
+  }
+  assert.ok(compared > 100, `${compared}`);
 });
 
 test.run();

@@ -153,6 +153,7 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
       alternates: Array.from({ length: 20 }, () => place.host),
       advice: [],
       narrowedBy: [],
+      silentCells: Array.from({ length: 99 }, () => place.cell),
     });
     assert.ok(text.length <= MAX_DECISION_LENGTH, `${text.length}`);
     const told = read(text);
@@ -193,6 +194,7 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     alternates: ['h3'],
     advice: [],
     narrowedBy: ['named-hosts'],
+    silentCells: ['c9'],
   };
   assert.equal(read(packDecision(decision)), {
     ...decision,
