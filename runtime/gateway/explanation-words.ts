@@ -86,7 +86,8 @@ export function weightWords({ cell, host, weight, parts }: Weighing): string {
   return `${cell}/${host} ${brief(weight)}${told.length === 0 ? '' : ` = ${told.join(' + ')}`}`;
 }
 
-const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
+/** Four digits behind the point are enough to tell weights apart. */
+export const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
 
 function attemptsOf({ attempts = [], attempt, host, state, alternates = [] }: InstanceView): string[] {
   const lines = attempts.map((one) => `attempt ${one.attempt} on ${one.host}: ${one.outcome}: ${one.reason}`);

@@ -2,7 +2,7 @@
 
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding } from '../../actors/messages/questions.ts';
-import { adviceLines, refusedWords, silenceLines, standingWords, weightWords } from './explanation-words.ts';
+import { adviceLines, brief, refusedWords, silenceLines, standingWords, weightWords } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
 
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
@@ -34,7 +34,8 @@ export function whyNotWords({ id, cell, host, there, then, now }: Omit<WhyNot, '
 }
 
 function thenWords({ verdict, code = '', message = '', short, weight, bestWeight }: HostThen): string {
-  const against = weight === undefined ? '' : `; it weighed ${weight} against ${bestWeight} of the best`;
+  const against =
+    weight === undefined ? '' : `; it weighed ${brief(weight)} against ${brief(bestWeight ?? 0)} of the best`;
   switch (verdict) {
     case 'chosen':
       return 'it was chosen';
@@ -45,7 +46,7 @@ function thenWords({ verdict, code = '', message = '', short, weight, bestWeight
     case 'alternate':
       return `it was an alternate, to be tried should the build fail${against}`;
     case 'runner-up':
-      return `it fitted, and another was better${against}`;
+      return `it fitted, ${message === '' ? 'and another was better' : `but ${message}`}${against}`;
     case 'refused':
       return `it was refused: ${code}, short by ${short}, the nearest of its kind`;
     case 'not-recorded':

@@ -120,6 +120,9 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   const bestWeight = weights[0]?.weight;
   const weight = weighed === undefined || bestWeight === undefined ? {} : { weight: weighed.weight, bestWeight };
   if (chosen?.cell === cell && alternates.includes(host)) return { verdict: 'alternate', ...weight };
+  if (weighed !== undefined && decision.silentCells.includes(cell)) {
+    return { verdict: 'runner-up', message: `nothing was heard lately of cell ${cell}`, ...weight };
+  }
   if (weighed !== undefined) return { verdict: 'runner-up', ...weight };
   const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
   if (near?.nearest !== undefined) {

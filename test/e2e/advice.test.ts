@@ -73,6 +73,8 @@ function requestOf(random: Random): FitRequest {
   const placement = {
     ...(chance(0.1) ? { cells: [one(random, ['c1', 'c2', 'c9'])] } : {}),
     ...(chance(0.1) ? { avoidCells: ['c3'] } : {}),
+    ...(chance(0.08) ? { sameHostAs: ['filler-0', 'filler-1'] } : {}),
+    ...(chance(0.08) ? { differentHostFrom: ['filler-2', 'filler-3', 'filler-4'] } : {}),
     ...(chance(0.1) ? { zones: [one(random, ['north', 'south'])] } : {}),
     ...(chance(0.1) ? { avoidAggregates: ['rack-1'] } : {}),
     ...(chance(0.1) ? { aggregates: ['rack-2'] } : {}),
@@ -167,6 +169,10 @@ function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advic
       return placed('avoidCells');
     case 'without-hosts':
       return placed('hosts');
+    case 'without-same-host':
+      return placed('sameHostAs');
+    case 'without-different-host':
+      return placed('differentHostFrom');
     case 'without-avoid-hosts':
       return placed('avoidHosts');
     case 'without-root-required':

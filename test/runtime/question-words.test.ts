@@ -1,0 +1,77 @@
+// Area: explanations in words. What is said of one host and of all when nothing was heard of its cell, and that numbers
+// are said once, in few digits.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
+
+const test = suite('explanations in words');
+
+const weighing = (cell: string, weight: number) => ({ cell, host: 'h1', weight, parts: { 'free-share': weight } });
+const view = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
+
+test('words - of a cell that is silent it is said that its hosts come last', () => {
+  const told = { fit: true, count: 1, hosts: 2, fits: 2, times: 9, refused: [], advice: [] };
+  const best = [
+    { ...weighing('c1', 0.5), times: 4 },
+    { ...weighing('c2', 0.9), times: 5 },
+  ];
+  assert.equal(fitWords({ ...told, best, silentCells: ['c2'] }), [
+    'it would fit; of 2 hosts, 2 fit and 0 were refused; there is room for 9',
+    'nothing was heard lately of cell c2: its hosts are chosen only when no other fits',
+    'the best first:',
+    '  c1/h1 0.5 = free-share 0.5; room for 4',
+    '  c2/h1 0.9 = free-share 0.9; room for 5',
+  ]);
+  const standing = {
+    cell: 'c2',
+    host: 'h1',
+    hosts: 2,
+    fits: 2,
+    rank: 2,
+    best: weighing('c1', 0.5),
+    silent: true as const,
+  };
+  const then = {
+    verdict: 'runner-up' as const,
+    message: 'nothing was heard lately of cell c2',
+    weight: 1 / 3,
+    bestWeight: 2 / 3,
+  };
+  const words = whyNotWords(
+    { id: 'web', cell: 'c2', host: 'h1', there: false, then, now: { ...standing, weighing: weighing('c2', 0.9) } },
+    view,
+  );
+  assert.is(
+    words[1],
+    'then: it fitted, but nothing was heard lately of cell c2; it weighed 0.3333 against 0.6667 of the best',
+  );
+  assert.match(
+    words[2] ?? '',
+    /^now: it would fit, number 2 of 2: .*; nothing was heard lately of cell c2, so its hosts come last;/,
+  );
+});
+
+test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {
+  const refusal = {
+    code: 'exceeds-capacity',
+    about: 'VCPU',
+    short: 2,
+    message: "4 VCPU exceed what is free on 'h1': 2 (short by 2)",
+  };
+  const then = null;
+  const now = { cell: 'c1', host: 'h1', hosts: 1, fits: 0, refusal };
+  const [, , own] = whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: true, then, now }, view);
+  assert.is(
+    own,
+    `now: another like it would be refused: exceeds-capacity: ${refusal.message}; of 1 host, 0 fit and 1 was refused`,
+  );
+  const hot = { code: 'too-hot', short: 3, message: 'it is hot' };
+  const [, , other] = whyNotWords(
+    { id: 'web', cell: 'c1', host: 'h1', there: false, then, now: { ...now, refusal: hot } },
+    view,
+  );
+  assert.match(other ?? '', /^now: it would be refused: too-hot: it is hot \(short by 3\); /);
+});
+
+test.run();
