@@ -4,6 +4,8 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { PlacementState } from '../../actors/placement/state.ts';
+import { receiving } from './alterations.ts';
 import { hammered } from './hammer.ts';
 import { simulate } from './run.ts';
 
@@ -11,6 +13,8 @@ const test = suite('simulation of groups, hammered');
 
 /** Seeds for each number of placement shards. */
 const RUNS = 60;
+/** The seeds within which what is missing must be found. */
+const MOST_SEEDS = 200;
 /** What must have happened, for the runs to mean something. */
 const MET = [
   ...['group-affinity', 'group-anti-affinity', 'exceeds-capacity', 'consumer-deleted'].map((code) => `refused ${code}`),
@@ -39,5 +43,29 @@ for (const placementShards of [1, 4]) {
     );
   });
 }
+
+/** A shard that has left a group goes by what it was told before all the same. */
+const leavingInWordsOnly = receiving('placement', (receive) => (state, message, from, turn) => {
+  const { own, asking } = (state as PlacementState).groupHomes;
+  const [wasOwn, tokens] = [[...own], [...asking].map(([group, { token }]) => [group, token] as const)];
+  receive(state, message, from, turn);
+  if (message.type !== 'group-leave') return;
+  for (const group of wasOwn) own.add(group);
+  for (const [group, token] of tokens) {
+    const standing = asking.get(group);
+    if (standing !== undefined) standing.token = token;
+  }
+});
+
+test('simulation - it is found when this is missing: what a shard was told of a group is void once it has left it', async () => {
+  for (let seed = 1; seed < MOST_SEEDS; seed += 1) {
+    const alteration = leavingInWordsOnly;
+    const { faults } = await simulate({ seed: `${seed}`, placementShards: 4, planned: hammered, alteration });
+    if (faults.length === 0) continue;
+    assert.match(faults[0] as string, /^groups:/, `seed ${seed}`);
+    return;
+  }
+  assert.unreachable(`nothing was found in ${MOST_SEEDS} seeds`);
+});
 
 test.run();
