@@ -111,7 +111,7 @@ export function passTime(view: View, now: number): void {
     view.due.delete(root);
     const expected = view.expected.get(root);
     if (expected !== undefined && expected.until > now) lookAgainAt(view, root, expected.until);
-    else view.expected.delete(root);
+    else if (view.expected.delete(root)) view.freed?.add(root);
     noteChange(view, root);
   }
 }

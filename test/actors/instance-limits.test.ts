@@ -127,6 +127,27 @@ test('instance limits - a scheduler that was refused does not ask the full host 
   assert.is(conflicts(), 1);
 });
 
+test('instance limits - one that waits is tried when the host has fewer, though its cell told so before it was believed', () => {
+  const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [instanceLimit(1)] }]);
+  on.ask(claimOf('other', 'h1'));
+  on.drop(() => true);
+  on.hear('scheduler/s', selectFor('web', { waits: { since: 1 } }), 'conductor/0');
+  on.deliver();
+  assert.equal(
+    on.answers.map(({ type }) => type),
+    ['parked'],
+  );
+  on.ask({ type: 'release', consumer: 'other', deleted: true });
+  on.deliver();
+  on.tellHost({ host: 'h1', instances: 0 });
+  for (let second = 0; second < 6; second += 1) {
+    on.pass(1_000);
+    on.tellHost({ host: 'h1', instances: 0 });
+    on.deliver();
+  }
+  assert.is(on.answers.at(-1)?.type, 'selected');
+});
+
 test('instance limits - a filter of a deployment that throws, or says what is no limit, limits nothing', () => {
   const own = (mostInstances: unknown): Filter => ({ name: 'own', refusal: () => null, mostInstances }) as Filter;
   const throwing = () => {
