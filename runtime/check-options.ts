@@ -2,6 +2,7 @@
 // them from a file, is told of a wrong one by its name, and of one that is misspelt.
 
 import Type, { type TSchema } from 'typebox';
+import { NATS_FIELDS } from './bus/nats-checks.ts';
 import { CellwrightError } from './errors.ts';
 import type { NodeOptions } from './node-options.ts';
 import { checkOf } from './schemas.ts';
@@ -18,7 +19,6 @@ const anyMs = Type.Number({ minimum: 0, maximum: MAX_MS });
 const ms = Type.Number({ exclusiveMinimum: 0, maximum: MAX_MS });
 const amount = Type.Integer({ minimum: 0 });
 const patience = Type.Object({ firstMs: ms, mostMs: ms }, strict);
-const text = Type.String();
 /** Checked where it is used, with words of its own. */
 const elsewhere = Type.Unknown();
 
@@ -54,25 +54,8 @@ const cell = {
   rememberDeletedMs: anyMs,
 };
 const compute = { heartbeatMs: ms, patience };
-const nats = {
-  managed: Type.Object({}),
-  servers: elsewhere,
-  user: text,
-  pass: text,
-  token: text,
-  credentials: text,
-  tls: Type.Object({}),
-  inboxPrefix: text,
-  connectTimeoutMs: ms,
-  signal: elsewhere,
-  reconnectWaitMs: anyMs,
-  reconnectJitterMs: anyMs,
-  pingIntervalMs: ms,
-  maxUnsentMessages: amount,
-  maxUnsentBytes: amount,
-  closeTimeoutMs: anyMs,
-  onStatus: elsewhere,
-} satisfies Fields<OptionsOf<'nats'>>;
+const { name: _, clock: __, onError: ___, ...ofConnection } = NATS_FIELDS;
+const nats = { managed: Type.Object({}), ...ofConnection } satisfies Fields<OptionsOf<'nats'>>;
 
 const OPTIONS = {
   roles: elsewhere,

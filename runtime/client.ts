@@ -21,7 +21,7 @@ import type {
   WhyNotRequest,
 } from './gateway/requests.ts';
 import { type Random, seededRandom } from './random.ts';
-import type { Subjects } from './subjects.ts';
+import { isToken, type Subjects } from './subjects.ts';
 
 export interface Client {
   /**
@@ -77,11 +77,14 @@ const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 const LOOK_EVERY_MS = 1_000;
 
 export function clientOf(options: ClientOptions): Client {
-  const { bus, clock, subjects, timeoutMs = 10_000, random = seededRandom(randomUUID()) } = options;
+  const { bus, clock, subjects, random = seededRandom(randomUUID()) } = options;
+  const timeoutMs = checkedMs(options.timeoutMs ?? 10_000);
 
   /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
-  const call = <Answer>(verb: string, request: object): Promise<Answer> =>
-    untilTaken(() => callOnce<Answer>(verb, request), { clock, random, limitMs: timeoutMs });
+  const call = async <Answer>(verb: string, request: object): Promise<Answer> => {
+    if (!isPlain(request)) throw new MalformedError(`the ${verb} request must be an object`);
+    return untilTaken(() => callOnce<Answer>(verb, request), { clock, random, limitMs: timeoutMs });
+  };
 
   async function callOnce<Answer>(verb: string, request: object): Promise<Answer> {
     const data = await answerTo(subjects.api(verb), encode(request));
@@ -119,7 +122,9 @@ export function clientOf(options: ClientOptions): Client {
   }
 
   async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {
-    const limitMs = options.timeoutMs ?? 600_000;
+    const limitMs = checkedMs(options?.timeoutMs ?? 600_000);
+    // What is no id has no events to be heard either.
+    if (!isToken(id)) return client.show(id);
     const deadline = clock.monotonic() + limitMs;
     let nudge = () => {};
     const watch = [
@@ -152,7 +157,8 @@ export function clientOf(options: ClientOptions): Client {
 
   const client: Client = {
     // Named here, so that the same request made again is known as the same.
-    build: (request) => call('build', { ...request, id: request.id === undefined ? `i-${randomUUID()}` : request.id }),
+    build: (request) =>
+      call('build', isPlain(request) && request.id === undefined ? { ...request, id: `i-${randomUUID()}` } : request),
     delete: (id) => call('delete', { id }),
     show: (id) => call('show', { id }),
     explain: (id) => call('explain', { id }),
@@ -164,4 +170,14 @@ export function clientOf(options: ClientOptions): Client {
     ended,
   };
   return client;
+}
+
+const isPlain = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @throws CellwrightError `bad-option` for what would be waited for without end. */
+function checkedMs(timeoutMs: number): number {
+  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
+  throw new CellwrightError('bad-option', 'timeoutMs must be a number of milliseconds, 0 or more', {
+    field: 'timeoutMs',
+  });
 }

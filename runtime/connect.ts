@@ -19,12 +19,18 @@ export interface ConnectOptions extends Partial<NatsOptions> {
 
 /**
  * Connects to a deployment by its NATS server.
- * @throws CellwrightError when the server cannot be reached.
+ * @throws CellwrightError `bad-option` with the field; `unreachable`, `unauthorized`.
  */
-export async function connect({ prefix, timeoutMs, ...nats }: ConnectOptions): Promise<Connection> {
+export async function connect(options: ConnectOptions): Promise<Connection> {
+  const { prefix, timeoutMs, ...nats } = options ?? {};
   const subjects = subjectsOf(prefix);
   const bus = await connectNats({ name: 'client', ...nats });
   const limit = timeoutMs === undefined ? {} : { timeoutMs };
-  const client = clientOf({ bus, clock: systemClock(), subjects, ...limit });
-  return { ...client, close: () => bus.close() };
+  try {
+    const client = clientOf({ bus, clock: systemClock(), subjects, ...limit });
+    return { ...client, close: () => bus.close() };
+  } catch (error) {
+    await bus.close();
+    throw error;
+  }
 }

@@ -11,12 +11,17 @@ const TOKEN = new RegExp(TOKEN_PATTERN);
 /** Subjects kept ready: more than a deployment has actors. An address may come from anybody, so there is a limit. */
 const MAX_KNOWN = 65_536;
 
+/** Whether an id can be a token of a subject. */
+export function isToken(id: unknown): boolean {
+  return typeof id === 'string' && id.length <= MAX_TOKEN_LENGTH && TOKEN.test(id);
+}
+
 /**
  * Checks an id that is to be a token of a subject.
  * @throws CellwrightError `bad-id` that names the field.
  */
 export function checkToken(id: string, field: string): string {
-  if (typeof id === 'string' && id.length <= MAX_TOKEN_LENGTH && TOKEN.test(id)) return id;
+  if (isToken(id)) return id;
   const shown = JSON.stringify(typeof id === 'string' ? id.slice(0, 80) : id);
   const rule = `lower-case letters, digits and inner hyphens, at most ${MAX_TOKEN_LENGTH} characters`;
   throw new CellwrightError('bad-id', `${field} must be ${rule}; got ${shown}`, { field });

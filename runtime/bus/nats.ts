@@ -19,6 +19,7 @@ import { systemClock } from '../system-clock.ts';
 import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { unlessGivenUp } from './giving-up.ts';
 import { shownAddresses } from './nats-addresses.ts';
+import { checkNatsOptions } from './nats-checks.ts';
 import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
 import { headerBlock, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
@@ -60,6 +61,7 @@ const USUAL_MAX_PAYLOAD = 1024 * 1024;
  * `bad-option` for addresses that are none, `bad-options`, `interrupted`.
  */
 export async function connectNats(options: NatsOptions): Promise<NatsBus> {
+  checkNatsOptions(options);
   const clock = options.clock ?? systemClock();
   return natsBus(await dial(options, clock), options, clock);
 }

@@ -69,6 +69,9 @@ interface Presence {
  */
 export function fakeDriver(options: FakeDriverOptions): Driver {
   const { host, clock, random, failures = [], traits = [] } = options;
+  if (typeof random?.fork !== 'function') {
+    throw new MalformedError('fakeDriver needs the option random, such as seededRandom(1)', { field: 'random' });
+  }
   const buildMs = checkedRange('buildMs', options.buildMs ?? { min: 20, max: 200 });
   const destroyMs = checkedRange('destroyMs', options.destroyMs ?? { min: 5, max: 50 });
   checkRates(failures);

@@ -62,4 +62,34 @@ test('client - when the time is up it says so', async () => {
   assert.match(failure.message, /10000 ms/);
 });
 
+test('client - what is no request, no id or no time is refused in words, at once and here', async () => {
+  const { client, asked } = rig(0);
+  const requests = ['build', 'fit', 'whyNot', 'hosts', 'host', 'list'] as const;
+  for (const verb of requests) {
+    for (const none of [null, 5, 'x', [], true]) {
+      const call = client[verb] as (request: unknown) => Promise<unknown>;
+      const failure = await failureOf(() => call(none));
+      assert.is(failure.code, 'malformed');
+      assert.match(failure.message, /^the [a-z-]+ request must be an object$/);
+    }
+  }
+  for (const timeoutMs of [Number.NaN, -1, '5' as never]) {
+    assert.is((await failureOf(() => client.ended('web', { timeoutMs }))).code, 'bad-option');
+  }
+  assert.equal(asked, []);
+});
+
+test('client - an id that is none, waited for, is refused as by the API', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  const error = { code: 'malformed', message: 'no id', retryable: false, field: 'id' };
+  api.subscribe(subjects.api('show'), ({ reply }) => api.publish(reply ?? '', encode({ error })));
+  for (const id of ['', '>', '*', 'a.b', 'a b', undefined as never, null as never, {} as never]) {
+    const failure = await settled(
+      clock,
+      failureOf(() => client.ended(id)),
+    );
+    assert.equal([failure.code, (failure as { field?: string }).field], ['malformed', 'id'], String(id));
+  }
+});
+
 test.run();

@@ -99,4 +99,25 @@ test('addresses - a prefix that is none is refused before anything connects, so 
   }
 });
 
+test('connections - an option that cannot be is refused by its name before anything is dialled', async () => {
+  const wrong: readonly (readonly [object, string])[] = [
+    [{ connectTimeoutMs: Number.NaN }, 'connectTimeoutMs'],
+    [{ connectTimeoutMs: Number.POSITIVE_INFINITY }, 'connectTimeoutMs'],
+    [{ connectTimeoutMs: '5' }, 'connectTimeoutMs'],
+    [{ user: 5 }, 'user'],
+    [{ pingIntervalMs: 0 }, 'pingIntervalMs'],
+    [{ tls: { ca: '/x' } }, 'tls.ca'],
+    [{ server: 'nats://a' }, 'server'],
+  ];
+  for (const [more, field] of wrong) {
+    const error = (await failureOf(() =>
+      connect({ servers: 'nats://127.0.0.1:1', connectTimeoutMs: 1, ...more }),
+    )) as CellwrightError;
+    assert.equal([error.code, error.field], ['bad-option', field]);
+  }
+  for (const none of [undefined, null, {}]) {
+    assert.is(((await failureOf(() => connect(none as never))) as CellwrightError).field, 'servers');
+  }
+});
+
 test.run();

@@ -1,0 +1,54 @@
+// Checks how a connection to NATS is to be set up, before anything is dialled: a number that is none would wait for ever.
+
+import Type, { type TSchema } from 'typebox';
+import { CellwrightError } from '../errors.ts';
+import { checkOf } from '../schemas.ts';
+import type { NatsOptions } from './nats-options.ts';
+
+/** Some three hundred years: whatever is added to a time of day stays a time of day. */
+const MAX_MS = 1e13;
+const anyMs = Type.Number({ minimum: 0, maximum: MAX_MS });
+const amount = Type.Integer({ minimum: 0 });
+const text = Type.String();
+const file = Type.Optional(text);
+/** Checked where it is used, with words of its own. */
+const elsewhere = Type.Unknown();
+
+/** The fields, each as it must be if it is there. */
+export const NATS_FIELDS = {
+  servers: elsewhere,
+  name: text,
+  user: text,
+  pass: text,
+  token: text,
+  credentials: text,
+  tls: Type.Object({ caFile: file, certFile: file, keyFile: file }, { additionalProperties: false }),
+  inboxPrefix: text,
+  connectTimeoutMs: anyMs,
+  signal: elsewhere,
+  reconnectWaitMs: anyMs,
+  reconnectJitterMs: anyMs,
+  pingIntervalMs: Type.Number({ exclusiveMinimum: 0, maximum: MAX_MS }),
+  maxUnsentMessages: amount,
+  maxUnsentBytes: amount,
+  closeTimeoutMs: anyMs,
+  clock: elsewhere,
+  onStatus: elsewhere,
+  onError: elsewhere,
+} satisfies Record<keyof NatsOptions, TSchema>;
+
+const check = checkOf(
+  Type.Object(Object.fromEntries(Object.entries(NATS_FIELDS).map(([name, of]) => [name, Type.Optional(of)])), {
+    additionalProperties: false,
+  }),
+  'the options of the connection',
+);
+
+/** @throws CellwrightError `bad-option` with the field. */
+export function checkNatsOptions(options: NatsOptions): void {
+  const told = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+  const fault = check(told);
+  if (fault === null) return;
+  const { field } = fault;
+  throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
+}
