@@ -4,6 +4,8 @@
 import type { Rows } from './table.ts';
 
 export interface Snapshot {
+  /** Rows of all parts, about. */
+  readonly rows: number;
   /** The next part, of about so many rows; all of it when there is no limit. */
   next(rows: number): object;
   /** All parts were taken. */
@@ -14,6 +16,7 @@ export interface Snapshot {
 export function snapshotOf(head: object, tables: Readonly<Record<string, Rows>>): Snapshot {
   let isFirst = true;
   return {
+    rows: Object.values(tables).reduce((sum, { count }) => sum + count, 0),
     next(rows) {
       const part: Record<string, unknown> = isFirst ? { ...head } : {};
       let left = rows;

@@ -4,6 +4,8 @@
 
 /** Rows of a snapshot that are still to be taken. */
 export interface Rows {
+  /** How many there were when it was begun. */
+  readonly count: number;
   /** The next ones, `most` at most; a row may come twice, and is then the same. */
   take(most: number): unknown[];
   /** Nothing more will come. */
@@ -59,6 +61,7 @@ export class Table<Value> extends Map<string, Value> {
     const { changed, early } = capture;
     const entries = this.entries();
     this.#captures = [...this.#captures, capture];
+    const count = this.size;
     let isSwept = false;
     const sweep = (rows: unknown[], most: number) => {
       while (rows.length < most) {
@@ -74,6 +77,7 @@ export class Table<Value> extends Map<string, Value> {
       }
     };
     return {
+      count,
       take(most) {
         const rows = early.splice(0, most);
         if (!isSwept) sweep(rows, most);
@@ -90,6 +94,7 @@ export class Table<Value> extends Map<string, Value> {
 export function rowsOf(rows: readonly unknown[]): Rows {
   let taken = 0;
   return {
+    count: rows.length,
     take(most) {
       const next = rows.slice(taken, taken + most);
       taken += next.length;

@@ -9,7 +9,7 @@ import { fnv1a } from '../actors/routing.ts';
 import type { Clock, Timer } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
-import { type Slicer, slicerOf, takeSnapshot } from './journal/slices.ts';
+import { type Slicer, slicerOf, type Taking, takeSnapshot } from './journal/slices.ts';
 import type { Outbox } from './outbox.ts';
 import type { Tenure } from './ownership/tenure.ts';
 
@@ -134,6 +134,8 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       wakes.delete(id);
     },
   };
+  /** The snapshot that was begun last. */
+  let taking: Taking | undefined;
   /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
   let life = 0;
 
@@ -210,6 +212,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
         schedule();
       });
+      taking?.recorded(records.length);
       if (journal.wantsSnapshot) snapshot();
     } catch (error) {
       journalFailed(error);
@@ -218,7 +221,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   function snapshot(): void {
     const mine = life;
-    takeSnapshot({
+    taking = takeSnapshot({
       snapshot: actor.snapshot(state),
       writer: journal.beginSnapshot(),
       slicer,

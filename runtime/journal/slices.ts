@@ -14,6 +14,11 @@ export interface Pace {
   readonly pauseMs: number;
   /** The part of the time that slices take: one is the larger the longer the pause before it really was. */
   readonly share: number;
+  /**
+   * Records during which a snapshot is to be taken whatever time there is, or half as many as it has rows if that is
+   * more: of an owner that records very fast there would else be too much to replay.
+   */
+  readonly records: number;
   /** How long a slice shall take, ms. */
   readonly leastMs: number;
   readonly mostMs: number;
@@ -23,19 +28,27 @@ export interface Pace {
  * Slices of about a millisecond, and a fifth of a processor for all of them: a million instances in the better part of
  * a minute. When the process is busy slices are fewer and larger, so that the snapshot comes to its end all the same.
  */
-const USUAL_PACE: Pace = { firstRows: 100, mostRows: 5_000, pauseMs: 5, share: 0.2, leastMs: 1, mostMs: 8 };
+const USUAL_PACE: Pace = {
+  firstRows: 100,
+  mostRows: 5_000,
+  pauseMs: 5,
+  share: 0.2,
+  records: 25_000,
+  leastMs: 1,
+  mostMs: 8,
+};
 
 /** The most that one slice writes, bytes, but for a single row that is larger. */
 const MOST_BYTES = 512 * 1024;
 
-export interface Slicer extends Pick<Pace, 'firstRows' | 'mostRows'> {
+export interface Slicer extends Pick<Pace, 'firstRows' | 'mostRows' | 'records'> {
   readonly clock: Clock;
   /** Has a slice taken later, in its turn, which shall take about so long. */
   later(slice: (forMs: number) => void): void;
 }
 
 export function slicerOf(clock: Clock, pace: Pace = USUAL_PACE): Slicer {
-  const { firstRows, mostRows, pauseMs, share, leastMs, mostMs } = pace;
+  const { firstRows, mostRows, pauseMs, share, records, leastMs, mostMs } = pace;
   const waiting: ((forMs: number) => void)[] = [];
   let isArmed = false;
   let lastAt: number | null = null;
@@ -56,6 +69,7 @@ export function slicerOf(clock: Clock, pace: Pace = USUAL_PACE): Slicer {
     clock,
     firstRows,
     mostRows,
+    records,
     later(slice) {
       waiting.push(slice);
       if (!isArmed) arm();
@@ -73,34 +87,61 @@ export interface TakingOptions {
   onFailure(error: unknown): void;
 }
 
+/** A snapshot that is being taken. */
+export interface Taking {
+  /** The owner has recorded so much more: when it records fast the next slices are due at once. */
+  recorded(records: number): void;
+}
+
+/** Slices that are due because of what was recorded are taken together, so that they are not too small. */
+const OWED_FOR_SLICE = 100;
+/** Rows that are due for one record at most. */
+const MOST_FOR_RECORD = 2;
+
 /** Takes a snapshot, the first slice of it now; a small state is in that one slice. */
-export function takeSnapshot({ snapshot, writer, slicer, isWanted, onFailure }: TakingOptions): void {
+export function takeSnapshot({ snapshot, writer, slicer, isWanted, onFailure }: TakingOptions): Taking {
   const { clock, mostRows } = slicer;
+  const rowsForRecord = Math.min(MOST_FOR_RECORD, snapshot.rows / slicer.records);
   let rows = Math.min(slicer.firstRows, mostRows);
+  let owed = 0;
   let bytes = 0;
   let tookMs = 0;
+  let isOver = false;
 
-  function slice(): void {
+  function slice(count: number, stored: () => void): void {
     const begun = clock.monotonic();
-    const part = snapshot.next(rows);
-    const isLast = snapshot.isOver;
-    bytes = writer.add(part, isLast, () => {
-      if (!isLast && isWanted()) slicer.later(next);
-    });
+    const part = snapshot.next(count);
+    isOver = snapshot.isOver;
+    bytes = writer.add(part, isOver, stored);
     tookMs = clock.monotonic() - begun;
+    owed -= count;
+  }
+
+  function later(): void {
+    if (!isOver && isWanted()) slicer.later(next);
   }
 
   function next(forMs: number): void {
-    if (!isWanted()) return;
+    if (isOver || !isWanted()) return;
     // The next rows are most likely as the last ones were.
     const fitting = Math.floor(rows * Math.min(forMs / Math.max(tookMs, 0.01), MOST_BYTES / Math.max(bytes, 1)));
     rows = Math.max(1, Math.min(fitting, 4 * rows, mostRows));
     try {
-      slice();
+      slice(rows, later);
     } catch (error) {
       onFailure(error);
     }
   }
 
-  slice();
+  slice(rows, later);
+
+  return {
+    recorded(records) {
+      if (isOver || !isWanted()) return;
+      owed += records * rowsForRecord;
+      if (owed < Math.min(OWED_FOR_SLICE, mostRows)) return;
+      rows = Math.min(Math.ceil(owed), mostRows);
+      slice(rows, () => {});
+    },
+  };
 }

@@ -1,11 +1,12 @@
 // Opening an owner with a million records behind it: how long until its state stands again, and what its stream takes.
 
 import type { Message, Turn } from '../../actors/actor.ts';
+import { FORGET_MORE_MS } from '../../actors/deleted.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/state.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
-import { slicerOf, takeSnapshot } from '../../runtime/journal/slices.ts';
+import { slicerOf, type Taking, takeSnapshot } from '../../runtime/journal/slices.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { provider, spec } from './parts.ts';
@@ -35,17 +36,22 @@ export async function recovery(url: string, report: Report): Promise<void> {
     await journal.open();
     const state = actor.init();
     let records: PlacementRecord[] = [];
+    let isMoreToForget = false;
     const turn = {
       now: 0,
       record: (one: PlacementRecord) => void records.push(one),
       send() {},
       publish() {},
-      wakeAt() {},
+      // What is deleted is forgotten some at a time: soon after there is more.
+      wakeAt(_id: string, at: number) {
+        isMoreToForget = at === turn.now + FORGET_MORE_MS;
+      },
       cancelWake() {},
     };
     const tell = (message: unknown) =>
       actor.receive(state, message as Message as never, 'bench', turn as unknown as Turn<PlacementRecord>);
     for (let n = 0; n < PROVIDERS; n += 1) tell({ type: 'put-tree', ask: 0, providers: [provider(n, 1_000)] });
+    let taking: Taking | undefined;
     let inFlight = 0;
     let wake = (): void => {};
     let written = 0;
@@ -53,7 +59,8 @@ export async function recovery(url: string, report: Report): Promise<void> {
       const allocations = [{ provider: `p${n % PROVIDERS}`, group: '', resources: spec.groups[0]?.resources }];
       tell({ type: 'claim', consumer: `i${n}`, attempt: 1, spec, allocations, keep: [], expiresAt: turn.now + 1 });
       turn.now += 1;
-      if (n % HOLDING === 0) tell({ type: 'wake', id: 'forget-deleted' });
+      if (n % HOLDING === 0) isMoreToForget = true;
+      if (isMoreToForget) tell({ type: 'wake', id: 'forget-deleted' });
       if (n >= HOLDING) tell({ type: 'release', consumer: `i${n - HOLDING}`, deleted: true });
       if (records.length < RECORDS_A_TURN) continue;
       written += records.length;
@@ -62,10 +69,11 @@ export async function recovery(url: string, report: Report): Promise<void> {
         inFlight -= 1;
         wake();
       });
+      taking?.recorded(records.length);
       records = [];
       if (journal.wantsSnapshot) {
         const options = { snapshot: actor.snapshot(state), writer: journal.beginSnapshot(), slicer };
-        takeSnapshot({ ...options, isWanted: () => true, onFailure: fail });
+        taking = takeSnapshot({ ...options, isWanted: () => true, onFailure: fail });
       }
       if (inFlight >= TURNS_IN_FLIGHT) await new Promise<void>((resolve) => (wake = resolve));
     }

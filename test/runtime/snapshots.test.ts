@@ -166,7 +166,7 @@ async function begin(stream: Stream, random: Random, clock: VirtualClock): Promi
     clock,
     outbox: nobody,
     maxMailbox: 1_000,
-    slicer: slicerOf(clock, { firstRows: 1, mostRows: 4, pauseMs: 5, share: 0.2, leastMs: 1, mostMs: 8 }),
+    slicer: slicerOf(clock, { firstRows: 1, mostRows: 4, pauseMs: 5, share: 0.2, records: 40, leastMs: 1, mostMs: 8 }),
     onFailure: (error) => {
       throw error;
     },
@@ -328,11 +328,11 @@ function slicing(
     const onFailure = (error: unknown) => {
       throw error;
     };
-    takeSnapshot({ snapshot: snapshotOf({}, { all: table.capture() }), writer, slicer, isWanted, onFailure });
+    return takeSnapshot({ snapshot: snapshotOf({}, { all: table.capture() }), writer, slicer, isWanted, onFailure });
   };
 }
 
-const USUAL = { firstRows: 10, mostRows: 5_000, pauseMs: 5, share: 0.2, leastMs: 1, mostMs: 8 };
+const USUAL = { firstRows: 10, mostRows: 5_000, pauseMs: 5, share: 0.2, records: 1_000_000, leastMs: 1, mostMs: 8 };
 const ofOwner = (slices: readonly Slice[], owner: string) => slices.filter((one) => one.owner === owner);
 const rowsIn = (slices: readonly Slice[]) => slices.reduce((sum, { rows }) => sum + rows, 0);
 
@@ -364,6 +364,28 @@ test('slices take about a millisecond each and one at a time, whoever they are o
   assert.is(rowsIn(ofOwner(slices, 'a')), 2_000);
   const ofB = rowsIn(ofOwner(slices, 'b'));
   assert.ok(ofB > 1_000 && ofB < 20_000, `${ofB} rows of one who was stopped`);
+});
+
+test('an owner that records fast has its snapshot before it has recorded too much, though no time goes by', () => {
+  const on = workClock(0);
+  const slices: Slice[] = [];
+  const take = slicing(on, slicerOf(on.clock, { ...USUAL, records: 2_000 }), slices);
+  const few = take('few', 500);
+  const many = take('many', 5_000);
+  let recorded = 0;
+  for (; rowsIn(slices) < 5_500; recorded += 10) {
+    few.recorded(10);
+    many.recorded(10);
+    if (recorded === 2_400) assert.is(rowsIn(ofOwner(slices, 'few')), 500, 'in about as many records as are allowed');
+    assert.ok(recorded <= 2_600, 'or in half as many as there are rows');
+  }
+  assert.is(on.virtual.now(), 0);
+  assert.ok(recorded > 2_300, `${recorded} records`);
+  assert.ok(slices.length < 80, `${slices.length} slices`);
+  const count = slices.length;
+  few.recorded(10_000);
+  on.virtual.runUntilIdle();
+  assert.is(slices.length, count, 'nothing more when it is over');
 });
 
 test('slices are larger when there is little time between them, but never long, and small when rows are large', () => {

@@ -72,7 +72,7 @@ export interface SeatOptions {
 }
 
 /** Slices of a snapshot are few rows, so that much happens between them. */
-const PACE = { firstRows: 2, mostRows: 4, pauseMs: 20, share: 0.2, leastMs: 1, mostMs: 8 };
+const PACE = { firstRows: 2, mostRows: 4, pauseMs: 20, share: 0.2, records: 30, leastMs: 1, mostMs: 8 };
 
 /** How long a stale owner goes on before its lease tells it that it is one, ms at most. */
 const NOTICE_MS = 1_500;
