@@ -15,6 +15,7 @@ const Generation = Type.Integer();
 /** Aggregates, consumers and providers that are only looked for may be named in any way. */
 const Key = Type.String({ maxLength: 255 });
 const Keys = Type.Array(Key, { maxItems: 1000 });
+const Shards = Type.Array(Type.Integer({ minimum: 0, maximum: 9_999 }), { maxItems: 64 });
 const Amounts = Type.Record(Type.String({ maxLength: 255 }), Type.Integer({ minimum: 1 }));
 
 /** An inventory as the API lets it be: a ratio of any size, and more reserved than there is. */
@@ -46,11 +47,41 @@ export const ConsumerChange = Type.Object(
     consumerType: Type.Optional(Identity),
     /** Absent: not compared. Null: there must be no such consumer. */
     generation: Type.Optional(Type.Union([Generation, Type.Null()])),
+    /** The generation that it gets. Absent: one more than it has with this shard. */
+    becomes: Type.Optional(Generation),
+    /** It will hold something with other shards too. */
+    several: Type.Optional(Type.Boolean()),
+    /** Where each allocation stands among those with all shards; absent: they are all here. */
+    positions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }))),
+    /** For the consumer's home shard: with which other shards it holds something, as far as is known, and will. */
+    homes: Type.Optional(Type.Object({ expected: Shards, become: Shards }, strict)),
   },
   strict,
 );
 export type ConsumerChange = Static<typeof ConsumerChange>;
 const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: 1000 });
+
+/** The inventories that providers get, each as the provider was when its caller looked. */
+export const ReshapedInventories = Type.Array(
+  Type.Object({ provider: Key, generation: Generation, inventories: ApiInventories }, strict),
+  { maxItems: 1000 },
+);
+
+/** A provider as another shard sees it: one of a tree in which something is shared. */
+export const ForeignProvider = Type.Object(
+  {
+    id: Key,
+    name: Type.String(),
+    parent: Type.Union([Key, Type.Null()]),
+    root: Key,
+    inventories: ApiInventories,
+    traits: Type.Array(Type.String()),
+    aggregates: Type.Array(Type.String()),
+    used: Type.Record(Type.String(), Type.Number()),
+  },
+  strict,
+);
+export type ForeignProvider = Static<typeof ForeignProvider>;
 
 export const CandidateGroup = Type.Object(
   {
@@ -85,6 +116,24 @@ export const CandidatesRequest = Type.Object(
   strict,
 );
 export type CandidatesRequest = Static<typeof CandidatesRequest>;
+
+/** A provider that goes from one shard to another. */
+export const MovingProvider = Type.Object(
+  {
+    id: Key,
+    name: Type.String(),
+    parent: Type.Union([Key, Type.Null()]),
+    inventories: ApiInventories,
+    traits: Type.Array(Type.String()),
+    aggregates: Type.Array(Type.String()),
+    generation: Generation,
+    /** How many of its changes callers are not to notice. */
+    quiet: Generation,
+    changedAt: Type.Number(),
+  },
+  strict,
+);
+export type MovingProvider = Static<typeof MovingProvider>;
 
 export const placementApiMessages = {
   'provider-create': message('provider-create', {
@@ -130,14 +179,16 @@ export const placementApiMessages = {
   'trait-delete': message('trait-delete', { ask: Ask, name: Name }),
   /** Changes what one or several consumers hold, all of it or nothing of it. */
   'allocations-put': message('allocations-put', { ask: Ask, consumers: ConsumerChanges }),
-  'allocations-delete': message('allocations-delete', { ask: Ask, consumer: Key }),
+  'allocations-delete': message('allocations-delete', {
+    ask: Ask,
+    consumer: Key,
+    /** Absent: not compared. */
+    generation: Type.Optional(Generation),
+  }),
   /** Changes inventories and, at the same moment, what consumers hold. */
   reshape: message('reshape', {
     ask: Ask,
-    inventories: Type.Array(
-      Type.Object({ provider: Key, generation: Generation, inventories: ApiInventories }, strict),
-      { maxItems: 1000 },
-    ),
+    inventories: ReshapedInventories,
     consumers: ConsumerChanges,
   }),
   'provider-show': message('provider-show', { ask: Ask, id: Key }),
@@ -153,7 +204,8 @@ export const placementApiMessages = {
     resources: Amounts,
   }),
   'provider-allocations': message('provider-allocations', { ask: Ask, id: Key }),
-  'consumer-show': message('consumer-show', { ask: Ask, consumer: Key }),
+  /** `standing`: with what a change of it over several shards must know. */
+  'consumer-show': message('consumer-show', { ask: Ask, consumer: Key, standing: Type.Optional(Type.Boolean()) }),
   /** What the consumers of a project hold, by consumer type. */
   usages: message('usages', {
     ask: Ask,
@@ -162,7 +214,16 @@ export const placementApiMessages = {
   }),
   'classes-list': message('classes-list', { ask: Ask }),
   'traits-list': message('traits-list', { ask: Ask }),
-  candidates: message('candidates', { ask: Ask, ...CandidatesRequest.properties }),
+  /** `foreign`: the trees of other shards in which something is shared; then it is told which ways came in which round. */
+  candidates: message('candidates', {
+    ask: Ask,
+    ...CandidatesRequest.properties,
+    foreign: Type.Optional(Type.Array(ForeignProvider)),
+  }),
+  /** A provider and all that is below it, as another shard needs them to take them over. */
+  'subtree-show': message('subtree-show', { ask: Ask, id: Key }),
+  /** The trees in which something is shared. */
+  'sharing-list': message('sharing-list', { ask: Ask }),
 };
 export type PlacementApiMessage = MessageOf<typeof placementApiMessages>;
 export type ApiMessage<Kind extends PlacementApiMessage['type']> = Extract<PlacementApiMessage, { type: Kind }>;
@@ -231,6 +292,13 @@ export type ApiRefusalCode =
   | 'group-anti-affinity'
   | 'too-many-combinations'
   | 'bad-parts'
-  | 'not-decided';
+  | 'not-decided'
+  | 'other-shard'
+  /** From here on: for whoever asks several shards, which looks again. */
+  | 'consumer-moved'
+  | 'changed-meanwhile'
+  | 'name-exists';
 
-export type ApiOutcome = { readonly ok: unknown } | { readonly refused: ApiRefusal };
+export type ApiOutcome =
+  /** `seen` names the last change over several shards that it shows; absent: there was none lately. */
+  { readonly ok: unknown; readonly seen?: string } | { readonly refused: ApiRefusal };

@@ -24,22 +24,32 @@ export function putAllocations(state: PlacementState, asked: ApiMessage<'allocat
   const decided = decideConsumers(state, asked.consumers, ({ spec }) => spec.inventories);
   if ('refused' in decided) return decline(decided);
   const answer = () => ({ ok: null });
-  if (decided.every(({ consumer, allocations }) => allocations.length === 0 && !holds(state, consumer))) {
+  const isNothing = ({ consumer, allocations }: ConsumerRecord) =>
+    allocations.length === 0 && !holds(state, consumer) && !state.homes.has(consumer);
+  if (decided.every(isNothing)) {
     return { record: null, answer };
   }
   return { record: { type: 'allocated', consumers: decided, counted: true, at }, answer };
 }
 
 export function deleteAllocations(state: PlacementState, asked: ApiMessage<'allocations-delete'>, at: number): Decided {
-  const { consumer: id } = asked;
+  const { consumer: id, generation } = asked;
   if (!holds(state, id)) {
     return decline(refused('no-allocations', `consumer '${id}' holds nothing`, { consumer: id }));
   }
+  const expected = state.consumers.holding.get(id)?.generation ?? null;
+  if (generation !== undefined && generation !== expected) return decline(otherGeneration(id, expected, generation));
   const consumers = [{ consumer: id, allocations: [], owner: ownerOf(state.consumers.holding.get(id)) }];
   return { record: { type: 'allocated', consumers, counted: false, at }, answer: () => ({ ok: null }) };
 }
 
-export function reshape(state: PlacementState, asked: ApiMessage<'reshape'>, at: number): Decided {
+/** `about`: the classes that the whole change is about, when more of it is decided elsewhere. */
+export function reshape(
+  state: PlacementState,
+  asked: Pick<ApiMessage<'reshape'>, 'inventories' | 'consumers'>,
+  at: number,
+  about?: readonly string[],
+): Decided {
   const given = new Map<string, Provider['spec']['inventories']>();
   for (const { provider: id, generation, inventories } of asked.inventories) {
     const provider = state.providers.get(id);
@@ -54,7 +64,7 @@ export function reshape(state: PlacementState, asked: ApiMessage<'reshape'>, at:
   const classes = asked.inventories.flatMap(({ inventories }) => Object.keys(inventories));
   const fault = unknownClass(state, classes);
   if (fault !== null) return decline(fault);
-  const decided = decideConsumers(state, asked.consumers, widened);
+  const decided = decideConsumers(state, asked.consumers, widened, about);
   if ('refused' in decided) return decline(decided);
   const busy = leftBehind(state, asked, decided);
   if (busy !== null) return decline(busy);
@@ -68,7 +78,7 @@ export function reshape(state: PlacementState, asked: ApiMessage<'reshape'>, at:
 /** An inventory that would go though something of it would still be held. */
 function leftBehind(
   state: PlacementState,
-  asked: ApiMessage<'reshape'>,
+  asked: Pick<ApiMessage<'reshape'>, 'inventories'>,
   decided: readonly ConsumerRecord[],
 ): Refused | null {
   const freed = sumsOf(decided.flatMap(({ consumer }) => heldBy(state.consumers.holding.get(consumer))));
@@ -94,37 +104,54 @@ export function decideConsumers(
   state: PlacementState,
   changes: readonly ConsumerChange[],
   inventoriesOf: InventoriesOf,
+  about?: readonly string[],
 ): Refused | ConsumerRecord[] {
   const early = refusalOfConsumers(state, changes);
   if (early !== null) return early;
   const records = changes.map((change): ConsumerRecord => {
-    const { consumer, allocations } = change;
+    const { consumer, project, user, consumerType } = change;
     const before = ownerOf(state.consumers.holding.get(consumer));
-    return {
-      consumer,
-      allocations: Object.entries(allocations).map(([provider, resources]) => ({ provider, group: '', resources })),
-      owner: {
-        project: change.project ?? UNKNOWN_OWNER,
-        user: change.user ?? UNKNOWN_OWNER,
-        consumerType: change.consumerType ?? before.consumerType,
-      },
+    const owner = {
+      project: project ?? UNKNOWN_OWNER,
+      user: user ?? UNKNOWN_OWNER,
+      consumerType: consumerType ?? before.consumerType,
     };
+    const record = { consumer, allocations: allocationsOf(change), owner };
+    return change.becomes === undefined ? record : { ...record, ...overShards(change) };
   });
-  return refusalOfAmounts(state, records, inventoriesOf) ?? refusalOfMoves(state, records) ?? records;
+  return refusalOfAmounts(state, records, inventoriesOf, about) ?? refusalOfMoves(state, records) ?? records;
+}
+
+function allocationsOf({ allocations, positions }: ConsumerChange): Allocation[] {
+  const given = Object.entries(allocations);
+  if (positions === undefined) return given.map(([provider, resources]) => ({ provider, group: '', resources }));
+  return given.map(([provider, resources], which) => {
+    const position = positions[which] ?? 0;
+    return { provider, group: '', resources, position };
+  });
+}
+
+/** What is said of a consumer that may hold something with several shards. */
+function overShards({ becomes, several, homes }: ConsumerChange): Partial<ConsumerRecord> {
+  return {
+    ...(becomes === undefined ? {} : { generation: becomes }),
+    ...(several === true ? { several } : {}),
+    ...(homes === undefined ? {} : { homes: homes.become }),
+  };
 }
 
 /** What can be refused without looking at amounts, in the order in which the reference looks. */
 function refusalOfConsumers(state: PlacementState, changes: readonly ConsumerChange[]): Refused | null {
-  for (const { consumer: id, generation } of changes) {
+  for (const { consumer: id, generation, homes } of changes) {
     if (state.consumers.deleted.has(id)) {
       return refused('consumer-deleted', `consumer '${id}' is deleted`, { consumer: id });
     }
+    if (homes !== undefined && homes.expected.join() !== (state.homes.get(id) ?? []).join()) {
+      return refused('consumer-moved', `consumer '${id}' has gone to other shards meanwhile`, { consumer: id });
+    }
     if (generation === undefined) continue;
     const expected = holds(state, id) ? (state.consumers.holding.get(id) as Consumer).generation : null;
-    if (expected !== generation) {
-      const message = `consumer '${id}' is at generation ${expected}, not ${generation}`;
-      return refused('consumer-generation', message, { consumer: id, expected, given: generation });
-    }
+    if (expected !== generation) return otherGeneration(id, expected, generation);
   }
   for (const { allocations } of changes) {
     for (const id in allocations) if (!state.providers.has(id)) return noProvider(id);
@@ -132,10 +159,16 @@ function refusalOfConsumers(state: PlacementState, changes: readonly ConsumerCha
   return null;
 }
 
+function otherGeneration(consumer: string, expected: number | null, given: number | null): Refused {
+  const message = `consumer '${consumer}' is at generation ${expected}, not ${given}`;
+  return refused('consumer-generation', message, { consumer, expected, given });
+}
+
 function refusalOfAmounts(
   state: PlacementState,
   records: readonly ConsumerRecord[],
   inventoriesOf: InventoriesOf,
+  about: readonly string[] | undefined,
 ): Refused | null {
   const wanted = records.flatMap(({ allocations }) => allocations);
   const fault = unknownClass(
@@ -143,7 +176,7 @@ function refusalOfAmounts(
     wanted.flatMap(({ resources }) => Object.keys(resources)),
   );
   if (fault !== null) return fault;
-  const bare = withoutInventory(state, records, inventoriesOf);
+  const bare = withoutInventory(state, records, inventoriesOf, about);
   if (bare !== null) return bare;
   const freed = sumsOf(records.flatMap(({ consumer }) => heldBy(state.consumers.holding.get(consumer))));
   const asked: Sums = new Map();
@@ -186,11 +219,12 @@ function withoutInventory(
   state: PlacementState,
   records: readonly ConsumerRecord[],
   inventoriesOf: InventoriesOf,
+  about: readonly string[] | undefined,
 ): Refused | null {
   const named = records.flatMap(({ consumer, allocations }) =>
     allocations.length === 0 ? heldBy(state.consumers.holding.get(consumer)) : allocations,
   );
-  const classes = [...new Set(named.flatMap(({ resources }) => Object.keys(resources)))];
+  const classes = about ?? [...new Set(named.flatMap(({ resources }) => Object.keys(resources)))];
   const bare = records
     .flatMap(({ allocations }) => allocations.map(({ provider }) => provider))
     .filter((id) => {

@@ -3,27 +3,36 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import { OF_NO_BUILD } from '../messages/placement.ts';
-import type { ApiInventories } from '../messages/placement-api.ts';
-import type { Owner } from './consumers.ts';
+import type { ApiInventories, MovingProvider } from '../messages/placement-api.ts';
+import type { Consumer, Owner } from './consumers.ts';
 import { locate, locateAll } from './groups.ts';
 import { install } from './indexes.ts';
 import { adjustUse, makeProvider, type Provider } from './providers.ts';
 import { renameClass } from './rename-class.ts';
 import type { PlacementState } from './state.ts';
 import { countTenant, countTenants } from './tenants.ts';
-import { moveSubtree, plant, uproot } from './trees.ts';
+import { graft, moveSubtree, plant, uproot } from './trees.ts';
 
 /** What a consumer holds after a change, and whose it is. Without allocations it is gone. */
 export interface ConsumerRecord {
   readonly consumer: string;
   readonly allocations: readonly Allocation[];
   readonly owner: Owner;
+  /** The generation that it gets; absent: one more than it had. */
+  readonly generation?: number;
+  /** It holds something with other shards too. */
+  readonly several?: boolean;
+  /** In the consumer's home shard: with which other shards it holds something. */
+  readonly homes?: readonly number[];
 }
 
 export type ApiRecord =
   | { type: 'provider-created'; id: string; name: string; parent: string | null; at: number }
   | { type: 'provider-updated'; id: string; name: string; parent: string | null; at: number }
   | { type: 'provider-deleted'; id: string }
+  /** The parents are told before their children. */
+  | { type: 'subtree-left'; ids: readonly string[] }
+  | { type: 'subtree-joined'; parent: string; providers: readonly MovingProvider[]; at: number }
   | { type: 'inventories'; id: string; inventories: ApiInventories; at: number }
   | { type: 'traits'; id: string; traits: readonly string[]; at: number }
   | { type: 'aggregates'; id: string; aggregates: readonly string[]; counted: boolean; at: number }
@@ -51,6 +60,11 @@ export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
     case 'provider-deleted':
       uproot(state, record.id);
       return;
+    case 'subtree-left':
+      for (const id of record.ids.toReversed()) uproot(state, id);
+      return;
+    case 'subtree-joined':
+      return graft(state, record);
     case 'inventories':
       return respecify(state, record.id, { inventories: record.inventories }, record.at, true);
     case 'traits':
@@ -143,9 +157,13 @@ export function replaceAllocations(
       if (naming) named.add(id);
     }
   };
-  for (const { consumer: id, allocations, owner } of changes) {
+  for (const { consumer: id, allocations, owner, homes, generation: given, several } of changes) {
     consumers.holding.touch(id);
     const consumer = consumers.holding.get(id);
+    if (homes !== undefined) {
+      if (homes.length === 0) state.homes.delete(id);
+      else state.homes.set(id, homes);
+    }
     const ends = allocations.length === 0;
     for (const held of consumer?.held ?? []) {
       use(held.allocations, -1, ends);
@@ -159,11 +177,15 @@ export function replaceAllocations(
     const all = { attempt: consumer?.latest ?? OF_NO_BUILD, allocations };
     countTenant(all, 1, providers);
     const held = [all];
+    const generation = given ?? (consumer?.generation ?? 0) + 1;
     if (consumer === undefined) {
-      const fresh = { latest: OF_NO_BUILD, held, refusal: null, generation: 1, changedAt: at, owner };
+      const fresh: Consumer = { latest: OF_NO_BUILD, held, refusal: null, generation, changedAt: at, owner };
+      if (several === true) fresh.several = true;
       consumers.holding.set(id, fresh);
     } else {
-      Object.assign(consumer, { held, generation: consumer.generation + 1, changedAt: at, owner });
+      Object.assign(consumer, { held, generation, changedAt: at, owner });
+      if (several === true) consumer.several = true;
+      else if (consumer.several === true) delete consumer.several;
     }
   }
   for (const id of touched) {

@@ -1,7 +1,7 @@
 // What callers of the Placement API may ask to see. The answers name things as they are kept; a front words them for
 // the version that its caller speaks.
 
-import type { ApiInventories, ApiMessage, ApiOutcome } from '../messages/placement-api.ts';
+import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
 
 import { unknownClass } from './api-checks.ts';
@@ -9,10 +9,11 @@ import { noProvider, noTrait } from './api-refusals.ts';
 import { isKnownTrait } from './catalog.ts';
 import { heldBy, ownerOf } from './consumers.ts';
 import { fits, unitAllowed } from './inventory.ts';
+import { CLASSES, PROVIDERS, TRAITS, usageTopic } from './locks.ts';
 import { type Provider, revisionOf } from './providers.ts';
 import { STANDARD_TRAITS } from './standard-traits.ts';
 import type { PlacementState } from './state.ts';
-import { treeOf } from './trees.ts';
+import { subtreeOf, treeOf } from './trees.ts';
 
 export interface ProviderSummary {
   readonly id: string;
@@ -39,7 +40,25 @@ export interface ConsumerView {
   readonly generation: number;
   readonly changedAt: number;
   /** By provider: its generation, and amounts by class. */
-  readonly allocations: Readonly<Record<string, { generation: number; resources: Record<string, number> }>>;
+  readonly allocations: Readonly<Record<string, AllocationView>>;
+  /** When it is asked for. */
+  readonly standing?: Standing;
+}
+
+export interface AllocationView {
+  readonly generation: number;
+  readonly resources: Record<string, number>;
+  /** Where it stands among those with all shards. */
+  readonly position?: number;
+}
+
+/** What a change of a consumer over several shards must know of it in each. */
+export interface Standing {
+  /** Whether it holds anything here, be it nothing of a provider for traits alone. */
+  readonly holds: boolean;
+  readonly deleted: boolean;
+  /** With which other shards it holds something, as far as this one knows. */
+  readonly homes: readonly number[];
 }
 
 export interface ProviderAllocations {
@@ -50,7 +69,14 @@ export interface ProviderAllocations {
 }
 
 /** By consumer type, '' for those without one: amounts by class, and how many consumers. */
-export type Usages = Readonly<Record<string, { consumers: number; resources: Record<string, number> }>>;
+export type Usages = Readonly<Record<string, UsageOfType>>;
+
+export interface UsageOfType {
+  consumers: number;
+  resources: Record<string, number>;
+  /** Those of the consumers that hold something with other shards too. */
+  several?: string[];
+}
 
 export function providerSummary(provider: Provider): ProviderSummary {
   const { spec, root, changedAt } = provider;
@@ -96,7 +122,17 @@ export function findProviders(state: PlacementState, asked: ApiMessage<'provider
     if (!fits.every(([resourceClass, amount]) => hasRoom(provider, resourceClass, amount))) continue;
     found.push(providerSummary(provider));
   }
-  return { ok: found };
+  return seenAs(state.holds.seen.get(PROVIDERS)?.transaction, found);
+}
+
+export function showSubtree(state: PlacementState, { id }: ApiMessage<'subtree-show'>): ApiOutcome {
+  if (!state.providers.has(id)) return noProvider(id);
+  const subtree = subtreeOf(state, id).map((one): MovingProvider => {
+    const { spec, generation, quiet, changedAt } = state.providers.get(one) as Provider;
+    const { name, parent, inventories, traits, aggregates } = spec;
+    return { id: one, name, parent, inventories, traits, aggregates, generation, quiet, changedAt };
+  });
+  return { ok: subtree };
 }
 
 /** Whether a provider could give the amount now. */
@@ -106,14 +142,15 @@ export function hasRoom({ stocks, spec }: Provider, resourceClass: string, amoun
   return fits(stock, amount) && unitAllowed(stock.inventory, amount);
 }
 
-export function showConsumer(state: PlacementState, { consumer: id }: ApiMessage<'consumer-show'>): ApiOutcome {
+export function showConsumer(state: PlacementState, asked: ApiMessage<'consumer-show'>): ApiOutcome {
+  const { consumer: id } = asked;
   const consumer = state.consumers.holding.get(id);
-  const allocations = new Map<string, { generation: number; resources: Record<string, number> }>();
-  for (const { provider: providerId, resources } of heldBy(consumer)) {
+  const allocations = new Map<string, AllocationView>();
+  for (const { provider: providerId, resources, ...held } of heldBy(consumer)) {
     const provider = state.providers.get(providerId);
     // What serves a group that asks for traits alone gives nothing.
     if (provider === undefined || Object.keys(resources).length === 0) continue;
-    const known = allocations.get(providerId) ?? { generation: revisionOf(provider), resources: {} };
+    const known = allocations.get(providerId) ?? { generation: revisionOf(provider), resources: {}, ...placeOf(held) };
     allocations.set(providerId, known);
     addTo(known.resources, resources);
   }
@@ -128,8 +165,24 @@ export function showConsumer(state: PlacementState, { consumer: id }: ApiMessage
     generation,
     changedAt,
     allocations: Object.fromEntries(allocations),
+    ...(asked.standing === true ? { standing: standingOf(state, id) } : {}),
   };
-  return { ok: view };
+  return seenAs(state.holds.changedBy.get(id), view);
+}
+
+function placeOf(held: object): { position?: number } {
+  const { position } = held as { position?: number };
+  return position === undefined ? {} : { position };
+}
+
+function standingOf({ consumers, homes }: PlacementState, id: string): Standing {
+  const holds = (consumers.holding.get(id)?.held.length ?? 0) > 0;
+  return { holds, deleted: consumers.deleted.has(id), homes: homes.get(id) ?? [] };
+}
+
+/** An answer that names the last change over several shards that it shows. */
+function seenAs(transaction: string | undefined, ok: unknown): ApiOutcome {
+  return transaction === undefined ? { ok } : { ok, seen: transaction };
 }
 
 export function showProviderAllocations(state: PlacementState, { id }: ApiMessage<'provider-allocations'>): ApiOutcome {
@@ -154,9 +207,9 @@ export function showProviderAllocations(state: PlacementState, { id }: ApiMessag
   return { ok: view };
 }
 
-export function showUsages({ consumers }: PlacementState, asked: ApiMessage<'usages'>): ApiOutcome {
-  const usages: Record<string, { consumers: number; resources: Record<string, number> }> = {};
-  for (const consumer of consumers.holding.values()) {
+export function showUsages({ consumers, holds }: PlacementState, asked: ApiMessage<'usages'>): ApiOutcome {
+  const usages: Record<string, UsageOfType> = {};
+  for (const [id, consumer] of consumers.holding) {
     const { project, user, consumerType } = ownerOf(consumer);
     if (project !== asked.project || (asked.user !== undefined && user !== asked.user)) continue;
     const held = heldBy(consumer);
@@ -165,19 +218,28 @@ export function showUsages({ consumers }: PlacementState, asked: ApiMessage<'usa
     usages[key] ??= { consumers: 0, resources: {} };
     usages[key].consumers += 1;
     for (const { resources } of held) addTo(usages[key].resources, resources);
+    if (consumer.several !== true) continue;
+    usages[key].several ??= [];
+    usages[key].several.push(id);
   }
-  return { ok: usages satisfies Usages };
+  return seenAs(holds.seen.get(usageTopic(asked.project))?.transaction, usages satisfies Usages);
 }
 
-export function listClasses({ catalog }: PlacementState): ApiOutcome {
-  return { ok: [...STANDARD_RESOURCE_CLASSES, ...catalog.classes] };
+export function listClasses({ catalog, holds }: PlacementState): ApiOutcome {
+  return seenAs(holds.seen.get(CLASSES)?.transaction, [...STANDARD_RESOURCE_CLASSES, ...catalog.classes]);
 }
 
-/** All traits, and those that some provider has. */
-export function listTraits({ catalog, providers }: PlacementState): ApiOutcome {
+export interface Traits {
+  readonly traits: readonly string[];
+  /** Those that some provider has. */
+  readonly associated: readonly string[];
+}
+
+export function listTraits({ catalog, providers, holds }: PlacementState): ApiOutcome {
   const associated = new Set<string>();
   for (const { traits } of providers.values()) for (const trait of traits) associated.add(trait);
-  return { ok: { traits: [...STANDARD_TRAITS, ...catalog.traits], associated: [...associated] } };
+  const told: Traits = { traits: [...STANDARD_TRAITS, ...catalog.traits], associated: [...associated] };
+  return seenAs(holds.seen.get(TRAITS)?.transaction, told);
 }
 
 function addTo(sums: Record<string, number>, resources: Readonly<Record<string, number>>): void {

@@ -22,10 +22,12 @@ import {
   showConsumer,
   showProvider,
   showProviderAllocations,
+  showSubtree,
   showUsages,
 } from './api-reads.ts';
 import type { Decision } from './api-refusals.ts';
 import { findCandidates } from './candidates/find.ts';
+import { listSharing } from './candidates/foreign.ts';
 import type { PlacementRecord, PlacementState } from './state.ts';
 
 /** Applies and records what was decided. */
@@ -48,7 +50,11 @@ function outcomeOf(state: PlacementState, message: PlacementApiMessage, now: num
   return decided.answer();
 }
 
-function decide(state: PlacementState, message: PlacementApiMessage, now: number): Decision<ApiRecord> | ApiOutcome {
+export function decide(
+  state: PlacementState,
+  message: PlacementApiMessage,
+  now: number,
+): Decision<ApiRecord> | ApiOutcome {
   switch (message.type) {
     case 'provider-create':
       return createProvider(state, message, now);
@@ -94,5 +100,9 @@ function decide(state: PlacementState, message: PlacementApiMessage, now: number
       return listTraits(state);
     case 'candidates':
       return findCandidates(state, message);
+    case 'subtree-show':
+      return showSubtree(state, message);
+    case 'sharing-list':
+      return listSharing(state);
   }
 }

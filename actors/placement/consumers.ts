@@ -32,6 +32,8 @@ export interface Consumer {
   changedAt?: number;
   /** Who it belongs to, as a caller of the Placement API said. */
   owner?: Owner;
+  /** It holds something with other shards too, as a caller of the Placement API had it. */
+  several?: true;
 }
 
 export interface Owner {

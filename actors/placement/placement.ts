@@ -31,6 +31,8 @@ import { type Consumer, giveBack } from './consumers.ts';
 import { refusalByFence } from './fences.ts';
 import { forgetOld } from './forgetting.ts';
 import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome } from './group-homes.ts';
+import { askAgain } from './holding.ts';
+import { park, takeReady } from './parking.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
 import { locate, recall, unclaim } from './recalling.ts';
 import { release } from './releasing.ts';
@@ -43,7 +45,7 @@ import {
   type StoredPlacement,
   storePlacement,
 } from './state.ts';
-import { isInDoubt, isTransactionWake, pursue, takeTransaction, wakeTransaction } from './together.ts';
+import { isTransactionWake, pursue, takeTransaction, wakeTransaction } from './together.ts';
 import { refusalOfTree } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
 import { type ShardWork, tell } from './work.ts';
@@ -165,7 +167,22 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
   }
 
   function receive(state: PlacementState, message: Incoming | Wake, from: Address, turn: Turn<PlacementRecord>): void {
-    if (state.holds.doubtful.size > 0 && isInDoubt(state, message)) return;
+    if (state.holds.locks.size > 0 && park(state, message, from)) return;
+    take(state, message, from, turn);
+    if (state.holds.parked.length > 0) resume(state, turn);
+  }
+
+  /** Takes what has waited for changes that are over now. */
+  function resume(state: PlacementState, turn: Turn<PlacementRecord>): void {
+    for (let ready = takeReady(state); ready.length > 0; ready = takeReady(state)) {
+      for (const { message, from } of ready) {
+        if (park(state, message, from, true)) continue;
+        take(state, message as Incoming, from, turn);
+      }
+    }
+  }
+
+  function take(state: PlacementState, message: Incoming | Wake, from: Address, turn: Turn<PlacementRecord>): void {
     switch (message.type) {
       case 'claim':
         return claim(state, message, from, turn);
@@ -203,6 +220,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       case 'hold-refused':
       case 'end-hold':
       case 'hold-ended':
+      case 'consider':
       case 'consumers-read':
         return takeTransaction(workOf(state, turn), message, from);
       case 'group-ask':
@@ -212,7 +230,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       case 'group-left':
       case 'group-stays':
         return takeGroupHome(workOf(state, turn), message, from, (asked, claimant, elsewhere) => {
-          if (!isInDoubt(state, asked)) claim(state, asked, claimant, turn, elsewhere);
+          if (!park(state, asked, claimant)) claim(state, asked, claimant, turn, elsewhere);
         });
       case 'wake': {
         if (isTransactionWake(message.id)) return wakeTransaction(workOf(state, turn), message.id);
@@ -268,7 +286,10 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     for (const set of [state.untold.changed, state.untold.used, state.untold.removed]) set.clear();
     turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
     turn.wakeAt('beat', turn.now);
-    for (const transaction of state.transactions.known.values()) pursue(workOf(state, turn), transaction);
+    const work = workOf(state, turn);
+    // Some may be settled, and forgotten, meanwhile.
+    for (const transaction of [...state.transactions.known.values()]) pursue(work, transaction);
+    askAgain(work);
   }
 
   return {

@@ -3,7 +3,7 @@
 // A change that one shard has made was held by all of them before; so whoever does not show it either doubts, or has made
 // it between the two.
 
-import type { ConsumerRead } from './together.ts';
+import type { ConsumerRead } from './holding.ts';
 
 /** What one shard said, by consumer. */
 export type ShardRead = Readonly<Record<string, ConsumerRead>>;

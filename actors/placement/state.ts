@@ -4,7 +4,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { Inventory, ProviderSpec, Refusal } from '../messages/placement.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
-import { rowsOf } from '../table.ts';
+import { rowsOf, Table } from '../table.ts';
 import { type ApiRecord, applyApiRecord } from './api-apply.ts';
 import { type Catalog, emptyCatalog, learnNames } from './catalog.ts';
 import { type Consumer, type Consumers, forgetDeleted, giveBack, noConsumers, take } from './consumers.ts';
@@ -25,22 +25,16 @@ import {
   type HoldRecord,
   type Holds,
   noHolds,
+  restoreChanges,
   restoreHolds,
   type StoredHolds,
+  type StoredLately,
   storeHolds,
 } from './holds.ts';
-import { emptyIndexes, type Indexes, install, uninstall } from './indexes.ts';
-import {
-  inUse,
-  isLeftover,
-  makeProvider,
-  type Provider,
-  type Providers,
-  restoreUntold,
-  sameAsTold,
-  untoldInventories,
-} from './providers.ts';
+import { emptyIndexes, type Indexes, install } from './indexes.ts';
+import { makeProvider, type Provider, type Providers, restoreUntold, untoldInventories } from './providers.ts';
 import { applyRecall, type RecallRecord } from './recalling.ts';
+import { applyTree } from './told-trees.ts';
 import {
   applyTransaction,
   forgetSettled,
@@ -98,6 +92,8 @@ export interface PlacementState {
   readonly fences: Fences;
   /** Parts of changes over several shards that are held here. */
   readonly holds: Holds;
+  /** Of consumers whose home shard this is: with which other shards they hold something. */
+  readonly homes: Table<readonly number[]>;
   /** Changes over several shards that are coordinated here. */
   readonly transactions: Transactions;
   /** Where the members of instance groups are. Made of the consumers; not recorded. */
@@ -131,6 +127,9 @@ export interface StoredPlacement {
   /** Absent when there are none, as in what was stored before there were several shards. */
   fences?: [string, Fence][];
   holds?: StoredHolds;
+  homes?: [string, readonly number[]][];
+  lately?: StoredLately;
+  changedBy?: [string, string][];
   transactions?: StoredTransactions;
   groupHomes?: StoredGroupHomes;
 }
@@ -142,6 +141,7 @@ export function emptyPlacement(): PlacementState {
     consumers: noConsumers(),
     fences: new Map(),
     holds: noHolds(),
+    homes: new Table((shards, id) => [id, shards]),
     transactions: noTransactions(),
     groups: emptyGroups(),
     groupHomes: noGroupHomes(),
@@ -190,6 +190,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
       if (record.deleted && !consumers.deleted.has(record.consumer))
         consumers.deleted.remember(record.consumer, record.at);
       if (record.deleted && state.fences.size > 0) state.fences.delete(record.consumer);
+      if (record.deleted && state.homes.size > 0) state.homes.delete(record.consumer);
       return;
     }
     case 'nothing-held':
@@ -262,44 +263,13 @@ function moveAway(
   locate(state, id);
 }
 
-function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
-  const { providers, trees, untold } = state;
-  const root = (tree[0] as ProviderSpec).id;
-  const told = new Set<string>();
-  for (const spec of tree) {
-    told.add(spec.id);
-    const before = providers.get(spec.id);
-    if (sameAsTold(before, spec)) continue;
-    install(state, makeProvider(spec, root, before));
-    learnNames(state.catalog, spec);
-    untold.changed.add(spec.id);
-  }
-  const staying: string[] = [...told];
-  for (const id of trees.get(root) ?? []) {
-    if (told.has(id)) continue;
-    const gone = providers.get(id) as Provider;
-    if (isLeftover(gone)) {
-      staying.push(id);
-    } else if (inUse(gone)) {
-      // It is no longer told, but something is held on it: it stays, empty, until the tree is told without that.
-      install(state, makeProvider({ ...gone.spec, inventories: {} }, root, gone));
-      untold.changed.add(id);
-      staying.push(id);
-    } else {
-      uninstall(state, id);
-      untold.removed.add(id);
-    }
-  }
-  trees.set(root, staying);
-}
-
 export function storePlacement(state: PlacementState): Snapshot {
-  const { providers, trees, consumers, catalog, fences, holds, transactions, groupHomes } = state;
+  const { providers, trees, consumers, catalog, fences, holds, homes, transactions, groupHomes } = state;
   return snapshotOf(
     {
       catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
       ...(fences.size === 0 ? {} : { fences: [...fences] }),
-      ...(holds.open.size === 0 && holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
+      ...(holds.open.size + holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
       ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
       ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
     },
@@ -308,6 +278,9 @@ export function storePlacement(state: PlacementState): Snapshot {
       trees: rowsOf([...trees]),
       holding: consumers.holding.capture(),
       deleted: consumers.deleted.capture(),
+      ...(homes.size === 0 ? {} : { homes: homes.capture() }),
+      ...(holds.lately.size === 0 ? {} : { lately: holds.lately.capture() }),
+      ...(holds.changedBy.size === 0 ? {} : { changedBy: holds.changedBy.capture() }),
     },
   );
 }
@@ -340,8 +313,10 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
   }
   state.consumers.deleted.restore(deleted);
   if (stored.holds !== undefined) restoreHolds(state, stored.holds);
+  restoreChanges(state.holds, stored);
   if (stored.transactions !== undefined) restoreTransactions(state.transactions, stored.transactions);
   if (stored.groupHomes !== undefined) restoreGroupHomes(state.groupHomes, stored.groupHomes);
+  for (const [id, homes] of stored.homes ?? []) state.homes.set(id, homes);
   for (const [id, fence] of stored.fences ?? []) state.fences.set(id, fence);
   for (const { spec, generation, quiet = 0, changedAt = 0 } of providers) {
     Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });

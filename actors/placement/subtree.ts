@@ -2,7 +2,10 @@
 
 import type { Provider } from './providers.ts';
 
-type ById = ReadonlyMap<string, Provider>;
+/** Providers that are found by id. */
+export interface ById {
+  get(id: string): Provider | undefined;
+}
 
 /** Whether a provider is another one or below it. */
 export function isBelow(provider: Provider, top: Provider, providers: ById): boolean {

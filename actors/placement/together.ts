@@ -1,18 +1,17 @@
-// Decides changes over several shards: as the coordinator of those that this shard was asked for, and as one of the shards
-// that hold a part. The coordinator asks the shards one after the other, in the order of their numbers, and a shard holds
-// one change of a consumer at a time: so two changes never wait for each other, and none is refused for the other's sake.
+// Decides changes over several shards, as the coordinator of those that this shard was asked for. It asks the shards one
+// after the other, in the order of their numbers, and what one change locks no other holds: so two changes never wait for
+// each other, and none is refused for the other's sake. What it says to itself is done in the same turn.
 
 import type { Address } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
 import type { AnyMessage } from '../messages/any.ts';
-import type { PlacementMessage } from '../messages/placement.ts';
-import type { ApiRefusal, PlacementApiMessage } from '../messages/placement-api.ts';
+import type { ApiRefusal } from '../messages/placement-api.ts';
 import type { Part, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
 import { placementAddress } from '../routing.ts';
-import { decideConsumers } from './api-allocations.ts';
 import { answer } from './api-answer.ts';
 import { refused } from './api-refusals.ts';
-import { heldBy } from './consumers.ts';
+import { consider, endHold, hold, readConsumers } from './holding.ts';
+import { park } from './parking.ts';
 import type { PlacementState } from './state.ts';
 import type { Outcome, Transaction } from './transactions.ts';
 import type { ShardWork } from './work.ts';
@@ -29,49 +28,28 @@ export function takeTransaction(work: ShardWork, message: TransactionMessage, fr
     case 'change-together':
       return open(work, message, from);
     case 'hold':
-      return hold(work, message, from);
+      return hold(work, message, (said) => say(work, from, said, message.brief));
     case 'held':
       return held(work, message.transaction, from);
     case 'hold-refused':
       return holdRefused(work, message, from);
     case 'end-hold':
-      return endHold(work, message, from);
+      return endHold(work, message, (said) => say(work, from, said, message.brief));
     case 'hold-ended':
       return holdEnded(work, message.transaction, from);
+    case 'consider':
+      return consider(work, message, from);
     case 'consumers-read':
-      // Nothing changes; but a shard that was superseded, which knows too little, cannot record it, and its answer is lost.
-      work.commit({ type: 'read' });
-      return answer(from, message.ask, { ok: readOf(work.state, message.consumers) }, work.turn);
+      return readConsumers(work, message, from);
   }
 }
-
-/** Whether a message is about a consumer of which something is in doubt: it waits until whoever sent it says it again. */
-export function isInDoubt({ holds: { doubtful } }: PlacementState, message: { readonly type: string }): boolean {
-  const asked = message as PlacementMessage | PlacementApiMessage;
-  switch (asked.type) {
-    case 'claim':
-    case 'recall':
-    case 'unclaim':
-    case 'release':
-    case 'allocations-delete':
-      return doubtful.has(asked.consumer);
-    case 'allocations-put':
-    case 'reshape':
-      return asked.consumers.some(({ consumer }) => doubtful.has(consumer));
-    case 'class-rename':
-      return true;
-    default:
-      return false;
-  }
-}
-
-// --- the coordinator
 
 function open(work: ShardWork, asked: TransactionMessageOf<'change-together'>, from: Address): void {
   const { transactions } = work.state;
   const standing = transactions.known.get(transactions.byKey.get(asked.key) ?? '');
   if (standing !== undefined) {
-    if (standing.outcome !== null) tell(work, from, asked.ask, standing.outcome);
+    const isDone = standing.brief === true ? standing.settled : standing.outcome !== null;
+    if (isDone && standing.outcome !== null) tell(work, from, asked.ask, standing.outcome);
     return;
   }
   const parts = [...asked.parts].sort((one, other) => one.shard - other.shard);
@@ -89,39 +67,53 @@ function open(work: ShardWork, asked: TransactionMessageOf<'change-together'>, f
     ask: asked.ask,
     parts,
     at: work.turn.now,
+    ...(asked.brief === true ? { brief: true } : {}),
+    ...(asked.withinMs === undefined ? {} : { withinMs: asked.withinMs }),
   });
   pursue(work, transactions.known.get(id) as Transaction);
 }
 
 /** Does what a transaction owes, and again until all have answered. */
 export function pursue(work: ShardWork, transaction: Transaction): void {
-  const { id, parts, at, outcome, settled } = transaction;
-  if (settled) return;
-  if (outcome === null && work.turn.now > at + DECIDED_WITHIN_MS) {
-    const message = `not all shards could hold their part within ${DECIDED_WITHIN_MS} ms`;
+  const { id, parts, outcome, brief } = transaction;
+  if (transaction.settled) return;
+  const untilMs = endOf(transaction);
+  if (outcome === null && work.turn.now > untilMs) {
+    const message = `not all shards could hold their part within ${untilMs - transaction.at} ms`;
     return decide(work, transaction, { confirmed: false, ...refusalOf('not-decided', message) });
   }
   if (outcome === null) holdNext(work, transaction);
   else {
     for (const { shard } of parts) {
       if (transaction.ended.has(shard)) continue;
-      say(work, shard, { type: 'end-hold', transaction: id, confirmed: outcome.confirmed });
+      const order = { type: 'end-hold', transaction: id, confirmed: outcome.confirmed } as const;
+      say(work, placementAddress(shard), brief === true ? { ...order, brief } : order, brief);
     }
   }
+  // What was said to itself may have brought it further.
+  if (transaction.settled || transaction.outcome !== outcome) return;
   work.turn.wakeAt(wakeOf(id), work.turn.now + waitMs(PATIENCE, transaction.repeats, id));
   transaction.repeats += 1;
 }
 
-function holdNext(work: ShardWork, { id, parts, held: holding, at }: Transaction): void {
-  const next = parts.find(({ shard }) => !holding.has(shard)) as Part;
-  const { shard, consumers } = next;
-  say(work, shard, { type: 'hold', transaction: id, consumers, expiresAt: at + DECIDED_WITHIN_MS });
+function endOf({ at, withinMs = DECIDED_WITHIN_MS }: Transaction): number {
+  return at + withinMs;
+}
+
+function holdNext(work: ShardWork, transaction: Transaction): void {
+  const { id, parts, held: holding, brief } = transaction;
+  const { shard, ...content } = parts.find((part) => !holding.has(part.shard)) as Part;
+  const order = { type: 'hold', transaction: id, ...content, expiresAt: endOf(transaction) } as const;
+  say(work, placementAddress(shard), brief === true ? { ...order, brief } : order, brief);
 }
 
 function held(work: ShardWork, id: string, from: Address): void {
   const transaction = work.state.transactions.known.get(id);
+  // One that is forgotten was settled: whoever holds a part of it yet has heard something late.
+  if (transaction === undefined) return work.turn.send(from, { type: 'end-hold', transaction: id, confirmed: false });
   const shard = partOf(transaction, from);
-  if (transaction === undefined || transaction.outcome !== null || shard === undefined) return;
+  if (shard === undefined) return;
+  if (transaction.outcome !== null) return transaction.ended.has(shard) ? undefined : pursue(work, transaction);
   transaction.held.add(shard);
   if (transaction.held.size === transaction.parts.length) return decide(work, transaction, { confirmed: true });
   holdNext(work, transaction);
@@ -138,7 +130,7 @@ function holdRefused(work: ShardWork, asked: TransactionMessageOf<'hold-refused'
 
 function decide(work: ShardWork, transaction: Transaction, outcome: Outcome): void {
   work.commit({ type: 'transaction-decided', id: transaction.id, outcome });
-  tell(work, transaction.from, transaction.ask, outcome);
+  if (transaction.brief !== true || !outcome.confirmed) tell(work, transaction.from, transaction.ask, outcome);
   transaction.repeats = 0;
   pursue(work, transaction);
 }
@@ -151,6 +143,8 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
   if (transaction.ended.size < transaction.parts.length) return;
   work.commit({ type: 'transaction-settled', id });
   work.turn.cancelWake(wakeOf(id));
+  const { brief, outcome } = transaction;
+  if (brief === true && outcome.confirmed) tell(work, transaction.from, transaction.ask, outcome);
 }
 
 export function wakeTransaction(work: ShardWork, wake: string): void {
@@ -170,60 +164,19 @@ function refusalOf(code: ApiRefusal['code'], message: string): { refusal: ApiRef
   return { refusal: { code, message } };
 }
 
-function say({ turn }: ShardWork, shard: number, message: AnyMessage): void {
-  turn.send(placementAddress(shard), message);
-}
-
-// --- a shard that holds a part
-
-function hold(work: ShardWork, asked: TransactionMessageOf<'hold'>, from: Address): void {
-  const { state, turn } = work;
-  const { transaction, consumers, expiresAt } = asked;
-  const { open: holding, doubtful, ended } = state.holds;
-  if (holding.has(transaction)) return turn.send(from, { type: 'held', transaction });
-  // One that is over comes late; one that waits for another is asked again.
-  if (ended.has(transaction) || consumers.some(({ consumer }) => doubtful.has(consumer))) return;
-  const decided =
-    turn.now > expiresAt
-      ? refused('not-decided', `'${transaction}' came after its coordinator gave up`)
-      : decideConsumers(state, consumers, ({ spec }) => spec.inventories);
-  if ('refused' in decided) return turn.send(from, { type: 'hold-refused', transaction, refusal: decided.refused });
-  work.commit({ type: 'held', transaction, consumers: decided });
-  turn.send(from, { type: 'held', transaction });
-}
-
-function endHold(work: ShardWork, asked: TransactionMessageOf<'end-hold'>, from: Address): void {
-  const { transaction, confirmed } = asked;
-  if (!work.state.holds.ended.has(transaction)) {
-    work.commit({ type: 'hold-ended', transaction, confirmed, at: work.turn.now });
-  }
-  work.turn.send(from, { type: 'hold-ended', transaction });
-}
-
-/** What is read of consumers in one shard; see reading.ts for how what several say is put together. */
-export interface ConsumerRead {
-  readonly allocations: Readonly<Record<string, Readonly<Record<string, number>>>>;
-  /** The transaction that changed it last, as far as that is remembered. */
-  readonly changedBy: string | null;
-  /** A transaction of which the shard does not know the outcome yet. */
-  readonly doubt: string | null;
-}
-
-function readOf({ consumers, holds }: PlacementState, ids: readonly string[]): Record<string, ConsumerRead> {
-  const read = ids.map((id): [string, ConsumerRead] => {
-    const allocations: Record<string, Record<string, number>> = {};
-    for (const { provider, resources } of heldBy(consumers.holding.get(id))) {
-      const sums = allocations[provider] ?? {};
-      allocations[provider] = sums;
-      for (const [name, amount] of Object.entries(resources)) sums[name] = (sums[name] ?? 0) + amount;
-    }
-    return [id, { allocations, changedBy: holds.changedBy.get(id) ?? null, doubt: holds.doubtful.get(id) ?? null }];
-  });
-  return Object.fromEntries(read);
+/** What a shard says to itself of a brief change it hears at once, and waits with it like any other. */
+function say(work: ShardWork, to: Address, message: AnyMessage, brief: boolean | undefined): void {
+  if (brief !== true || to !== placementAddress(work.shard)) return work.turn.send(to, message);
+  if (park(work.state, message, to)) return;
+  takeTransaction(work, message as TransactionMessage, to);
 }
 
 /** Whether there is something of transactions that may be forgotten. */
 export function hasOldTransactions({ holds, transactions }: PlacementState, before: number): boolean {
+  for (const { at } of holds.lately.values()) {
+    if (at < before) return true;
+    break;
+  }
   for (const at of holds.ended.values()) return at < before || hasOldSettled(transactions.known.values(), before);
   return hasOldSettled(transactions.known.values(), before);
 }

@@ -15,6 +15,10 @@ export interface Transaction {
   readonly parts: readonly Part[];
   /** When it began, ms since the epoch. */
   readonly at: number;
+  /** It is answered when it is settled, and forgotten then. */
+  readonly brief?: true;
+  /** How long it may take until it is decided, ms. */
+  readonly withinMs?: number;
   /** Null: not decided. */
   outcome: Outcome | null;
   /** All shards have done what was decided. */
@@ -44,6 +48,8 @@ export type TransactionRecord =
       ask: number;
       parts: readonly Part[];
       at: number;
+      brief?: true;
+      withinMs?: number;
     }
   | { type: 'transaction-decided'; id: string; outcome: Outcome }
   | { type: 'transaction-settled'; id: string };
@@ -59,7 +65,7 @@ export function noTransactions(): Transactions {
 }
 
 export function applyTransaction(transactions: Transactions, record: TransactionRecord): void {
-  const { known } = transactions;
+  const { known, byKey } = transactions;
   switch (record.type) {
     case 'transaction-opened': {
       const { type: _, ...facts } = record;
@@ -69,8 +75,13 @@ export function applyTransaction(transactions: Transactions, record: Transaction
     case 'transaction-decided':
       (known.get(record.id) as Transaction).outcome = record.outcome;
       return;
-    case 'transaction-settled':
-      (known.get(record.id) as Transaction).settled = true;
+    case 'transaction-settled': {
+      const transaction = known.get(record.id) as Transaction;
+      transaction.settled = true;
+      if (transaction.brief !== true) return;
+      known.delete(record.id);
+      byKey.delete(transaction.key);
+    }
   }
 }
 

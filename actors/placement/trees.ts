@@ -1,6 +1,8 @@
 // Trees that grow and change one provider at a time: a provider is planted, gets another parent with all that is
 // below it, or goes.
 
+import type { MovingProvider } from '../messages/placement-api.ts';
+import { learnNames } from './catalog.ts';
 import { install, uninstall } from './indexes.ts';
 import { makeProvider, type Provider, type Providers } from './providers.ts';
 import type { PlacementState } from './state.ts';
@@ -26,6 +28,28 @@ export function uproot(state: PlacementState, id: string): void {
   prune(state, provider.root, new Set([id]));
   state.untold.changed.delete(id);
   state.untold.removed.add(id);
+}
+
+/** Providers that come from another shard, below a parent; that is no change of theirs that callers compare. */
+export function graft(
+  state: PlacementState,
+  { parent, providers, at }: { parent: string; providers: readonly MovingProvider[]; at: number },
+): void {
+  const root = state.providers.get(parent)?.root ?? parent;
+  for (const [position, { generation, quiet, changedAt, ...told }] of providers.entries()) {
+    const spec = position === 0 ? { ...told, parent } : told;
+    const provider = makeProvider(spec, root);
+    Object.assign(provider, {
+      generation: generation + 1,
+      quiet: quiet + 1,
+      changedAt: position === 0 ? at : changedAt,
+    });
+    install(state, provider);
+    learnNames(state.catalog, spec);
+    state.untold.changed.add(spec.id);
+    state.untold.removed.delete(spec.id);
+  }
+  state.trees.set(root, [...(state.trees.get(root) ?? [root]), ...providers.map(({ id }) => id)]);
 }
 
 /** The ids of a provider and of all below it, parents before their children. */

@@ -3,104 +3,13 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { AnyMessage } from '../../actors/messages/any.ts';
-import type { Inventory } from '../../actors/messages/placement.ts';
-import type { ApiOutcome, ConsumerChange } from '../../actors/messages/placement-api.ts';
-import type { Part, TransactionMessage } from '../../actors/messages/transactions.ts';
-import { placement } from '../../actors/placement/placement.ts';
+import type { ConsumerChange } from '../../actors/messages/placement-api.ts';
+import type { Part } from '../../actors/messages/transactions.ts';
 import { putTogether, type ShardRead } from '../../actors/placement/reading.ts';
-import { bench, replayed, restored, type Sent, sentOf } from '../support/turn.ts';
+import { CALLER, type Desk, hostOf, rig, SHARDS } from '../support/shards.ts';
+import { sentOf } from '../support/turn.ts';
 
 const test = suite('transactions');
-
-const SHARDS = 3;
-const inventory: Inventory = {
-  total: 4,
-  reserved: 0,
-  min_unit: 1,
-  max_unit: 1_000,
-  step_size: 1,
-  allocation_ratio: 1,
-};
-const actors = Array.from({ length: SHARDS }, (_, shard) => placement({ shard, rememberDeletedMs: 120_000 }));
-const hostOf = (shard: number) => `host-${shard}`;
-const CALLER = 'gateway/caller';
-
-type Desk = ReturnType<typeof bench<ReturnType<(typeof actors)[0]['init']>, never, never>>;
-
-/** Three shards, each with a host of four VCPU; what they say to each other waits until the test delivers it. */
-function rig() {
-  const shards = actors.map((actor, shard) => {
-    const desk = bench(actor) as unknown as Desk;
-    const id = hostOf(shard);
-    const provider = { id, name: id, parent: null, inventories: { VCPU: inventory }, traits: [], aggregates: [] };
-    desk.tell({ type: 'put-tree', ask: 1, providers: [provider] } as never);
-    return desk;
-  });
-  let underWay: (Sent & { from: string })[] = [];
-  const answers: { ask: number; outcome: ApiOutcome }[] = [];
-
-  function keep(from: string, sent: readonly Sent[]): void {
-    for (const one of sent) {
-      if (one.message.type === 'placement-answer') {
-        const { ask, text } = one.message as Extract<AnyMessage, { type: 'placement-answer' }>;
-        answers.push({ ask, outcome: JSON.parse(text) });
-      } else if (one.to.startsWith('placement/') && !one.to.endsWith('/feed')) underWay.push({ ...one, from });
-    }
-  }
-
-  const on = {
-    shards,
-    answers,
-    /** Says something to a shard, in the caller's name. */
-    say(shard: number, message: object): void {
-      keep(`placement/${shard}`, (shards[shard] as Desk).tell(message as never, CALLER).sent);
-    },
-    /** Delivers what is under way, as long as `isMeant` says so; what is not stays under way. */
-    deliver(isMeant: (message: TransactionMessage, to: string) => boolean = () => true): void {
-      for (;;) {
-        const next = underWay.findIndex(({ message, to }) => isMeant(message as TransactionMessage, to));
-        if (next < 0) return;
-        const [{ to, message, from } = { to: '', message: {}, from: '' }] = underWay.splice(next, 1);
-        const shard = Number(to.slice('placement/'.length));
-        keep(to, (shards[shard] as Desk).tell(message as never, from).sent);
-      }
-    },
-    /** What is under way is lost. */
-    lose(): void {
-      underWay = [];
-    },
-    underWay: () => underWay.map(({ to, message }) => `${message.type} to ${to}`),
-    pass(ms: number): void {
-      for (const [shard, desk] of shards.entries()) {
-        for (const { sent } of desk.pass(ms)) keep(`placement/${shard}`, sent);
-      }
-    },
-    /** Another life of a shard takes over. */
-    replace(shard: number): void {
-      const { entries, now } = shards[shard] as Desk;
-      const other = bench(actors[shard] as (typeof actors)[0], { entries: entries as never, at: now });
-      shards[shard] = other as unknown as Desk;
-      keep(`placement/${shard}`, other.first.sent);
-    },
-    used: () => shards.map(({ state }, shard) => state.providers.get(hostOf(shard))?.stocks.get('VCPU')?.used),
-    held: (consumer: string) =>
-      shards.map(({ state }) =>
-        (state.consumers.holding.get(consumer)?.held ?? []).flatMap(({ allocations }) =>
-          allocations.map(({ resources }) => resources.VCPU),
-        ),
-      ),
-    /** Each journal leads to the state of its shard, and what is stored is what was. */
-    check(): void {
-      for (const [shard, desk] of shards.entries()) {
-        const actor = actors[shard] as (typeof actors)[0];
-        assert.equal(replayed(actor, desk.entries as never), desk.stored());
-        assert.equal(restored(actor, desk.stored()), desk.stored());
-      }
-    },
-  };
-  return on;
-}
 
 /** Amounts by consumer and shard; each shard is told of each consumer. */
 function partsOf(wanted: Readonly<Record<string, Readonly<Record<number, number>>>>): Part[] {

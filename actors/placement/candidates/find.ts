@@ -1,13 +1,13 @@
 // Answers a question for allocation candidates: the ways to serve a request as things stand, and the providers of the
 // trees that they touch. With a limit, trees take turns: every tree gives one way before any gives a second.
 
-import type { ApiOutcome, CandidateGroup, CandidatesRequest } from '../../messages/placement-api.ts';
+import type { ApiMessage, ApiOutcome, CandidateGroup, CandidatesRequest } from '../../messages/placement-api.ts';
 import { unknownClass } from '../api-checks.ts';
 import { noTrait } from '../api-refusals.ts';
 import { isKnownTrait } from '../catalog.ts';
 import type { Provider } from '../providers.ts';
 import type { PlacementState } from '../state.ts';
-import { treeOf } from '../trees.ts';
+import { type Landscape, landscapeOf } from './foreign.ts';
 import { type Sharers, sharersOf, slotsOf } from './options.ts';
 import { type Budget, type Candidate, search } from './search.ts';
 import { type CandidateSummary, summariesOf } from './summaries.ts';
@@ -20,13 +20,23 @@ const MAX_ENTRIES = 400_000;
 export interface Candidates {
   readonly requests: readonly Candidate[];
   readonly summaries: Readonly<Record<string, CandidateSummary>>;
+  /** When other shards are asked too: how many of the ways came in each round, in which no tree gives two. */
+  readonly rounds?: readonly number[];
 }
 
-export function findCandidates(state: PlacementState, request: CandidatesRequest): ApiOutcome {
+type Asked = CandidatesRequest & Pick<ApiMessage<'candidates'>, 'foreign'>;
+
+export function findCandidates(state: PlacementState, request: Asked): ApiOutcome {
   const fault = unknownName(state, request);
   if (fault !== null) return fault;
-  const requests = collect(state, request);
-  const found: Candidates = { requests, summaries: summariesOf(state, requests, request.nested) };
+  const landscape = landscapeOf(state, request.foreign);
+  const rounds: number[] = [];
+  const requests = collect(landscape, request, rounds);
+  const found: Candidates = {
+    requests,
+    summaries: summariesOf(landscape, requests, request.nested),
+    ...(request.foreign === undefined ? {} : { rounds }),
+  };
   return { ok: found };
 }
 
@@ -43,15 +53,17 @@ function unknownName(state: PlacementState, { groups, rootRequired, rootForbidde
   return null;
 }
 
-function collect(state: PlacementState, request: CandidatesRequest): Candidate[] {
+/** The ways; `rounds` is given how many came in each. */
+function collect(landscape: Landscape, request: CandidatesRequest, rounds: number[]): Candidate[] {
+  const { state, providers } = landscape;
   const treesAsked = new Map<CandidateGroup, string>();
   for (const group of request.groups) {
     if (group.inTree === null) continue;
-    const provider = state.providers.get(group.inTree);
+    const provider = providers.get(group.inTree);
     if (provider === undefined) return [];
     treesAsked.set(group, provider.root);
   }
-  const sharers = sharersOf(state);
+  const sharers = sharersOf(state, landscape.sharers);
   const budget: Budget = { steps: MAX_STEPS };
   const found: Candidate[] = [];
   const known = new Set<string>();
@@ -78,16 +90,19 @@ function collect(state: PlacementState, request: CandidatesRequest): Candidate[]
   };
 
   for (const root of rootsFor(state, request, treesAsked, sharers)) {
-    if (isFull()) return found;
-    const tree = treeOf(state, root);
+    if (isFull()) break;
+    const tree = landscape.tree(root);
     if (!rootServes(tree[0] as Provider, request)) continue;
     const slots = slotsOf(request.groups, tree, sharers.get(root) ?? [], treesAsked);
     if (slots === null) continue;
-    const ways = search(slots, request, state.providers, budget);
+    const ways = search(slots, request, providers, budget);
     if (next(ways)) goingOn.push(ways);
   }
+  rounds.push(found.length);
   while (goingOn.length > 0 && !isFull()) {
+    const before = found.length;
     goingOn = goingOn.filter((ways) => !isFull() && next(ways));
+    rounds.push(found.length - before);
   }
   return found;
 }
@@ -103,7 +118,8 @@ function rootsFor(
   if (sharers.size > 0 || asked.size === 0) return trees.keys();
   // A group without resources may be served wherever it likes; what serves it must still be of the same tree.
   const withResources = groups.some((group) => treesAsked.has(group) && Object.keys(group.resources).length > 0);
-  return withResources && asked.size === 1 ? asked : trees.keys();
+  if (!withResources || asked.size > 1) return trees.keys();
+  return [...asked].filter((root) => trees.has(root));
 }
 
 function rootServes({ traits }: Provider, { rootRequired, rootForbidden }: CandidatesRequest): boolean {
@@ -111,7 +127,7 @@ function rootServes({ traits }: Provider, { rootRequired, rootForbidden }: Candi
 }
 
 /** The same for two candidates that take the same and serve each group by the same. */
-function keyOf({ allocations, mappings }: Candidate): string {
+export function keyOf({ allocations, mappings }: Candidate): string {
   const parts: string[] = [];
   for (const id of Object.keys(allocations).sort()) {
     const amounts = allocations[id] as Readonly<Record<string, number>>;

@@ -19,10 +19,11 @@ export interface Slot {
 /** The providers that share with a tree, by its root; a tree's own are among them. */
 export type Sharers = ReadonlyMap<string, readonly Provider[]>;
 
-export function sharersOf({ providers, indexes }: PlacementState): Sharers {
+/** `foreign`: providers of other shards that share. */
+export function sharersOf({ providers, indexes }: PlacementState, foreign: readonly Provider[]): Sharers {
   const sharers = new Map<string, Set<Provider>>();
-  for (const id of indexes.sharing) {
-    const sharer = providers.get(id) as Provider;
+  const own = [...indexes.sharing].map((id) => providers.get(id) as Provider);
+  for (const sharer of [...own, ...foreign]) {
     for (const aggregate of sharer.aggregates) {
       for (const member of indexes.aggregates.get(aggregate) ?? []) {
         const { root } = providers.get(member) as Provider;

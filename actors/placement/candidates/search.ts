@@ -2,8 +2,8 @@
 // lead anywhere, instead of listing all combinations and throwing most of them away.
 
 import type { CandidatesRequest } from '../../messages/placement-api.ts';
-import type { Provider, Providers } from '../providers.ts';
-import { isSubtree } from '../subtree.ts';
+import type { Provider } from '../providers.ts';
+import { type ById, isSubtree } from '../subtree.ts';
 import { canBeIsolated, canHoldTogether } from './feasibility.ts';
 import type { Slot } from './options.ts';
 
@@ -24,7 +24,7 @@ export interface Budget {
 export function* search(
   slots: readonly Slot[],
   request: CandidatesRequest,
-  providers: Providers,
+  providers: ById,
   budget: Budget,
 ): Generator<Candidate> {
   // The choice with the fewest options first: a dead end shows soonest there.
@@ -105,7 +105,7 @@ function holds(
   order: readonly Slot[],
   chosen: readonly Provider[],
   { sameSubtree, nested }: CandidatesRequest,
-  providers: Providers,
+  providers: ById,
 ): boolean {
   const unnamed = order.find(({ group }) => group.suffix === '')?.group;
   if (unnamed !== undefined && unnamed.required.length > 0) {

@@ -1,7 +1,6 @@
 // The providers of the trees that candidates touch: what they have, what of it is used, and where they stand.
 
-import type { PlacementState } from '../state.ts';
-import { treeOf } from '../trees.ts';
+import type { Landscape } from './foreign.ts';
 import type { Candidate } from './search.ts';
 
 export interface CandidateSummary {
@@ -13,16 +12,16 @@ export interface CandidateSummary {
 
 /** With `nested` all providers of the trees, otherwise those that are used alone. */
 export function summariesOf(
-  state: PlacementState,
+  { providers, tree }: Landscape,
   candidates: readonly Candidate[],
   nested: boolean,
 ): Record<string, CandidateSummary> {
   const used = new Set<string>();
   for (const { allocations } of candidates) for (const id in allocations) used.add(id);
-  const roots = new Set([...used].map((id) => state.providers.get(id)?.root ?? id));
+  const roots = new Set([...used].map((id) => providers.get(id)?.root ?? id));
   const summaries: Record<string, CandidateSummary> = {};
   for (const root of roots) {
-    for (const { spec, stocks } of treeOf(state, root)) {
+    for (const { spec, stocks } of tree(root)) {
       if (!nested && !used.has(spec.id)) continue;
       const resources: Record<string, { capacity: number; used: number }> = {};
       for (const resourceClass in spec.inventories) {

@@ -1,0 +1,43 @@
+// Messages that wait until changes over several shards are over that lock what they are about.
+
+import type { Address, Message } from '../actor.ts';
+import type { Parked } from './holds.ts';
+import { blockersOf } from './locks.ts';
+import type { PlacementState } from './state.ts';
+
+/** The most messages that wait; more are not answered. */
+const MAX_PARKED = 20_000;
+
+/** Of these whoever sent them says them again, by and by. */
+const SAID_AGAIN: ReadonlySet<string> = new Set(['claim', 'recall', 'unclaim', 'release']);
+
+/** Lets a message wait if it has to; answers whether it must not be decided now. */
+export function park(state: PlacementState, message: Message, from: Address, isAgain = false): boolean {
+  const { locks, parked } = state.holds;
+  if (locks.size === 0) return false;
+  const awaits = blockersOf(state, message, isAgain);
+  if (awaits === null) return false;
+  if (!SAID_AGAIN.has(message.type) && parked.length < MAX_PARKED && !isParked(parked, message)) {
+    parked.push({ message, from, awaits });
+  }
+  return true;
+}
+
+/** A coordinator asks again and again. */
+function isParked(parked: readonly Parked[], message: Message): boolean {
+  if (message.type !== 'hold') return false;
+  const { transaction } = message as Message & { transaction: string };
+  return parked.some(
+    ({ message: other }) =>
+      other.type === 'hold' && (other as Message & { transaction: string }).transaction === transaction,
+  );
+}
+
+/** Those that wait for nothing any more, in the order in which they came. */
+export function takeReady({ holds: { parked } }: PlacementState): Parked[] {
+  const ready = parked.filter(({ awaits }) => awaits.size === 0);
+  if (ready.length === 0) return ready;
+  const waiting = parked.filter(({ awaits }) => awaits.size > 0);
+  parked.splice(0, parked.length, ...waiting);
+  return ready;
+}

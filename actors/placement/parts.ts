@@ -1,0 +1,93 @@
+// Decides parts of changes over several shards, as a shard that is asked for one: whether its part could be made as things
+// stand, and what it comes to.
+
+import type { PartContent } from '../messages/transactions.ts';
+import { decide } from './api.ts';
+import { decideConsumers, reshape } from './api-allocations.ts';
+import type { ApiRecord, ConsumerRecord } from './api-apply.ts';
+import { refused } from './api-refusals.ts';
+import type { HeldPart } from './holds.ts';
+import { keysBeside } from './locks.ts';
+import { inUse, type Provider } from './providers.ts';
+import type { PlacementState } from './state.ts';
+import { subtreeOf } from './trees.ts';
+
+type Refused = ReturnType<typeof refused>;
+
+/** What a part comes to, or why it cannot be. */
+export function decidePart(state: PlacementState, part: PartContent, now: number): Refused | HeldPart {
+  const fault = refusalOfNames(state, part);
+  if (fault !== null) return fault;
+  const decided = contentOf(state, part, now);
+  if ('refused' in decided) return decided;
+  const { change, absent, inventories, leaves, joins, counted, wide } = part;
+  const isBeside = [change, absent, inventories, leaves, joins].some((one) => one !== undefined);
+  return {
+    ...decided,
+    ...(isBeside ? { locks: keysBeside(part) } : {}),
+    ...(counted === undefined ? {} : { counted }),
+    ...(wide === undefined ? {} : { wide }),
+  };
+}
+
+function refusalOfNames({ providers, indexes }: PlacementState, { absent, named }: PartContent): Refused | null {
+  if (absent?.id !== undefined && providers.has(absent.id)) {
+    return refused('duplicate-id', `there is a provider '${absent.id}'`, { subject: absent.id });
+  }
+  if (absent?.name !== undefined && indexes.names.has(absent.name)) {
+    return refused('duplicate-name', `there is a provider named '${absent.name}'`, { subject: absent.name });
+  }
+  if (named !== undefined && providers.get(named.id)?.spec.name !== named.name) {
+    return refused('changed-meanwhile', `provider '${named.id}' is not named '${named.name}' any more`);
+  }
+  return null;
+}
+
+function contentOf(
+  state: PlacementState,
+  { consumers, inventories = [], classes, change, fresh, leaves, joins }: PartContent,
+  now: number,
+): Refused | { consumers: readonly ConsumerRecord[]; record?: ApiRecord } {
+  if (leaves !== undefined) return leaving(state, leaves);
+  if (joins !== undefined) return joining(state, joins, now);
+  if (change !== undefined) {
+    const decided = decide(state, change, now);
+    if (!('record' in decided)) throw new Error(`'${change.type}' is no change`);
+    const { record } = decided;
+    if (record !== null) return { consumers: [], record };
+    const outcome = decided.answer();
+    if ('refused' in outcome) return outcome;
+    return fresh === true ? refused('name-exists', 'there is such a name already') : { consumers: [] };
+  }
+  if (inventories.length === 0) {
+    const decided = decideConsumers(state, consumers, ({ spec }) => spec.inventories, classes);
+    return 'refused' in decided ? decided : { consumers: decided };
+  }
+  const { record, answer } = reshape(state, { inventories, consumers }, now, classes);
+  if (record?.type === 'reshaped') return { consumers: record.consumers, record };
+  return answer() as Refused;
+}
+
+/** A provider goes to another shard with all that is below it, if it is as it was and nothing is held on it. */
+function leaving(state: PlacementState, { id, generations }: Required<PartContent>['leaves']) {
+  const ids = state.providers.has(id) ? subtreeOf(state, id) : [];
+  const isSame =
+    ids.length === Object.keys(generations).length &&
+    ids.every((one) => state.providers.get(one)?.generation === generations[one]);
+  if (!isSame) return refused('changed-meanwhile', `provider '${id}' is not as it was`);
+  const busy = ids.find((one) => inUse(state.providers.get(one) as Provider));
+  if (busy !== undefined) {
+    const message = `something is held on provider '${busy}', which keeps it with its placement shard`;
+    return refused('other-shard', message, { provider: busy });
+  }
+  return { consumers: [], record: { type: 'subtree-left' as const, ids } };
+}
+
+function joining(state: PlacementState, { parent, providers }: Required<PartContent>['joins'], at: number) {
+  if (!state.providers.has(parent)) {
+    return refused('no-parent', `there is no provider '${parent}' to be the parent`, { provider: parent });
+  }
+  const twice = providers.find(({ id }) => state.providers.has(id));
+  if (twice !== undefined) return refused('changed-meanwhile', `there is a provider '${twice.id}' already`);
+  return { consumers: [], record: { type: 'subtree-joined' as const, parent, providers, at } };
+}
