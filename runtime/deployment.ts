@@ -12,7 +12,7 @@ import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
 
 /** What is dealt to shards; also the key under which the number is kept. */
-type Kind = 'placement' | 'conductor';
+export type Kind = 'placement' | 'conductor';
 
 export const MAX_CONDUCTOR_SHARDS = 256;
 const MAX_RECORD_BYTES = 4_096;
@@ -108,7 +108,8 @@ function explained(error: unknown, { deployment }: Subjects): CellwrightError {
   return busError(error, `bucket ${deployment}`, TIMEOUT_MS);
 }
 
-function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError {
+/** What refuses a number of shards that is not the deployment's. */
+export function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError {
   const has = kept === 1 ? `1 ${kind} shard` : `${kept} ${kind} shards`;
   const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;
   return new CellwrightError('other-shards', message, { field: `${kind}Shards` });

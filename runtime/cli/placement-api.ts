@@ -1,7 +1,8 @@
 // `cellwright placement-api`: serves the OpenStack Placement API over HTTP.
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { list, readable, servers } from './options.ts';
+import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
+import { list, readable, servers, wholeNumber } from './options.ts';
 import type { PlacementApiFlags } from './serve-placement-api.ts';
 
 export function addPlacementApi(program: Command): void {
@@ -16,6 +17,11 @@ export function addPlacementApi(program: Command): void {
     .option('--in-memory', 'a placement of its own that begins empty and forgets all at the end')
     .option('--nats <urls>', 'be a front to the system on these NATS servers', servers)
     .option('--store <folder>', 'where the managed NATS server keeps its data; default: a place that goes with it')
+    .option(
+      '--placement-shards <number>',
+      'over how many shards a new placement is dealt, set for good; a running system has its own number; default: 1',
+      wholeNumber(1, MAX_PLACEMENT_SHARDS),
+    )
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option(
       '--tokens <file>',

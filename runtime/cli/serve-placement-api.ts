@@ -10,19 +10,21 @@ export interface PlacementApiFlags {
   inMemory?: boolean;
   nats?: string[];
   store?: string;
+  placementShards?: number;
   prefix?: string;
   tokens?: string;
   allowOrigins?: string[];
 }
 
 export async function servePlacementApi(flags: PlacementApiFlags): Promise<void> {
-  const { listen, store, prefix, tokens, allowOrigins } = flags;
+  const { listen, store, placementShards, prefix, tokens, allowOrigins } = flags;
   const interrupt = onInterrupt();
   const server = await startPlacementApi({
     ...listen,
     placement: placementOf(flags),
     signal: interrupt.signal,
     ...(store === undefined ? {} : { storeDir: store }),
+    ...(placementShards === undefined ? {} : { placementShards }),
     ...(prefix === undefined ? {} : { prefix }),
     ...(tokens === undefined ? {} : { authenticate: tokensFrom(tokens) }),
     ...(allowOrigins === undefined ? {} : { allowedOrigins: allowOrigins }),

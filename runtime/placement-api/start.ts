@@ -7,14 +7,15 @@ import type { Bus } from '../bus/bus.ts';
 import { memoryBus } from '../bus/memory.ts';
 import { connectNats } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
-import { placementShardsOf } from '../deployment.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
+import { otherShards, placementShardsOf } from '../deployment.ts';
+import { messageOf } from '../errors.ts';
 import { type Node, startNode } from '../node.ts';
 import { outboxOf } from '../outbox.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { authorityOf } from './authority.ts';
 import { listen, type PlacementServer } from './server.ts';
+import { shardedAuthority } from './shards/sharded.ts';
 import { type Authenticate, developmentTokens } from './tokens.ts';
 
 export interface PlacementApiOptions {
@@ -26,6 +27,11 @@ export interface PlacementApiOptions {
    * in this process over a NATS server of its own, which remembers; or the NATS servers of a running system.
    */
   readonly placement: 'memory' | 'managed' | { readonly servers: readonly string[] };
+  /**
+   * Over how many shards placement is dealt, 1 to 64; it is decided when a deployment is made. Default: what the running
+   * system or the managed one has; 1 when it is new.
+   */
+  readonly placementShards?: number;
   /** Where a managed server keeps its data; default: a new place that goes with it. */
   readonly storeDir?: string;
   /** The first token of every subject; default `cw`. */
@@ -45,7 +51,7 @@ export interface PlacementApiOptions {
 const DEFAULT_TIMEOUT_MS = 10_000;
 
 /**
- * @throws CellwrightError `cannot-listen`; `several-shards` when the deployment has more than one placement shard; what connecting to NATS or starting a server throws.
+ * @throws CellwrightError `cannot-listen`; `other-shards` when the deployment has another number of placement shards; what connecting to NATS or starting a server throws.
  */
 export async function startPlacementApi(options: PlacementApiOptions): Promise<PlacementServer> {
   const clock = options.clock ?? systemClock();
@@ -53,12 +59,13 @@ export async function startPlacementApi(options: PlacementApiOptions): Promise<P
     options.logger ?? pino({ name: 'cellwright', level: 'warn' }, pino.destination({ dest: 2, sync: true }));
   const onError = (error: unknown, what: string) => logger.warn({ what, error: messageOf(error) }, messageOf(error));
   const name = `placement-api-${randomBytes(6).toString('hex')}`;
-  const { bus, node } = await placementOf(options, { clock, logger, name, onError });
+  const { bus, node, shards } = await placementOf(options, { clock, logger, name, onError });
   const prefix = options.prefix;
   const subjects = subjectsOf(prefix);
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  const authority = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs, onError });
+  const one = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs, onError });
+  const authority = shards === 1 ? one : shardedAuthority({ authority: one, count: shards, clock, timeoutMs });
 
   async function stop(): Promise<void> {
     authority.stop();
@@ -98,20 +105,27 @@ interface Surroundings {
 
 /** A bus on which placement answers, and the node that plays it if it is of this process. */
 async function placementOf(
-  { placement, prefix, storeDir, signal }: PlacementApiOptions,
+  { placement, placementShards, prefix, storeDir, signal }: PlacementApiOptions,
   { clock, logger, name, onError }: Surroundings,
-): Promise<{ bus: Bus; node?: Node }> {
-  const common = { roles: ['placement'], clock, logger, ...(prefix === undefined ? {} : { prefix }) };
+): Promise<{ bus: Bus; node?: Node; shards: number }> {
+  const common = {
+    roles: ['placement'],
+    clock,
+    logger,
+    ...(prefix === undefined ? {} : { prefix }),
+    ...(placementShards === undefined ? {} : { placementShards }),
+  };
   if (placement === 'memory') {
     const bus = memoryBus({ clock });
-    return { bus, node: await startNode({ ...common, bus, journals: 'memory', events: false }) };
+    const node = await startNode({ ...common, bus, journals: 'memory', events: false });
+    return { bus, node, shards: node.placementShards };
   }
   if (placement === 'managed') {
     const managed = storeDir === undefined ? {} : { dataDir: storeDir };
     const node = await startNode({ ...common, nats: { managed } });
     try {
-      checkOneShard(node.placementShards);
-      return { bus: await connectNats({ servers: node.url ?? '', name, onError }), node };
+      const bus = await connectNats({ servers: node.url ?? '', name, onError });
+      return { bus, node, shards: node.placementShards };
     } catch (error) {
       await node.stop();
       throw error;
@@ -120,17 +134,11 @@ async function placementOf(
   const giveUp = signal === undefined ? {} : { signal };
   const bus = await connectNats({ servers: placement.servers, name, onError, ...giveUp });
   try {
-    checkOneShard(await placementShardsOf({ bus, subjects: subjectsOf(prefix) }));
+    const shards = await placementShardsOf({ bus, subjects: subjectsOf(prefix) });
+    if (placementShards === undefined || placementShards === shards) return { bus, shards };
+    throw otherShards('placement', shards, placementShards);
   } catch (error) {
     await bus.close();
     throw error;
   }
-  return { bus };
-}
-
-/** What callers may ask for at once, names that are unique and candidates, is decided by one shard. */
-function checkOneShard(shards: number): void {
-  if (shards === 1) return;
-  const message = `the Placement API serves a deployment with one placement shard, and this one has ${shards}`;
-  throw new CellwrightError('several-shards', message);
 }

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { PlacementServer } from '../../runtime/placement-api/server.ts';
 import { startPlacementApi } from '../../runtime/placement-api/start.ts';
+import { SHARDS } from './support.ts';
 
 export interface ServerMaker {
   readonly url: string;
@@ -16,7 +17,7 @@ export async function serverMaker(): Promise<ServerMaker> {
 
   async function take(request: IncomingMessage): Promise<string> {
     if (request.method === 'POST') {
-      const server = await startPlacementApi({ host: '127.0.0.1', port: 0, placement: 'memory' });
+      const server = await startPlacementApi({ host: '127.0.0.1', port: 0, placement: 'memory', ...SHARDS });
       made.set(server.url, server);
       return server.url;
     }

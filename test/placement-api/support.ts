@@ -20,9 +20,13 @@ export interface Api {
   close(): Promise<void>;
 }
 
+/** Of how many placement shards the placements of this process are, unless a test says; see shards/. */
+export const SHARDS = { placementShards: Number(process.env.CELLWRIGHT_TEST_PLACEMENT_SHARDS ?? 1) };
+
 /** `ask('PUT /traits/CUSTOM_A')` at 1.39 as an administrator, unless headers say otherwise. */
 export async function placementApi(options: Partial<PlacementApiOptions> = {}): Promise<Api> {
-  const server = await startPlacementApi({ host: '127.0.0.1', port: 0, placement: 'memory', ...options });
+  const given = { ...(options.placement === undefined ? SHARDS : {}), ...options };
+  const server = await startPlacementApi({ host: '127.0.0.1', port: 0, placement: 'memory', ...given });
   return {
     url: server.url,
     close: () => server.close(),

@@ -152,12 +152,22 @@ test('deployment - what is no number of shards is refused by its field', async (
   }
 });
 
-test('deployment - the Placement API says that it serves one shard only', async () => {
+test('deployment - the Placement API serves as many shards as there are, and is refused with another number', async () => {
   const { prefix, options } = deployment();
   await settlePlacementShards(options, 2);
-  const start = () => startPlacementApi({ host: '127.0.0.1', port: 0, prefix, placement: { servers: [server.url] } });
-  const refusal = (await failureOf(start)) as CellwrightError;
-  assert.is(refusal.code, 'several-shards');
+  const start = (placementShards?: number) =>
+    startPlacementApi({
+      host: '127.0.0.1',
+      port: 0,
+      prefix,
+      placement: { servers: [server.url] },
+      ...(placementShards === undefined ? {} : { placementShards }),
+    });
+  await (await start()).close();
+  await (await start(2)).close();
+  const refusal = (await failureOf(() => start(3))) as CellwrightError;
+  assert.equal([refusal.code, refusal.field], ['other-shards', 'placementShards']);
+  assert.match(refusal.message, /has 2 placement shards .* with 3$/);
 });
 
 test('deployment - a replay is no guest of a deployment that is there: it is refused by the prefix, and changes nothing', async () => {

@@ -16,6 +16,7 @@ import {
 import type { Clock } from '../../runtime/clock.ts';
 import { providersOf } from '../../runtime/drivers/naming.ts';
 import type { SimulatedHost } from './host.ts';
+import { questionOfName } from './names.ts';
 import type { Operation, Plan } from './plan.ts';
 import { questionOf as questionOfTogether, type Reader, readerOf } from './together.ts';
 
@@ -72,6 +73,8 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
       }
       case 'together':
         return [questionOfTogether(operation, ask, plan.placementShards)];
+      case 'name':
+        return [questionOfName(operation, ask, plan.placementShards)];
       case 'read':
         return [];
       case 'look': {
@@ -93,6 +96,7 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
           ...everyPlacement(plan.placementShards).flatMap((shard): [string, AnyMessage][] => [
             [shard, { type: 'list-providers', ask, limit }],
             [shard, { type: 'list-consumers', ask, limit }],
+            [shard, { type: 'consider', ask, consumers: [] }],
           ]),
           [computeAddress(cell, host), { type: 'list-instances', ask }],
           [computeAddress(cell, host), { type: 'list-driven', ask }],

@@ -6,6 +6,7 @@ import type { PlacementState } from '../../actors/placement/state.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import type { Looked } from './invariants.ts';
 import type { Seat } from './lives.ts';
+import { faultsOfNames } from './names.ts';
 import { isPool } from './together.ts';
 
 /** What is still missing, nothing at the end. */
@@ -14,6 +15,7 @@ export function unfinished(looked: Looked): string[] {
     ...[...looked.truth.accepted].flatMap((one) => notEnded(looked, one)),
     ...notClear(looked),
     ...looked.truth.changes.atTheEnd(),
+    ...faultsOfNames(looked.truth.placements),
   ];
 }
 

@@ -5,6 +5,7 @@ import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts
 import { everyPlacement, instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { burstOf } from './burst.ts';
+import { namesOf } from './names.ts';
 import { togetherOf } from './together.ts';
 
 export interface HostPlan {
@@ -38,6 +39,8 @@ export type Operation = { readonly id: string; readonly at: number } & (
       wanted: readonly { consumer: string; hosts: readonly { provider: string; vcpu: number }[] }[];
     }
   | { what: 'read'; consumers: readonly string[] }
+  /** A resource class that all placement shards are to know, or to know no more. */
+  | { what: 'name'; name: string; goes: boolean }
 );
 
 /** What befalls actors. `steps` is how many more steps the actor takes after `at` before it does. */
@@ -122,6 +125,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
   const operations = [
     ...operationsOf(hosts, healAt, random.fork('operations')),
     ...togetherOf(hosts, healAt, random.fork('together')),
+    ...namesOf(healAt, random.fork('names')),
     ...burstOf(healAt, placementShards > 1, random.fork('burst')),
   ].sort((one, other) => one.at - other.at);
   const owners = [

@@ -1,15 +1,10 @@
 // /traits and /resource_providers/{uuid}/traits
 
-import type { ProviderView } from '../../../actors/placement/api-reads.ts';
+import type { ProviderView, Traits } from '../../../actors/placement/api-reads.ts';
 import { asked, bodyOf, type Call, type Handler, noSuchProvider, param } from '../call.ts';
 import { faultOf } from '../json-schema.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { CUSTOM_TRAIT, LIST_TRAITS, PUT_TRAITS } from '../schemas/providers.ts';
-
-interface Traits {
-  readonly traits: readonly string[];
-  readonly associated: readonly string[];
-}
 
 const noSuchTrait = (name: string) => notFound(`No such trait(s): ${name}.`);
 

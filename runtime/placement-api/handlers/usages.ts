@@ -1,6 +1,6 @@
 // /usages and /resource_providers/{uuid}/usages
 
-import type { ProviderView, Usages } from '../../../actors/placement/api-reads.ts';
+import type { ProviderView, UsageOfType, Usages } from '../../../actors/placement/api-reads.ts';
 import { asked, type Handler, param } from '../call.ts';
 import { notFound } from '../problem.ts';
 import { usages as usagesQuery } from '../schemas/providers.ts';
@@ -29,13 +29,8 @@ export const showUsages: Handler = async (call) => {
   return { status: 200, body: { usages }, changedAt: 0 };
 };
 
-interface OfType {
-  consumers: number;
-  resources: Record<string, number>;
-}
-
-function together(usages: Usages): OfType {
-  const sum: OfType = { consumers: 0, resources: {} };
+function together(usages: Usages): UsageOfType {
+  const sum: UsageOfType = { consumers: 0, resources: {} };
   for (const { consumers, resources } of Object.values(usages)) {
     sum.consumers += consumers;
     for (const [name, amount] of Object.entries(resources)) sum.resources[name] = (sum.resources[name] ?? 0) + amount;
@@ -45,7 +40,7 @@ function together(usages: Usages): OfType {
 
 /** By consumer type: all of them, the one that is asked for, or `all` and `unknown`. */
 function byType(usages: Usages, type: string | undefined): Record<string, Record<string, number>> {
-  const told = ({ consumers, resources }: OfType) => ({ ...resources, consumer_count: consumers });
+  const told = ({ consumers, resources }: UsageOfType) => ({ ...resources, consumer_count: consumers });
   if (type === 'all') return Object.keys(usages).length === 0 ? {} : { all: told(together(usages)) };
   const named = Object.entries(usages).map(([key, ofType]) => [key === '' ? 'unknown' : key, told(ofType)] as const);
   return Object.fromEntries(named.filter(([key]) => type === undefined || key === type));

@@ -18,7 +18,7 @@ export function difference(request: Request, reference: Answer, ours: Answer): s
 }
 
 /** Each place in which two values differ, with what either has there. */
-function apart(expected: unknown, got: unknown, path: string): string[] {
+export function apart(expected: unknown, got: unknown, path: string): string[] {
   if (isDeepStrictEqual(expected, got)) return [];
   const isBranch = (value: unknown) => typeof value === 'object' && value !== null;
   if (!isBranch(expected) || !isBranch(got)) {

@@ -1,0 +1,87 @@
+// How a consumer stands over all shards: what it holds with each, whose it is, its generation, and what its home shard
+// knows of it. The home shard, by the hash of its id, is where all agree on who makes it: each change that makes it, or
+// has it hold something with other shards than before, is one of its home too.
+
+import type { ConsumerView, Usages } from '../../../actors/placement/api-reads.ts';
+import { fnv1a } from '../../../actors/routing.ts';
+import type { Outcome, Shards } from './asking.ts';
+
+export interface Holder {
+  readonly generation: number;
+  /** The classes of which it holds something with this shard. */
+  readonly classes: readonly string[];
+}
+
+export interface ConsumerStanding {
+  readonly home: number;
+  /** The shards with which it holds something. */
+  readonly holders: ReadonlyMap<number, Holder>;
+  readonly generation: number;
+  readonly consumerType: string | null;
+  readonly deleted: boolean;
+  /** With which shards, beside its home, the home shard knows it to hold something. */
+  readonly registered: readonly number[];
+}
+
+export async function standingOf(shards: Shards, consumer: string): Promise<ConsumerStanding> {
+  // Seen as it was at one moment: of what it held then, no change since can have left any as it was.
+  const views = (await shards.whole<ConsumerView>({ type: 'consumer-show', consumer, standing: true })).map(viewIn);
+  const home = fnv1a(consumer) % shards.count;
+  const holders = new Map<number, Holder>();
+  for (const [shard, { standing, generation, allocations }] of views.entries()) {
+    if (standing?.holds !== true) continue;
+    const classes = new Set(Object.values(allocations).flatMap(({ resources }) => Object.keys(resources)));
+    holders.set(shard, { generation, classes: [...classes] });
+  }
+  return {
+    home,
+    holders,
+    generation: Math.max(...views.map(({ generation }) => generation)),
+    consumerType: views.find(({ consumerType }) => consumerType !== null)?.consumerType ?? null,
+    deleted: views.some(({ standing }) => standing?.deleted === true),
+    registered: views[home]?.standing?.homes ?? [],
+  };
+}
+
+/** What all shards show of a consumer as one: all of every change, or nothing of it. */
+export async function showConsumer(shards: Shards, consumer: string): Promise<Outcome<ConsumerView>> {
+  const question = { type: 'consumer-show', consumer } as const;
+  const views = (await shards.whole<ConsumerView>(question)).map(viewIn);
+  const holding = views.filter(({ allocations }) => Object.keys(allocations).length > 0);
+  const [one = views[0] as ConsumerView] = holding;
+  const allocations = holding
+    .flatMap((view) => Object.entries(view.allocations))
+    .sort(([, { position: before = 0 }], [, { position: after = 0 }]) => before - after)
+    .map(([id, { position: _, ...allocation }]) => [id, allocation]);
+  return {
+    ok: {
+      ...one,
+      generation: Math.max(...views.map(({ generation }) => generation)),
+      changedAt: Math.max(...views.map(({ changedAt }) => changedAt)),
+      allocations: Object.fromEntries(allocations),
+    },
+  };
+}
+
+function viewIn({ ok, refused }: Outcome<ConsumerView>): ConsumerView {
+  if (refused !== undefined) throw new Error(refused.message);
+  return ok;
+}
+
+/** The usages of all shards as one. */
+export async function showUsages(shards: Shards, asked: { project: string; user?: string }): Promise<Outcome<Usages>> {
+  const sum: Record<string, { consumers: number; resources: Record<string, number> }> = {};
+  const counted = new Set<string>();
+  for (const { ok, refused } of await shards.whole<Usages>({ type: 'usages', ...asked })) {
+    if (refused !== undefined) throw new Error(refused.message);
+    for (const [type, { consumers, resources, several = [] }] of Object.entries(ok)) {
+      sum[type] ??= { consumers: 0, resources: {} };
+      const known = several.filter((id) => counted.has(id));
+      for (const id of several) counted.add(id);
+      sum[type].consumers += consumers - known.length;
+      const sums = sum[type].resources;
+      for (const [name, amount] of Object.entries(resources)) sums[name] = (sums[name] ?? 0) + amount;
+    }
+  }
+  return { ok: sum };
+}
