@@ -197,5 +197,6 @@ export const OF_SHARDS: readonly Safeguard[] = [
       for (const consumer of holding.values()) if (consumer.order !== undefined) consumer.order = 0;
     }),
     breaks: /^(?:one home|no orphan):/,
+    fromSeed: 700,
   },
 ];
