@@ -23,6 +23,8 @@ export function start(work: Work, asked: Start, from: Address): void {
   const { instance, request, spec, project, payload, traceparent, snapshot } = asked;
   if (work.state.deleted.has(instance)) return work.turn.send(from, { type: 'removed', instance });
   if (!work.state.instances.has(instance)) {
+    // It may have been deleted so long ago that nobody remembers.
+    if (asked.expiresAt !== undefined && asked.expiresAt < work.turn.now) return;
     const facts = { instance, request, spec, ...present({ project, payload, traceparent }) };
     const stored = { value: snapshot.value, context: { ...snapshot.context, attempts: [] } };
     commit(work, { type: 'started', facts, snapshot: stored, at: work.turn.now });

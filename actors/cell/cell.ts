@@ -20,7 +20,7 @@ import { joined } from '../snapshot.ts';
 import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, start } from './building.ts';
 import { clearAway, destroyed, gone, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
-import { alive, computeUp, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
+import { alive, computeUp, destroyStray, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
 import { viewOfHost } from './hosts.ts';
 import { finalKey } from './removals.ts';
 import { armRest, rested, restIfFailing } from './resting.ts';
@@ -109,6 +109,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     const event = eventOf(message);
     if (event !== null) {
       advance(work, event.instance, event.event);
+      if (message.type === 'built') destroyStray(work, message);
       if (message.type === 'build-failed') restIfFailing(work, message.host, message.reason);
       return;
     }

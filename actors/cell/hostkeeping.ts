@@ -2,11 +2,12 @@
 
 import type { Address } from '../actor.ts';
 import type { CellMessage } from '../messages/cell.ts';
-import { cellAddress } from '../routing.ts';
+import { cellAddress, computeAddress } from '../routing.ts';
 import { dispatch } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
-import { type Host, isAway, isForeign, stateOfHost, viewOfHost } from './hosts.ts';
+import { type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
+import { removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -80,6 +81,22 @@ export function belongs(work: Work, instance: string, attempt: number, host: str
   if (entry === undefined || entry.deleting || entry.lost !== null) return false;
   const { selection, attempt: current } = entry.build.snapshot.context;
   return selection?.host === host && current === attempt;
+}
+
+/**
+ * What is built on a host and should not be there any more, nor is to be cleared away already, is destroyed: an order that
+ * was held up until its compute had forgotten that the attempt is over was carried out.
+ */
+export function destroyStray(work: Work, { host, instance, attempt }: Running & { readonly host: string }): void {
+  if (!work.state.hosts.has(host) || belongs(work, instance, attempt, host)) return;
+  // Attempts only count up: of one that is still to come nobody has a word. What the cell does not know is not its own.
+  const current = work.state.instances.get(instance)?.build.snapshot.context.attempt;
+  if (current === undefined ? !work.state.deleted.has(instance) : attempt > current) return;
+  const isOwed = (final: boolean) =>
+    work.state.removals.get(removalKey({ instance, attempt, final }))?.snapshot.context.attempt === attempt;
+  if (isOwed(false) || isOwed(true)) return;
+  commit(work, { type: 'stray', host, instance, attempt });
+  work.turn.send(computeAddress(work.cell, host), { type: 'destroy', instance, attempt });
 }
 
 /**

@@ -31,6 +31,9 @@ const DEFAULTS = { heartbeatMs: 5_000, patience: { firstMs: 500, mostMs: 10_000 
 /** At how many moments of a period computes say that they are alive. */
 const BEAT_MOMENTS = 50;
 
+/** So many times a cell asks for an end, at its slowing pace, before the driver is asked for it again. */
+const ASKS_FOR_DRIVER = 4;
+
 /** Attempts that are over and whose outcome is still known, should the cell ask again. */
 const MAX_REMEMBERED = 4_096;
 
@@ -48,6 +51,8 @@ interface Job {
   /** The order, to give it to the driver again; absent for what was found. */
   order: ComputeBuild | null;
   repeats: number;
+  /** How often its cell has asked for its end since the driver was. */
+  asked: number;
 }
 
 /**
@@ -179,7 +184,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     if (job?.state === 'built') return answer(instance, attempt, { state: 'built' }, from, turn);
     turn.send(from, { type: 'accepted', host, instance, attempt });
     if (job?.state === 'building') return;
-    state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0 });
+    state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0 });
     turn.send(toDriver, order);
   }
 
@@ -205,9 +210,14 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       return turn.send(from, { type: 'destroyed', host, instance, attempt });
     }
     const job = state.jobs.get(key);
-    if (job?.state === 'destroying') return;
+    if (job?.state === 'destroying') {
+      // The driver may never come back from what it was asked; it may be asked for the same once more.
+      job.asked = (job.asked + 1) % ASKS_FOR_DRIVER;
+      if (job.asked === 0) turn.send(toDriver, { type: 'destroy', instance, attempt });
+      return;
+    }
     turn.cancelWake(`retry ${key}`);
-    state.jobs.set(key, { instance, attempt, state: 'destroying', order: null, repeats: 0 });
+    state.jobs.set(key, { instance, attempt, state: 'destroying', order: null, repeats: 0, asked: 0 });
     turn.send(toDriver, { type: 'destroy', instance, attempt });
   }
 
@@ -219,7 +229,14 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       state.providers = said.providers;
       state.measures = said.measures ?? false;
       for (const { instance, attempt } of said.running) {
-        state.jobs.set(keyOf(instance, attempt), { instance, attempt, state: 'found', order: null, repeats: 0 });
+        state.jobs.set(keyOf(instance, attempt), {
+          instance,
+          attempt,
+          state: 'found',
+          order: null,
+          repeats: 0,
+          asked: 0,
+        });
       }
       return enter(state, 'registering', turn);
     }

@@ -39,7 +39,7 @@ export function perform(work: Work, instance: string, entry: Entry, { type }: Ef
 function handOver({ turn, patience }: Work, instance: string, entry: Entry): void {
   const hosted = entry.build as HostedBuild;
   const cell = cellAddress(entry.cell as string);
-  turn.send(cell, startOf(instance, hosted));
+  turn.send(cell, startOf(instance, hosted, turn.now));
   armBuild(hosted, patience, turn as Turn<never>, cell);
 }
 

@@ -22,7 +22,8 @@ export function ended(
 ): void {
   if (state === 'lost') work.turn.send(from, { type: 'lost-noted', instance });
   const entry = work.state.instances.get(instance);
-  if (entry?.phase !== 'in-cell' || entry.told?.state === state) return;
+  // One that is lost stays so: that it was active is told late.
+  if (entry?.phase !== 'in-cell' || entry.told?.state === state || entry.told?.state === 'lost') return;
   commit(work, { type: 'ended', instance, state, ...present({ reason }) });
 }
 

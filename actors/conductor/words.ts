@@ -4,8 +4,11 @@ import { type HostedBuild, storeBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import type { Entry } from './state.ts';
 
+/** How long a hand-over is valid, ms: half of the time for which cells remember what is deleted; it is said again long before. */
+const START_VALID_MS = 1_800_000;
+
 /** A build changes hands as its snapshot. */
-export function startOf(instance: string, hosted: HostedBuild): Start {
+export function startOf(instance: string, hosted: HostedBuild, now: number): Start {
   const { facts, snapshot } = storeBuild(hosted);
   return {
     type: 'start',
@@ -13,6 +16,7 @@ export function startOf(instance: string, hosted: HostedBuild): Start {
     request: facts.request,
     spec: facts.spec,
     snapshot: snapshot as never,
+    expiresAt: now + START_VALID_MS,
     ...(facts.project === undefined ? {} : { project: facts.project }),
     ...(facts.payload === undefined ? {} : { payload: facts.payload }),
     ...(facts.traceparent === undefined ? {} : { traceparent: facts.traceparent }),

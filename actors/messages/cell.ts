@@ -38,6 +38,11 @@ export const cellMessages = {
         failure: Type.Null(),
       }),
     }),
+    /**
+     * Until when it is to be taken, ms since the epoch: a conductor that was held up for longer than what is deleted is
+     * remembered would else begin it anew. Whoever still wants it says it again.
+     */
+    expiresAt: Type.Optional(Type.Integer({ minimum: 0 })),
     project: Type.Optional(Token),
     payload: Payload,
     traceparent: Traceparent,

@@ -23,6 +23,9 @@ export interface DriverHostOptions {
   onError(error: unknown, what: string): void;
 }
 
+/** A driver that is passed over so often while it measures has nothing to tell: what it told before is old by now. */
+const MOST_PASSED_OVER = 3;
+
 /** Reasons come from drivers and go into messages: they are kept short. */
 const MAX_REASON = 1_000;
 
@@ -31,6 +34,8 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   const names = new Map<string, string>();
   let stopped = false;
   let isMeasuring = false;
+  /** How often it was to measure while it still did. */
+  let passedOver = 0;
 
   function say(message: DriverAnswer): void {
     if (!stopped) answer(message, from);
@@ -58,8 +63,13 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
 
   /** What cannot be measured now is told as nothing: an old figure would pass for a new one. */
   async function measure(): Promise<void> {
-    if (isMeasuring) return;
+    if (isMeasuring) {
+      passedOver += 1;
+      if (passedOver === MOST_PASSED_OVER) say({ type: 'measured', metrics: {} });
+      return;
+    }
     isMeasuring = true;
+    passedOver = 0;
     try {
       say({ type: 'measured', metrics: checkedMetrics((await driver.metrics?.()) ?? {}) });
     } catch (error) {

@@ -126,6 +126,38 @@ test('cell - handed over twice it is begun once, and accepted twice', () => {
   assert.equal(told(turned), ['started to conductor/0']);
 });
 
+test('cell - handed over so late that nobody remembers what became of it, it does not begin', () => {
+  const on = desk();
+  const late = on.tell({ ...startOf('i1'), expiresAt: on.now - 1 }, 'conductor/0');
+  assert.equal([told(late), late.records, viewOf(on)], [[], [], null]);
+  const again = on.tell({ ...startOf('i1'), expiresAt: on.now + 1_000 }, 'conductor/0');
+  assert.ok(told(again).includes('started to conductor/0'));
+  const twice = on.tell({ ...startOf('i1'), expiresAt: on.now - 1 }, 'conductor/0');
+  assert.equal(told(twice), ['started to conductor/0'], 'what it has, it has');
+});
+
+test('cell - what was built on an order that came too late is destroyed; what is cleared away already, once', () => {
+  const on = building(['h2']);
+  on.tell({ type: 'build-failed', ...ofAttempt('i1', 1), reason: 'no image' });
+  on.tell(granted('i1', 2));
+  const stray = on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+  assert.equal(told(stray), ['destroy to compute/c1/h1']);
+  assert.equal(
+    stray.records.map(({ type }) => type),
+    ['stray'],
+  );
+  on.tell({ type: 'delete', instance: 'gone' }, 'conductor/0');
+  assert.equal(told(on.tell({ type: 'built', ...ofAttempt('gone', 1) })), ['destroy to compute/c1/h1']);
+  assert.equal(told(on.tell({ type: 'built', ...ofAttempt('unheard-of', 1) })), [], 'it may be of another journal');
+  assert.equal(told(on.tell({ type: 'built', ...ofAttempt('i1', 3) })), [], 'it is still to come');
+  assert.equal(told(on.tell({ type: 'built', ...ofAttempt('i1', 1, 'h9') })), [], 'of a host that it does not know');
+  on.tell({ type: 'built', ...ofAttempt('i1', 2) });
+  assert.is(viewOf(on)?.state, 'active');
+  assert.equal(told(on.tell({ type: 'built', ...ofAttempt('i1', 2) })), []);
+  on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0');
+  assert.equal(told(on.tell({ type: 'built', ...ofAttempt('i1', 2) })), [], 'its end is under way');
+});
+
 test('cell - an order is said again until it is accepted, and while the compute is silent about the outcome', () => {
   const on = desk();
   on.tell(startOf('i1'));
@@ -199,7 +231,6 @@ test('cell - the words of an attempt that is over change nothing', () => {
   const before = on.stored();
   for (const message of [
     { type: 'accepted', ...ofAttempt('i1', 1) },
-    { type: 'built', ...ofAttempt('i1', 1) },
     failed('i1', 1),
     granted('i1', 2),
     refused('i1', 2),

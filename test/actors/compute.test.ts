@@ -254,6 +254,16 @@ test('compute - destroying that fails is tried again until it is done', () => {
   }
 });
 
+test('compute - a driver that never comes back from destroying is asked again, as long as the cell asks', () => {
+  const on = desk([ofAttempt()]);
+  const asked = Array.from({ length: 9 }, () => told(on.tell(destroy(), CELL)));
+  assert.equal(
+    asked.map((turn) => turn.length),
+    [1, 0, 0, 0, 1, 0, 0, 0, 1],
+  );
+  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt() }, DRIVER)), [`destroyed to ${CELL}`]);
+});
+
 test('compute - what failed by itself and is then destroyed leaves nothing to do', () => {
   const on = desk();
   on.tell(order(), CELL);

@@ -225,6 +225,8 @@ test('conductor - an instance that its cell has lost is shown as lost, and the c
   const again = on.tell(lost, 'cell/c1');
   assert.equal([again.records, told(again)], [[], ['lost-noted to cell/c1']]);
   assert.equal(told(on.tell({ ...lost, instance: 'unheard-of' }, 'cell/c1')), ['lost-noted to cell/c1']);
+  assert.equal(on.tell({ type: 'ended', instance: 'web', state: 'active' }, 'cell/c1').records, [], 'told late');
+  assert.is(viewOf(on, 'web')?.state, 'lost');
 });
 
 test('conductor - what the cell says of the end is shown, once and as it came', () => {

@@ -136,6 +136,24 @@ test('driver host - what it measures is passed on; what is no figure is refused 
   assert.equal([answer, errors], [{ type: 'measured', metrics: {} }, ['no sensor']]);
 });
 
+test('driver host - one that never comes back from measuring has measured nothing, until it does', async () => {
+  const said: DriverAnswer[] = [];
+  let end = (_: Record<string, number>) => {};
+  const metrics = () => new Promise<Record<string, number>>((resolve) => (end = resolve));
+  const host = driverHost({
+    cell: 'c1',
+    host: 'h1',
+    driver: driverOf({ metrics }),
+    answer: (one) => said.push(one),
+    onError() {},
+  });
+  for (let beat = 0; beat < 10; beat += 1) host.take({ type: 'measure' });
+  assert.equal(said, [{ type: 'measured', metrics: {} }]);
+  end({ load: 3 });
+  await until('it says what it has measured', () => said.length === 2);
+  assert.equal(said[1], { type: 'measured', metrics: { load: 3 } });
+});
+
 test('driver host - asked what is on the host, it says what the driver says, or why not', async () => {
   const question = { type: 'list', ask: 3, to: 'gateway/g' } as const;
   const running = [{ instance: 'i1', attempt: 2 }];
