@@ -51,8 +51,8 @@ interface Job {
   /** The order, to give it to the driver again; absent for what was found. */
   order: ComputeBuild | null;
   repeats: number;
-  /** How often its cell has asked for its end since the driver was. */
-  asked: number;
+  /** How often its cell has asked for its end since the driver was, which has not answered; null: it has. */
+  asked: number | null;
 }
 
 /**
@@ -212,7 +212,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     const job = state.jobs.get(key);
     if (job?.state === 'destroying') {
       // The driver may never come back from what it was asked; it may be asked for the same once more.
-      job.asked = (job.asked + 1) % ASKS_FOR_DRIVER;
+      if (job.asked !== null) job.asked = (job.asked + 1) % ASKS_FOR_DRIVER;
       if (job.asked === 0) turn.send(toDriver, { type: 'destroy', instance, attempt });
       return;
     }
@@ -261,6 +261,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
     }
     if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
+      job.asked = null;
       turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats, key));
       job.repeats += 1;
       return;
@@ -294,6 +295,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     const job = state.jobs.get(key);
     if (job?.state === 'building' && job.order !== null) turn.send(toDriver, job.order);
     if (job?.state === 'destroying') {
+      job.asked = 0;
       turn.send(toDriver, { type: 'destroy', instance: job.instance, attempt: job.attempt });
     }
   }
