@@ -192,7 +192,6 @@ export const OF_SHARDS: readonly Safeguard[] = [
   },
   {
     name: 'what a later round knows of is not given back by an earlier one',
-    fromSeed: 701,
     without: forgetting('placement', (state) => {
       const { holding } = (state as PlacementState).consumers;
       for (const consumer of holding.values()) if (consumer.order !== undefined) consumer.order = 0;
