@@ -8,6 +8,9 @@ import { timerHeap } from './timer-heap.ts';
 /** setTimeout takes 31 bits of milliseconds and turns anything above into 1 ms. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
+/** The time of day is read in whole milliseconds: a difference of so many is no sign that it was set. */
+const UNSET_WITHIN_MS = 2;
+
 /**
  * How often what was asked for `soon` in a tick is run in that same tick: a turn, then the sending of what it lets out.
  * More would keep input and output waiting.
@@ -22,11 +25,21 @@ const ROUNDS_IN_TICK = 3;
 export function systemClock(): Clock {
   const steady = timers();
   const now = () => Date.now();
+  /** By how much the time of day is ahead of the clock that nobody sets: the same for all timers until it is set. */
+  let ahead = now() - performance.now();
+  const steadyTimeOf = (time: number) => {
+    // Between two readings the process may be held up for a while.
+    const before = performance.now();
+    const wall = now();
+    const after = performance.now();
+    if (ahead < wall - after - UNSET_WITHIN_MS || ahead > wall - before + UNSET_WITHIN_MS) ahead = wall - after;
+    return time - ahead;
+  };
   return {
     now,
     at(time, wake) {
       if (!Number.isFinite(time)) throw new CellwrightError('bad-time', `a clock cannot reach the time ${time}`);
-      return steady(performance.now() + (time - now()), wake);
+      return steady(steadyTimeOf(time), wake);
     },
     monotonic: () => performance.now(),
     after: (delayMs, wake) => steady(performance.now() + Math.min(Math.max(delayMs, 0), LONGEST_TIMEOUT_MS), wake),
