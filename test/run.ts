@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
 const PARALLEL = 3;
-const PARALLEL_END_TO_END = 2;
+const PARALLEL_END_TO_END = 3;
 const EXIT_GRACE_MS = 3_000;
 const OUTPUT_KEPT = 1 << 20;
 const TOTALS = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {2}Duration: /gm;
