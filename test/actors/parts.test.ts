@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome } from '../../actors/messages/placement-api.ts';
 import type { Part, TransactionMessage } from '../../actors/messages/transactions.ts';
-import { CALLER, type Desk, hostOf, rig, SHARDS } from '../support/shards.ts';
+import { CALLER, type Desk, dieAt, hostOf, rig, SHARDS } from '../support/shards.ts';
 import { sentOf } from '../support/turn.ts';
 
 const test = suite('parts');
@@ -110,17 +110,7 @@ test('parts - whoever dies goes on where it was, at whatever step', () => {
         const on = rig();
         plant(on);
         on.say(0, together('one', given()));
-        let passed = false;
-        on.deliver(({ type }, to) => {
-          passed ||= type === step && to === `placement/${dead}`;
-          return !passed;
-        });
-        on.replace(dead);
-        on.lose();
-        for (let waits = 0; waits < 10; waits += 1) {
-          on.pass(2_500);
-          on.deliver();
-        }
+        dieAt(on, step, dead);
         const where = `${kind}: ${step}, shard ${dead}`;
         assert.ok(isMade(on), where);
         checkQuiet(on, where);

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import type { ConsumerChange } from '../../actors/messages/placement-api.ts';
 import type { Part } from '../../actors/messages/transactions.ts';
 import { putTogether, type ShardRead } from '../../actors/placement/reading.ts';
-import { CALLER, type Desk, hostOf, rig, SHARDS } from '../support/shards.ts';
+import { CALLER, type Desk, dieAt, hostOf, rig, SHARDS } from '../support/shards.ts';
 import { sentOf } from '../support/turn.ts';
 
 const test = suite('transactions');
@@ -150,17 +150,7 @@ test('transactions - whoever dies goes on where it was, at whatever step', () =>
     for (let dead = 0; dead < SHARDS; dead += 1) {
       const on = rig();
       on.say(1, change('one', { a: { 0: 2, 1: 1, 2: 2 } }));
-      let passed = false;
-      on.deliver(({ type }, to) => {
-        passed ||= type === step && to === `placement/${dead}`;
-        return !passed;
-      });
-      on.replace(dead);
-      on.lose();
-      for (let waits = 0; waits < 10; waits += 1) {
-        on.pass(2_500);
-        on.deliver();
-      }
+      dieAt(on, step, dead);
       const where = `${step}, shard ${dead}`;
       assert.equal(on.held('a'), [[2], [1], [2]], where);
       assert.equal(on.used(), [2, 1, 2], where);

@@ -106,3 +106,18 @@ export function rig() {
   };
   return on;
 }
+
+/** A shard dies when it is about to be told a step, all that is under way is lost, and everybody goes on. */
+export function dieAt(on: ReturnType<typeof rig>, step: string, dead: number): void {
+  let passed = false;
+  on.deliver(({ type }, to) => {
+    passed ||= type === step && to === `placement/${dead}`;
+    return !passed;
+  });
+  on.replace(dead);
+  on.lose();
+  for (let waits = 0; waits < 10; waits += 1) {
+    on.pass(2_500);
+    on.deliver();
+  }
+}
