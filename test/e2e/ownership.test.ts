@@ -21,6 +21,8 @@ import { accepted, eventually, hostsUp } from './system.ts';
 const test = suite('ownership of processes');
 
 const LEASE_MS = 800;
+/** Longer than any condition of these tests is waited for: what is taken over meanwhile was handed over. */
+const LONG_LEASE_MS = 600_000;
 const OWNERS = ['placement', 'cell:c1'];
 const ACTORS = ['placement/0', 'cell/c1'];
 const EVERY = [...ACTORS, 'conductor/0'];
@@ -82,13 +84,14 @@ async function twoOf(
   { start, client }: Deployment,
   { owns }: Ownership,
   actors: readonly string[],
+  leaseMs = LEASE_MS,
 ): Promise<{ first: Process; second: Process }> {
-  const first = await start('name=first', `lease=${LEASE_MS}`, ...roles);
+  const first = await start('name=first', `lease=${leaseMs}`, ...roles);
   await owns('first', actors);
   const others = ['scheduler', ...(roles.includes('conductor') ? [] : ['conductor'])];
   const [second] = await Promise.all([
-    start('name=second', `lease=${LEASE_MS}`, ...roles),
-    start(`lease=${LEASE_MS}`, ...others),
+    start('name=second', `lease=${leaseMs}`, ...roles),
+    start(`lease=${leaseMs}`, ...others),
     start(...COMPUTES),
   ]);
   await hostsUp(client, 'c1', COMPUTES.length);
@@ -138,10 +141,10 @@ function longestGap(ask: () => Promise<unknown>): { end(): Promise<{ gapMs: numb
   };
 }
 
-test('ownership - a process that stops hands over before its lease is over, and no question meanwhile is refused', () =>
+test('ownership - a process that stops hands over without waiting for its lease to end, and no question meanwhile is refused', () =>
   withOwners(async (deployment, ownership) => {
     const { client } = deployment;
-    const { first } = await twoOf(OWNERS, deployment, ownership, ACTORS);
+    const { first } = await twoOf(OWNERS, deployment, ownership, ACTORS, LONG_LEASE_MS);
     const ids = await Promise.all(Array.from({ length: FITS / 2 }, (_, n) => accepted(client, `a${n}x`)));
     await ownership.askCell();
     const gap = longestGap(ownership.askCell);
@@ -151,7 +154,6 @@ test('ownership - a process that stops hands over before its lease is over, and 
     const { gapMs, refused } = await gap.end();
     console.log(`planned hand-over of a cell: ${Math.round(gapMs)} ms between two answers`);
     assert.equal(refused, []);
-    assert.ok(gapMs < LEASE_MS, `${gapMs} ms`);
     await allActive(client, ids);
   }));
 
