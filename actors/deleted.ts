@@ -24,9 +24,10 @@ export class Deleted extends Table<number> {
     return this.#newest;
   }
 
-  /** Puts back rows of a snapshot. */
+  /** Puts back rows of a snapshot, in whatever order they come. */
   restore(rows: readonly [string, number][]): void {
-    for (const [key, at] of rows) if (!this.has(key)) this.remember(key, at);
+    const oldestFirst = rows.toSorted(([, one], [, other]) => one - other);
+    for (const [key, at] of oldestFirst) if (!this.has(key)) this.remember(key, at);
   }
 
   /** Up to when to forget, of what was deleted before `before`: not too much in one go. Null: there is nothing. */

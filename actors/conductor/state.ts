@@ -322,7 +322,7 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
     state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   }
-  state.deleted.restore(deleted.sort(([, one], [, other]) => one - other));
+  state.deleted.restore(deleted);
   for (const [id, { waiting, round: recorded = 0, ...open }] of requests) {
     state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);

@@ -170,41 +170,47 @@ function refusalOfAmounts(
   inventoriesOf: InventoriesOf,
   about: readonly string[] | undefined,
 ): Refused | null {
-  const wanted = records.flatMap(({ allocations }) => allocations);
-  const fault = unknownClass(
-    state,
-    wanted.flatMap(({ resources }) => Object.keys(resources)),
-  );
-  if (fault !== null) return fault;
-  const bare = withoutInventory(state, records, inventoriesOf, about);
+  const wanted = allOf(records.map(({ allocations }) => allocations));
+  for (const { resources } of wanted) {
+    const fault = unknownClass(state, Object.keys(resources));
+    if (fault !== null) return fault;
+  }
+  const bare = withoutInventory(state, records, wanted, inventoriesOf, about);
   if (bare !== null) return bare;
-  const freed = sumsOf(records.flatMap(({ consumer }) => heldBy(state.consumers.holding.get(consumer))));
+  const freed = sumsOf(allOf(records.map(({ consumer }) => heldBy(state.consumers.holding.get(consumer)))));
   const asked: Sums = new Map();
   for (const { provider: id, resources } of wanted) {
     const provider = state.providers.get(id) as Provider;
     const inventories = inventoriesOf(provider);
-    for (const [resourceClass, amount] of Object.entries(resources)) {
-      const about = { provider: id, resourceClass, requested: amount };
+    for (const resourceClass in resources) {
+      const amount = resources[resourceClass] as number;
+      const refusal = (code: ApiRefusal['code'], message: string, short?: number) =>
+        refused(code, message, {
+          provider: id,
+          resourceClass,
+          requested: amount,
+          ...(short === undefined ? {} : { short }),
+        });
       const inventory = inventories[resourceClass];
       if (inventory === undefined) {
-        return refused('no-inventory', `provider '${id}' has no inventory of ${resourceClass}`, about);
+        return refusal('no-inventory', `provider '${id}' has no inventory of ${resourceClass}`);
       }
-      add(asked, id, resourceClass, amount);
       const before = amountIn(freed, id, resourceClass);
-      const together = amountIn(asked, id, resourceClass);
+      // What is asked once need not be added up.
+      const together = wanted.length === 1 ? amount : add(asked, id, resourceClass, amount);
       const worsens = together > before;
       // A holding that only changes hands is not measured again by rules that came after it.
       const handedOver = before > 0 && handed(state, records, id, resourceClass, amount);
       if (!unitAllowed(inventory, amount) && !handedOver) {
         const { min_unit, max_unit, step_size } = inventory;
         const rule = `min_unit ${min_unit}, max_unit ${max_unit}, step_size ${step_size}`;
-        return refused('unit-constraint', `${amount} ${resourceClass} violate the ${rule} of '${id}'`, about);
+        return refusal('unit-constraint', `${amount} ${resourceClass} violate the ${rule} of '${id}'`);
       }
       const used = (provider.stocks.get(resourceClass)?.used ?? 0) - before;
       const short = used + together - capacityOf(inventory);
       if (short > 0 && worsens) {
         const message = `${amount} ${resourceClass} exceed what is free on provider '${id}' by ${short}`;
-        return refused('exceeds-capacity', message, { ...about, short });
+        return refusal('exceeds-capacity', message, short);
       }
     }
   }
@@ -218,19 +224,21 @@ function refusalOfAmounts(
 function withoutInventory(
   state: PlacementState,
   records: readonly ConsumerRecord[],
+  wanted: readonly Allocation[],
   inventoriesOf: InventoriesOf,
   about: readonly string[] | undefined,
 ): Refused | null {
+  const inventoriesAt = (id: string) => inventoriesOf(state.providers.get(id) as Provider);
+  // Nearly always each has one of what is asked of itself.
+  const doubtful = wanted.filter(({ provider, resources }) => !hasAnyOf(inventoriesAt(provider), resources));
+  if (doubtful.length === 0) return null;
   const named = records.flatMap(({ consumer, allocations }) =>
     allocations.length === 0 ? heldBy(state.consumers.holding.get(consumer)) : allocations,
   );
   const classes = about ?? [...new Set(named.flatMap(({ resources }) => Object.keys(resources)))];
-  const bare = records
-    .flatMap(({ allocations }) => allocations.map(({ provider }) => provider))
-    .filter((id) => {
-      const inventories = inventoriesOf(state.providers.get(id) as Provider);
-      return !classes.some((name) => name in inventories);
-    });
+  const bare = doubtful
+    .map(({ provider }) => provider)
+    .filter((id) => !classes.some((name) => name in inventoriesAt(id)));
   if (bare.length === 0) return null;
   const provider = [...new Set(bare)].join(', ');
   const resourceClass = classes.join(', ');
@@ -238,6 +246,11 @@ function withoutInventory(
     provider,
     resourceClass,
   });
+}
+
+function hasAnyOf(inventories: Readonly<Record<string, object>>, resources: Allocation['resources']): boolean {
+  for (const name in resources) if (name in inventories) return true;
+  return false;
 }
 
 /** Whether one of the consumers holds this very amount now. */
@@ -259,6 +272,11 @@ function holds({ consumers }: PlacementState, id: string): boolean {
   return (consumers.holding.get(id)?.held.length ?? 0) > 0;
 }
 
+/** All of several lists, of which there is mostly one. */
+function allOf<T>(lists: readonly (readonly T[])[]): readonly T[] {
+  return lists.length === 1 ? (lists[0] as readonly T[]) : lists.flat();
+}
+
 function sumsOf(allocations: readonly Allocation[]): Sums {
   const sums: Sums = new Map();
   for (const { provider, resources } of allocations) {
@@ -267,13 +285,16 @@ function sumsOf(allocations: readonly Allocation[]): Sums {
   return sums;
 }
 
-function add(sums: Sums, provider: string, resourceClass: string, amount: number): void {
+/** Answers the sum. */
+function add(sums: Sums, provider: string, resourceClass: string, amount: number): number {
   let ofProvider = sums.get(provider);
   if (ofProvider === undefined) {
     ofProvider = new Map();
     sums.set(provider, ofProvider);
   }
-  ofProvider.set(resourceClass, (ofProvider.get(resourceClass) ?? 0) + amount);
+  const sum = (ofProvider.get(resourceClass) ?? 0) + amount;
+  ofProvider.set(resourceClass, sum);
+  return sum;
 }
 
 function amountIn(sums: Sums, provider: string, resourceClass: string): number {

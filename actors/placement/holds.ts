@@ -72,7 +72,7 @@ export interface Holds {
   /** The transaction by which each consumer was changed last, of those that are remembered. */
   readonly changedBy: Table<string>;
   /** The brief ones that are over, oldest first, with the consumers that each has changed. */
-  readonly lately: Table<Lately>;
+  readonly lately: OverLately;
   /** The last change over several shards that shows in a listing, by what it lists, oldest first; not recorded. */
   readonly seen: Map<string, { readonly transaction: string; readonly at: number }>;
 }
@@ -90,6 +90,21 @@ export interface StoredHolds {
 
 export type StoredLately = readonly [string, Lately][];
 
+/** The brief transactions that are over, oldest first, with the consumers that each has changed. */
+class OverLately extends Table<Lately> {
+  #newest = 0;
+
+  constructor() {
+    super((over, transaction) => [transaction, over]);
+  }
+
+  /** Remembers one from now on. Where clocks differ it counts as over no earlier than those before it. */
+  remember(transaction: string, at: number, consumers: readonly string[]): void {
+    this.#newest = this.size === 0 ? at : Math.max(at, this.#newest);
+    this.set(transaction, { at: this.#newest, consumers });
+  }
+}
+
 export function noHolds(): Holds {
   return {
     open: new Map(),
@@ -98,7 +113,7 @@ export function noHolds(): Holds {
     doubtful: new Map(),
     ended: new Map(),
     changedBy: new Table((transaction, consumer) => [consumer, transaction]),
-    lately: new Table((over, transaction) => [transaction, over]),
+    lately: new OverLately(),
     seen: new Map(),
   };
 }
@@ -120,7 +135,7 @@ export function applyHold(state: PlacementState, record: HoldRecord): void {
   if (record.brief === true) forgetLately(holds, record.at - REMEMBERED_MS);
   else holds.ended.set(transaction, record.at);
   if (hold === undefined) {
-    if (record.brief === true) holds.lately.set(transaction, { at: record.at, consumers: [] });
+    if (record.brief === true) holds.lately.remember(transaction, record.at, []);
     return;
   }
   holds.open.delete(transaction);
@@ -131,7 +146,7 @@ export function applyHold(state: PlacementState, record: HoldRecord): void {
     holds.doubtful.delete(consumer);
     if (record.confirmed) holds.changedBy.set(consumer, transaction);
   }
-  if (record.brief === true) holds.lately.set(transaction, { at: record.at, consumers: changed });
+  if (record.brief === true) holds.lately.remember(transaction, record.at, changed);
   if (!record.confirmed) return;
   for (const { shared } of hold.keys) note(holds, shared, transaction, record.at);
   if (hold.record !== undefined) applyApiRecord(state, hold.record);
@@ -237,5 +252,5 @@ export function restoreChanges(
 ): void {
   for (const [consumer, transaction] of stored.changedBy ?? []) changedBy.set(consumer, transaction);
   const inOrder = [...(stored.lately ?? [])].sort(([, one], [, other]) => one.at - other.at);
-  for (const [transaction, over] of inOrder) lately.set(transaction, over);
+  for (const [transaction, { at, consumers }] of inOrder) lately.remember(transaction, at, consumers);
 }

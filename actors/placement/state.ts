@@ -212,6 +212,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
     case 'transaction-opened':
     case 'transaction-decided':
     case 'transaction-settled':
+    case 'transaction-unknown':
       return applyTransaction(state.transactions, record);
     case 'group-asked':
     case 'group-given':

@@ -110,7 +110,10 @@ function holdNext(work: ShardWork, transaction: Transaction): void {
 function held(work: ShardWork, id: string, from: Address): void {
   const transaction = work.state.transactions.known.get(id);
   // One that is forgotten was settled: whoever holds a part of it yet has heard something late.
-  if (transaction === undefined) return work.turn.send(from, { type: 'end-hold', transaction: id, confirmed: false });
+  if (transaction === undefined) {
+    work.commit({ type: 'transaction-unknown', id });
+    return work.turn.send(from, { type: 'end-hold', transaction: id, confirmed: false });
+  }
   const shard = partOf(transaction, from);
   if (shard === undefined) return;
   if (transaction.outcome !== null) return transaction.ended.has(shard) ? undefined : pursue(work, transaction);

@@ -52,7 +52,9 @@ export type TransactionRecord =
       withinMs?: number;
     }
   | { type: 'transaction-decided'; id: string; outcome: Outcome }
-  | { type: 'transaction-settled'; id: string };
+  | { type: 'transaction-settled'; id: string }
+  /** Nothing changes; but a shard that was superseded, which may never have heard of it, cannot record it. */
+  | { type: 'transaction-unknown'; id: string };
 
 type Stored = Omit<Transaction, 'held' | 'ended' | 'repeats'>;
 export interface StoredTransactions {
@@ -81,7 +83,10 @@ export function applyTransaction(transactions: Transactions, record: Transaction
       if (transaction.brief !== true) return;
       known.delete(record.id);
       byKey.delete(transaction.key);
+      return;
     }
+    case 'transaction-unknown':
+      return;
   }
 }
 
