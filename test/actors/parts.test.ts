@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome } from '../../actors/messages/placement-api.ts';
 import type { Part, TransactionMessage } from '../../actors/messages/transactions.ts';
+import { restorePlacement, type StoredPlacement, storePlacement } from '../../actors/placement/state.ts';
 import { CALLER, type Desk, dieAt, hostOf, rig, SHARDS } from '../support/shards.ts';
 import { sentOf } from '../support/turn.ts';
 
@@ -83,6 +84,25 @@ test('parts - a change is answered when all shards have made it, and forgotten',
   on.deliver();
   for (const { state } of on.shards) assert.is(state.holds.lately.size, 1, 'only what may still come late');
   checkQuiet(on);
+});
+
+test('parts - what is over is forgotten in the same order by whoever reads it back, though clocks are set', () => {
+  const on = rig();
+  for (const [position, name] of ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'].entries()) {
+    on.say(0, together(name, putClass(name), position));
+    on.deliver();
+    on.pass(position === 0 ? -60_000 : 1_000);
+  }
+  for (const { state } of on.shards) {
+    const again = restorePlacement(storePlacement(state).next(Infinity) as StoredPlacement);
+    assert.equal([...again.holds.lately], [...state.holds.lately]);
+    const times = [...state.holds.lately.values()].map(({ at }) => at);
+    assert.equal(
+      times,
+      times.toSorted((one, other) => one - other),
+    );
+    assert.is(times.length, 3);
+  }
 });
 
 test('parts - whoever dies goes on where it was, at whatever step', () => {
