@@ -111,7 +111,7 @@ test('transactions - less than before is held without taking more, and given bac
 
 test('transactions - whoever never heard of a change says that it is off only with a record, which a stale owner has not', () => {
   const [desk] = rig().shards as [Desk];
-  const { records, sent } = desk.tell({ type: 'held', transaction: '0-7' }, 'placement/1');
+  const { records, sent } = desk.tell({ type: 'held', transaction: '0-7' } as never, 'placement/1');
   assert.equal(records, [{ type: 'transaction-unknown', id: '0-7' }]);
   assert.equal(sent, [{ to: 'placement/1', message: { type: 'end-hold', transaction: '0-7', confirmed: false } }]);
 });

@@ -6,16 +6,22 @@ import type { Client } from '../../runtime/client.ts';
 import type { Struck } from './chaos.ts';
 
 /** One instance, from its request to the end of its build, ms since the epoch. */
-interface Wait {
+interface Span {
   readonly from: number;
   readonly to: number;
+}
+
+/** How long an instance waited, ms, and what was struck meanwhile. */
+export interface Wait {
+  readonly ms: number;
+  readonly blows: readonly Struck[];
 }
 
 export interface Progress {
   /** An instance is asked for now. */
   asked(instance: string): void;
-  /** The longest wait that touched one of these blows, and none of the others, ms. */
-  longestWaitMs(near: readonly Struck[], others?: readonly Struck[]): number;
+  /** The waits that touched any of these blows, longest first. */
+  waitsNear(blows: readonly Struck[]): Wait[];
   stop(): void;
 }
 
@@ -25,7 +31,7 @@ const LOOK_EVERY_MS = 500;
 const MOST_LOOKED_AT = 50;
 
 export function watchProgress(bus: Bus, client: Client): Progress {
-  const waits: Wait[] = [];
+  const waits: Span[] = [];
   const waiting = new Map<string, number>();
 
   function ended(instance: string): void {
@@ -55,12 +61,12 @@ export function watchProgress(bus: Bus, client: Client): Progress {
     asked(instance) {
       if (!waiting.has(instance)) waiting.set(instance, Date.now());
     },
-    longestWaitMs(near, others = []) {
-      const touches = ({ from, to }: Wait, { at, healedAt }: Struck) => at <= to && from <= healedAt;
-      const touched = waits.filter(
-        (wait) => near.some((blow) => touches(wait, blow)) && !others.some((blow) => touches(wait, blow)),
-      );
-      return Math.max(0, ...touched.map(({ from, to }) => to - from));
+    waitsNear(blows) {
+      const touches = ({ from, to }: Span, { at, healedAt }: Struck) => at <= to && from <= healedAt;
+      return waits
+        .map((span) => ({ ms: span.to - span.from, blows: blows.filter((blow) => touches(span, blow)) }))
+        .filter(({ blows: touched }) => touched.length > 0)
+        .sort((one, other) => other.ms - one.ms);
     },
     stop() {
       clearInterval(timer);

@@ -20,7 +20,7 @@ import { keepCompany } from './company.ts';
 import { doom } from './doom.ts';
 import { doomedOf, type PlanOptions, processesOf, workloadOf } from './plan.ts';
 import { memberOf } from './processes.ts';
-import { watchProgress } from './progress.ts';
+import { type Wait, watchProgress } from './progress.ts';
 
 export interface SoakOptions extends PlanOptions {
   readonly leaseTtlMs: number;
@@ -39,8 +39,13 @@ export interface SoakResult {
   /** Accepted instances that had not ended when everything had been healed for long. */
   readonly stuck: readonly string[];
   readonly blows: readonly Struck[];
-  /** The longest that an instance waited from its request to the end of its build, near a blow: to an owner alone, or any. */
-  readonly longestWaitMs: { readonly owners: number; readonly all: number };
+  /**
+   * The longest that an instance waited from its request to the end of its build: while one owner was struck and nothing
+   * else, while several were, and near any blows.
+   */
+  readonly longestWaitMs: { readonly oneOwner: number; readonly owners: number; readonly all: number };
+  /** The longest of those waits, with what was struck meanwhile. */
+  readonly longestWaits: readonly { readonly ms: number; readonly struck: readonly string[] }[];
   /** What the audit found. */
   readonly findings: readonly string[];
 }
@@ -52,6 +57,7 @@ const END_LIMIT_MS = 180_000;
 const AUDIT_LIMIT_MS = 60_000;
 const LOOK_EVERY_MS = 500;
 const PAGE = 1_000;
+const WAITS_TOLD = 20;
 
 export async function soak(options: SoakOptions): Promise<SoakResult> {
   const { minutes, seed, leaseTtlMs, everyMs, log } = options;
@@ -134,6 +140,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     accepted.push(...beside.accepted);
     const states = await endStates(accepted);
     const known = accepted.filter((id) => states.has(id));
+    const waits = progress.waitsNear(blows);
     const isOwner = ({ whom }: Struck) => whom !== 'server' && !whom.startsWith('computes');
     return {
       accepted: accepted.length,
@@ -143,12 +150,13 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       stuck: known.filter((id) => !FINAL.has(states.get(id) ?? '')),
       blows,
       longestWaitMs: {
-        owners: progress.longestWaitMs(
-          blows.filter(isOwner),
-          blows.filter((one) => !isOwner(one)),
-        ),
-        all: progress.longestWaitMs(blows),
+        oneOwner: longest(waits, ({ blows: near }) => near.length === 1 && near.every(isOwner)),
+        owners: longest(waits, ({ blows: near }) => near.every(isOwner)),
+        all: longest(waits, () => true),
       },
+      longestWaits: waits
+        .slice(0, WAITS_TOLD)
+        .map(({ ms, blows: near }) => ({ ms, struck: near.map(({ blow, whom }) => `${blow} ${whom}`) })),
       findings: [...unfenced.map((host) => `host '${host}' could not be fenced`), ...(await findings())],
     };
   } finally {
@@ -191,6 +199,10 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       after = next;
     }
   }
+}
+
+function longest(waits: readonly Wait[], isMeant: (wait: Wait) => boolean): number {
+  return waits.find(isMeant)?.ms ?? 0;
 }
 
 function countOf(states: readonly string[]): Record<string, number> {
