@@ -1,14 +1,15 @@
 // Builds end to end on 5,000 hosts in 10 cells, from the request to active, every one claimed and recorded, with events
 // for people unless a figure says otherwise: in memory, and over NATS with journals on JetStream (file storage, one
-// replica), in one process and in two.
+// replica), all in one process, and with owners, hosts and callers in one each.
 
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
+import type { Client } from '../../runtime/client.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
-import { startNode } from '../../runtime/node.ts';
+import { type Node, startNode } from '../../runtime/node.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
-import { type Fleet, fleetInOne, fleetInTwo, HOSTS } from './fleet.ts';
+import { type Fleet, fleetApart, fleetInOne, HOSTS } from './fleet.ts';
 import type { Limits } from './limits.ts';
 import { ASKED, closedLoop, type Outcome, steadily, watchEvents } from './load.ts';
 import { type Figure, progress, type Report } from './report.ts';
@@ -27,7 +28,9 @@ const LOADS = [
   [1, 1],
   [64, 1],
   [512, 1],
+  [2_048, 1],
   [8, 100],
+  [40, 100],
 ] as const;
 
 interface Measured {
@@ -65,7 +68,7 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
   };
   for (const [where, start] of [
     ['over NATS, one process', fleetInOne],
-    ['over NATS, two processes', fleetInTwo],
+    ['over NATS, owners and hosts apart', fleetApart],
   ] as const) {
     progress(`a fleet ${where}`);
     const server = await startNatsServer({});
@@ -90,7 +93,7 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
 async function allLoads(measured: Measured): Promise<number> {
   const { where, bus, fleet } = measured;
   const watch = await watchEvents(bus);
-  const { client } = fleet.node;
+  const { client } = fleet;
   let top = 0;
   progress(`builds ${where}: warming up`);
   await closedLoop({ client, watch, label: 'warm' }, { inFlight: 512, forMs: WARM_UP_MS });
@@ -134,10 +137,7 @@ async function atPartOf(top: number, measured: Measured): Promise<void> {
   const watch = await watchEvents(bus);
   const perSecond = top * STEADY_SHARE;
   progress(`builds ${where} at ${STEADY_SHARE * 100} % of the top rate`);
-  const outcome = await steadily(
-    { client: fleet.node.client, watch, label: 'steady' },
-    { perSecond, forMs: STEADY_FOR_MS },
-  );
+  const outcome = await steadily({ client: fleet.client, watch, label: 'steady' }, { perSecond, forMs: STEADY_FOR_MS });
   watch.stop();
   const note = `at ${Math.round(perSecond).toLocaleString('en')} a second, ${STEADY_SHARE * 100} % of the top rate`;
   for (const [which, value] of [
@@ -153,7 +153,7 @@ async function memoryOfBuilds({ where, bus, fleet, report }: Measured): Promise<
   progress('memory of builds');
   const before = await fleet.usage(true);
   const total = 50_000;
-  const load = { client: fleet.node.client, watch, label: 'kept', count: 100 };
+  const load = { client: fleet.client, watch, label: 'kept', count: 100 };
   await closedLoop(load, { inFlight: 16, total });
   const after = await fleet.usage(true);
   watch.stop();
@@ -173,7 +173,7 @@ async function manySchedulers(url: string, measured: Measured): Promise<void> {
     refused += 1;
   });
   const watch = await watchEvents(bus);
-  const load = { client: fleet.node.client, watch, label: 'many' };
+  const load = { client: fleet.client, watch, label: 'many' };
   try {
     progress(`${SCHEDULERS} schedulers`);
     await closedLoop({ ...load, label: 'manywarm' }, { inFlight: 512, forMs: 2_000 });
@@ -197,7 +197,7 @@ async function withoutEvents(report: Report): Promise<void> {
   const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
   const fleet = await fleetInOne({ nats: { servers: server.url }, events: false });
   try {
-    const { client } = fleet.node;
+    const { client } = fleet;
     const total = 30_000;
     const built = () => counted(fleet);
     await builtWithoutEvents(client, 'warm', 10_000, built);
@@ -216,20 +216,15 @@ async function withoutEvents(report: Report): Promise<void> {
 }
 
 /** Records of the cells: three of each build that becomes active, and nothing else while no host comes or goes. */
-function counted(fleet: Fleet): number {
+function counted({ node }: Fleet & { readonly node: Node }): number {
   let records = 0;
-  for (const [address, { records: some = 0 }] of Object.entries(fleet.node.stats())) {
+  for (const [address, { records: some = 0 }] of Object.entries(node.stats())) {
     if (address.startsWith('cell/')) records += some;
   }
   return records / 3;
 }
 
-async function builtWithoutEvents(
-  client: Fleet['node']['client'],
-  label: string,
-  total: number,
-  built: () => number,
-): Promise<void> {
+async function builtWithoutEvents(client: Client, label: string, total: number, built: () => number): Promise<void> {
   const before = built();
   const done = () => Math.round(built() - before);
   for (let asked = 0; done() < total; ) {

@@ -1,10 +1,11 @@
-// The system that is measured: 5,000 hosts in 10 cells whose drivers are done at once, in this process, or with cells
-// and hosts in a second one, as people would deploy it who want to use two processors.
+// The system that is measured: 5,000 hosts in 10 cells whose drivers are done at once, in this process, or apart from it:
+// its owners in a process, and its cells and hosts in another, as people would deploy it who want to use two processors.
 
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Client } from '../../runtime/client.ts';
+import { connect } from '../../runtime/connect.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { type Node, type NodeOptions, startNode } from '../../runtime/node.ts';
 import { ownUsage, type Usage } from './usage.ts';
@@ -30,52 +31,58 @@ function instantDriver(host: string): Driver {
   };
 }
 
-export const API_ROLES: readonly string[] = ['placement', 'scheduler', 'conductor'];
+const PARTS = {
+  owners: ['placement', 'scheduler', 'conductor'],
+  cells: Array.from({ length: CELLS }, (_, cell) => `cell:c${cell + 1}`).concat(
+    Array.from({ length: HOSTS }, (_, host) => `compute:c${(host % CELLS) + 1}/h${host}`),
+  ),
+};
+type Part = keyof typeof PARTS;
 
-function cellRoles(): string[] {
-  const roles = Array.from({ length: CELLS }, (_, cell) => `cell:c${cell + 1}`);
-  for (let host = 0; host < HOSTS; host += 1) roles.push(`compute:c${(host % CELLS) + 1}/h${host}`);
-  return roles;
-}
+export const isPart = (name: string): name is Part => Object.hasOwn(PARTS, name);
 
-export function startCells(options: Partial<NodeOptions>): Promise<Node> {
-  return startNode({ ...options, roles: cellRoles(), driver: ({ host }) => instantDriver(host) });
+export function startPart(part: Part, options: Partial<NodeOptions>): Promise<Node> {
+  return startNode({ ...options, roles: PARTS[part], driver: ({ host }) => instantDriver(host) });
 }
 
 export interface Fleet {
-  /** The node of this process. */
-  readonly node: Node;
-  /** Of all processes of the fleet. */
+  /** Of this process. */
+  readonly client: Client;
+  /** Of all processes, this one first. */
   usage(live?: boolean): Promise<Usage[]>;
   stop(): Promise<void>;
 }
 
 /** The whole fleet in this process. */
-export async function fleetInOne(options: Partial<NodeOptions>): Promise<Fleet> {
-  const roles = [...API_ROLES, ...cellRoles()];
+export async function fleetInOne(options: Partial<NodeOptions>): Promise<Fleet & { readonly node: Node }> {
+  const roles = Object.values(PARTS).flat();
   const node = await startNode({ ...options, roles, driver: ({ host }) => instantDriver(host) });
   await allUp(node.client);
-  return { node, usage: async (live) => [ownUsage(live)], stop: () => node.stop() };
+  return { node, client: node.client, usage: async (live) => [ownUsage(live)], stop: () => node.stop() };
 }
 
-/** Placement, scheduler and conductor in this process, cells and hosts in another. */
-export async function fleetInTwo(options: Partial<NodeOptions> & { nats: { servers: string } }): Promise<Fleet> {
-  const node = await startNode({ ...options, roles: API_ROLES });
-  const path = fileURLToPath(new URL(`cells.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url));
-  const child = fork(path, [JSON.stringify(options)]);
-  const closed = once(child, 'close');
-  await answer(child, 'up');
-  await allUp(node.client);
+/** Its owners in a process, its cells and hosts in another; in this one there are only those who ask for instances. */
+export async function fleetApart(options: Partial<NodeOptions> & { nats: { servers: string } }): Promise<Fleet> {
+  const client = await connect({ servers: options.nats.servers });
+  const path = fileURLToPath(new URL(`part.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url));
+  const children = Object.keys(PARTS).map((part) => fork(path, [part, JSON.stringify(options)]));
+  const closed = children.map((child) => once(child, 'close'));
+  await Promise.all(children.map((child) => answer(child, 'up')));
+  await allUp(client);
   return {
-    node,
-    async usage(live = false) {
-      child.send(live ? 'live-usage' : 'usage');
-      return [ownUsage(live), (await answer(child, 'usage')) as Usage];
-    },
+    client,
+    usage: (live = false) =>
+      Promise.all([
+        ownUsage(live),
+        ...children.map((child) => {
+          child.send(live ? 'live-usage' : 'usage');
+          return answer(child, 'usage') as Promise<Usage>;
+        }),
+      ]),
     async stop() {
-      child.send('stop');
-      await closed;
-      await node.stop();
+      for (const child of children) child.send('stop');
+      await Promise.all(closed);
+      await client.close();
     },
   };
 }
@@ -83,12 +90,12 @@ export async function fleetInTwo(options: Partial<NodeOptions> & { nats: { serve
 /** Waits for a word of the child, and answers what it carries. */
 function answer(child: ChildProcess, word: string): Promise<unknown> {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => end(new Error(`no '${word}' of the cells' process`)), ANSWER_WITHIN_MS);
+    const late = setTimeout(() => end(new Error(`no '${word}' of a process of the fleet`)), ANSWER_WITHIN_MS);
     const said = (message: unknown) => {
       const [what, value] = message as [string, unknown];
       if (what === word) end(null, value);
     };
-    const gone = () => end(new Error("the cells' process has ended"));
+    const gone = () => end(new Error('a process of the fleet has ended'));
     function end(error: Error | null, value?: unknown): void {
       clearTimeout(late);
       child.off('message', said);

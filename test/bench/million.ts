@@ -1,9 +1,9 @@
 // A million builds on 5,000 hosts in 10 cells, from the request to active, over NATS, claimed and recorded on disk, with
-// events, in two processes beside the server.
+// events, by owners in a process and hosts in another, beside the server and this one.
 
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
-import { fleetInTwo } from './fleet.ts';
+import { fleetApart } from './fleet.ts';
 import { closedLoop, watchEvents } from './load.ts';
 import type { Report } from './report.ts';
 import { type Usage, usageOf } from './usage.ts';
@@ -15,7 +15,7 @@ const TELL_EVERY = 25_000;
 export async function million(report: Report): Promise<void> {
   const server = await startNatsServer({});
   const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
-  const fleet = await fleetInTwo({ nats: { servers: server.url } });
+  const fleet = await fleetApart({ nats: { servers: server.url } });
   const watch = await watchEvents(bus);
   let most = 0;
   const memory = async (): Promise<number> => {
@@ -27,7 +27,7 @@ export async function million(report: Report): Promise<void> {
   try {
     const begun = performance.now();
     let told = 0;
-    const load = { client: fleet.node.client, watch, label: 'million' };
+    const load = { client: fleet.client, watch, label: 'million' };
     const outcome = await closedLoop(load, { inFlight: IN_FLIGHT, total: TOTAL }, (built) => {
       if (built < told + TELL_EVERY) return;
       told = built;

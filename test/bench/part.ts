@@ -1,9 +1,11 @@
-// The second process of the fleet: its cells and hosts. It says how it does when it is asked.
+// A process of the fleet: its owners, or its cells and hosts. It says how it does when it is asked.
 
-import { startCells } from './fleet.ts';
+import { isPart, startPart } from './fleet.ts';
 import { ownUsage } from './usage.ts';
 
-const node = await startCells(JSON.parse(process.argv[2] ?? '{}'));
+const [, , part = '', options = '{}'] = process.argv;
+if (!isPart(part)) throw new Error(`a fleet has no part '${part}'`);
+const node = await startPart(part, JSON.parse(options));
 process.on('message', (word) => {
   if (word === 'usage' || word === 'live-usage') process.send?.(['usage', ownUsage(word === 'live-usage')]);
   if (word === 'stop') void node.stop().then(() => process.disconnect());
