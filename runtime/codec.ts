@@ -3,7 +3,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import { Packr } from 'msgpackr';
-import { CellwrightError, MalformedError } from './errors.ts';
+import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { faultIn, MAX_DEPTH } from './messagepack.ts';
 
 /** The largest body read when the caller names no limit, in bytes: what a NATS server carries by default. */
@@ -30,15 +30,33 @@ export function encode(value: unknown): Uint8Array {
   if (faultIn(data) === undefined) return data;
   const skipped = pack(skippingPackr, value);
   const fault = faultIn(skipped);
-  if (fault !== undefined) throw new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
+  if (fault !== undefined) throw unencodable(value, fault);
   return skipped;
+}
+
+/** Names the field that is at fault, where one is. */
+function unencodable(value: unknown, fault: string): CellwrightError {
+  const field = faultyField(value, 1);
+  if (field === undefined) return new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
+  return new CellwrightError('unencodable', `the field '${field}' cannot be encoded: ${fault}`, { field });
+}
+
+/** The path to the first thing that no message carries, such as `resources.VCPU`; undefined when nothing is found. */
+function faultyField(value: unknown, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return undefined;
+  for (const [key, item] of Object.entries(value)) {
+    if (typeof item === 'bigint' || (typeof item === 'number' && !Number.isFinite(item))) return key;
+    const inner = faultyField(item, depth + 1);
+    if (inner !== undefined) return `${key}.${inner}`;
+  }
+  return undefined;
 }
 
 function pack(by: Packr, value: unknown): Buffer {
   try {
     return by.pack(value);
   } catch (cause) {
-    throw new CellwrightError('unencodable', 'the value cannot be encoded', { cause });
+    throw unencodable(value, messageOf(cause));
   }
 }
 

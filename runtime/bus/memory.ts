@@ -4,7 +4,7 @@
 // nobody may write to one after it was published. There is no `$SRV` discovery, since no tool can look inside a process.
 
 import type { Clock } from '../clock.ts';
-import { NoRespondersError, TimeoutError } from '../errors.ts';
+import { MalformedError, NoRespondersError, TimeoutError } from '../errors.ts';
 import type { Body, Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions, Unencoded } from './bus.ts';
 import { interest, type Listener, type QueueGroup } from './interest.ts';
 import {
@@ -88,7 +88,10 @@ export function memoryBus(options: MemoryServerOptions): MemoryBus {
 }
 
 export function memoryServer(options: MemoryServerOptions): MemoryServer {
-  const { clock, maxPayloadBytes = 1024 * 1024, random, sharesValues = true } = options;
+  const { clock, maxPayloadBytes = 1024 * 1024, random, sharesValues = true } = options ?? {};
+  if (typeof clock?.soon !== 'function') {
+    throw new MalformedError('a bus in memory needs the option clock, such as systemClock()', { field: 'clock' });
+  }
   const report = guarded(options.onError ?? reportToConsole);
   const listeners = interest<Subscriber>();
   const requests = new Map<string, Receiver>();

@@ -1,7 +1,7 @@
 // `cellwright host`: the hosts of a cell as it sees them, and what an operator has to say of one.
 
 import type { Command } from 'commander';
-import { SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS } from './options.ts';
+import { SERVERS_FLAG, SERVERS_SAID, servers, text, USUAL_SERVERS } from './options.ts';
 import type { HostFlags } from './perform-host.ts';
 
 export function addHost(program: Command): void {
@@ -12,7 +12,7 @@ export function addHost(program: Command): void {
   );
   withFlags(host.command('disable').description('offer a host nothing new; it keeps what it has'))
     .argument('<host>')
-    .option('--reason <text>', 'why, for others to see')
+    .option('--reason <text>', 'why, for others to see', text)
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'disable', flags));
   withFlags(host.command('enable').description('put a host back into service, also one that is set aside'))
     .argument('<host>')

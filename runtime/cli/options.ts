@@ -41,6 +41,12 @@ export function readable(path: string): string {
   return path;
 }
 
+/** Words that say something. */
+export function text(words: string): string {
+  if (words.trim() !== '') return words;
+  throw new InvalidArgumentError('It must not be empty.');
+}
+
 /** Values with commas between. */
 export function list(text: string): string[] {
   const values = text.split(',').map((value) => value.trim());

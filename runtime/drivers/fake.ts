@@ -68,7 +68,13 @@ interface Presence {
  * @throws MalformedError when a time range or a rate is out of bounds
  */
 export function fakeDriver(options: FakeDriverOptions): Driver {
-  const { host, clock, random, failures = [], traits = [] } = options;
+  const { host, clock, random, failures = [], traits = [] } = options ?? {};
+  if (typeof host?.name !== 'string') {
+    throw new MalformedError('fakeDriver needs the option host, the provider tree of its host', { field: 'host' });
+  }
+  if (typeof clock?.now !== 'function') {
+    throw new MalformedError('fakeDriver needs the option clock, such as systemClock()', { field: 'clock' });
+  }
   if (typeof random?.fork !== 'function') {
     throw new MalformedError('fakeDriver needs the option random, such as seededRandom(1)', { field: 'random' });
   }

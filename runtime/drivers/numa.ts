@@ -1,6 +1,7 @@
 // The tree of a host with NUMA nodes: processors and memory belong to the nodes, and each GPU to the node that it is
 // attached to, so that a request can ask for a node and a GPU of one subtree. For fleets of the fake driver.
 
+import { MalformedError } from '../errors.ts';
 import { gpuProviders } from '../workload/workload.ts';
 import type { ProviderReport } from './driver.ts';
 
@@ -16,8 +17,17 @@ export interface NumaHost {
   readonly gpuModel: string;
 }
 
-/** The host has its disk; each node, named `<host>-numa-<n>`, has the rest, its GPUs below it. */
-export function numaHost({ name, nodes, vcpu, memoryMb, gpus, diskGb, gpuModel }: NumaHost): ProviderReport {
+/**
+ * The host has its disk; each node, named `<host>-numa-<n>`, has the rest, its GPUs below it.
+ * @throws MalformedError that names a field that is no whole number from 1 on; of GPUs there may be none.
+ */
+export function numaHost(host: NumaHost): ProviderReport {
+  const { name, nodes, vcpu, memoryMb, gpus, diskGb, gpuModel } = host ?? {};
+  for (const [field, value] of Object.entries({ nodes, vcpu, memoryMb, diskGb, gpus })) {
+    const least = field === 'gpus' ? 0 : 1;
+    if (Number.isSafeInteger(value) && value >= least) continue;
+    throw new MalformedError(`'${field}' must be a whole number from ${least} on, not ${value}`, { field });
+  }
   return {
     name,
     inventories: { DISK_GB: { total: diskGb } },

@@ -147,7 +147,7 @@ export const HostRequest = Type.Object(
      * and what was active there is lost.
      */
     fence: Type.Optional(Type.Literal(true)),
-    reason: Type.Optional(Type.String({ maxLength: 1024 })),
+    reason: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
   },
   strict,
 );

@@ -154,6 +154,15 @@ test('codec - what could not be read back is not written', () => {
       (error: CellwrightError) => error.code === 'unencodable',
     );
   }
+  for (const [value, field] of [
+    [{ id: 'a', resources: { VCPU: Number.NaN } }, 'resources.VCPU'],
+    [{ groups: [{ size: 1 }, { size: 2n ** 70n }] }, 'groups.1.size'],
+  ] as const) {
+    assert.throws(
+      () => encode(value),
+      (error: CellwrightError) => error.field === field && error.message.includes(`'${field}'`),
+    );
+  }
   for (const value of [cycle, deep, { ['__proto__']: 1 }]) {
     assert.throws(
       () => encode(value),
