@@ -1,14 +1,16 @@
 // `cellwright audit`: whether placement, the cells, the super conductor and the hosts agree.
 
 import type { Command } from 'commander';
-import { positiveNumber, SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS } from './options.ts';
+import { positiveNumber } from './options.ts';
 import type { AuditFlags } from './perform-audit.ts';
+import { withServer } from './server-flags.ts';
 
 export function addAudit(program: Command): void {
-  program
-    .command('audit')
-    .description('look whether all owners agree, and say in words what does not add up and whose obligation it is')
-    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
+  withServer(
+    program
+      .command('audit')
+      .description('look whether all owners agree, and say in words what does not add up and whose obligation it is'),
+  )
     .option('--prefix <prefix>', 'the first token of every subject', 'cw')
     .option('--json', 'print what was found as JSON')
     .option('--repair', 'clear away what is certainly dead; never anything that is alive')

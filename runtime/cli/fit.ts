@@ -1,9 +1,10 @@
 // `cellwright fit` and `cellwright why-not`: questions about requests that hold nothing.
 
 import { type Command, InvalidArgumentError } from 'commander';
-import { list, readable, SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS, wholeNumber } from './options.ts';
+import { list, readable, wholeNumber } from './options.ts';
 import type { AskFlags } from './perform-explain.ts';
 import type { FitFlags } from './perform-fit.ts';
+import { withServer } from './server-flags.ts';
 
 export function addFit(program: Command): void {
   const fit = program
@@ -31,8 +32,7 @@ export function addFit(program: Command): void {
 }
 
 export function withFlags(command: Command): Command {
-  return command
-    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
+  return withServer(command)
     .option('--prefix <prefix>', 'the first token of every subject', 'cw')
     .option('--json', 'print the answer as JSON, with stable codes');
 }

@@ -9,23 +9,24 @@ import { checkToken, subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { mentions, saidOrWhyNot } from './bodies.ts';
 import { onInterrupt } from './interrupt.ts';
+import { natsOf, type ServerFlags } from './server-flags.ts';
 import { printable } from './text.ts';
 
-export interface TapFlags {
+export interface TapFlags extends ServerFlags {
   instance?: string;
-  servers: string[];
   prefix: string;
 }
 
 /** How much of a body a line shows, in characters. */
 const MOST_SHOWN = 200;
 
-export async function follow({ instance, servers, prefix }: TapFlags): Promise<void> {
+export async function follow(flags: TapFlags): Promise<void> {
+  const { instance, servers, prefix } = flags;
   if (instance !== undefined) checkToken(instance, '--instance');
   const { prefix: checked } = subjectsOf(prefix);
   const interrupt = onInterrupt();
   const clock = systemClock();
-  const bus = await connectNats({ servers, name: 'tap', signal: interrupt.signal });
+  const bus = await connectNats({ ...natsOf(flags), name: 'tap', signal: interrupt.signal });
   bus.subscribe(`${checked}.>`, (message) => {
     for (const line of linesOf(message, clock.now(), instance, bus.maxPayloadBytes)) console.log(printable([line]));
   });

@@ -1,8 +1,9 @@
 // `cellwright host`: the hosts of a cell as it sees them, and what an operator has to say of one.
 
 import type { Command } from 'commander';
-import { SERVERS_FLAG, SERVERS_SAID, servers, text, USUAL_SERVERS } from './options.ts';
+import { text } from './options.ts';
 import type { HostFlags } from './perform-host.ts';
+import { withServer } from './server-flags.ts';
 
 export function addHost(program: Command): void {
   const host = program.command('host').description('look at the hosts of a cell, and take them out of service');
@@ -30,8 +31,7 @@ export function addHost(program: Command): void {
 }
 
 function withFlags(command: Command): Command {
-  return command
+  return withServer(command)
     .requiredOption('--cell <cell>', 'the cell of the host')
-    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
     .option('--prefix <prefix>', 'the first token of every subject', 'cw');
 }

@@ -2,18 +2,20 @@
 
 import type { Command } from 'commander';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
-import { list, readable, SERVERS_FLAG, SERVERS_SAID, servers, share, USUAL_SERVERS, wholeNumber } from './options.ts';
+import { list, readable, share, wholeNumber } from './options.ts';
 import type { NodeFlags } from './play-node.ts';
+import { withServer } from './server-flags.ts';
 
 const ROLES =
   'any of placement, placement:<shard>, scheduler, conductor, cell:<name>, compute:<cell>/<host>, with commas between';
 
 export function addNode(program: Command): void {
-  program
-    .command('node')
-    .description('play roles of a system until Ctrl-C; computes run the fake driver')
-    .requiredOption('--roles <roles>', ROLES, list)
-    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
+  withServer(
+    program
+      .command('node')
+      .description('play roles of a system until Ctrl-C; computes run the fake driver')
+      .requiredOption('--roles <roles>', ROLES, list),
+  )
     .option('--name <name>', 'names the node among all; default: of the host and process')
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option('--settings <file>', 'JSON with aggregates and scheduler, as startNode takes them', readable)

@@ -54,11 +54,6 @@ export function list(text: string): string[] {
   throw new InvalidArgumentError('It must be one value, or several with commas between.');
 }
 
-/** The flag of the NATS server, and what it is when it is not given. */
-export const SERVERS_FLAG = '--nats, --servers <urls>';
-export const SERVERS_SAID = 'the NATS server, such as nats://user:password@127.0.0.1:4222';
-export const USUAL_SERVERS = ['nats://127.0.0.1:4222'];
-
 /** Addresses of NATS servers, with commas between. */
 export function servers(text: string): string[] {
   try {

@@ -8,10 +8,10 @@ import { CellwrightError } from '../errors.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { onInterrupt } from './interrupt.ts';
+import { natsOf, type ServerFlags } from './server-flags.ts';
 import { figure, printable } from './text.ts';
 
-export interface AuditFlags {
-  servers: string[];
+export interface AuditFlags extends ServerFlags {
   prefix: string;
   json?: boolean;
   repair?: boolean;
@@ -20,10 +20,10 @@ export interface AuditFlags {
 }
 
 export async function performAudit(flags: AuditFlags): Promise<void> {
-  const { servers, prefix, json = false, repair = false } = flags;
+  const { prefix, json = false, repair = false } = flags;
   const subjects = subjectsOf(prefix);
   const interrupt = onInterrupt();
-  const bus = await connectNats({ servers, name: 'audit', signal: interrupt.signal });
+  const bus = await connectNats({ ...natsOf(flags), name: 'audit', signal: interrupt.signal });
   try {
     const result = await auditOn({
       bus,

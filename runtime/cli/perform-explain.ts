@@ -1,10 +1,10 @@
 // Performs `cellwright explain` and its like, by the API.
 
 import { type Connection, connect } from '../connect.ts';
+import { natsOf, type ServerFlags } from './server-flags.ts';
 import { printable } from './text.ts';
 
-export interface AskFlags {
-  servers: string[];
+export interface AskFlags extends ServerFlags {
   prefix: string;
   json?: boolean;
 }
@@ -22,10 +22,11 @@ export async function whyNot(id: string, host: string, flags: AskFlags): Promise
 
 /** Prints an answer: its words, or all of it as JSON. */
 export async function answered<Answer extends { words: readonly string[] }>(
-  { servers, prefix, json = false }: AskFlags,
+  flags: AskFlags,
   ask: (client: Connection) => Promise<Answer>,
 ): Promise<Answer> {
-  const client = await connect({ servers, prefix });
+  const { prefix, json = false } = flags;
+  const client = await connect({ ...natsOf(flags), prefix });
   try {
     const answer = await ask(client);
     console.log(json ? JSON.stringify(answer, null, 2) : printable(answer.words));

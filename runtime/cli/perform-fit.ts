@@ -16,8 +16,12 @@ export async function fit(flags: FitFlags): Promise<void> {
   process.exitCode = answer.fit ? 0 : 1;
 }
 
+/** Flags that are about the answer, and how to get it. */
+const BESIDE = new Set(['servers', 'creds', 'tlsca', 'tlscert', 'tlskey', 'prefix', 'json']);
+
 /** What the flags ask for, over what the file asks for. The API checks it, as it checks all that it is asked. */
-function requestOf({ jsonRequest, group, servers: _, prefix: __, json: ___, ...asked }: FitFlags): FitRequest {
+function requestOf({ jsonRequest, group, ...flags }: FitFlags): FitRequest {
   const file = jsonRequest === undefined ? {} : jsonObjectIn('json-request', jsonRequest, 'malformed');
+  const asked = Object.fromEntries(Object.entries(flags).filter(([name]) => !BESIDE.has(name)));
   return { ...file, ...asked, ...(group === undefined ? {} : { groups: group }) } as FitRequest;
 }

@@ -3,11 +3,11 @@
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { allPages } from '../audit/pages.ts';
 import { type Connection, connect } from '../connect.ts';
+import { natsOf, type ServerFlags } from './server-flags.ts';
 import { printable } from './text.ts';
 
-export interface HostFlags {
+export interface HostFlags extends ServerFlags {
   cell: string;
-  servers: string[];
   prefix: string;
   reason?: string;
 }
@@ -42,8 +42,8 @@ function lineOf({ host, state, reason, until }: HostState): string {
   return `${host}  ${state}${till}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
-async function withClient({ servers, prefix }: HostFlags, work: (client: Connection) => Promise<void>): Promise<void> {
-  const client = await connect({ servers, prefix });
+async function withClient(flags: HostFlags, work: (client: Connection) => Promise<void>): Promise<void> {
+  const client = await connect({ ...natsOf(flags), prefix: flags.prefix });
   try {
     await work(client);
   } finally {

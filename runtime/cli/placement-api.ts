@@ -4,10 +4,10 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import { list, readable, servers, wholeNumber } from './options.ts';
 import type { PlacementApiFlags } from './serve-placement-api.ts';
+import { withAccess } from './server-flags.ts';
 
 export function addPlacementApi(program: Command): void {
-  program
-    .command('placement-api')
+  withAccess(program.command('placement-api'))
     .description('serve the OpenStack Placement API, microversions 1.0 to 1.39, until Ctrl-C')
     .addOption(
       new Option('--listen <host:port>', 'where to listen')

@@ -11,11 +11,11 @@ import { failuresOf } from '../replay/fleet.ts';
 import { systemClock } from '../system-clock.ts';
 import { gpuProviders } from '../workload/workload.ts';
 import { onInterrupt } from './interrupt.ts';
+import { natsOf, type ServerFlags } from './server-flags.ts';
 import { settingsIn } from './settings.ts';
 
-export interface NodeFlags {
+export interface NodeFlags extends ServerFlags {
   roles: string[];
-  servers: string[];
   name?: string;
   prefix?: string;
   settings?: string;
@@ -38,7 +38,7 @@ export async function playNode(flags: NodeFlags): Promise<void> {
   const interrupt = onInterrupt();
   const node = await startNode({
     roles,
-    nats: { servers, signal: interrupt.signal },
+    nats: { ...natsOf(flags), signal: interrupt.signal },
     clock,
     driver: ({ cell, host }) =>
       fakeDriver({

@@ -4,8 +4,9 @@ import { CellwrightError } from '../errors.ts';
 import { type PlacementApiOptions, startPlacementApi } from '../placement-api/start.ts';
 import { tokensFrom } from '../placement-api/tokens.ts';
 import { onInterrupt } from './interrupt.ts';
+import { type AccessFlags, accessOf } from './server-flags.ts';
 
-export interface PlacementApiFlags {
+export interface PlacementApiFlags extends AccessFlags {
   listen: { host: string; port: number };
   inMemory?: boolean;
   nats?: string[];
@@ -35,13 +36,13 @@ export async function servePlacementApi(flags: PlacementApiFlags): Promise<void>
   await server.close();
 }
 
-function placementOf({ inMemory, nats, store }: PlacementApiFlags): PlacementApiOptions['placement'] {
+function placementOf({ inMemory, nats, store, ...flags }: PlacementApiFlags): PlacementApiOptions['placement'] {
   if (inMemory === true && (nats !== undefined || store !== undefined)) {
     const message = '--in-memory keeps nothing and connects to nothing: it goes with neither --nats nor --store';
     throw new CellwrightError('bad-option', message, { field: 'in-memory' });
   }
   if (inMemory === true) return 'memory';
   if (nats === undefined) return 'managed';
-  if (store === undefined) return { servers: nats };
+  if (store === undefined) return { servers: nats, ...accessOf(flags) };
   throw new CellwrightError('bad-option', '--store is for a managed server, not for --nats', { field: 'store' });
 }

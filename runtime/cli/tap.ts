@@ -2,14 +2,15 @@
 
 import type { Command } from 'commander';
 import type { TapFlags } from './follow.ts';
-import { SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS } from './options.ts';
+import { withServer } from './server-flags.ts';
 
 export function addTap(program: Command): void {
-  program
-    .command('tap')
-    .description('follow all traffic, a line for each message: time, subject, type, sender, body')
-    .option('--instance <id>', 'only what names this instance')
-    .option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS)
+  withServer(
+    program
+      .command('tap')
+      .description('follow all traffic, a line for each message: time, subject, type, sender, body')
+      .option('--instance <id>', 'only what names this instance'),
+  )
     .option('--prefix <prefix>', 'the first token of every subject', 'cw')
     .action(async (flags: TapFlags) => (await import('./follow.ts')).follow(flags));
 }

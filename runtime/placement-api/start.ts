@@ -5,7 +5,7 @@ import { randomBytes } from 'node:crypto';
 import pino, { type Logger } from 'pino';
 import type { Bus } from '../bus/bus.ts';
 import { memoryBus } from '../bus/memory.ts';
-import { connectNats } from '../bus/nats.ts';
+import { connectNats, type NatsOptions } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
 import { otherShards, placementShardsOf } from '../deployment.ts';
 import { messageOf } from '../errors.ts';
@@ -26,7 +26,7 @@ export interface PlacementApiOptions {
    * Where placement is: `memory`, a new one in this process that is empty and forgets all when it ends; `managed`, one
    * in this process over a NATS server of its own, which remembers; or the NATS servers of a running system.
    */
-  readonly placement: 'memory' | 'managed' | { readonly servers: readonly string[] };
+  readonly placement: 'memory' | 'managed' | Pick<NatsOptions, 'servers' | 'credentials' | 'tls'>;
   /**
    * Over how many shards placement is dealt, 1 to 64; it is decided when a deployment is made. Default: what the running
    * system or the managed one has; 1 when it is new.
@@ -132,7 +132,7 @@ async function placementOf(
     }
   }
   const giveUp = signal === undefined ? {} : { signal };
-  const bus = await connectNats({ servers: placement.servers, name, onError, ...giveUp });
+  const bus = await connectNats({ ...placement, name, onError, ...giveUp });
   try {
     const shards = await placementShardsOf({ bus, subjects: subjectsOf(prefix) });
     if (placementShards === undefined || placementShards === shards) return { bus, shards };

@@ -11,6 +11,7 @@ import { checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts
 import { addFit } from '../../runtime/cli/fit.ts';
 import { refuseRepeats } from '../../runtime/cli/once.ts';
 import { positiveNumber, servers, share } from '../../runtime/cli/options.ts';
+import { accessOf, natsOf } from '../../runtime/cli/server-flags.ts';
 import { printable } from '../../runtime/cli/text.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { jsonIn } from '../../runtime/json-text.ts';
@@ -55,6 +56,36 @@ test('flags - amounts name each class once, by a name that is one', async () => 
   }
   const { resources } = (await parsed('--resources', 'VCPU=1,CUSTOM_X=2')) as { resources: object };
   assert.equal(resources, { VCPU: 1, CUSTOM_X: 2 });
+});
+
+test('flags - the way into a server is said by files, as to the NATS CLI', async () => {
+  const file = join(folder, 'some.pem');
+  writeFileSync(file, 'the words of a file');
+  const flags = await parsed(
+    '--nats',
+    'tls://there',
+    '--creds',
+    file,
+    '--tlsca',
+    file,
+    '--tlscert',
+    file,
+    '--tlskey',
+    file,
+  );
+  assert.equal(natsOf(flags as never), {
+    servers: ['tls://there'],
+    credentials: 'the words of a file',
+    tls: { caFile: file, certFile: file, keyFile: file },
+  });
+  assert.equal(natsOf((await parsed()) as never), { servers: ['nats://127.0.0.1:4222'] });
+  assert.match((await parsed('--creds', join(folder, 'none'))) as string, /--creds.*cannot be read/);
+  for (const [given, field] of [['tlscert', 'tlskey'] as const, ['tlskey', 'tlscert'] as const]) {
+    assert.throws(
+      () => accessOf({ [given]: file }),
+      (error: CellwrightError) => error.code === 'bad-option' && error.field === field,
+    );
+  }
 });
 
 test('flags - numbers are within their bounds, and finite', () => {

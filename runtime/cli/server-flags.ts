@@ -1,0 +1,69 @@
+// The flags by which a command is told which NATS server to use and how to be let in; named as those of the NATS CLI.
+
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { NatsOptions } from '../bus/nats-options.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
+import { readable, servers } from './options.ts';
+
+export interface AccessFlags {
+  creds?: string;
+  tlsca?: string;
+  tlscert?: string;
+  tlskey?: string;
+}
+
+export interface ServerFlags extends AccessFlags {
+  servers: string[];
+}
+
+const SERVERS_FLAG = '--nats, --servers <urls>';
+const SERVERS_SAID = 'the NATS server, such as nats://user:password@127.0.0.1:4222';
+const USUAL_SERVERS = ['nats://127.0.0.1:4222'];
+
+/** Adds the flags of the server, and of the way in. */
+export function withServer(command: Command): Command {
+  return withAccess(command.option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS));
+}
+
+/** Adds the flags by which a server lets one in. */
+export function withAccess(command: Command): Command {
+  return command
+    .option('--creds <file>', 'the credentials for the NATS server: JWT and NKEY seed', readable)
+    .option('--tlsca <file>', 'the authorities to trust for TLS, in PEM form; default: those of Node', readable)
+    .option('--tlscert <file>', 'the certificate to show, in PEM form', readable)
+    .option('--tlskey <file>', 'its key, in PEM form', readable);
+}
+
+/**
+ * What the flags say of the connection.
+ * @throws CellwrightError `bad-option` with the flag, when a file cannot be read, or a key has no certificate.
+ */
+export function natsOf(flags: ServerFlags): Pick<NatsOptions, 'servers' | 'credentials' | 'tls'> {
+  return { servers: flags.servers, ...accessOf(flags) };
+}
+
+/** What the flags say of the way in. @throws CellwrightError `bad-option` with the flag. */
+export function accessOf({ creds, tlsca, tlscert, tlskey }: AccessFlags): Pick<NatsOptions, 'credentials' | 'tls'> {
+  if ((tlscert === undefined) !== (tlskey === undefined)) {
+    const field = tlscert === undefined ? 'tlscert' : 'tlskey';
+    throw new CellwrightError('bad-option', '--tlscert and --tlskey go together', { field });
+  }
+  const tls = {
+    ...(tlsca === undefined ? {} : { caFile: tlsca }),
+    ...(tlscert === undefined ? {} : { certFile: tlscert }),
+    ...(tlskey === undefined ? {} : { keyFile: tlskey }),
+  };
+  return {
+    ...(creds === undefined ? {} : { credentials: textOf('creds', creds) }),
+    ...(Object.keys(tls).length === 0 ? {} : { tls }),
+  };
+}
+
+function textOf(flag: string, file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new CellwrightError('bad-option', `--${flag} '${file}': ${messageOf(cause)}`, { field: flag, cause });
+  }
+}
