@@ -3,8 +3,9 @@
 
 import type { Command } from 'commander';
 import { servers as addresses, wholeNumber } from './options.ts';
+import { type AccessFlags, accessOf, withAccess } from './server-flags.ts';
 
-interface DemoOptions {
+interface DemoOptions extends AccessFlags {
   serve?: boolean;
   cells: number;
   hosts: number;
@@ -23,8 +24,7 @@ const MOST_PER_SECOND = 400;
 const BUILD_MS = { min: 50, max: 600 } as const;
 
 export function addDemo(program: Command): void {
-  program
-    .command('demo')
+  withAccess(program.command('demo'))
     .description('play a generated workload on a fleet of several cells, and end with a summary')
     .option('--serve', 'keep the system when the workload is over, until Ctrl-C')
     .option('--cells <number>', 'cells', wholeNumber(1, 100), 4)
@@ -36,7 +36,8 @@ export function addDemo(program: Command): void {
     .action(demo);
 }
 
-async function demo({ serve = false, cells, hosts, requests, seed, servers, prefix }: DemoOptions): Promise<void> {
+async function demo(flags: DemoOptions): Promise<void> {
+  const { serve = false, cells, hosts, requests, seed, servers, prefix } = flags;
   const [{ generatedWorkload }, { perform }] = await Promise.all([
     import('../workload/generated.ts'),
     import('./perform.ts'),
@@ -53,6 +54,7 @@ async function demo({ serve = false, cells, hosts, requests, seed, servers, pref
     on: {
       kind: 'nats',
       log: console.error,
+      ...accessOf(flags),
       ...(servers === undefined ? {} : { servers }),
       ...(prefix === undefined ? {} : { prefix }),
     },

@@ -4,8 +4,9 @@ import { type Command, Option } from 'commander';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import type { Workload } from '../workload/workload.ts';
 import { servers as addresses, positiveNumber, readable, share, wholeNumber } from './options.ts';
+import { type AccessFlags, accessOf, withAccess } from './server-flags.ts';
 
-interface ReplayFlags {
+interface ReplayFlags extends AccessFlags {
   cells: number;
   seed: string;
   speed?: number;
@@ -44,7 +45,7 @@ export function addReplay(program: Command): void {
 }
 
 function withFlags(command: Command): Command {
-  return command
+  return withAccess(command)
     .option('--cells <number>', 'cells that the hosts are dealt to', wholeNumber(1, 1_000), 8)
     .option('--seed <seed>', 'decides everything that is drawn', '1')
     .option(
@@ -97,6 +98,7 @@ async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
       : {
           kind: 'nats',
           log: console.error,
+          ...accessOf(flags),
           ...(servers === undefined ? {} : { servers }),
           ...(prefix === undefined ? {} : { prefix }),
         },

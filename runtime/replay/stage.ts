@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Bus } from '../bus/bus.ts';
 import { memoryServer } from '../bus/memory.ts';
-import { connectNats, type NatsBus } from '../bus/nats.ts';
+import { connectNats, type NatsBus, type NatsOptions } from '../bus/nats.ts';
 import { shownAddresses } from '../bus/nats-addresses.ts';
 import { type Client, clientOf } from '../client.ts';
 import type { Clock } from '../clock.ts';
@@ -41,7 +41,7 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-export interface NatsStageOptions {
+export interface NatsStageOptions extends Pick<NatsOptions, 'credentials' | 'tls'> {
   /** A server that runs already. Default: one is found, or installed, and started for the replay alone. */
   readonly servers?: readonly string[];
   /** The first token of every subject; default `cw`. */
@@ -108,12 +108,18 @@ export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> 
   const subjects = subjectsOf(options.prefix);
   const server = options.servers === undefined ? await ownServer(options.log) : undefined;
   const servers = options.servers ?? [(server as NatsServer).url];
+  const { credentials, tls } = options;
+  const nats = {
+    servers,
+    ...(credentials === undefined ? {} : { credentials }),
+    ...(tls === undefined ? {} : { tls }),
+  };
   const signal = options.signal === undefined ? {} : { signal: options.signal };
   const name = `replay-${randomBytes(4).toString('hex')}`;
   const onError = (error: unknown, what: string) => options.log?.(`${what}: ${messageOf(error)}`);
   let bus: NatsBus;
   try {
-    bus = await connectNats({ servers, name, onError, ...signal });
+    bus = await connectNats({ ...nats, name, onError, ...signal });
   } catch (error) {
     await server?.stop();
     throw error;
@@ -132,7 +138,7 @@ export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> 
     bus,
     client: clientOf({ bus, clock, subjects }),
     asking: asker,
-    nodeOptions: { nats: { servers }, clock, ...prefix },
+    nodeOptions: { nats, clock, ...prefix },
     url: shownAddresses(servers).replaceAll(', ', ','),
     run: (work) => work(),
     async close() {
