@@ -70,8 +70,8 @@ export interface ClientOptions {
   readonly random?: Random;
 }
 
-/** How long to wait for an answer before the request is made again, ms. */
-const ASK_AGAIN_MS = 3_000;
+/** How long to wait for an answer before the request is made again, ms: at first, half as long again each time, at most. */
+const ASK_AGAIN = { firstMs: 1_000, mostMs: 3_000 } as const;
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
@@ -103,6 +103,7 @@ export function clientOf(options: ClientOptions): Client {
   async function answerTo(subject: string, data: Uint8Array): Promise<Uint8Array> {
     const deadline = clock.monotonic() + timeoutMs;
     let again: Timer | undefined;
+    let againMs: number = ASK_AGAIN.firstMs;
     try {
       return await new Promise<Uint8Array>((resolve, reject) => {
         const ask = () => {
@@ -112,7 +113,8 @@ export function clientOf(options: ClientOptions): Client {
             (answer) => resolve(answer.data),
             (error) => reject(error instanceof TimeoutError ? new TimeoutError(`'${subject}'`, timeoutMs) : error),
           );
-          again = clock.after(ASK_AGAIN_MS, ask);
+          again = clock.after(againMs, ask);
+          againMs = Math.min(againMs * 1.5, ASK_AGAIN.mostMs);
         };
         ask();
       });

@@ -24,8 +24,8 @@ export interface JetStreamJournalsOptions {
   readonly replicas?: number;
   /**
    * Records after which a snapshot is written; default 50,000. Opening an owner reads one snapshot and about as many
-   * records as this, which takes a second or two. Of a large state the next snapshot waits until twice as much was
-   * recorded as the last one took, so that most of all that is written is records.
+   * records as this, which takes a second or two. Of a large state the next snapshot waits until four times as
+   * much was recorded as the last one took, so that most of all that is written is records.
    */
   readonly snapshotEvery?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
@@ -35,7 +35,7 @@ export interface JetStreamJournalsOptions {
 /** The largest piece of a turn or a snapshot in one entry, bytes. */
 const MAX_PIECE_BYTES = 512 * 1024;
 /** Bytes of records for each byte of the last snapshot before the next one is written. */
-const RECORDED_FOR_SNAPSHOT = 2;
+const RECORDED_FOR_SNAPSHOT = 4;
 /** How often a rival may get in between reading the stream and beginning an epoch. */
 const MAX_OPENINGS = 10;
 const WRONG_LAST_SEQUENCE = 10071;

@@ -49,7 +49,7 @@ test('client - what the first taker answers late is the answer, though the reque
     clock,
     failureOf(() => client.show('web')),
   );
-  assert.equal([failure.code, asked], ['no-owner', 3]);
+  assert.equal([failure.code, asked], ['no-owner', 5]);
 });
 
 test('client - when the time is up it says so', async () => {

@@ -60,9 +60,9 @@ function summary({ accepted, refused, ended, lost, stuck, blows, longestWaitMs, 
   console.log(`accepted        ${accepted} instances, ${refused} requests refused`);
   console.log(`ended           ${list(Object.entries(ended))}`);
   console.log(`blows           ${blows.length}: ${list(struck)}`);
-  const { oneOwner, owners, all } = longestWaitMs;
-  console.log(`longest wait    ${seconds(oneOwner)} with one owner struck and nothing else`);
-  console.log(`                ${seconds(owners)} with several owners struck, ${seconds(all)} in all`);
+  const { crash, owners, all } = longestWaitMs;
+  console.log(`longest wait    ${seconds(crash)} while one owner was killed and nothing else befell`);
+  console.log(`                ${seconds(owners)} while only owners were struck, ${seconds(all)} in all`);
   console.log(`lost            ${lost.length} ${lost.slice(0, 10).join(' ')}`);
   console.log(`stuck           ${stuck.length} ${stuck.slice(0, 10).join(' ')}`);
   console.log(`audit           ${findings.length === 0 ? 'finds nothing' : findings.join('\n                ')}`);

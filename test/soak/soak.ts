@@ -40,10 +40,10 @@ export interface SoakResult {
   readonly stuck: readonly string[];
   readonly blows: readonly Struck[];
   /**
-   * The longest that an instance waited from its request to the end of its build: while one owner was struck and nothing
-   * else, while several were, and near any blows.
+   * The longest that an instance waited from its request to the end of its build: while one owner was killed and nothing
+   * else befell, while owners alone were struck, and near any blows.
    */
-  readonly longestWaitMs: { readonly oneOwner: number; readonly owners: number; readonly all: number };
+  readonly longestWaitMs: { readonly crash: number; readonly owners: number; readonly all: number };
   /** The longest of those waits, with what was struck meanwhile. */
   readonly longestWaits: readonly { readonly ms: number; readonly struck: readonly string[] }[];
   /** What the audit found. */
@@ -141,6 +141,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
     const states = await endStates(accepted);
     const known = accepted.filter((id) => states.has(id));
     const waits = progress.waitsNear(blows);
+    const isCrash = (struck: Struck) => isOwner(struck) && struck.blow === 'kill';
     const isOwner = ({ whom }: Struck) => whom !== 'server' && !whom.startsWith('computes');
     return {
       accepted: accepted.length,
@@ -150,7 +151,7 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       stuck: known.filter((id) => !FINAL.has(states.get(id) ?? '')),
       blows,
       longestWaitMs: {
-        oneOwner: longest(waits, ({ blows: near }) => near.length === 1 && near.every(isOwner)),
+        crash: longest(waits, ({ blows: near }) => near.length === 1 && near.every(isCrash)),
         owners: longest(waits, ({ blows: near }) => near.every(isOwner)),
         all: longest(waits, () => true),
       },
