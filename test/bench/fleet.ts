@@ -61,11 +61,18 @@ export async function fleetInOne(options: Partial<NodeOptions>): Promise<Fleet &
   return { node, client: node.client, usage: async (live) => [ownUsage(live)], stop: () => node.stop() };
 }
 
-/** Its owners in a process, its cells and hosts in another; in this one there are only those who ask for instances. */
-export async function fleetApart(options: Partial<NodeOptions> & { nats: { servers: string } }): Promise<Fleet> {
+/**
+ * Its owners in a process, its cells and hosts in another; in this one there are only those who ask for instances.
+ * @param flags Of Node, for the two processes, beside those of this one.
+ */
+export async function fleetApart(
+  options: Partial<NodeOptions> & { nats: { servers: string } },
+  flags: readonly string[] = [],
+): Promise<Fleet> {
   const client = await connect({ servers: options.nats.servers });
   const path = fileURLToPath(new URL(`part.${import.meta.url.endsWith('.ts') ? 'ts' : 'js'}`, import.meta.url));
-  const children = Object.keys(PARTS).map((part) => fork(path, [part, JSON.stringify(options)]));
+  const execArgv = [...process.execArgv, ...flags];
+  const children = Object.keys(PARTS).map((part) => fork(path, [part, JSON.stringify(options)], { execArgv }));
   const closed = children.map((child) => once(child, 'close'));
   await Promise.all(children.map((child) => answer(child, 'up')));
   await allUp(client);

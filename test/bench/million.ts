@@ -1,4 +1,4 @@
-// A million builds on 5,000 hosts in 10 cells, from the request to active, over NATS, claimed and recorded on disk, with
+// A million builds on 5,000 hosts in 10 cells, asked for by the hundred, from the request to active, over NATS, claimed and recorded on disk, with
 // events, by owners in a process and hosts in another, beside the server and this one.
 
 import { connectNats } from '../../runtime/bus/nats.ts';
@@ -9,13 +9,16 @@ import type { Report } from './report.ts';
 import { type Usage, usageOf } from './usage.ts';
 
 const TOTAL = 1_000_000;
-const IN_FLIGHT = 1_024;
+const BATCH = 100;
+const BATCHES_IN_FLIGHT = 40;
+/** Lets the heap grow by less before what is dead in it is collected: it is the memory that counts here too. */
+const FLAGS = ['--heap-growing-percent=40'];
 const TELL_EVERY = 25_000;
 
 export async function million(report: Report): Promise<void> {
   const server = await startNatsServer({});
   const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
-  const fleet = await fleetApart({ nats: { servers: server.url } });
+  const fleet = await fleetApart({ nats: { servers: server.url } }, FLAGS);
   const watch = await watchEvents(bus);
   let most = 0;
   const memory = async (): Promise<number> => {
@@ -27,8 +30,8 @@ export async function million(report: Report): Promise<void> {
   try {
     const begun = performance.now();
     let told = 0;
-    const load = { client: fleet.client, watch, label: 'million' };
-    const outcome = await closedLoop(load, { inFlight: IN_FLIGHT, total: TOTAL }, (built) => {
+    const load = { client: fleet.client, watch, label: 'million', count: BATCH };
+    const outcome = await closedLoop(load, { inFlight: BATCHES_IN_FLIGHT, total: TOTAL }, (built) => {
       if (built < told + TELL_EVERY) return;
       told = built;
       const seconds = (performance.now() - begun) / 1_000;
@@ -40,7 +43,7 @@ export async function million(report: Report): Promise<void> {
     });
     await memory();
     const { seconds, perSecond, p50Ms, p99Ms, builds } = outcome;
-    const note = `${Math.round(perSecond).toLocaleString('en')} a second, ${IN_FLIGHT} in flight, p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms`;
+    const note = `${Math.round(perSecond).toLocaleString('en')} a second, ${BATCHES_IN_FLIGHT} requests for ${BATCH} each under way, p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms`;
     report({ name: `${builds.toLocaleString('en')} builds`, value: seconds, unit: 's', note });
     report({ name: 'memory of all processes, the server too, at most', value: most / 2 ** 30, unit: 'GiB' });
   } finally {
