@@ -1,5 +1,5 @@
-// A million builds on 5,000 hosts in 10 cells, asked for by the hundred, from the request to active, over NATS, claimed and recorded on disk, with
-// events, by owners in a process and hosts in another, beside the server and this one.
+// A million builds on 5,000 hosts in 10 cells, asked for by the hundred, from the request to active, over NATS, claimed
+// and recorded on disk, with events, by owners in a process and hosts in another, beside the server and this one.
 
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
