@@ -24,10 +24,16 @@ export class Deleted extends Table<number> {
     return this.#newest;
   }
 
+  /** No later one counts as deleted before this, ms since the epoch: part of every snapshot. */
+  get newest(): number {
+    return this.#newest;
+  }
+
   /** Puts back rows of a snapshot, in whatever order they come. */
-  restore(rows: readonly [string, number][]): void {
+  restore(rows: readonly [string, number][], newest = 0): void {
     const oldestFirst = rows.toSorted(([, one], [, other]) => one - other);
     for (const [key, at] of oldestFirst) if (!this.has(key)) this.remember(key, at);
+    this.#newest = Math.max(this.#newest, newest);
   }
 
   /** Up to when to forget, of what was deleted before `before`: not too much in one go. Null: there is nothing. */

@@ -36,17 +36,23 @@ export function encode(value: unknown): Uint8Array {
 
 /** Names the field that is at fault, where one is. */
 function unencodable(value: unknown, fault: string): CellwrightError {
-  const field = faultyField(value, 1);
+  const field = faultyField(value, new Set());
   if (field === undefined) return new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
   return new CellwrightError('unencodable', `the field '${field}' cannot be encoded: ${fault}`, { field });
 }
 
 /** The path to the first thing that no message carries, such as `resources.VCPU`; undefined when nothing is found. */
-function faultyField(value: unknown, depth: number): string | undefined {
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return undefined;
+function faultyField(value: unknown, seen: Set<object>): string | undefined {
+  if (typeof value !== 'object' || value === null || seen.has(value)) return undefined;
+  seen.add(value);
   for (const [key, item] of Object.entries(value)) {
-    if (typeof item === 'bigint' || (typeof item === 'number' && !Number.isFinite(item))) return key;
-    const inner = faultyField(item, depth + 1);
+    if (
+      typeof item === 'bigint'
+        ? !Number.isSafeInteger(Number(item))
+        : typeof item === 'number' && !Number.isFinite(item)
+    )
+      return key;
+    const inner = faultyField(item, seen);
     if (inner !== undefined) return `${key}.${inner}`;
   }
   return undefined;

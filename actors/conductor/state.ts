@@ -289,6 +289,7 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
 }
 
 export interface StoredConductor {
+  newestDeleted?: number;
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
   requests: [
     string,
@@ -308,8 +309,11 @@ function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'
   return [id, { ...kept, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
 }
 
-export function storeConductor({ instances, requests }: ConductorState): Snapshot {
-  return snapshotOf({}, { instances: instances.capture(), requests: requests.capture() });
+export function storeConductor({ instances, requests, deleted }: ConductorState): Snapshot {
+  return snapshotOf(
+    { newestDeleted: deleted.newest },
+    { instances: instances.capture(), requests: requests.capture() },
+  );
 }
 
 export function restoreConductor(stored: StoredConductor): ConductorState {
@@ -322,7 +326,7 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
     state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   }
-  state.deleted.restore(deleted);
+  state.deleted.restore(deleted, stored.newestDeleted);
   for (const [id, { waiting, round: recorded = 0, ...open }] of requests) {
     state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);

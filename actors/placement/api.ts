@@ -46,7 +46,8 @@ export function takeApi(
 function outcomeOf(state: PlacementState, message: PlacementApiMessage, now: number, commit: Commit): ApiOutcome {
   const decided = decide(state, message, now);
   if (!('answer' in decided)) return decided;
-  if (decided.record !== null) commit(decided.record);
+  // What changes nothing is recorded too: a shard that was superseded cannot, and neither confirms nor refuses anything.
+  commit(decided.record ?? { type: 'read' });
   return decided.answer();
 }
 

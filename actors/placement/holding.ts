@@ -26,7 +26,11 @@ export function hold(work: ShardWork, asked: TransactionMessageOf<'hold'>, say: 
     turn.now > expiresAt
       ? refused('not-decided', `'${transaction}' came after its coordinator gave up`)
       : decidePart(state, asked, turn.now);
-  if ('refused' in decided) return say({ type: 'hold-refused', transaction, refusal: decided.refused });
+  if ('refused' in decided) {
+    // Nothing changes; but a shard that was superseded, which knows too little, cannot record it, and refuses nothing.
+    work.commit({ type: 'read' });
+    return say({ type: 'hold-refused', transaction, refusal: decided.refused });
+  }
   work.commit({ type: 'held', transaction, ...decided, ...(brief === true ? { brief } : {}) });
   say({ type: 'held', transaction });
 }

@@ -112,6 +112,8 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     const early = state.fences.size === 0 ? null : refusalByFence(state.fences, asked);
     if (early !== null) return refuse(early);
     if (turn.now > asked.expiresAt) {
+      // Granted by whoever has superseded this shard, it may be refused here: then it is not told.
+      commit(state, turn, { type: 'read' });
       return refuse({ code: 'expired', message: `the claim of '${id}' came after whoever sent it gave up` });
     }
     // What the claim gives back is free for what it takes: this is a move, decided as one.

@@ -35,7 +35,8 @@ export function recall({ state, turn, commit }: ShardWork, asked: Recall, from: 
   const consumer = state.consumers.holding.get(id);
   const held = consumer?.held.find((one) => one.attempt === attempt);
   if (held !== undefined) {
-    if (order !== undefined && (consumer?.order ?? -1) < order) commit({ type: 'adopted', consumer: id, order });
+    if (order === undefined) commit({ type: 'read' });
+    else if ((consumer?.order ?? -1) < order) commit({ type: 'adopted', consumer: id, order });
     return grant(state, asked, held.allocations, from, turn);
   }
   if (order === undefined) {
@@ -70,10 +71,12 @@ export function unclaim({ state, turn, commit }: ShardWork, asked: Unclaim, from
   turn.send(from, { type: 'unclaimed', consumer: id, order, usages: usagesOf(state, held, root) });
 }
 
-export function locate({ state, shard, turn }: ShardWork, asked: Locate, from: Address): void {
+export function locate({ state, shard, turn, commit }: ShardWork, asked: Locate, from: Address): void {
   const { consumers, providers } = state;
   const told = [...new Set(asked.consumers)]
     .map((consumer) => ({ consumer, roots: [...rootsOf(consumer, consumers, providers)] }))
     .filter(({ roots }) => roots.length > 0);
+  // As elsewhere: what a superseded shard says of where somebody is not is lost.
+  commit({ type: 'read' });
   turn.send(from, { type: 'located', ask: asked.ask, shard, consumers: told });
 }

@@ -3,7 +3,7 @@
 
 import type { Command } from 'commander';
 import { servers as addresses, wholeNumber } from './options.ts';
-import { type AccessFlags, accessOf, withAccess } from './server-flags.ts';
+import { type AccessFlags, natsIfNamed, withAccess } from './server-flags.ts';
 
 interface DemoOptions extends AccessFlags {
   serve?: boolean;
@@ -37,7 +37,7 @@ export function addDemo(program: Command): void {
 }
 
 async function demo(flags: DemoOptions): Promise<void> {
-  const { serve = false, cells, hosts, requests, seed, servers, prefix } = flags;
+  const { serve = false, cells, hosts, requests, seed, prefix } = flags;
   const [{ generatedWorkload }, { perform }] = await Promise.all([
     import('../workload/generated.ts'),
     import('./perform.ts'),
@@ -54,8 +54,7 @@ async function demo(flags: DemoOptions): Promise<void> {
     on: {
       kind: 'nats',
       log: console.error,
-      ...accessOf(flags),
-      ...(servers === undefined ? {} : { servers }),
+      ...natsIfNamed(flags),
       ...(prefix === undefined ? {} : { prefix }),
     },
   });

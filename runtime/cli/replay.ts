@@ -4,7 +4,7 @@ import { type Command, Option } from 'commander';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
 import type { Workload } from '../workload/workload.ts';
 import { servers as addresses, positiveNumber, readable, share, wholeNumber } from './options.ts';
-import { type AccessFlags, accessOf, withAccess } from './server-flags.ts';
+import { type AccessFlags, natsIfNamed, withAccess } from './server-flags.ts';
 
 interface ReplayFlags extends AccessFlags {
   cells: number;
@@ -77,18 +77,8 @@ function workloadOptions({ cells, seed, until }: ReplayFlags): { cells: number; 
 
 async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
   const { perform } = await import('./perform.ts');
-  const {
-    seed,
-    speed,
-    alternates,
-    failRate,
-    placementShards,
-    deletes,
-    inMemory = false,
-    servers,
-    prefix,
-    json,
-  } = flags;
+  const { seed, speed, alternates, failRate, placementShards, deletes, inMemory = false, prefix, json } = flags;
+  const nats = natsIfNamed(flags);
   await perform(deletes === 'never' ? withoutEnds(workload) : workload, {
     seed,
     alternates,
@@ -98,8 +88,7 @@ async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
       : {
           kind: 'nats',
           log: console.error,
-          ...accessOf(flags),
-          ...(servers === undefined ? {} : { servers }),
+          ...nats,
           ...(prefix === undefined ? {} : { prefix }),
         },
     ...(speed === undefined ? {} : { speed }),

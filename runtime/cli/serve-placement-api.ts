@@ -4,7 +4,7 @@ import { CellwrightError } from '../errors.ts';
 import { type PlacementApiOptions, startPlacementApi } from '../placement-api/start.ts';
 import { tokensFrom } from '../placement-api/tokens.ts';
 import { onInterrupt } from './interrupt.ts';
-import { type AccessFlags, accessOf } from './server-flags.ts';
+import { type AccessFlags, accessOf, natsIfNamed } from './server-flags.ts';
 
 export interface PlacementApiFlags extends AccessFlags {
   listen: { host: string; port: number };
@@ -41,6 +41,7 @@ function placementOf({ inMemory, nats, store, ...flags }: PlacementApiFlags): Pl
     const message = '--in-memory keeps nothing and connects to nothing: it goes with neither --nats nor --store';
     throw new CellwrightError('bad-option', message, { field: 'in-memory' });
   }
+  if (nats === undefined) natsIfNamed(flags);
   if (inMemory === true) return 'memory';
   if (nats === undefined) return 'managed';
   if (store === undefined) return { servers: nats, ...accessOf(flags) };

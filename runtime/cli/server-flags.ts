@@ -37,10 +37,25 @@ export function withAccess(command: Command): Command {
 
 /**
  * What the flags say of the connection.
- * @throws CellwrightError `bad-option` with the flag, when a file cannot be read, or a key has no certificate.
+ * @throws CellwrightError `bad-option` with the flag, when the credentials cannot be read, or one of certificate and key
+ * is missing.
  */
 export function natsOf(flags: ServerFlags): Pick<NatsOptions, 'servers' | 'credentials' | 'tls'> {
   return { servers: flags.servers, ...accessOf(flags) };
+}
+
+/**
+ * The same where a server need not be named.
+ * @throws CellwrightError as `natsOf`; and when there is a way in, and no server.
+ */
+export function natsIfNamed(
+  flags: AccessFlags & { servers?: string[] },
+): Partial<Pick<NatsOptions, 'credentials' | 'tls'>> & { servers?: string[] } {
+  const { servers: named } = flags;
+  if (named !== undefined) return { servers: named, ...accessOf(flags) };
+  const field = (['creds', 'tlsca', 'tlscert', 'tlskey'] as const).find((flag) => flags[flag] !== undefined);
+  if (field === undefined) return {};
+  throw new CellwrightError('bad-option', `--${field} is for the server that --nats names`, { field });
 }
 
 /** What the flags say of the way in. @throws CellwrightError `bad-option` with the flag. */

@@ -120,6 +120,16 @@ test('random changes keep the accounts, and their records and snapshots lead to 
   }
 });
 
+test('a change that changes nothing, or is refused, is answered with a record, which a superseded shard cannot make', () => {
+  const one = shard();
+  one.put('p', { VCPU: inventory(10) });
+  const records = (message: object) => one.tell({ ask: 1, ...message } as never).records.map(({ type }) => type);
+  assert.equal(records({ type: 'class-put', name: 'CUSTOM_A' }), ['class-made']);
+  assert.equal(records({ type: 'class-put', name: 'CUSTOM_A' }), ['read']);
+  assert.equal(records({ type: 'allocations-delete', consumer: 'c' }), ['read']);
+  assert.equal(records({ type: 'provider-show', id: 'p' }), []);
+});
+
 test('names of providers are one of a kind, whoever made them', () => {
   const one = shard();
   one.tell({

@@ -243,7 +243,7 @@ test('placement - whatever is said twice is answered the same and changes nothin
       runPast(sequence, (shard, _oracle, turned, message) => {
         const again = shard.tell(message, 'asker');
         assert.equal(
-          again.records.filter(({ type }) => type !== 'nothing-held'),
+          again.records.filter(({ type }) => type !== 'nothing-held' && type !== 'read'),
           [],
         );
         assert.equal(answerIn(again), answerIn(turned));
@@ -529,11 +529,13 @@ test('placement - that nothing is held is said with a record, which a shard that
   assert.equal(records(release('c1', { attempt: 1 })), ['nothing-held']);
   assert.equal(records(release('c1')), ['nothing-held']);
   shard.tell(claimOf('c1'));
-  assert.equal(records({ type: 'recall', consumer: 'c1', attempt: 1 }), []);
+  assert.equal(records({ type: 'recall', consumer: 'c1', attempt: 1 }), ['read']);
   assert.equal(records(release('c1', { attempt: 2 })), ['nothing-held']);
   assert.equal(records(release('c1', { attempt: 1 })), ['released']);
   shard.tell(release('c1', { deleted: true }));
   assert.equal(records(release('c1', { deleted: true })), [], 'what is deleted stays deleted');
+  assert.equal(records({ ...claimOf('c2'), expiresAt: -1 }), ['read']);
+  assert.equal(records({ type: 'locate', ask: 1, consumers: ['c2'] }), ['read']);
 });
 
 test('placement - a late claim of a deleted consumer is refused until it is forgotten', () => {

@@ -116,6 +116,15 @@ test('transactions - whoever never heard of a change says that it is off only wi
   assert.equal(sent, [{ to: 'placement/1', message: { type: 'end-hold', transaction: '0-7', confirmed: false } }]);
 });
 
+test('transactions - a part is refused with a record too', () => {
+  const [desk] = rig().shards as [Desk];
+  const [part] = partsOf({ a: { 0: 1_000 } }) as [Part];
+  const { shard: _, ...content } = part;
+  const hold = { type: 'hold', transaction: '1-7', expiresAt: 10_000_000, ...content };
+  const { records, sent } = desk.tell(hold as never, 'placement/1');
+  assert.equal([records, sent[0]?.message.type], [[{ type: 'read' }], 'hold-refused']);
+});
+
 test('transactions - nothing is decided for a consumer in doubt; whoever asks again is answered after', () => {
   const on = rig();
   on.say(0, change('one', { a: { 0: 1 } }));

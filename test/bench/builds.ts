@@ -40,6 +40,7 @@ interface Measured {
   readonly report: Report;
   /** The process of the NATS server, if there is one. */
   readonly server?: number;
+  /** @param inFlight Instances under way. */
   beside?(inFlight: number): Figure['beside'];
 }
 
@@ -100,8 +101,11 @@ async function allLoads(measured: Measured): Promise<number> {
   for (const [inFlight, count] of LOADS) {
     const label = `n${inFlight}c${count}`;
     const name = `${inFlight} in flight${count === 1 ? '' : `, batches of ${count}`}`;
-    const outcome = await used(measured, name, () =>
-      closedLoop({ client, watch, label, count }, { inFlight, forMs: FOR_MS }),
+    const outcome = await used(
+      measured,
+      name,
+      () => closedLoop({ client, watch, label, count }, { inFlight, forMs: FOR_MS }),
+      inFlight * count,
     );
     if (count === 1) top = Math.max(top, outcome.perSecond);
   }
@@ -114,6 +118,7 @@ async function used(
   { where, fleet, report, server, beside }: Measured,
   name: string,
   load: () => Promise<Outcome>,
+  inFlight?: number,
 ): Promise<Outcome> {
   progress(`builds ${where}, ${name}`);
   const before = await fleet.usage();
@@ -123,11 +128,11 @@ async function used(
   const { builds, perSecond, p50Ms, p99Ms } = outcome;
   const each = (later: Usage | null, earlier: Usage | null) =>
     Math.round(((later?.cpuUs ?? 0) - (earlier?.cpuUs ?? 0)) / builds);
-  const cpu = after.map((one, position) => `${each(one, before[position] as Usage)}`).join(' + ');
+  const parts = after.length === 1 ? [''] : [' of callers', ' of owners', ' of hosts'];
+  const cpu = after.map((one, part) => `${each(one, before[part] as Usage)}${parts[part]}`).join(' + ');
   const ofServer = server === undefined ? '' : ` + ${each(usageOf(server), serverBefore)} of the server`;
   const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; processor time a build ${cpu}${ofServer} us`;
-  const inFlight = Number.parseInt(name, 10);
-  const limit = Number.isNaN(inFlight) ? undefined : beside?.(inFlight);
+  const limit = inFlight === undefined ? undefined : beside?.(inFlight);
   report({ name: `builds ${where}, ${name}`, value: perSecond, unit: 'a second', note, beside: limit });
   return outcome;
 }

@@ -74,8 +74,14 @@ export async function fleetApart(
   const execArgv = [...process.execArgv, ...flags];
   const children = Object.keys(PARTS).map((part) => fork(path, [part, JSON.stringify(options)], { execArgv }));
   const closed = children.map((child) => once(child, 'close'));
-  await Promise.all(children.map((child) => answer(child, 'up')));
-  await allUp(client);
+  try {
+    await Promise.all(children.map((child) => answer(child, 'up')));
+    await allUp(client);
+  } catch (error) {
+    for (const child of children) child.kill();
+    await client.close();
+    throw error;
+  }
   return {
     client,
     usage: (live = false) =>

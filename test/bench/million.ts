@@ -43,7 +43,7 @@ export async function million(report: Report): Promise<void> {
     });
     await memory();
     const { seconds, perSecond, p50Ms, p99Ms, builds } = outcome;
-    const note = `${Math.round(perSecond).toLocaleString('en')} a second, ${BATCHES_IN_FLIGHT} requests for ${BATCH} each under way, p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms`;
+    const note = `${Math.round(perSecond).toLocaleString('en')} a second, ${BATCHES_IN_FLIGHT} requests for ${BATCH} each under way, Node with ${FLAGS.join(' ')}, p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms`;
     report({ name: `${builds.toLocaleString('en')} builds`, value: seconds, unit: 's', note });
     report({ name: 'memory of all processes, the server too, at most', value: most / 2 ** 30, unit: 'GiB' });
   } finally {

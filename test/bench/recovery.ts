@@ -12,7 +12,7 @@ import { systemClock } from '../../runtime/system-clock.ts';
 import { provider, spec } from './parts.ts';
 import { progress, type Report } from './report.ts';
 
-/** Ends half way between two snapshots. */
+/** How many of them are read again, because no snapshot stands for them, is told beside the time. */
 const RECORDS = 1_025_000;
 const PROVIDERS = 1_000;
 const RECORDS_A_TURN = 100;

@@ -11,7 +11,7 @@ import { checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts
 import { addFit } from '../../runtime/cli/fit.ts';
 import { refuseRepeats } from '../../runtime/cli/once.ts';
 import { positiveNumber, servers, share } from '../../runtime/cli/options.ts';
-import { accessOf, natsOf } from '../../runtime/cli/server-flags.ts';
+import { accessOf, natsIfNamed, natsOf } from '../../runtime/cli/server-flags.ts';
 import { printable } from '../../runtime/cli/text.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { jsonIn } from '../../runtime/json-text.ts';
@@ -79,6 +79,8 @@ test('flags - the way into a server is said by files, as to the NATS CLI', async
     tls: { caFile: file, certFile: file, keyFile: file },
   });
   assert.equal(natsOf((await parsed()) as never), { servers: ['nats://127.0.0.1:4222'] });
+  assert.equal(natsIfNamed({}), {});
+  assert.throws(() => natsIfNamed({ tlsca: file }), /--tlsca is for the server that --nats names/);
   assert.match((await parsed('--creds', join(folder, 'none'))) as string, /--creds.*cannot be read/);
   for (const [given, field] of [['tlscert', 'tlskey'] as const, ['tlskey', 'tlscert'] as const]) {
     assert.throws(

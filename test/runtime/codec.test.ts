@@ -163,6 +163,12 @@ test('codec - what could not be read back is not written', () => {
       (error: CellwrightError) => error.field === field && error.message.includes(`'${field}'`),
     );
   }
+  const manyCycles: Record<string, unknown> = {};
+  for (const name of 'abcdefgh') manyCycles[name] = manyCycles;
+  assert.throws(
+    () => encode({ count: 5n, all: manyCycles }),
+    (error: CellwrightError) => error.code === 'unencodable' && error.field === undefined,
+  );
   for (const value of [cycle, deep, { ['__proto__']: 1 }]) {
     assert.throws(
       () => encode(value),

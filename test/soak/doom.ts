@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '../../runtime/client.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
+import type { Struck } from './chaos.ts';
 import type { Member } from './processes.ts';
 
 export interface DoomOptions {
@@ -23,20 +24,28 @@ export interface DoomOptions {
 const LOOK_EVERY_MS = 500;
 const FENCED_WITHIN_MS = 120_000;
 
-/** Answers the hosts that could not be fenced. */
-export async function doom({ client, doomed, folder, everyMs, signal, log }: DoomOptions): Promise<string[]> {
+export interface Losses {
+  readonly struck: readonly Struck[];
+  /** The hosts that could not be fenced. */
+  readonly unfenced: readonly string[];
+}
+
+export async function doom({ client, doomed, folder, everyMs, signal, log }: DoomOptions): Promise<Losses> {
+  const struck: Struck[] = [];
   const unfenced: string[] = [];
   for (const { cell, host, member } of doomed) {
     await delay(everyMs, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) break;
+    const at = Date.now();
     await member.kill();
     await rm(join(folder, host), { recursive: true, force: true });
     log(`lost for good: ${cell}/${host}`);
     if (await isFenced(client, cell, host)) log(`fenced: ${cell}/${host}`);
     else unfenced.push(`${cell}/${host}`);
     await member.start();
+    struck.push({ blow: 'kill', whom: member.name, at, healedAt: Date.now() });
   }
-  return unfenced;
+  return { struck, unfenced };
 }
 
 /** Says that nothing runs there any more, as soon as the cell takes that. */

@@ -61,7 +61,7 @@ function summary({ accepted, refused, ended, lost, stuck, blows, longestWaitMs, 
   console.log(`ended           ${list(Object.entries(ended))}`);
   console.log(`blows           ${blows.length}: ${list(struck)}`);
   const { crash, owners, all } = longestWaitMs;
-  console.log(`longest wait    ${seconds(crash)} while one owner was killed and nothing else befell`);
+  console.log(`longest wait    ${seconds(crash)} while one process of owners was killed and nothing else befell`);
   console.log(`                ${seconds(owners)} while only owners were struck, ${seconds(all)} in all`);
   console.log(`lost            ${lost.length} ${lost.slice(0, 10).join(' ')}`);
   console.log(`stuck           ${stuck.length} ${stuck.slice(0, 10).join(' ')}`);

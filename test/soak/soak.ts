@@ -40,8 +40,8 @@ export interface SoakResult {
   readonly stuck: readonly string[];
   readonly blows: readonly Struck[];
   /**
-   * The longest that an instance waited from its request to the end of its build: while one owner was killed and nothing
-   * else befell, while owners alone were struck, and near any blows.
+   * The longest that an instance waited from its request to the end of its build: while one process of owners was
+   * killed and nothing else befell, while owners alone were struck, and near any blows.
    */
   readonly longestWaitMs: { readonly crash: number; readonly owners: number; readonly all: number };
   /** The longest of those waits, with what was struck meanwhile. */
@@ -134,15 +134,15 @@ export async function soak(options: SoakOptions): Promise<SoakResult> {
       hasFailed: () => false,
     });
     over.abort();
-    const [blows, beside, unfenced] = await Promise.all([chaos, company, losses]);
+    const [blows, beside, { struck: lost, unfenced }] = await Promise.all([chaos, company, losses]);
     log('all is healed');
     const accepted = [...workload.arrivals].filter(({ id }) => !refused.has(id)).flatMap(instanceIds);
     accepted.push(...beside.accepted);
     const states = await endStates(accepted);
     const known = accepted.filter((id) => states.has(id));
-    const waits = progress.waitsNear(blows);
+    const waits = progress.waitsNear([...blows, ...lost]);
     const isCrash = (struck: Struck) => isOwner(struck) && struck.blow === 'kill';
-    const isOwner = ({ whom }: Struck) => whom !== 'server' && !whom.startsWith('computes');
+    const isOwner = ({ whom }: Struck) => !/^(server|computes|doomed)/.test(whom);
     return {
       accepted: accepted.length,
       refused: refused.size + beside.refused,
