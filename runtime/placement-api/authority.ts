@@ -95,7 +95,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
       asks += 1;
       const ask = asks;
       return new Promise((resolve, reject) => {
-        const timer = clock.at(clock.now() + timeoutMs, () => {
+        const timer = clock.after(timeoutMs, () => {
           pending.delete(ask);
           reject(new TimeoutError('placement', timeoutMs));
         });
