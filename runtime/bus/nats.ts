@@ -127,11 +127,16 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
     return error;
   });
 
-  const send = (subject: string, data: Uint8Array, { reply, headers }: PublishOptions): void => {
+  const send = (
+    subject: string,
+    data: Uint8Array,
+    { reply, headers }: PublishOptions,
+    block = headers === undefined ? undefined : headerBlock(headers),
+  ): void => {
     try {
       connection.publish(subject, data, {
         ...(reply === undefined ? {} : { reply }),
-        ...(headers === undefined ? {} : { headers: headerBlock(headers) as unknown as MsgHdrs }),
+        ...(block === undefined ? {} : { headers: block as unknown as MsgHdrs }),
       });
     } catch (error) {
       throw busError(error, subject);
@@ -232,10 +237,10 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
       if (connection.isClosed()) throw closedError();
       const data = body instanceof Uint8Array ? body : body.encoded();
       const { reply, headers } = publishOptions;
-      const size = data.length + (headers === undefined ? 0 : headerBlock(headers).bytes);
-      const bytes = checkSize(subject, reply, size, maxPayloadBytes);
+      const block = headers === undefined ? undefined : headerBlock(headers);
+      const bytes = checkSize(subject, reply, data.length + (block?.bytes ?? 0), maxPayloadBytes);
       // The client itself would take the message and lose it.
-      if (connected) send(subject, data, publishOptions);
+      if (connected) send(subject, data, publishOptions, block);
       else keep(subject, data, publishOptions, bytes);
     },
     subscribe(subject, handler, { queue, onUnheard } = {}) {
