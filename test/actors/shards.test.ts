@@ -91,6 +91,17 @@ test('shards - a recall voids the claims that were made before it, and no others
   assert.equal(shard.tell(recall).records, []);
 });
 
+test('shards - whoever still asks for an attempt from which the instance has gone on is not told that nothing is held', () => {
+  const shard = shardWith('a', 'b');
+  const recall = { type: 'recall', consumer: 'web', attempt: 1, order: 256, expiresAt: LATE } as const;
+  const silence = { records: [], sent: [], events: [] };
+  shard.tell(claimOf('web', { order: 129 }));
+  shard.tell(claimOf('web', { attempt: 2, host: 'b' }));
+  assert.equal(shard.tell(recall), silence, 'its next attempt is here');
+  shard.tell(release('web', { before: 3 }), 'cell/c1');
+  assert.equal(shard.tell(recall), silence, 'its next attempt is elsewhere');
+});
+
 test('shards - a claim without an order is kept to nothing, and leaves no memory of a refusal', () => {
   const shard = shardWith('a');
   shard.tell(claimOf('rival'));
