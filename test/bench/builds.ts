@@ -6,8 +6,9 @@ import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import type { Client } from '../../runtime/client.ts';
+import { HEADERS } from '../../runtime/frames.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
-import { type Node, startNode } from '../../runtime/node.ts';
+import { startNode } from '../../runtime/node.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { type Fleet, fleetApart, fleetInOne, HOSTS } from './fleet.ts';
 import type { Limits } from './limits.ts';
@@ -21,7 +22,7 @@ const STEADY_FOR_MS = 8_000;
 /** How much of the top rate the latency is taken at. */
 const STEADY_SHARE = 0.7;
 const SCHEDULERS = 4;
-const COUNT_EVERY_MS = 10;
+const COUNT_EVERY_MS = 1;
 
 /** Requests under way, and instances of each. */
 const LOADS = [
@@ -194,7 +195,7 @@ async function manySchedulers(url: string, measured: Measured): Promise<void> {
   }
 }
 
-/** The same without events for people; that builds are active is then asked of the conductor. */
+/** The same without events for people; that builds are over is then seen in what conductors are told. */
 async function withoutEvents(report: Report): Promise<void> {
   const where = 'over NATS, one process, without events';
   progress(`a fleet ${where}`);
@@ -204,7 +205,8 @@ async function withoutEvents(report: Report): Promise<void> {
   try {
     const { client } = fleet;
     const total = 30_000;
-    const built = () => counted(fleet);
+    const built = countEnded(bus);
+    await bus.flush();
     await builtWithoutEvents(client, 'warm', 10_000, built);
     const before = ownUsage();
     const begun = performance.now();
@@ -220,25 +222,25 @@ async function withoutEvents(report: Report): Promise<void> {
   }
 }
 
-/** Records of the cells: three of each build that becomes active, and nothing else while no host comes or goes. */
-function counted({ node }: Fleet & { readonly node: Node }): number {
-  let records = 0;
-  for (const [address, { records: some = 0 }] of Object.entries(node.stats())) {
-    if (address.startsWith('cell/')) records += some;
-  }
-  return records / 3;
+/** Counts the builds of which conductors are told that they have ended, by the headers that say so. */
+function countEnded(bus: Bus): () => number {
+  let ended = 0;
+  bus.subscribe('cw.conductor.*', ({ headers }) => {
+    for (const [, many = '1'] of (headers[HEADERS.type] ?? '').matchAll(/(?:^| )ended(?:\*(\d+))?/g))
+      ended += Number(many);
+  });
+  return () => ended;
 }
 
 async function builtWithoutEvents(client: Client, label: string, total: number, built: () => number): Promise<void> {
   const before = built();
-  const done = () => Math.round(built() - before);
+  const done = () => built() - before;
   for (let asked = 0; done() < total; ) {
     const free = Math.min(total - asked, 512 - (asked - done()));
     if (free > 0) {
       const ids = Array.from({ length: free }, () => `${label}x${asked++}`);
       await Promise.all(ids.map((id) => client.build({ id, ...ASKED })));
     } else {
-      // Counting goes over thousands of actors: done more often, it would be what is measured.
       await new Promise((resolve) => setTimeout(resolve, COUNT_EVERY_MS));
     }
   }
