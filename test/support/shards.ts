@@ -40,7 +40,6 @@ export function rig() {
       if (one.message.type === 'placement-answer') {
         const { ask, text } = one.message as Extract<AnyMessage, { type: 'placement-answer' }>;
         answers.push({ ask, outcome: JSON.parse(text) });
-        if (process.env.ONLY) console.log('ANSWER', from, ask, text.slice(0, 300));
       } else if (one.to.startsWith('placement/') && !one.to.endsWith('/feed')) underWay.push({ ...one, from });
     }
   }
@@ -50,7 +49,6 @@ export function rig() {
     answers,
     /** Says something to a shard, in the caller's name. */
     say(shard: number, message: object): void {
-      if (process.env.ONLY) console.log('SAY', shard, JSON.stringify(message).slice(0, 400));
       keep(`placement/${shard}`, (shards[shard] as Desk).tell(message as never, CALLER).sent);
     },
     /** Delivers what is under way, as long as `isMeant` says so; what is not stays under way. */
@@ -67,7 +65,6 @@ export function rig() {
     deliverOne(pick: (count: number) => number): void {
       const [next] = underWay.splice(pick(underWay.length), 1);
       if (next === undefined) return;
-      if (process.env.ONLY) console.log('DELIVER', next.to, next.from, JSON.stringify(next.message).slice(0, 300));
       const shard = Number(next.to.slice('placement/'.length));
       keep(next.to, (shards[shard] as Desk).tell(next.message as never, next.from).sent);
     },
