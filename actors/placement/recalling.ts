@@ -43,9 +43,10 @@ export function recall({ state, turn, commit }: ShardWork, asked: Recall, from: 
     commit({ type: 'nothing-held', consumer: id });
     return turn.send(from, { type: 'nothing-held', consumer: id, attempt });
   }
-  // The attempt was made here, and the instance has gone on since: whoever still asks is obsolete. Told that nothing is held
-  // it would claim elsewhere, and there would be two homes.
-  if (consumer !== undefined && consumer.latest >= attempt) return;
+  // The attempt was granted here, and the instance has gone on since: whoever still asks is obsolete. Told that nothing is
+  // held it would claim elsewhere, and there would be two homes.
+  const wasRefused = consumer?.latest === attempt && consumer.refusal !== null;
+  if (consumer !== undefined && consumer.latest >= attempt && !wasRefused) return;
   const isNews = (state.fences.get(id)?.order ?? -1) < order && !state.consumers.deleted.has(id);
   if (isNews) commit({ type: 'fenced', consumer: id, order, until: expiresAt ?? turn.now, refusal: null });
   turn.send(from, { type: 'nothing-held', consumer: id, attempt, order });

@@ -102,6 +102,17 @@ test('shards - whoever still asks for an attempt from which the instance has gon
   assert.equal(shard.tell(recall), silence, 'its next attempt is elsewhere');
 });
 
+test('shards - of an attempt that was refused where its consumer is known it is told that nothing is held', () => {
+  const shard = shardWith('a');
+  const consumers = [{ consumer: 'web', allocations: { a: { VCPU: 1 } }, project: 'p', user: 'u' }];
+  shard.tell({ type: 'allocations-put', ask: 1, consumers } as never);
+  shard.tell(claimOf('rival'));
+  shard.tell({ ...claimOf('web', { order: 129 }), keep: [0] });
+  const recall = { type: 'recall', consumer: 'web', attempt: 1, order: 256, expiresAt: LATE } as const;
+  assert.is(shard.state.consumers.holding.get('web')?.refusal?.code, 'exceeds-capacity');
+  assert.is(sentOf(shard.tell(recall), 'nothing-held').length, 1);
+});
+
 test('shards - a claim without an order is kept to nothing, and leaves no memory of a refusal', () => {
   const shard = shardWith('a');
   shard.tell(claimOf('rival'));
