@@ -75,7 +75,7 @@ export interface Hosting {
   /**
    * Serves an actor with a journal, or stands by for it while another process does.
    * @throws CellwrightError `already-hosted` that names the other node, or TimeoutError when it is silent, where there
-   * are no leases; what acquiring the lease or reading the journal fails of.
+   * are no leases; what acquiring the lease or reading the journal fails of, unless it passes within half a minute.
    */
   own<S, M extends Message, R>(owned: Owned<S, M, R>): Promise<void>;
   /**

@@ -89,6 +89,7 @@ const DEFAULT_MAX_MAILBOX = 100_000;
 
 /**
  * Starts a node. It resolves when each actor of its roles is served here, or owned by another node and stood by for.
+ * A server that is slow to answer meanwhile is reported, and waited for.
  * @throws CellwrightError `bad-role`, `bad-id`, `bad-option` with the field; `other-shards`; `already-hosted` when another node serves
  * a compute, or an actor that has no lease; `no-jetstream`; what connecting to NATS or starting a server throws.
  */

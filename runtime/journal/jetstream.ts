@@ -79,6 +79,14 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   const pieceBytes = () => Math.min(MAX_PIECE_BYTES, Math.floor(bus.maxPayloadBytes / 2));
 
   async function open(tenure?: Tenure) {
+    try {
+      return await openNow(tenure);
+    } catch (error) {
+      throw busError(error, `journal ${stream}`, API_TIMEOUT_MS);
+    }
+  }
+
+  async function openNow(tenure?: Tenure) {
     entries?.close();
     const { streams } = await managerOf(bus, stream);
     const { made } = shared;
@@ -92,7 +100,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
       // beginning of our epoch is refused, or is before its.
       if (tenure?.holds() === false) {
-        throw new CellwrightError('fenced', `the lease of '${owner}' was not renewed while its journal was read`);
+        const why = `the lease of '${owner}' was not renewed while its journal was read`;
+        throw new CellwrightError('fenced', why, { retryable: true });
       }
       const begun = await begin(state.last_seq);
       if (begun === null) continue;

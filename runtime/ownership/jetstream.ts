@@ -64,7 +64,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
       return await work(bucket);
     } catch (error) {
       if (isMissing(error)) forget();
-      throw error;
+      throw busError(error, `bucket ${subjects.leases}`, timeoutMs);
     }
   }
 

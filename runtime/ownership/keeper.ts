@@ -34,8 +34,9 @@ export interface Standing {
 export interface Keeper {
   readonly standing: Standing;
   /**
-   * Resolves when the actor is served here, or another process is seen to own it and this one stands by.
-   * @throws what the first attempt failed of; from then on failures are reported and tried again.
+   * Resolves when the actor is served here, or another process is seen to own it and this one stands by. Failures that
+   * may pass, such as a server that is slow to answer, are reported and tried again, for half a minute.
+   * @throws what no waiting mends, or has not mended; from then on failures are reported and tried again.
    */
   start(): Promise<void>;
   /** The journal has refused a record: somebody else has written. */
@@ -63,6 +64,8 @@ export interface KeeperOptions {
 /** How long an actor that fails is left to others, ms: longer each time, up to a limit. */
 const FIRST_REST_MS = 1_000;
 const MOST_REST_MS = 30_000;
+/** How long a start waits for what may pass, ms. */
+const PATIENCE_MS = 30_000;
 /** A tenure that lasted for this long, ms, went well: the next rest is short again. */
 const CALM_MS = 60_000;
 
@@ -85,6 +88,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
   let stepping = false;
   const ends: (() => void)[] = [];
   let settle: { resolve(): void; reject(error: unknown): void } | undefined;
+  let patientUntil = 0;
 
   const effects: Record<string, () => void> = {
     watch: watchLease,
@@ -246,8 +250,8 @@ export function keeperOf(options: KeeperOptions): Keeper {
   // --- the ends of it
 
   function failed(error: unknown, what: string): void {
-    // The first failure is told to whoever starts; later ones are reported and tried again.
-    if (settle !== undefined) {
+    const mayPass = error instanceof CellwrightError && error.retryable && clock.monotonic() < patientUntil;
+    if (settle !== undefined && !mayPass) {
       settle.reject(error);
       settle = undefined;
     } else {
@@ -273,6 +277,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
     start() {
       return new Promise((resolve, reject) => {
         settle = { resolve, reject };
+        patientUntil = clock.monotonic() + PATIENCE_MS;
         watchLease();
       });
     },

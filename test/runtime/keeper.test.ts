@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { CellwrightError } from '../../runtime/errors.ts';
+import { CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import { type Duty, type Keeper, keeperOf } from '../../runtime/ownership/keeper.ts';
 import type { Leases } from '../../runtime/ownership/leases.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
@@ -49,7 +49,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
 
   function through(one: Process): Leases {
     const reach = () => {
-      if (one.cutOff) throw new Error('cut off');
+      if (one.cutOff) throw new TimeoutError('the server', TTL_MS);
     };
     return {
       async read(address) {
@@ -63,7 +63,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         reach();
         if (one.losesAnswers === 0) return written;
         one.losesAnswers -= 1;
-        throw new Error('the answer was lost');
+        throw new TimeoutError('the server', TTL_MS);
       },
     };
   }
@@ -224,9 +224,29 @@ test('keeping - a lease that was taken though the answer was lost is taken up ag
   inRoom(async ({ process, start, until }) => {
     const one = process('one');
     one.losesAnswers = 1;
-    assert.match((await failureOf(() => start(one))).message, /lost/);
+    await start(one);
     await until(() => serves(one));
     assert.equal(one.duties, ['open']);
+    assert.equal(one.errors, [`acquiring '${ADDRESS}'`]);
+  }));
+
+test('keeping - a start waits for a server that is slow to answer', () =>
+  inRoom(async ({ process, start }) => {
+    const one = process('one');
+    one.losesAnswers = 3;
+    await start(one);
+    assert.ok(serves(one));
+    assert.is(one.errors.length, 3);
+  }));
+
+test('keeping - a start gives up when the server stays slow', () =>
+  inRoom(async ({ clock, process, start }) => {
+    const one = process('one');
+    one.losesAnswers = Number.POSITIVE_INFINITY;
+    const from = clock.monotonic();
+    assert.is((await failureOf(() => start(one))).code, 'timeout');
+    assert.ok(clock.monotonic() - from >= 30_000, `it gave up after ${clock.monotonic() - from} ms`);
+    one.losesAnswers = 0;
   }));
 
 test('keeping - the number of the tenure rises from owner to owner', () =>

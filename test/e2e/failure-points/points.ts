@@ -71,8 +71,9 @@ function killedAt(name: Name, word: string): Promise<void> {
       const proxy = await startProxy(server.port);
       try {
         const others = Object.entries(ROLES).filter(([each]) => each !== name);
-        await start(...others.map(([, role]) => role));
+        const rest = await start(...others.map(([, role]) => role));
         let mortal = await startAt(proxy.url, ROLES[name]);
+        for (const { said } of [rest, mortal]) assert.match(said(), /^started/);
         await hostsUp(client, 'c1', 2);
         for (const when of ['before', 'after'] as const) {
           let reborn: Promise<Process> | undefined;
