@@ -21,7 +21,7 @@ const BENCHES: Readonly<Record<string, (context: { url: string; limits: Limits; 
   memory: ({ report }) => buildsInMemory(report),
   nats: ({ limits, report }) => buildsOverNats(limits, report),
   recovery: ({ url, report }) => recovery(url, report),
-  placement: ({ url, limits, report }) => placementBench(url, limits, report),
+  placement: ({ url, report }) => placementBench(url, report),
   million: ({ report }) => million(report),
 };
 

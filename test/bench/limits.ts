@@ -5,8 +5,6 @@ import { connect, createInbox, type NatsConnection } from 'nats';
 import { progress, type Report } from './report.ts';
 
 export interface Limits {
-  /** Requests answered a second, by requests in flight. */
-  readonly request: ReadonlyMap<number, number>;
   /** Messages stored a second, by messages in flight. */
   readonly stored: ReadonlyMap<number, number>;
 }
@@ -32,21 +30,39 @@ export async function rate(inFlight: number, forMs: number, once: () => Promise<
   return (done / (performance.now() - begun)) * 1_000;
 }
 
-export async function bareLimits(url: string, report: Report): Promise<Limits> {
-  progress('bare limits');
+/** Two connections of the plain client: what one asks the other answers, and nothing is done about it. */
+export interface BareRequests {
+  readonly asker: NatsConnection;
+  readonly answerer: NatsConnection;
+  readonly body: Uint8Array;
+  once(): Promise<unknown>;
+  close(): Promise<void>;
+}
+
+export async function bareRequests(url: string): Promise<BareRequests> {
   const options = { servers: url, noAsyncTraces: true };
   const asker = await connect(options);
   const answerer = await connect(options);
   const body = new Uint8Array(256);
-  const request = new Map<number, number>();
+  answerer.subscribe('bench.ask', { callback: (_, message) => void message.respond(body) });
+  await answerer.flush();
+  return {
+    asker,
+    answerer,
+    body,
+    once: () => asker.request('bench.ask', body, { timeout: 5_000 }),
+    close: async () => void (await Promise.all([asker.close(), answerer.close()])),
+  };
+}
+
+export async function bareLimits(url: string, report: Report): Promise<Limits> {
+  progress('bare limits');
+  const { asker, answerer, body, once, close } = await bareRequests(url);
   const stored = new Map<number, number>();
   try {
     report({ name: 'bare NATS publish', value: await publishes(asker, answerer, body), unit: 'a second' });
-    answerer.subscribe('bench.ask', { callback: (_, message) => void message.respond(body) });
-    await answerer.flush();
     for (const inFlight of IN_FLIGHT) {
-      const value = await rate(inFlight, FOR_MS, () => asker.request('bench.ask', body, { timeout: 5_000 }));
-      request.set(inFlight, value);
+      const value = await rate(inFlight, FOR_MS, once);
       report({ name: `bare NATS request and reply, ${inFlight} in flight`, value, unit: 'a second' });
     }
     const manager = await asker.jetstreamManager();
@@ -58,9 +74,9 @@ export async function bareLimits(url: string, report: Report): Promise<Limits> {
       report({ name: `bare JetStream publish (file, R1), ${inFlight} in flight`, value, unit: 'a second' });
     }
     await manager.streams.delete('bench');
-    return { request, stored };
+    return { stored };
   } finally {
-    await Promise.all([asker.close(), answerer.close()]);
+    await close();
   }
 }
 
