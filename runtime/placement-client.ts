@@ -151,7 +151,9 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
           shard,
           consumers: consumers.map(({ consumer, allocations, project = null, user = null }) => ({
             consumer,
-            allocations: Object.fromEntries(Object.entries(allocations).filter(([id]) => known.get(id) === shard)),
+            allocations: Object.entries(allocations)
+              .filter(([provider]) => known.get(provider) === shard)
+              .map(([provider, resources]) => ({ provider, resources })),
             project,
             user,
           })),

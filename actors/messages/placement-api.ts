@@ -34,12 +34,24 @@ export type ApiInventory = Static<typeof ApiInventory>;
 export const ApiInventories = Type.Record(Type.String({ maxLength: 255 }), ApiInventory);
 export type ApiInventories = Static<typeof ApiInventories>;
 
+/** What a consumer shall hold with one provider: a list of these has each provider once. */
+const GivenAllocation = Type.Object(
+  {
+    provider: Type.String({ maxLength: 64 }),
+    /** Amounts by class. */
+    resources: Amounts,
+    /** Where it stands among the consumer's allocations with all shards; absent: they are all here. */
+    position: Type.Optional(Type.Integer({ minimum: 0 })),
+  },
+  strict,
+);
+export type GivenAllocation = Static<typeof GivenAllocation>;
+
 /** What one consumer shall hold from now on, all of it; nothing ends the consumer. */
 export const ConsumerChange = Type.Object(
   {
     consumer: Id,
-    /** Amounts by provider and class. */
-    allocations: Type.Record(Type.String({ maxLength: 64 }), Amounts),
+    allocations: Type.Array(GivenAllocation),
     /** Null: whoever asks does not say, and the record of the consumer says so. */
     project: Type.Union([Identity, Type.Null()]),
     user: Type.Union([Identity, Type.Null()]),
@@ -51,8 +63,6 @@ export const ConsumerChange = Type.Object(
     becomes: Type.Optional(Generation),
     /** It will hold something with other shards too. */
     several: Type.Optional(Type.Boolean()),
-    /** Where each allocation stands among those with all shards; absent: they are all here. */
-    positions: Type.Optional(Type.Array(Type.Integer({ minimum: 0 }))),
     /** For the consumer's home shard: with which other shards it holds something, as far as is known, and will. */
     homes: Type.Optional(Type.Object({ expected: Shards, become: Shards }, strict)),
   },

@@ -3,7 +3,7 @@
 // it, or when the change leaves no more used than was before: so a provider over its capacity can be drained.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import type { ApiMessage, ApiRefusal, ConsumerChange } from '../messages/placement-api.ts';
+import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '../messages/placement-api.ts';
 import type { ApiRecord, ConsumerRecord } from './api-apply.ts';
 import { staleness, unknownClass } from './api-checks.ts';
 import { refusalOfMoves } from './api-groups.ts';
@@ -116,19 +116,15 @@ export function decideConsumers(
       user: user ?? UNKNOWN_OWNER,
       consumerType: consumerType ?? before.consumerType,
     };
-    const record = { consumer, allocations: allocationsOf(change), owner };
+    const record = { consumer, allocations: change.allocations.map(allocationOf), owner };
     return change.becomes === undefined ? record : { ...record, ...overShards(change) };
   });
   return refusalOfAmounts(state, records, inventoriesOf, about) ?? refusalOfMoves(state, records) ?? records;
 }
 
-function allocationsOf({ allocations, positions }: ConsumerChange): Allocation[] {
-  const given = Object.entries(allocations);
-  if (positions === undefined) return given.map(([provider, resources]) => ({ provider, group: '', resources }));
-  return given.map(([provider, resources], which) => {
-    const position = positions[which] ?? 0;
-    return { provider, group: '', resources, position };
-  });
+function allocationOf({ provider, resources, position }: GivenAllocation): Allocation & { position?: number } {
+  if (position === undefined) return { provider, group: '', resources };
+  return { provider, group: '', resources, position };
 }
 
 /** What is said of a consumer that may hold something with several shards. */
@@ -154,7 +150,7 @@ function refusalOfConsumers(state: PlacementState, changes: readonly ConsumerCha
     if (expected !== generation) return otherGeneration(id, expected, generation);
   }
   for (const { allocations } of changes) {
-    for (const id in allocations) if (!state.providers.has(id)) return noProvider(id);
+    for (const { provider } of allocations) if (!state.providers.has(provider)) return noProvider(provider);
   }
   return null;
 }

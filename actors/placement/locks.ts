@@ -172,7 +172,7 @@ function needsOf(state: PlacementState, message: PlacementApiMessage | Placement
     case 'allocations-put':
       return {
         free: message.consumers.map(({ consumer }) => consumerKey(consumer)),
-        open: message.consumers.flatMap(({ allocations }) => Object.keys(allocations).map(providerKey)),
+        open: message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => providerKey(provider))),
       };
     case 'allocations-delete':
       return { free: [consumerKey(message.consumer)] };
@@ -218,7 +218,7 @@ function needsOf(state: PlacementState, message: PlacementApiMessage | Placement
     case 'hold': {
       const { alone, shared } = keysBeside(message);
       const ids = message.consumers.map(({ consumer }) => consumer);
-      const of = message.consumers.flatMap(({ allocations }) => Object.keys(allocations));
+      const of = message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => provider));
       const held = ids.flatMap((id) => heldBy(state.consumers.holding.get(id)).map(({ provider }) => provider));
       return { free: [...alone, ...ids.map(consumerKey)], open: [...shared, ...[...of, ...held].map(providerKey)] };
     }

@@ -2,7 +2,7 @@
 // so that whatever dies, the next life goes on with it: it decides once, and tells everybody until all have done so.
 
 import type { Address } from '../actor.ts';
-import type { ApiRefusal } from '../messages/placement-api.ts';
+import type { ApiRefusal, ConsumerChange } from '../messages/placement-api.ts';
 import type { Part } from '../messages/transactions.ts';
 
 export interface Transaction {
@@ -91,8 +91,25 @@ export function applyTransaction(transactions: Transactions, record: Transaction
 }
 
 function keep({ known, byKey }: Transactions, stored: Stored): void {
-  known.set(stored.id, { ...stored, held: new Set(), ended: new Set(), repeats: 0 });
+  const parts = stored.parts.map((part) => ({ ...part, consumers: part.consumers.map(asListed) }));
+  known.set(stored.id, { ...stored, parts, held: new Set(), ended: new Set(), repeats: 0 });
   byKey.set(stored.key, stored.id);
+}
+
+/** How older journals have it: amounts by provider, and where each stands among those with all shards. */
+interface ChangeByProvider extends Omit<ConsumerChange, 'allocations'> {
+  readonly allocations: Readonly<Record<string, Record<string, number>>>;
+  readonly positions?: readonly number[];
+}
+
+function asListed(change: ConsumerChange | ChangeByProvider): ConsumerChange {
+  if (Array.isArray(change.allocations)) return change as ConsumerChange;
+  const { allocations, positions, ...rest } = change as ChangeByProvider;
+  const given = Object.entries(allocations).map(([provider, resources], which) => {
+    const position = positions?.[which];
+    return { provider, resources, ...(position === undefined ? {} : { position }) };
+  });
+  return { ...rest, allocations: given };
 }
 
 /** Forgets those that are settled and began before `before`. */

@@ -66,7 +66,9 @@ test('instance limits - what callers of the Placement API hold for consumers of 
   shard.tell({
     type: 'allocations-put',
     ask: 1,
-    consumers: [{ consumer: 'theirs', allocations: { 'p-h1': { VCPU: 1 } }, project: 'p', user: 'u' }],
+    consumers: [
+      { consumer: 'theirs', allocations: [{ provider: 'p-h1', resources: { VCPU: 1 } }], project: 'p', user: 'u' },
+    ],
   } as never);
   assert.is(shard.state.consumers.holding.get('theirs')?.held.length, 1);
   assert.is(outcome(claimOf('a', 'h1', { maxInstances: 1 })), 'granted');

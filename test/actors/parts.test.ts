@@ -38,7 +38,7 @@ const holding = (consumer: string, vcpu: readonly number[]) =>
     consumers: [
       {
         consumer,
-        allocations: vcpu[shard] === 0 ? {} : { [hostOf(shard)]: { VCPU: vcpu[shard] as number } },
+        allocations: vcpu[shard] === 0 ? [] : [{ provider: hostOf(shard), resources: { VCPU: vcpu[shard] as number } }],
         project: 'p',
         user: 'u',
       },
@@ -189,7 +189,9 @@ test('parts - one that changed since it was looked at stays, and so does one on 
   on.say(0, {
     type: 'allocations-put',
     ask: 92,
-    consumers: [{ consumer: 'c', allocations: { deep: { VCPU: 1 } }, project: 'p', user: 'u' }],
+    consumers: [
+      { consumer: 'c', allocations: [{ provider: 'deep', resources: { VCPU: 1 } }], project: 'p', user: 'u' },
+    ],
   });
   on.answers.splice(1);
   const { generation = -1 } = on.shards[0]?.state.providers.get('deep') ?? {};

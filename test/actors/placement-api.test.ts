@@ -48,7 +48,8 @@ function shard() {
       this.ask({ type: 'provider-create', id, name: id, parent });
       return this.ask({ type: 'inventories-put', id, how: 'all', inventories, removed: [], allReserved: true });
     },
-    hold(consumer: string, allocations: Record<string, Record<string, number>>, more: object = {}) {
+    hold(consumer: string, amounts: Record<string, Record<string, number>>, more: object = {}) {
+      const allocations = Object.entries(amounts).map(([provider, resources]) => ({ provider, resources }));
       const consumers = [{ consumer, allocations, project: 'p', user: 'u', ...more }];
       return this.ask({ type: 'allocations-put', consumers });
     },
@@ -193,7 +194,10 @@ test('a member of an instance group is moved as its rule allows, alone or with o
   };
   const move = (to: Record<string, string>) => {
     const consumers = Object.entries(to).map(([consumer, host]) => {
-      const allocations = { [host]: { VCPU: 1 }, shared: { DISK_GB: 1 } };
+      const allocations = [
+        { provider: host, resources: { VCPU: 1 } },
+        { provider: 'shared', resources: { DISK_GB: 1 } },
+      ];
       return { consumer, allocations, project: 'p', user: 'u' };
     });
     return codeOf(one.ask({ type: 'allocations-put', consumers }));
@@ -246,14 +250,23 @@ test('reshaping moves inventories and what is held of them at one moment', () =>
   one.put('host', { VGPU: inventory(4) });
   one.put('gpu', {}, 'host');
   one.hold('c', { host: { VGPU: 3 } });
-  const consumer = { consumer: 'c', allocations: { gpu: { VGPU: 3 } }, project: 'p', user: 'u', generation: 1 };
+  const consumer = {
+    consumer: 'c',
+    allocations: [{ provider: 'gpu', resources: { VGPU: 3 } }],
+    project: 'p',
+    user: 'u',
+    generation: 1,
+  };
   const inventories = [
     { provider: 'host', generation: 2, inventories: {} },
     { provider: 'gpu', generation: 1, inventories: { VGPU: inventory(4) } },
   ];
   const asked = (consumers: object[]) => one.ask({ type: 'reshape', inventories, consumers });
   assert.is(codeOf(asked([])), 'inventory-in-use');
-  assert.is(codeOf(asked([{ ...consumer, allocations: { gpu: { VGPU: 5 } } }])), 'unit-constraint');
+  assert.is(
+    codeOf(asked([{ ...consumer, allocations: [{ provider: 'gpu', resources: { VGPU: 5 } }] }])),
+    'unit-constraint',
+  );
   assert.is(codeOf(asked([consumer])), 'ok');
   assert.is(one.state.providers.get('host')?.stocks.size, 0);
   assert.is(one.state.providers.get('gpu')?.stocks.get('VGPU')?.used, 3);

@@ -104,7 +104,9 @@ test('shards - whoever still asks for an attempt from which the instance has gon
 
 test('shards - of an attempt that was refused where its consumer is known it is told that nothing is held', () => {
   const shard = shardWith('a');
-  const consumers = [{ consumer: 'web', allocations: { a: { VCPU: 1 } }, project: 'p', user: 'u' }];
+  const consumers = [
+    { consumer: 'web', allocations: [{ provider: 'a', resources: { VCPU: 1 } }], project: 'p', user: 'u' },
+  ];
   shard.tell({ type: 'allocations-put', ask: 1, consumers } as never);
   shard.tell(claimOf('rival'));
   shard.tell({ ...claimOf('web', { order: 129 }), keep: [0] });

@@ -45,7 +45,9 @@ function tree(n: number, nested: boolean) {
 
 const claim = (consumer: string, provider: string): Question => ({
   type: 'allocations-put',
-  consumers: [{ consumer, allocations: { [provider]: { VCPU: 1, MEMORY_MB: 512 } }, project: 'p', user: 'u' }],
+  consumers: [
+    { consumer, allocations: [{ provider, resources: { VCPU: 1, MEMORY_MB: 512 } }], project: 'p', user: 'u' },
+  ],
 });
 
 function candidates(nested: boolean): Question {

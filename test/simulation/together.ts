@@ -54,7 +54,7 @@ function partsOf({ wanted }: Together, shards: number): Part[] {
     shard,
     consumers: wanted.map(({ consumer, hosts }): ConsumerChange => {
       const mine = hosts.filter(({ provider }) => placementShardOf(provider, shards) === shard);
-      const allocations = Object.fromEntries(mine.map(({ provider, vcpu }) => [provider, { VCPU: vcpu }]));
+      const allocations = mine.map(({ provider, vcpu }) => ({ provider, resources: { VCPU: vcpu } }));
       return { consumer, allocations, project: null, user: null };
     }),
   }));
@@ -186,7 +186,7 @@ export function changesOf(
   /** capacity: a change that is made fits, but on what operators have made smaller. */
   function capacityFaults(shard: number, transaction: string): void {
     const part = parts.get(transaction)?.find((one) => one.shard === shard);
-    for (const id of part?.consumers.flatMap(({ allocations }) => Object.keys(allocations)) ?? []) {
+    for (const { provider: id } of part?.consumers.flatMap(({ allocations }) => allocations) ?? []) {
       const stock = placements[shard]?.providers.get(id)?.stocks.get('VCPU');
       if (stock === undefined || stock.used <= stock.capacity || shrunk.has(id)) continue;
       onFault(`capacity: ${stock.used} of ${stock.capacity} VCPU in use on '${id}' after '${transaction}'`);
@@ -206,7 +206,8 @@ export function changesOf(
       last.set(consumer, known[0] as string);
       for (const [shard, one] of said.entries()) {
         const part = parts.get(known[0] as string)?.find((each) => each.shard === shard);
-        const should = part?.consumers.find((each) => each.consumer === consumer)?.allocations ?? {};
+        const given = part?.consumers.find((each) => each.consumer === consumer)?.allocations ?? [];
+        const should = Object.fromEntries(given.map(({ provider, resources }) => [provider, resources]));
         if (sorted(one[consumer]?.allocations ?? {}) !== sorted(should)) {
           faults.push(`half seen: '${consumer}' holds other than '${known[0]}' gave it in shard ${shard}`);
         }

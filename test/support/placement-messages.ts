@@ -44,8 +44,11 @@ function draft(random: Random, known: Known): Draft {
   const change = (consumer: string) => ({
     consumer,
     allocations: chance(0.2)
-      ? {}
-      : Object.fromEntries([pick(PROVIDERS), pick(PROVIDERS)].map((one) => [one, { [pick(CLASSES)]: integer(1, 4) }])),
+      ? []
+      : [...new Set([pick(PROVIDERS), pick(PROVIDERS)])].map((provider) => ({
+          provider,
+          resources: { [pick(CLASSES)]: integer(1, 4) },
+        })),
     project: pick(['project-1', 'project-2']),
     user: 'user',
     ...(chance(0.5) ? { consumerType: 'INSTANCE' } : {}),

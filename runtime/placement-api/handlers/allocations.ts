@@ -25,7 +25,8 @@ function changeOf(consumer: string, body: ConsumerBody, minor: number): Consumer
     : Object.entries(allocations).map(([uuid, { resources }]) => [uuid, resources] as const);
   return {
     consumer,
-    allocations: Object.fromEntries(pairs),
+    // A provider that is named twice gets what was said last.
+    allocations: Array.from(new Map(pairs), ([provider, resources]) => ({ provider, resources })),
     project,
     user,
     ...(consumerType === undefined ? {} : { consumerType }),

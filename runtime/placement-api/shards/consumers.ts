@@ -42,7 +42,7 @@ export function consumersOf(shards: Shards, places: Places, names: Names): Consu
       const message = `consumer '${consumer}' is at generation ${expected}, not ${generation}`;
       return refused('consumer-generation', message, { consumer, expected, given: generation });
     }
-    return placed(wanted.flatMap(({ change: { allocations } }) => Object.keys(allocations)));
+    return placed(wanted.flatMap(({ change: { allocations } }) => allocations.map(({ provider }) => provider)));
   }
 
   async function placed(providers: readonly string[]): Promise<Refused | Map<string, number>> {
@@ -102,7 +102,7 @@ export function consumersOf(shards: Shards, places: Places, names: Names): Consu
       }, idsOf(changes));
     },
     remove(consumer) {
-      const change: ConsumerChange = { consumer, allocations: {}, project: null, user: null };
+      const change: ConsumerChange = { consumer, allocations: [], project: null, user: null };
       return untilDecided(async () => {
         const standing = await standingOf(shards, consumer);
         const { holders, registered, deleted } = standing;

@@ -28,7 +28,7 @@ function isBare({ code, requested }: ApiRefusal): boolean {
 
 function together(refusals: readonly ApiRefusal[], changes: readonly ConsumerChange[]): ApiRefusal {
   const bare = new Set(refusals.flatMap(({ provider = '' }) => provider.split(', ')));
-  const named = new Set(changes.flatMap(({ allocations }) => Object.keys(allocations)));
+  const named = new Set(changes.flatMap(({ allocations }) => allocations.map((one) => one.provider)));
   const provider = [...named].filter((id) => bare.has(id)).join(', ');
   const resourceClass = refusals[0]?.resourceClass ?? '';
   const message = `provider '${provider}' has no inventory of ${resourceClass}`;
@@ -38,11 +38,11 @@ function together(refusals: readonly ApiRefusal[], changes: readonly ConsumerCha
 /** Where a refusal stands among all that there could be: by what is looked at first, then by the order of the request. */
 function orderOf(changes: readonly ConsumerChange[], inventories: Required<Part>['inventories']) {
   const amounts = changes.flatMap(({ allocations }) =>
-    Object.entries(allocations).flatMap(([id, resources]) => Object.keys(resources).map((name) => `${id} ${name}`)),
+    allocations.flatMap(({ provider, resources }) => Object.keys(resources).map((name) => `${provider} ${name}`)),
   );
   const classes = [
     ...inventories.flatMap(({ inventories: given }) => Object.keys(given)),
-    ...changes.flatMap(({ allocations }) => Object.values(allocations).flatMap((resources) => Object.keys(resources))),
+    ...changes.flatMap(({ allocations }) => allocations.flatMap(({ resources }) => Object.keys(resources))),
   ];
   const providers = inventories.map(({ provider }) => provider);
   return (refusal: ApiRefusal): [number, number] => {

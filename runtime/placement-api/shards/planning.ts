@@ -1,7 +1,7 @@
 // Which shards have a part in a change of what consumers hold, and what each part is: those of the providers, those with
 // which the consumers hold something now, and the consumers' home shards when they begin, end or go elsewhere.
 
-import type { ConsumerChange } from '../../../actors/messages/placement-api.ts';
+import type { ConsumerChange, GivenAllocation } from '../../../actors/messages/placement-api.ts';
 import type { Part } from '../../../actors/messages/transactions.ts';
 import type { ConsumerStanding } from './standing.ts';
 
@@ -44,14 +44,13 @@ export function planOf({ wanted, inventories = [], counted, shardOf }: PlanOptio
 function shareOf({ change, standing }: Wanted, shardOf: (provider: string) => number) {
   const { home, holders, registered, generation } = standing;
   const { consumerType = standing.consumerType, generation: _, ...asked } = change;
-  const byShard = new Map<number, [string, Record<string, number>][]>();
-  for (const [provider, resources] of Object.entries(change.allocations)) {
-    const shard = shardOf(provider);
+  const byShard = new Map<number, GivenAllocation[]>();
+  for (const [position, allocation] of change.allocations.entries()) {
+    const shard = shardOf(allocation.provider);
     const known = byShard.get(shard);
-    if (known === undefined) byShard.set(shard, [[provider, resources]]);
-    else known.push([provider, resources]);
+    if (known === undefined) byShard.set(shard, [{ ...allocation, position }]);
+    else known.push({ ...allocation, position });
   }
-  const named = Object.keys(change.allocations);
   const become = [...byShard.keys()].filter((shard) => shard !== home).sort((one, other) => one - other);
   const goesElsewhere = become.join() !== registered.join();
   const touched = [...new Set([...byShard.keys(), ...holders.keys()])];
@@ -61,13 +60,11 @@ function shareOf({ change, standing }: Wanted, shardOf: (provider: string) => nu
     involved,
     changeIn: (shard: number): ConsumerChange => ({
       ...asked,
-      allocations: Object.fromEntries(byShard.get(shard) ?? []),
+      allocations: byShard.size > 1 ? (byShard.get(shard) ?? []) : byShard.has(shard) ? change.allocations : [],
       ...(consumerType === null ? {} : { consumerType }),
       generation: holders.get(shard)?.generation ?? null,
       becomes: generation + 1,
-      ...(byShard.size > 1
-        ? { several: true, positions: (byShard.get(shard) ?? []).map(([id]) => named.indexOf(id)) }
-        : {}),
+      ...(byShard.size > 1 ? { several: true } : {}),
       ...(shard === home ? { homes: { expected: [...registered], become } } : {}),
     }),
   };
@@ -76,8 +73,7 @@ function shareOf({ change, standing }: Wanted, shardOf: (provider: string) => nu
 /** The classes that a change is about, of which what is given up counts where nothing else is asked. */
 function classesOf(wanted: readonly Wanted[]): string[] {
   const named = wanted.flatMap(({ change: { allocations }, standing: { holders } }) => {
-    const asked = Object.values(allocations);
-    if (asked.length > 0) return asked.flatMap((resources) => Object.keys(resources));
+    if (allocations.length > 0) return allocations.flatMap(({ resources }) => Object.keys(resources));
     return [...holders.values()].flatMap(({ classes }) => classes);
   });
   return [...new Set(named)];

@@ -52,7 +52,8 @@ const host = (random: Random) => hostOf(random.integer(0, SHARDS - 1));
 function pair(random: Random, consumer: string) {
   const vcpu = random.integer(1, 2);
   const [one, other] = random.shuffle([0, 1, 2]).map(hostOf) as [string, string];
-  const allocations = random.chance(0.2) ? {} : { [one]: { VCPU: vcpu }, [other]: { VCPU: vcpu } };
+  const hosts = random.chance(0.2) ? [] : [one, other];
+  const allocations = hosts.map((provider) => ({ provider, resources: { VCPU: vcpu } }));
   return { consumer, allocations, ...owner };
 }
 
@@ -84,7 +85,7 @@ async function act(front: Authority, random: Random, ledger: Ledger): Promise<vo
       const provider = host(random);
       const change = {
         consumer,
-        allocations: { [provider]: { VCPU: 1 } },
+        allocations: [{ provider, resources: { VCPU: 1 } }],
         project: 'new',
         user: 'u',
         generation: null,
