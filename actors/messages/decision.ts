@@ -5,6 +5,7 @@
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { clipped } from './common.ts';
+import { Where } from './where.ts';
 
 /** The longest record, in characters. A usual one has about 200. */
 export const MAX_DECISION_LENGTH = 4_096;
@@ -67,6 +68,8 @@ export const Decision = Type.Object({
   narrowedBy: Type.Array(Type.String()),
   /** Cells that nothing was heard of lately: their hosts are chosen only when no other fits, whatever they weigh. */
   silentCells: Type.Array(Type.String()),
+  /** What the request said of where it may go that only schedulers know of. */
+  where: Type.Optional(Where),
 });
 export type Decision = Static<typeof Decision>;
 
@@ -92,6 +95,7 @@ export const StoredDecision = Type.Object({
   x: Type.Optional(Type.Array(Advice)),
   l: Type.Optional(Type.Array(Type.String())),
   q: Type.Optional(Type.Array(Type.String())),
+  e: Type.Optional(Where),
 });
 export type StoredDecision = Static<typeof StoredDecision>;
 
@@ -101,14 +105,20 @@ export function packDecision(decision: Decision): string {
     const text = textOf(decision, reasons, claims);
     if (text.length <= MAX_DECISION_LENGTH) return text;
     // What is left is names of whoever wrote weighers, and of hosts: the numbers matter more.
-    if (reasons === 0) return textOf({ ...decision, weights: [], alternates: [], advice: [], narrowedBy: [] }, 0, 0);
+    if (reasons === 0) return textOf({ ...withoutWhere(decision), ...NO_NAMES }, 0, 0);
   }
+}
+
+const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
+
+function withoutWhere({ where: _, ...rest }: Decision): Decision {
+  return rest;
 }
 
 /** A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between. */
 function textOf(decision: Decision, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { alternates, advice, narrowedBy, silentCells } = decision;
+  const { alternates, advice, narrowedBy, silentCells, where } = decision;
   const names = Object.keys(weights[0]?.parts ?? {});
   const weighed = weights.map((one) => {
     const parts = names.map((name) => brief(one.parts[name] ?? 0));
@@ -124,6 +134,7 @@ function textOf(decision: Decision, reasons: number, claims: number): string {
   }
   if (narrowedBy.length > 0) text += `,"l":${JSON.stringify(narrowedBy)}`;
   if (silentCells.length > 0) text += `,"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`;
+  if (where !== undefined) text += `,"e":${JSON.stringify(where)}`;
   if (advice.length > 0) text += `,"x":${JSON.stringify(advice.map(storedAdvice))}`;
   return `${text}}`;
 }
@@ -161,7 +172,7 @@ function brief(value: number): number {
   return Math.abs(value) < 1e9 ? Math.round(value * 1e6) / 1e6 : value;
 }
 
-export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l, q }: StoredDecision): Decision {
+export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l, q, e }: StoredDecision): Decision {
   return {
     at,
     scheduler: by,
@@ -185,6 +196,7 @@ export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l, q }: S
     advice: x ?? [],
     narrowedBy: l ?? [],
     silentCells: q ?? [],
+    ...(e === undefined ? {} : { where: e }),
   };
 }
 

@@ -11,6 +11,7 @@ import {
   type RefusedHosts,
   type Weighing,
 } from '../messages/decision.ts';
+import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { filtersFor, refusedBy } from './filters/filter.ts';
 import { misfitOfGroup } from './group-rules.ts';
@@ -39,10 +40,12 @@ export interface Draft {
   advice: readonly Advice[];
   narrowedBy: readonly string[];
   silentCells: readonly string[];
+  readonly where: Where | undefined;
 }
 
-export function emptyDraft(): Draft {
+export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
   return {
+    where,
     hosts: 0,
     fits: 0,
     refused: [],
@@ -110,7 +113,7 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
-  const { refused, weights, advice, narrowedBy, silentCells } = draft;
+  const { refused, weights, advice, narrowedBy, silentCells, where } = draft;
   const decision: Decision = {
     at,
     scheduler,
@@ -123,6 +126,7 @@ export function decided(
     advice: advice as Advice[],
     narrowedBy: narrowedBy as string[],
     silentCells: silentCells as string[],
+    ...(where === undefined ? {} : { where }),
     ...(chosen === null ? {} : { chosen: { cell: chosen.cell, host: chosen.host } }),
     alternates: alternates.map(({ host }) => host),
   };

@@ -29,7 +29,7 @@ export function concerns(usages: readonly ProviderUsage[], open: Open, instance:
 export function draftOf(open: Open, instance: string) {
   let draft = open.drafts.get(instance);
   if (draft === undefined) {
-    draft = emptyDraft();
+    draft = emptyDraft(open.asked);
     open.drafts.set(instance, draft);
   }
   return draft;

@@ -30,7 +30,7 @@ export interface Known {
   readonly decision: Decision | null;
   /** What it asked for; undefined when nobody knows any more, or its cell does not answer. */
   readonly spec: RequestSpec | undefined;
-  /** Where it may go, as far as schedulers alone know of it; known until a host is chosen. */
+  /** Where it may go, as far as schedulers alone know of it. */
   readonly where: Where | undefined;
 }
 
@@ -49,7 +49,8 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
     const conductor = conductorAddress(conductorShardOf(id, conductorShards));
     const { view, decision, spec, where } = await asking.ask(conductor, question, 'explained');
     if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
-    const kept = { view, decision: decisionIn(decision), spec, where };
+    const decided = decisionIn(decision);
+    const kept = { view, decision: decided, spec, where: where ?? decided?.where };
     if (view.cell === undefined || view.state === 'deleted') return kept;
     try {
       const inCell = await asking.ask(cellAddress(view.cell), question, 'explained', SILENT_CELL_MS);

@@ -83,7 +83,7 @@ test('scheduler - the parts of a weight add up to it, and the best host comes fi
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
     const found = best(rankings, fleet.view, { spec }, () => false);
     if (found === null) continue;
-    const draft = emptyDraft();
+    const draft = emptyDraft({ where: undefined });
     noteRanked(draft, rankings, fleet.view, { spec }, found);
     const { fits } = standing(rankings, fleet.view, { spec });
     assert.is(draft.weights.length, Math.min(fits, 3));
@@ -102,7 +102,7 @@ test('scheduler - a record reads back as it was made', () => {
   const fleet = randomFleet('record', 40);
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
-  const draft = emptyDraft();
+  const draft = emptyDraft({ where: undefined });
   noteStanding(draft, rankings, fleet.view, { spec });
   const found = best(rankings, fleet.view, { spec }, () => false);
   assert.ok(found);
@@ -154,6 +154,7 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
       advice: [],
       narrowedBy: [],
       silentCells: Array.from({ length: 99 }, () => place.cell),
+      where: { cells: Array.from({ length: 32 }, () => place.cell) },
     });
     assert.ok(text.length <= MAX_DECISION_LENGTH, `${text.length}`);
     const told = read(text);
@@ -195,6 +196,7 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     advice: [],
     narrowedBy: ['named-hosts'],
     silentCells: ['c9'],
+    where: { cells: ['c1'], hints: { kind: 'a "word"' } },
   };
   assert.equal(read(packDecision(decision)), {
     ...decision,

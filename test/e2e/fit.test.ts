@@ -84,6 +84,8 @@ function contract(name: string, withSystem: WithSystem): void {
       const { decision, words } = await client.explain('web');
       assert.equal([decision?.chosen?.cell, decision?.narrowedBy], ['c2', ['cells']]);
       assert.match(words.join('\n'), /what these filters let it: cells/);
+      const elsewhere = await client.whyNot({ id: 'web', cell: 'c1', host: 'h2' });
+      assert.is(elsewhere.now?.refusal?.code, 'not-in-cell', 'what it asked for is remembered');
       await client.build({ id: 'lost', placement: { cells: ['c9'] }, ...SMALL });
       const { failure } = await client.ended('lost');
       assert.match(failure?.message ?? '', /none of 5 hosts: 5 not-in-cell.*if it need not be in cell c9/);
