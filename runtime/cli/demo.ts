@@ -51,6 +51,7 @@ async function demo(flags: DemoOptions): Promise<void> {
     speed: WORKLOAD_MS / runMs,
     buildMs: BUILD_MS,
     deletes: 'prompt',
+    access: flags,
     on: {
       kind: 'nats',
       log: console.error,

@@ -3,12 +3,22 @@
 
 import { relative } from 'node:path';
 import { DEFAULT_PREFIX } from '../subjects.ts';
+import { ACCESS_FLAGS, type AccessFlags } from './server-flags.ts';
 
-/** @param serving Whether the server is still there to be asked. */
-export function hintsFor(url: string, prefix: string, serving: boolean): string[] {
-  const nats = `nats --server ${url}`;
+export interface HintsOptions {
+  readonly url: string;
+  readonly prefix: string;
+  /** Whether the server is still there to be asked. */
+  readonly serving: boolean;
+  /** How the server lets one in: the flags are those of the NATS CLI too. */
+  readonly access?: AccessFlags;
+}
+
+export function hintsFor({ url, prefix, serving, access = {} }: HintsOptions): string[] {
+  const wayIn = ACCESS_FLAGS.map((flag) => (access[flag] === undefined ? '' : ` --${flag} ${quoted(access[flag])}`));
+  const nats = `nats --server ${url}${wayIn.join('')}`;
   const self = ownCommand();
-  const at = `--servers ${url}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
+  const at = `--servers ${url}${wayIn.join('')}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
   return [
     serving
       ? 'Look around, from another terminal, with:'
@@ -23,6 +33,11 @@ export function hintsFor(url: string, prefix: string, serving: boolean): string[
     `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
     `  ${self} tap ${at}          # all traffic, a readable line each`,
   ];
+}
+
+/** A file's name as shells read it. */
+function quoted(name: string): string {
+  return /^[A-Za-z0-9_./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 /** How this program is called again: by its name once it is installed, else by its source. */

@@ -8,6 +8,7 @@ import { type Display, showLive } from './display.ts';
 import { checkWritable, writeTo } from './files.ts';
 import { hintsFor } from './hints.ts';
 import { onInterrupt } from './interrupt.ts';
+import type { AccessFlags } from './server-flags.ts';
 import { summaryOf } from './summary.ts';
 import { printable } from './text.ts';
 
@@ -16,13 +17,18 @@ export interface PerformOptions extends Omit<ReplayOptions, 'onStart' | 'whileUp
   readonly json?: string;
   /** Whether the system stays when the replay is over, until it is interrupted; default false. */
   readonly serve?: boolean;
+  /** The flags by which the server let this command in, for those that follow. */
+  readonly access?: AccessFlags;
 }
 
 /**
  * Performs it, and sets the exit code: 0 when every request is accounted for and the final state is sound, else 1.
  * @throws CellwrightError `interrupted`, `unwritable`; what `replay` throws.
  */
-export async function perform(workload: Workload, { json, serve = false, ...options }: PerformOptions): Promise<void> {
+export async function perform(
+  workload: Workload,
+  { json, serve = false, access = {}, ...options }: PerformOptions,
+): Promise<void> {
   checkWritable('json', json);
   const interrupt = onInterrupt();
   let display: Display | undefined;
@@ -32,7 +38,7 @@ export async function perform(workload: Workload, { json, serve = false, ...opti
   async function whileUp(result: ReplayResult): Promise<void> {
     display?.stop();
     console.log(`\n${printable(summaryOf(result))}\n`);
-    if (url !== null) console.log(hintsFor(url, prefix, serve).join('\n'));
+    if (url !== null) console.log(hintsFor({ url, prefix, serving: serve, access }).join('\n'));
     if (!serve) return;
     console.log('\nCtrl-C ends it.');
     await interrupt.happened;

@@ -83,6 +83,7 @@ async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
     seed,
     alternates,
     failRate,
+    access: flags,
     on: inMemory
       ? 'memory'
       : {

@@ -6,12 +6,8 @@ import type { NatsOptions } from '../bus/nats-options.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { readable, servers } from './options.ts';
 
-export interface AccessFlags {
-  creds?: string;
-  tlsca?: string;
-  tlscert?: string;
-  tlskey?: string;
-}
+export const ACCESS_FLAGS = ['creds', 'tlsca', 'tlscert', 'tlskey'] as const;
+export type AccessFlags = { [flag in (typeof ACCESS_FLAGS)[number]]?: string };
 
 export interface ServerFlags extends AccessFlags {
   servers: string[];
@@ -53,7 +49,7 @@ export function natsIfNamed(
 ): Partial<Pick<NatsOptions, 'credentials' | 'tls'>> & { servers?: string[] } {
   const { servers: named } = flags;
   if (named !== undefined) return { servers: named, ...accessOf(flags) };
-  const field = (['creds', 'tlsca', 'tlscert', 'tlskey'] as const).find((flag) => flags[flag] !== undefined);
+  const field = ACCESS_FLAGS.find((flag) => flags[flag] !== undefined);
   if (field === undefined) return {};
   throw new CellwrightError('bad-option', `--${field} is for the server that --nats names`, { field });
 }

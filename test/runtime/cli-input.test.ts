@@ -9,6 +9,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts';
 import { addFit } from '../../runtime/cli/fit.ts';
+import { hintsFor } from '../../runtime/cli/hints.ts';
 import { refuseRepeats } from '../../runtime/cli/once.ts';
 import { positiveNumber, servers, share } from '../../runtime/cli/options.ts';
 import { accessOf, natsIfNamed, natsOf } from '../../runtime/cli/server-flags.ts';
@@ -162,6 +163,15 @@ test('terminal - words of others break no line and move no cursor', () => {
     printable(['a: \u001b[2J\u0007x\r\ny\u0085\u2028\u202e', 'ä 名 😀 …']),
     'a: \\u001b[2J\\u0007x\\u000d\\u000ay\\u0085\\u2028\\u202e\nä 名 😀 …',
   );
+});
+
+test('command line - commands that are suggested go the same way in as the one that suggests them', () => {
+  const access = { creds: '/etc/a b.creds', tlsca: 'ca.pem' };
+  const hints = hintsFor({ url: 'nats://h:4222', prefix: 'cw', serving: true, access }).filter((line) =>
+    line.includes('nats://'),
+  );
+  assert.is(hints.length, 9);
+  for (const hint of hints) assert.match(hint, "nats://h:4222 --creds '/etc/a b.creds' --tlsca ca.pem ");
 });
 
 test.run();
