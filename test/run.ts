@@ -1,6 +1,6 @@
 // Runs the test files, each in a process of its own, and judges them by what they printed: uvu exits 0 when a hook
 // throws, when `.run()` is forgotten and when nothing ran. Closes with the line 'N passed, N failed'.
-// Use: npm test -- [file or regular expression ...] [--deadline-ms 240000]
+// Use: npm test -- [file or regular expression ...] [--deadline-ms 360000]
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -150,7 +150,7 @@ async function runAll(files: readonly string[], deadlineMs: number, parallel: nu
 async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { 'deadline-ms': { type: 'string', default: '240000' } },
+    options: { 'deadline-ms': { type: 'string', default: '360000' } },
   });
   const deadlineMs = Number(values['deadline-ms']);
   if (!(deadlineMs > 0)) throw new Error(`--deadline-ms must be a positive number, not '${values['deadline-ms']}'`);

@@ -167,7 +167,7 @@ test('demo - plays, sums up, tells the nats commands, and ends by itself', async
 test('demo - Ctrl-C ends it in order', () =>
   withCommands(async (command) => {
     const demo = command('demo', '--cells', '2', '--hosts', '6', '--requests', '500');
-    await until('it plays', () => /playing/.test(demo.out()), 30_000);
+    await until('it plays', () => /playing/.test(demo.out()));
     demo.child.kill('SIGINT');
     assert.is(await demo.ended, 130);
     assert.match(demo.err(), /the replay was interrupted/);
@@ -182,9 +182,9 @@ test('node and tap - several processes are one system, and its traffic can be fo
         command('node', ...at, '--name', 'api', '--roles', 'placement,scheduler,conductor'),
         command('node', ...at, '--name', 'cell-1', '--roles', 'cell:c1,compute:c1/h1,compute:c1/h2'),
       ];
-      for (const node of nodes) await until('it plays', () => /plays/.test(node.out()), 30_000);
+      for (const node of nodes) await until('it plays', () => /plays/.test(node.out()));
       const tap = command('tap', ...at, '--instance', 'web');
-      await until('the tap follows', () => /following/.test(tap.err()), 30_000);
+      await until('the tap follows', () => /following/.test(tap.err()));
       const client = await connect({ servers: server.url, name: 'test' });
       try {
         await client.build({ id: 'other', resources: { VCPU: 1 } });

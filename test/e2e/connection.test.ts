@@ -128,11 +128,11 @@ test('connection - builds that were accepted under load end, also when the serve
       }
     })();
     for (const enough of [30, 60]) {
-      await until(`${enough} builds are accepted`, () => accepted.length >= enough, 30_000);
+      await until(`${enough} builds are accepted`, () => accepted.length >= enough);
       await kill(rig);
       await restart(rig);
     }
-    await until('the load goes on', () => accepted.length >= 90, 30_000);
+    await until('the load goes on', () => accepted.length >= 90);
     loading = false;
     await load;
 

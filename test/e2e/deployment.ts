@@ -52,7 +52,7 @@ export async function withDeployment(
   async function startAt(url: string, ...roles: string[]): Promise<Process> {
     const one = spawnNode(url, roles, node);
     processes.push(one);
-    await until(`a node with the roles ${roles.join(', ')} is up`, () => one.said() !== '', 30_000);
+    await until(`a node with the roles ${roles.join(', ')} is up`, () => one.said() !== '');
     return one;
   }
 

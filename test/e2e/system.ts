@@ -46,7 +46,7 @@ export type WithSystem = (options: SystemOptions, run: (system: System) => Promi
 const LOOK_EVERY_MS = 10;
 
 /** Waits for a condition that has to be asked for. @throws Error naming `what` when it does not hold in time. */
-export async function eventually(what: string, holds: () => Promise<boolean>, timeoutMs = 20_000): Promise<void> {
+export async function eventually(what: string, holds: () => Promise<boolean>, timeoutMs = 60_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`still not so after ${timeoutMs} ms: ${what}`);

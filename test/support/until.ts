@@ -5,7 +5,7 @@ import type { VirtualClock } from '../../runtime/virtual-clock.ts';
 const POLL_MS = 2;
 
 /** Resolves when `condition` holds. @throws Error naming `what` when it does not within `timeoutMs`. */
-export async function until(what: string, condition: () => boolean, timeoutMs = 10_000): Promise<void> {
+export async function until(what: string, condition: () => boolean, timeoutMs = 60_000): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(`still not so after ${timeoutMs} ms: ${what}`);

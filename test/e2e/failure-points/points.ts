@@ -25,6 +25,8 @@ const ANSWER_MS = 1_500;
 /** An owner that was killed keeps its place for as long as its lease lasts; no host is set aside for its failures. */
 const NODE = { leaseTtlMs: 600, cell: { failuresBeforeAside: 1_000 } };
 
+const ENDED: ReadonlySet<string> = new Set(['active', 'failed']);
+
 /** Which host an instance comes to is not decided here, so that what one host says may take several lives. */
 const MOST_TRIES = 8;
 
@@ -88,8 +90,9 @@ function killedAt(name: Name, word: string): Promise<void> {
         }
         // All room is free again: what was held by anything that died was given back.
         for (const id of ['all-of-one', 'all-of-other']) {
-          await client.build({ id, alternates: 0, resources: { VCPU: 8 } });
-          assert.is((await client.ended(id)).state, 'active', id);
+          await insist(`'${id}' is accepted`, () => client.build({ id, alternates: 0, resources: { VCPU: 8 } }));
+          await eventually(`'${id}' has ended`, async () => ENDED.has(await stateOf(client, id)));
+          assert.is(await stateOf(client, id), 'active', id);
         }
       } finally {
         await proxy.close();
