@@ -34,7 +34,7 @@ export type ApiInventory = Static<typeof ApiInventory>;
 export const ApiInventories = Type.Record(Type.String({ maxLength: 255 }), ApiInventory);
 export type ApiInventories = Static<typeof ApiInventories>;
 
-/** What a consumer shall hold with one provider: a list of these has each provider once. */
+/** What a consumer shall hold with one provider; with one that is named twice it holds both. */
 const GivenAllocation = Type.Object(
   {
     provider: Type.String({ maxLength: 64 }),

@@ -131,19 +131,22 @@ function bestFor(work: Work, open: Open, instance: string) {
   return found;
 }
 
+/** Goes on with the best host, if there is one. */
+function tryBest(work: Work, open: Open, instance: string): boolean {
+  const found = bestFor(work, open, instance);
+  if (found === null) return false;
+  const candidate = selectionOf(work.state.rankings, work.state.view, found);
+  advance(work, open, instance, { type: 'RANKED', candidate });
+  return true;
+}
+
 export function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null) return;
   if (mustRecall(work, open, instance)) {
     return advance(work, open, instance, { type: 'NONE_FITS', reason: 'an earlier round may hold a host' });
   }
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
-  const found = bestFor(work, open, instance);
-  if (found !== null)
-    return advance(work, open, instance, {
-      type: 'RANKED',
-      candidate: selectionOf(work.state.rankings, work.state.view, found),
-    });
-  if (tryElsewhere(work, open, instance)) return;
+  if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   if (mayHaveMissed(work)) {
     work.state.unplaced.add(open.asked.request);
     return;
@@ -192,13 +195,7 @@ function holdsNothing(work: Work, open: Open, instance: string): void {
 
 /** What placement said before it said that it holds nothing is known by now, so the ranking looks once more. */
 function lookOnceMore(work: Work, open: Open, instance: string): void {
-  const found = bestFor(work, open, instance);
-  if (found !== null)
-    return advance(work, open, instance, {
-      type: 'RANKED',
-      candidate: selectionOf(work.state.rankings, work.state.view, found),
-    });
-  if (tryElsewhere(work, open, instance)) return;
+  if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request) });

@@ -7,6 +7,7 @@ import type { TreeConditions } from '../../actors/messages/common.ts';
 import type { PlacementRecord } from '../../actors/placement/state.ts';
 import { rootsOf } from '../../actors/placement/tree-conditions.ts';
 import { instanceNames } from '../../actors/routing.ts';
+import { alternateFaultsOf, isAccountedFor } from '../support/instance-invariants.ts';
 import type { SimulatedHost } from './host.ts';
 import type { Truth } from './truth.ts';
 
@@ -100,7 +101,7 @@ function orphanFaults(looked: Looked, instance: string): string[] {
   const { truth } = looked;
   const held = heldBy(looked, instance);
   const faults = held
-    .filter((attempt) => !isAccountedFor(looked, instance, attempt))
+    .filter((attempt) => !isHeldRightly(looked, instance, attempt))
     .map((attempt) => `no orphan: nobody accounts for attempt ${attempt} of '${instance}'`);
   for (const { instances, removals } of truth.cells.values()) {
     const build = instances.get(instance)?.build;
@@ -112,44 +113,20 @@ function orphanFaults(looked: Looked, instance: string): string[] {
   return faults;
 }
 
-function isAccountedFor(looked: Looked, instance: string, attempt: number): boolean {
-  const { truth } = looked;
+function isHeldRightly(looked: Looked, instance: string, attempt: number): boolean {
   if (isLeftBehind(looked, instance, attempt)) return true;
-  const entry = truth.conductorOf(instance).instances.get(instance);
-  if (entry === undefined) return false;
-  if (entry.phase === 'here' || entry.releaseOwed) return true;
-  if (entry.phase === 'deleting' && !entry.handedOver) return true;
-  for (const { instances, removals } of truth.cells.values()) {
-    if (removals.has(finalKey(instance))) return true;
-    const build = instances.get(instance)?.build;
-    if (build === undefined) continue;
-    const { selection, attempt: latest } = build.snapshot.context;
-    if (selection !== null) return attempt === latest;
-    // The claim that is owed gives back what is held and takes the next; alternates that are passed over count as tried.
-    if (stateOfBuild(build) === 'rescheduling') return attempt <= latest + 1;
-  }
-  return false;
+  const { truth } = looked;
+  return isAccountedFor(truth.conductorOf(instance).instances.get(instance), truth.cells.values(), instance, attempt);
 }
 
-/** alternates: of the same cell, distinct, no more than asked, tried in order. */
 function alternateFaults({ truth }: Looked, instance: string): string[] {
-  const faults: string[] = [];
-  for (const [cell, { instances }] of truth.cells) {
+  const chosen = truth.chosen.get(instance) ?? [];
+  return [...truth.cells].flatMap(([cell, { instances }]) => {
     const build = instances.get(instance)?.build;
-    if (build === undefined) continue;
-    const chosen = truth.chosen.get(instance) ?? [];
-    const hosts = chosen.map(({ host }) => host);
-    const { attempts, selection, alternates } = build.snapshot.context;
-    const underWay = selection === null ? [] : [selection.host];
-    const standing = [...attempts.map(({ host }) => host), ...underWay, ...alternates.map(({ host }) => host)];
-    const say = (what: string) => faults.push(`alternates: '${instance}' ${what}`);
-    if (standing.join() !== hosts.join()) say(`was to try ${hosts.join()} and tries ${standing.join()}`);
-    if (new Set(hosts).size !== hosts.length) say(`is given ${hosts.join()}, one of them twice`);
+    if (build === undefined) return [];
     const wanted = truth.asked.get(build.facts.request)?.alternates ?? 0;
-    if (hosts.length - 1 > wanted) say(`is given ${hosts.length - 1} alternates and asked for ${wanted}`);
-    if (chosen.some((one) => one.cell !== cell)) say('is given a host of another cell');
-  }
-  return faults;
+    return alternateFaultsOf(instance, { build, cell, chosen, wanted });
+  });
 }
 
 /** groups: no host has more members than it may, and those that keep together have one home. */

@@ -54,7 +54,8 @@ function partsOf({ wanted }: Together, shards: number): Part[] {
     shard,
     consumers: wanted.map(({ consumer, hosts }): ConsumerChange => {
       const mine = hosts.filter(({ provider }) => placementShardOf(provider, shards) === shard);
-      const allocations = mine.map(({ provider, vcpu }) => ({ provider, resources: { VCPU: vcpu } }));
+      const amounts = new Map(mine.map(({ provider, vcpu }) => [provider, { VCPU: vcpu }]));
+      const allocations = Array.from(amounts, ([provider, resources]) => ({ provider, resources }));
       return { consumer, allocations, project: null, user: null };
     }),
   }));

@@ -7,6 +7,7 @@ import type { CellState } from '../../actors/cell/state.ts';
 import type { ConductorState } from '../../actors/conductor/state.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import type { Selection } from '../../machines/instance-build.ts';
+import { alternateFaultsOf, isAccountedFor } from './instance-invariants.ts';
 import type { MachineRoom } from './machine-room.ts';
 
 /** Everything that is known of a deployment, as its journals and its hosts tell it. */
@@ -87,7 +88,7 @@ function isLeftBehind({ cells }: Deployment, instance: string, attempt: number):
 function orphanFaults(deployment: Deployment): string[] {
   const held = holds(deployment);
   const faults = held
-    .filter(({ consumer, attempt }) => !isAccountedFor(deployment, consumer, attempt))
+    .filter(({ consumer, attempt }) => !isHeldRightly(deployment, consumer, attempt))
     .map(({ consumer, attempt }) => `no orphan: nobody accounts for attempt ${attempt} of '${consumer}'`);
   for (const { instances, removals } of deployment.cells.values()) {
     for (const [instance, { build }] of instances) {
@@ -100,41 +101,18 @@ function orphanFaults(deployment: Deployment): string[] {
   return faults;
 }
 
-function isAccountedFor(deployment: Deployment, instance: string, attempt: number): boolean {
-  const entry = deployment.conductor.instances.get(instance);
-  if (entry === undefined) return false;
-  if (entry.phase === 'here' || entry.releaseOwed) return true;
-  if (entry.phase === 'deleting' && !entry.handedOver) return true;
+function isHeldRightly(deployment: Deployment, instance: string, attempt: number): boolean {
   if (isLeftBehind(deployment, instance, attempt)) return true;
-  for (const { instances, removals } of deployment.cells.values()) {
-    if (removals.has(finalKey(instance))) return true;
-    const build = instances.get(instance)?.build;
-    if (build === undefined) continue;
-    const { selection, attempt: latest } = build.snapshot.context;
-    if (selection !== null) return attempt === latest;
-    // The claim that is owed gives back what is held and takes the next; alternates that are passed over count as tried.
-    if (stateOfBuild(build) === 'rescheduling') return attempt <= latest + 1;
-  }
-  return false;
+  return isAccountedFor(deployment.conductor.instances.get(instance), deployment.cells.values(), instance, attempt);
 }
 
-/** alternates: of the same cell, distinct, no more than asked, tried in order. */
 function alternateFaults({ cells, chosen, asked }: Deployment): string[] {
-  const faults: string[] = [];
-  for (const [cell, { instances }] of cells) {
-    for (const [instance, { build }] of instances) {
-      const hosts = (chosen.get(instance) ?? []).map(({ host }) => host);
-      const { attempts, selection, alternates } = build.snapshot.context;
-      const underWay = selection === null ? [] : [selection.host];
-      const standing = [...attempts.map(({ host }) => host), ...underWay, ...alternates.map(({ host }) => host)];
-      const say = (what: string) => faults.push(`alternates: '${instance}' ${what}`);
-      if (standing.join() !== hosts.join()) say(`was to try ${hosts.join()} and tries ${standing.join()}`);
-      if (new Set(hosts).size !== hosts.length) say(`is given ${hosts.join()}, one of them twice`);
-      if (hosts.length - 1 > (asked.get(build.facts.request) ?? 0)) say(`is given ${hosts.length - 1} alternates`);
-      if (chosen.get(instance)?.some((one) => one.cell !== cell)) say('is given a host of another cell');
-    }
-  }
-  return faults;
+  return [...cells].flatMap(([cell, { instances }]) =>
+    [...instances].flatMap(([instance, { build }]) => {
+      const wanted = asked.get(build.facts.request) ?? 0;
+      return alternateFaultsOf(instance, { build, cell, chosen: chosen.get(instance) ?? [], wanted });
+    }),
+  );
 }
 
 /** Nothing is begun twice, and nothing is on a host whose resources are not held for it there. */
