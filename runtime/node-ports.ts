@@ -14,6 +14,7 @@ import { type NatsServer, startNatsServer } from './nats-server/server.ts';
 import type { NodeOptions } from './node-options.ts';
 import { jetStreamLeases } from './ownership/jetstream.ts';
 import type { Leases } from './ownership/leases.ts';
+import { patiently } from './patience.ts';
 import type { Subjects } from './subjects.ts';
 
 /** How much of a lease one read or write of it may take: so that a renewal can be tried again in time. */
@@ -67,22 +68,31 @@ export function journalsOf(
   throw new CellwrightError('bad-option', "journals can be 'jetstream' only on NATS", { field: 'journals' });
 }
 
+interface Ports {
+  readonly clock: Clock;
+  readonly nats: NatsBus | undefined;
+  readonly subjects: Subjects;
+  onError(error: unknown, what: string): void;
+}
+
 /** The number of placement shards, as the deployment keeps it where its journals are kept too. */
 export async function placementShardsFor(
   { journals, placementShards, replicas = 1 }: NodeOptions,
-  { nats, subjects }: { nats: NatsBus | undefined; subjects: Subjects },
+  { nats, subjects, clock, onError }: Ports,
 ): Promise<number> {
   if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) return placementShards ?? 1;
-  return settlePlacementShards({ bus: nats, subjects, replicas }, placementShards);
+  const settle = () => settlePlacementShards({ bus: nats, subjects, replicas }, placementShards);
+  return patiently(settle, { clock, what: 'reading the number of placement shards', onError });
 }
 
 /** The number of conductor shards, likewise. */
 export async function conductorShardsFor(
   { journals, conductorShards, replicas = 1 }: NodeOptions,
-  { nats, subjects }: { nats: NatsBus | undefined; subjects: Subjects },
+  { nats, subjects, clock, onError }: Ports,
 ): Promise<number> {
   if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) return conductorShards ?? 1;
-  return settleConductorShards({ bus: nats, subjects, replicas }, conductorShards);
+  const settle = () => settleConductorShards({ bus: nats, subjects, replicas }, conductorShards);
+  return patiently(settle, { clock, what: 'reading the number of conductor shards', onError });
 }
 
 export function leasesOf(

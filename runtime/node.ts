@@ -38,6 +38,7 @@ import { type DriverHost, driverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
+import { unlessGivenUp } from './giving-up.ts';
 import { hostingOf } from './hosting.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -287,22 +288,35 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       return stopping;
     },
   };
+  async function play(): Promise<void> {
+    const ports = { clock, subjects, nats, onError };
+    const journals = journalsOf(options, ports);
+    placementShards = await placementShardsFor(options, ports);
+    const has = (...kinds: Role['kind'][]) => roles.some(({ kind }) => kinds.includes(kind));
+    // Only those who deal with instances by their ids go by it.
+    if (has('conductor', 'cell')) conductorShards = await conductorShardsFor(options, ports);
+    const steps: (() => Promise<unknown>)[] = [
+      () => Promise.all(placementShardsPlayed(roles, placementShards).map((shard) => playPlacement(shard, journals))),
+      ...roles.flatMap((role) => (role.kind === 'cell' ? [() => playCell(role.cell, journals)] : [])),
+      ...(has('conductor') ? [() => playConductor(journals)] : []),
+      ...(has('scheduler') ? [playScheduler] : []),
+      ...[...hostsByCell(roles)].map(
+        ([cellName, names]) =>
+          () =>
+            playComputes(cellName, names),
+      ),
+    ];
+    for (const step of steps) {
+      // Given up meanwhile.
+      if (stopping !== undefined) return;
+      await step();
+    }
+    await bus.flush();
+  }
+
   try {
     subscriptions.push(...followComingsUp({ bus, subjects, onUp: cameUp, onError }));
-    const journals = journalsOf(options, { clock, subjects, nats, onError });
-    placementShards = await placementShardsFor(options, { nats, subjects });
-    // Only those who deal with instances by their ids go by it.
-    if (roles.some(({ kind }) => kind === 'conductor' || kind === 'cell')) {
-      conductorShards = await conductorShardsFor(options, { nats, subjects });
-    }
-    const played = placementShardsPlayed(roles, placementShards);
-    const has = (kind: Role['kind']) => roles.some((role) => role.kind === kind);
-    await Promise.all(played.map((shard) => playPlacement(shard, journals)));
-    for (const role of roles) if (role.kind === 'cell') await playCell(role.cell, journals);
-    if (has('conductor')) await playConductor(journals);
-    if (has('scheduler')) await playScheduler();
-    for (const [cellName, hostNames] of hostsByCell(roles)) await playComputes(cellName, hostNames);
-    await bus.flush();
+    await unlessGivenUp(play(), options.nats?.signal, 'the start');
   } catch (error) {
     await node.stop();
     throw error;

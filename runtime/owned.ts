@@ -39,11 +39,14 @@ export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOpt
   async function openNow(): Promise<void> {
     // What arrives while the journal is read waits in the mailbox.
     const started = host.start(tenure);
+    const serving = serve();
     try {
-      [service] = await Promise.all([serve(), started]);
+      [service] = await Promise.all([serving, started]);
     } catch (error) {
       await host.stop();
       await started.catch(() => undefined);
+      service = await serving.catch(() => undefined);
+      await leave();
       throw error;
     }
     onUp();

@@ -15,6 +15,8 @@ const MAX_REASONS = 24;
 export const MAX_CLAIMS_TOLD = 8;
 /** How many silent cells a record names. */
 const MAX_SILENT_TOLD = 8;
+/** The longest word on where it may go that a record has, in characters. */
+const MAX_WHERE_LENGTH = 1_024;
 const MAX_NAME_LENGTH = 64;
 const MAX_MESSAGE_LENGTH = 240;
 
@@ -99,14 +101,19 @@ export const StoredDecision = Type.Object({
 });
 export type StoredDecision = Static<typeof StoredDecision>;
 
-/** The record as a text that is kept, never longer than it may be. */
-export function packDecision(decision: Decision): string {
+/** The record as a text that is kept, never longer than it may be; what is long of `where` is not kept. */
+export function packDecision(whole: Decision): string {
+  const decision = isLong(whole.where) ? withoutWhere(whole) : whole;
   for (let reasons = MAX_REASONS, claims = MAX_CLAIMS_TOLD; ; reasons >>= 1, claims >>= 1) {
     const text = textOf(decision, reasons, claims);
     if (text.length <= MAX_DECISION_LENGTH) return text;
     // What is left is names of whoever wrote weighers, and of hosts: the numbers matter more.
-    if (reasons === 0) return textOf({ ...withoutWhere(decision), ...NO_NAMES }, 0, 0);
+    if (reasons === 0) return textOf({ ...decision, ...NO_NAMES }, 0, 0);
   }
+}
+
+function isLong(where: Where | undefined): boolean {
+  return where !== undefined && JSON.stringify(where).length > MAX_WHERE_LENGTH;
 }
 
 const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };

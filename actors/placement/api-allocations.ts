@@ -116,11 +116,33 @@ export function decideConsumers(
       user: user ?? UNKNOWN_OWNER,
       consumerType: consumerType ?? before.consumerType,
     };
-    const record = { consumer, allocations: change.allocations.map(allocationOf), owner };
+    const record = { consumer, allocations: oncePerProvider(change.allocations).map(allocationOf), owner };
     return change.becomes === undefined ? record : { ...record, ...overShards(change) };
   });
   return refusalOfAmounts(state, records, inventoriesOf, about) ?? refusalOfMoves(state, records) ?? records;
 }
+
+/** Of a provider that is named twice the amounts are added up. */
+function oncePerProvider(given: readonly GivenAllocation[]): readonly GivenAllocation[] {
+  if (given.length === 1) return given;
+  const byProvider = new Map<string, GivenAllocation>();
+  for (const one of given) {
+    const before = byProvider.get(one.provider);
+    const resources = before === undefined ? one.resources : added(before.resources, one.resources);
+    byProvider.set(one.provider, { ...(before ?? one), resources });
+  }
+  return byProvider.size === given.length ? given : [...byProvider.values()];
+}
+
+function added(one: Amounts, other: Amounts): Amounts {
+  const sum = { ...one };
+  for (const resourceClass in other) {
+    sum[resourceClass] = (sum[resourceClass] ?? 0) + (other[resourceClass] as number);
+  }
+  return sum;
+}
+
+type Amounts = GivenAllocation['resources'];
 
 function allocationOf({ provider, resources, position }: GivenAllocation): Allocation & { position?: number } {
   if (position === undefined) return { provider, group: '', resources };

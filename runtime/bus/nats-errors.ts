@@ -8,7 +8,7 @@ interface ClientError extends Error {
   code: string;
   permissionContext?: { operation: string; subject: string };
   /** What JetStream said. */
-  api_error?: { description: string; err_code?: number };
+  api_error?: { description: string; code?: number; err_code?: number };
 }
 
 /** Errors that no waiting mends: the caller has to change something. */
@@ -20,7 +20,9 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
   if (!isClientError(error)) return new CellwrightError('bus-failed', `${what}: ${messageOf(error)}`, { cause: error });
   if (error.api_error !== undefined && !lacksJetStream(error)) {
     const message = `JetStream refuses ${what}: ${error.api_error.description}`;
-    return new CellwrightError('jetstream-refused', message, { retryable: true, cause: error });
+    // As in HTTP: from 500 on it is the server that cannot, now.
+    const retryable = (error.api_error.code ?? 500) >= 500;
+    return new CellwrightError('jetstream-refused', message, { retryable, cause: error });
   }
   switch (error.code) {
     case '503':

@@ -15,9 +15,9 @@ import {
 } from 'nats';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
+import { unlessGivenUp } from '../giving-up.ts';
 import { systemClock } from '../system-clock.ts';
 import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
-import { unlessGivenUp } from './giving-up.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
 import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
@@ -79,7 +79,8 @@ async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection>
   for (;;) {
     const timeout = Math.max(1, Math.min(deadline - clock.monotonic(), DIAL_TIMEOUT_MS));
     try {
-      return await unlessGivenUp(connect({ ...connection, ...authenticator, timeout }), signal, (late) => late.close());
+      const connecting = connect({ ...connection, ...authenticator, timeout });
+      return await unlessGivenUp(connecting, signal, 'connecting', (late) => late.close());
     } catch (failure) {
       const error = busError(failure, servers, timeout);
       if (!worthRetrying(error)) throw error;
@@ -88,7 +89,7 @@ async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection>
         throw new CellwrightError('unreachable', message, { retryable: true, cause: failure });
       }
     }
-    await unlessGivenUp(new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve)), signal);
+    await unlessGivenUp(new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve)), signal, 'connecting');
   }
 }
 

@@ -7,6 +7,7 @@ import { type OwnershipEvent, type OwnershipState, ownership } from '../../machi
 import { begin, step } from '../../machines/step.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
+import { MOST_PAUSE_MS, mayPass, PATIENCE_MS } from '../patience.ts';
 import type { LeaseRecord, Leases, LeaseWatch, SeenLease } from './leases.ts';
 import { type RenewedTenure, renewedTenure, type Tenure } from './tenure.ts';
 
@@ -64,8 +65,6 @@ export interface KeeperOptions {
 /** How long an actor that fails is left to others, ms: longer each time, up to a limit. */
 const FIRST_REST_MS = 1_000;
 const MOST_REST_MS = 30_000;
-/** How long a start waits for what may pass, ms. */
-const PATIENCE_MS = 30_000;
 /** A tenure that lasted for this long, ms, went well: the next rest is short again. */
 const CALM_MS = 60_000;
 
@@ -83,7 +82,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
   /** With what, and when, the lease was last taken. */
   let taken = { revision: 0, at: 0 };
   let restMs = FIRST_REST_MS;
-  let openedAt = 0;
+  let openedAt: number | null = null;
   const events: OwnershipEvent[] = [];
   let stepping = false;
   const ends: (() => void)[] = [];
@@ -242,16 +241,18 @@ export function keeperOf(options: KeeperOptions): Keeper {
   }
 
   function rest(): void {
-    if (clock.monotonic() - openedAt > CALM_MS) restMs = FIRST_REST_MS;
-    timer = clock.after(restMs, () => tell({ type: 'RESTED' }));
+    if (openedAt !== null && clock.monotonic() - openedAt > CALM_MS) restMs = FIRST_REST_MS;
+    // Whoever starts waits for it.
+    const pauseMs = settle === undefined ? restMs : Math.min(restMs, MOST_PAUSE_MS);
+    timer = clock.after(pauseMs, () => tell({ type: 'RESTED' }));
     restMs = Math.min(restMs * 2, MOST_REST_MS);
   }
 
   // --- the ends of it
 
   function failed(error: unknown, what: string): void {
-    const mayPass = error instanceof CellwrightError && error.retryable && clock.monotonic() < patientUntil;
-    if (settle !== undefined && !mayPass) {
+    const isWaitedFor = mayPass(error) && clock.monotonic() < patientUntil;
+    if (settle !== undefined && !isWaitedFor) {
       settle.reject(error);
       settle = undefined;
     } else {

@@ -166,6 +166,30 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
   }
 });
 
+test('scheduler - a record in which the request says much of where it may go loses that, and nothing else', () => {
+  const hints = Object.fromEntries(Array.from({ length: 16 }, (_, n) => [`hint-${n}`, 'x'.repeat(255)]));
+  const decision: Decision = {
+    at: 1,
+    scheduler: 's',
+    hosts: 8,
+    fits: 2,
+    refused: [{ code: 'no-room', about: 'VCPU', hosts: 6 }],
+    chosen: { cell: 'c1', host: 'h1' },
+    weights: [{ cell: 'c1', host: 'h1', weight: 1, parts: { even: 1 } }],
+    claimsRefused: 1,
+    refusedClaims: [{ cell: 'c1', host: 'h2', code: 'no-room', message: 'full' }],
+    alternates: ['h3'],
+    advice: [],
+    narrowedBy: ['named'],
+    silentCells: [],
+  };
+  assert.equal(read(packDecision({ ...decision, where: { hints } })), decision);
+  assert.equal(read(packDecision({ ...decision, where: { cells: ['c1'] } })), {
+    ...decision,
+    where: { cells: ['c1'] },
+  });
+});
+
 test('scheduler - why no host was left is said in numbers that add up to all hosts', () => {
   for (let seed = 0; seed < 40; seed += 1) {
     const fleet = randomFleet(`none ${seed}`, 25);

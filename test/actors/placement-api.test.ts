@@ -263,6 +263,12 @@ test('reshaping moves inventories and what is held of them at one moment', () =>
   ];
   const asked = (consumers: object[]) => one.ask({ type: 'reshape', inventories, consumers });
   assert.is(codeOf(asked([])), 'inventory-in-use');
+  const twice = { provider: 'gpu', resources: { VGPU: 3 } };
+  assert.is(
+    codeOf(asked([{ ...consumer, allocations: [twice, twice] }])),
+    'unit-constraint',
+    'said twice it is the sum',
+  );
   assert.is(
     codeOf(asked([{ ...consumer, allocations: [{ provider: 'gpu', resources: { VGPU: 5 } }] }])),
     'unit-constraint',

@@ -1,16 +1,18 @@
 // Area: connection. The NATS server dies under load and comes back at the same place: what was accepted is built, what
 // was known is known, and callers are told during the outage that they may try again.
 
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import { type Client, clientOf } from '../../runtime/client.ts';
-import type { CellwrightError } from '../../runtime/errors.ts';
+import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import { startNode } from '../../runtime/node.ts';
+import type { Leases } from '../../runtime/ownership/leases.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
-import { until } from '../support/until.ts';
+import { failureOf, until } from '../support/until.ts';
 import { eventually, hostsUp, quickDriver } from './system.ts';
 
 const test = suite('connection');
@@ -144,5 +146,33 @@ test('connection - builds that were accepted under load end, also when the serve
       return hosts.every(({ state }) => state === 'up');
     });
   }));
+
+test('connection - a start that waits for a slow server can be given up, and leaves nothing behind', async () => {
+  const server = await startTestServer();
+  try {
+    const errors: string[] = [];
+    const giveUp = new AbortController();
+    const slow: Leases = {
+      read: async () => ({ record: null, revision: 0 }),
+      watch(_address, onSeen) {
+        queueMicrotask(() => onSeen({ record: null, revision: 0 }));
+        return { stop() {} };
+      },
+      write: () => Promise.reject(new TimeoutError('the bucket of leases', 100)),
+    };
+    const logger = pino({ level: 'warn' }, { write: (line) => errors.push(line) });
+    const nats = { servers: server.url, signal: giveUp.signal };
+    const failing = failureOf(() => startNode({ roles: ['cell:c1', 'cell:c2'], nats, leases: slow, logger }));
+    await until('it waits', () => errors.some((line) => line.includes("acquiring 'cell/c1'")));
+    giveUp.abort();
+    assert.is((await failing).code, 'interrupted');
+    assert.not(
+      errors.some((line) => line.includes('cell/c2')),
+      'nothing more is begun',
+    );
+  } finally {
+    await server.stop();
+  }
+});
 
 test.run();

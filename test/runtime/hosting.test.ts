@@ -8,7 +8,7 @@ import type { Actor, Message } from '../../actors/actor.ts';
 import { snapshotOf } from '../../actors/snapshot.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { WHO } from '../../runtime/endpoints.ts';
-import { CellwrightError } from '../../runtime/errors.ts';
+import { CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import { HEADERS } from '../../runtime/frames.ts';
 import { hostingOf } from '../../runtime/hosting.ts';
 import { type Journal, noSnapshots } from '../../runtime/journal/journal.ts';
@@ -99,8 +99,12 @@ test('hosting - an actor that fails again and again leaves its place to others',
   await hosting.stop();
 });
 
-/** Two processes that would own the same actor; a test may fence the first, and hold up its coming on the bus. */
-async function owned(withLeases: boolean) {
+/**
+ * Two processes that would own the same actor; a test may fence the first, and hold up its coming on the bus.
+ * @param unreadable How often the journal cannot be read, for now.
+ */
+async function owned(withLeases: boolean, unreadable = 0) {
+  let left = unreadable;
   const clock = virtualClock();
   const server = memoryServer({ clock, onError() {} });
   const subjects = subjectsOf();
@@ -126,7 +130,11 @@ async function owned(withLeases: boolean) {
     const more = { maxMailbox: 10, leaseTtlMs: 1_000, onError, ...leases };
     const hosting = hostingOf({ name, bus: slow, clock, outbox, subjects, logger, ...more });
     const journal: Journal<number> = {
-      open: async () => ({ snapshot: null, records: [] }),
+      async open() {
+        left -= 1;
+        if (left >= 0) throw new TimeoutError('the server', 1_000);
+        return { snapshot: null, records: [] };
+      },
       append(_records, done) {
         fences.push(() => done(new CellwrightError('fenced', 'another owner writes')));
       },
@@ -186,6 +194,16 @@ for (const withLeases of [false, true]) {
     await run(one.hosting.stop());
   });
 }
+
+test('hosting - of openings that came to nothing nothing stays on the bus', async () => {
+  const { clock, one, run, servedBy } = await owned(true, 3);
+  await run(one.own());
+  assert.is(await servedBy(), 'one');
+  await run(one.hosting.handOver());
+  assert.is(await servedBy(), null);
+  await run(one.hosting.stop());
+  assert.is(clock.pending, 0);
+});
 
 test('hosting - one that is fenced leaves the bus at once, and another that stands by takes over', async () => {
   const { one, two, run, servedBy, fences, clock } = await owned(true);

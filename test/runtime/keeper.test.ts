@@ -245,7 +245,8 @@ test('keeping - a start gives up when the server stays slow', () =>
     one.losesAnswers = Number.POSITIVE_INFINITY;
     const from = clock.monotonic();
     assert.is((await failureOf(() => start(one))).code, 'timeout');
-    assert.ok(clock.monotonic() - from >= 30_000, `it gave up after ${clock.monotonic() - from} ms`);
+    const tookMs = clock.monotonic() - from;
+    assert.ok(tookMs >= 30_000 && tookMs < 33_000, `it gave up after ${tookMs} ms`);
     one.losesAnswers = 0;
   }));
 

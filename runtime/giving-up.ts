@@ -1,21 +1,23 @@
 // Waiting for what a signal may give up.
 
-import { CellwrightError } from '../errors.ts';
+import { CellwrightError } from './errors.ts';
 
 /**
  * What comes of it, unless the signal comes first.
+ * @param what What is given up, for the error.
  * @param late Told what came after it was given up.
  * @throws CellwrightError `interrupted`.
  */
 export async function unlessGivenUp<Result>(
   coming: Promise<Result>,
   signal: AbortSignal | undefined,
+  what: string,
   late: (result: Result) => unknown = () => undefined,
 ): Promise<Result> {
   if (signal === undefined) return coming;
   let giveUp = (): void => {};
   const givenUp = new Promise<never>((_, reject) => {
-    giveUp = () => reject(new CellwrightError('interrupted', 'connecting was given up'));
+    giveUp = () => reject(new CellwrightError('interrupted', `${what} was given up`));
     if (signal.aborted) giveUp();
     signal.addEventListener('abort', giveUp);
   });
