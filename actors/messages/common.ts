@@ -141,6 +141,13 @@ export type Metrics = Readonly<Record<string, number>>;
 
 /** The caller's number for a question; the answer carries it back. */
 export const Ask = Type.Integer({ minimum: 0 });
+
+/**
+ * The number before the first question of an asker that begins at this time, ms since the epoch: an answer that comes
+ * late, to an earlier life of the same name, is then to none of its own. Its numbers would have to grow by a million a
+ * second to meet those of the next life.
+ */
+export const asksFrom = (now: number): number => Math.floor(now) * 1_000;
 export const Attempt = Type.Integer({ minimum: 0, maximum: 1000 });
 export const MAX_REASON_LENGTH = 4096;
 export const Reason = Type.String({ maxLength: MAX_REASON_LENGTH });

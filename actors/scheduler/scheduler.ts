@@ -9,6 +9,7 @@
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
+import { asksFrom } from '../messages/common.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { snapshotOf } from '../snapshot.ts';
 import { located, lookAgain, sayAgain } from './again.ts';
@@ -162,6 +163,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   function recover(state: SchedulerState, turn: SchedulerTurn): void {
     const work = { state, turn, ...settings };
     state.startedAt = turn.now;
+    state.asks = asksFrom(turn.now);
     for (const feed of state.followers.keys()) resync(work, feed);
     turn.wakeAt('warm up', turn.now + warmUpMs);
     turn.wakeAt('warm through', turn.now + warmUpMs * UNHEARD_FOR_WARM_UPS);

@@ -2,6 +2,7 @@
 // in one or more parts.
 
 import type { Address } from '../../actors/actor.ts';
+import { asksFrom } from '../../actors/messages/common.ts';
 import { gatewayMessages } from '../../actors/messages/gateway.ts';
 import {
   type ApiOutcome,
@@ -58,7 +59,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
   const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
   const address: Address = `gateway/${name}`;
   const pending = new Map<number, Pending>();
-  let asks = 0;
+  let asks = asksFrom(clock.now());
 
   function answered(answer: Answer): void {
     const waiting = pending.get(answer.ask);

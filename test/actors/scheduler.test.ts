@@ -155,6 +155,16 @@ function takeUnheard({ shard }: Rig, host: string, vcpu: number, consumer = `riv
 
 const heldBy = ({ shard }: Rig, consumer: string) => shard.state.consumers.holding.get(consumer)?.held ?? [];
 
+test('scheduler - the questions of each life have numbers of their own, so that late answers are not taken for new', () => {
+  const asks: number[] = [];
+  const send = (_to: string, message: object) => void asks.push((message as { ask: number }).ask);
+  for (const now of [1_700_000_000_000, 1_700_000_000_001]) {
+    const one = scheduler({ name: 's', warmUpMs: 1_000, patience: { firstMs: 100, mostMs: 100 }, placementShards: 64 });
+    one.recover(one.init(), { now, send, record() {}, publish() {}, wakeAt() {}, cancelWake() {} });
+  }
+  assert.equal([asks.length, new Set(asks).size], [128, 128]);
+});
+
 test('scheduler - it answers only when placement has granted what it chose', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2'));
   const turned = all.hear(selectOf('web'), 'conductor/0');

@@ -117,19 +117,26 @@ test('asking - an answer is heard, though what came along with it is none', asyn
   const subjects = subjectsOf();
   const errors: string[] = [];
   const onError = (error: unknown) => errors.push((error as Error).message);
-  const outbox = { send() {}, publish() {}, setEpoch() {}, local() {} } satisfies Outbox;
+  const asks: number[] = [];
+  const outbox = {
+    send: (_from, _to, message) => void asks.push((message as { ask: number }).ask),
+    publish() {},
+    setEpoch() {},
+    local() {},
+  } satisfies Outbox;
   const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
   try {
     const shown = asker.ask('cell/c1', { type: 'show', instance: 'i1' }, 'shown');
     const declined = failureOf(() => asker.ask('cell/c1', { type: 'show', instance: 'i2' }, 'shown'));
+    const [first = 0, second = 0] = asks;
     const messages = [
       { type: 'released', consumer: 'i1', deleted: true },
-      { type: 'shown', ask: 1, view: null },
+      { type: 'shown', ask: first, view: null },
       { type: 'shown', ask: 'two', view: null },
-      { type: 'declined', ask: 2, code: 'overloaded', reason: 'full', retryAfterMs: 70 },
+      { type: 'declined', ask: second, code: 'overloaded', reason: 'full', retryAfterMs: 70 },
     ];
     bus.publish(subjects.of(asker.address), encodeFrame([{ from: 'cell/c1', messages }]));
-    assert.equal(await shown, { type: 'shown', ask: 1, view: null });
+    assert.equal(await shown, { type: 'shown', ask: first, view: null });
     const { code, retryAfterMs } = (await declined) as { code?: string; retryAfterMs?: number };
     assert.equal([code, retryAfterMs], ['overloaded', 70]);
     assert.is(errors.length, 2, errors.join('; '));
@@ -137,6 +144,26 @@ test('asking - an answer is heard, though what came along with it is none', asyn
     asker.stop();
     await bus.close();
   }
+});
+
+test('asking - an answer that is late, to an earlier life of the same name, is none of the new one', async () => {
+  const clock = virtualClock();
+  const bus = memoryServer({ clock }).connect();
+  const subjects = subjectsOf();
+  const asks: number[] = [];
+  const outbox = {
+    send: (_from, _to, message) => void asks.push((message as { ask: number }).ask),
+    publish() {},
+    setEpoch() {},
+    local() {},
+  } satisfies Outbox;
+  for (let life = 0; life < 3; life += 1) {
+    const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError() {} });
+    for (let n = 0; n < 100; n += 1) asker.ask(CELL, { type: 'show', instance: 'i1' }, 'shown').catch(() => {});
+    asker.stop();
+    clock.advanceTo(clock.now() + 1);
+  }
+  assert.is(new Set(asks).size, 300);
 });
 
 test.run();
