@@ -254,20 +254,24 @@ function add(room: Room, times: number): void {
   room.most = Math.max(room.most, times);
 }
 
-/** The changes that would let all instances fit, the one that asks least first. */
-export function adviceOf({ spec, count, rooms, amounts }: Adviser): Advice[] {
+/**
+ * The changes that would let all instances fit, the one that asks least first.
+ * @param fitting How many fit without any.
+ */
+export function adviceOf({ spec, count, rooms, amounts }: Adviser, fitting = 0): Advice[] {
   const found: { advice: Advice; cost: number }[] = [];
   // A group that keeps together is on one host.
   const together = spec.instanceGroup?.policy === 'affinity';
   for (const { change, room } of rooms.values()) {
-    if ((together && change.advice.code !== 'without-instance-group' ? room.most : room.times) < count) continue;
+    const isTogether = together && change.advice.code !== 'without-instance-group';
+    if ((isTogether ? room.most : fitting + room.times) < count) continue;
     const until = room.until === undefined ? {} : { until: room.until };
     found.push({ advice: { ...change.advice, hosts: room.hosts, ...until }, cost: change.cost });
   }
   for (const { group, resourceClass, asked, rooms: byAmount } of amounts.values()) {
     const nearest = [...byAmount].sort(([one], [other]) => Math.abs(one - asked) - Math.abs(other - asked));
     for (const [to, { hosts, times, most }] of nearest) {
-      if ((together ? most : times) < count) continue;
+      if ((together ? most : fitting + times) < count) continue;
       const code = to < asked ? 'less' : 'more';
       const advice = { code, group, about: resourceClass, from: asked, to, hosts };
       found.push({ advice, cost: Math.abs(asked - to) / Math.max(asked, to) });

@@ -1,11 +1,10 @@
 // The alternates of a selection: hosts to be tried, in order, should a build fail.
 
 import type { Selection } from '../../machines/instance-build.ts';
-import { MAX_AMOUNT, type RequestSpec } from '../messages/common.ts';
-import type { Filter } from './filters/filter.ts';
+import type { RequestSpec } from '../messages/common.ts';
 import { roomFor } from './fit.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
-import type { HostFacts } from './host-facts.ts';
+import { mostInstances } from './instance-room.ts';
 import { bestOfCell, type Ranked } from './picking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -13,33 +12,20 @@ import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
 /** The longest list of alternates that one request ranks, for all its instances together. */
-const MAX_RANKED = 400;
+const MAX_RANKED = 4_000;
 /** How many hosts are looked at, at least, for some that have room to spare. */
 const MIN_RANKED = 32;
 /** With room for this many more of its kind, a host is as good as any as an alternate. */
 const AMPLE_ROOM = 4;
 
 /** A host as it is to be claimed, with the conditions that filters make of the claim. */
-export function selectionOf({ limits }: Rankings, view: View, ranked: Ranked): Selection {
+export function selectionOf(rankings: Rankings, view: View, request: Request, ranked: Ranked): Selection {
   const { cell, host, root, allocations } = ranked;
   const selection = { cell, host, provider: root, allocations };
-  if (limits.length === 0) return selection;
+  if (rankings.limits.length === 0) return selection;
   const facts = factsOf(view, view.hosts.get(root) as ViewHost, treeOf(view, root));
-  let most = Number.POSITIVE_INFINITY;
-  for (const filter of limits) most = Math.min(most, limitBy(filter, facts));
+  const most = mostInstances(rankings, request, facts);
   return most === Number.POSITIVE_INFINITY ? selection : { ...selection, maxInstances: most };
-}
-
-/** A filter may be anybody's code: what is no limit limits nothing. */
-function limitBy(filter: Filter, facts: HostFacts): number {
-  let said: unknown;
-  try {
-    said = filter.mostInstances?.(facts);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
-  if (typeof said !== 'number' || !(said >= 0 && said <= MAX_AMOUNT)) return Number.POSITIVE_INFINITY;
-  return Math.floor(said);
 }
 
 /**
@@ -68,7 +54,7 @@ export function alternatesFor(
     const hand = dealt(pool, inCell, wanted);
     hands.set(
       cell,
-      hand.map((some) => some.map((one) => selectionOf(rankings, view, one))),
+      hand.map((some) => some.map((one) => selectionOf(rankings, view, request, one))),
     );
   }
   return chosen.map(({ cell }) => hands.get(cell)?.shift() ?? []);

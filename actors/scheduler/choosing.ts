@@ -113,17 +113,21 @@ function perform(work: Work, open: Open, instance: string, effects: readonly Eff
   }
 }
 
+/** For how many instances a host is chosen: those that none is promised yet. */
+function together({ waiting, promised }: Open): number {
+  return waiting.size - promised.size;
+}
+
 /** The best host that has not refused it, noted in the record of the decision. */
 function bestFor(work: Work, open: Open, instance: string) {
   const { rankings, view } = work.state;
   const { tried } = contextOf(open, instance);
   const { request } = open;
   const draft = draftOf(open, instance);
-  const together = open.waiting.size - open.promised.size;
   const seed = `${instance} ${tried.length}`;
-  const found = bestOfGroup(rankings, view, request, together, (root) => tried.includes(root), seed);
+  const found = bestOfGroup(rankings, view, request, together(open), (root) => tried.includes(root), seed);
   if (found === null) {
-    noteAll(draft, rankings, view, request);
+    noteAll(draft, rankings, view, request, together(open));
   } else {
     noteStanding(draft, rankings, view, request);
     noteRanked(draft, rankings, view, request, found);
@@ -135,7 +139,7 @@ function bestFor(work: Work, open: Open, instance: string) {
 function tryBest(work: Work, open: Open, instance: string): boolean {
   const found = bestFor(work, open, instance);
   if (found === null) return false;
-  const candidate = selectionOf(work.state.rankings, work.state.view, found);
+  const candidate = selectionOf(work.state.rankings, work.state.view, open.request, found);
   advance(work, open, instance, { type: 'RANKED', candidate });
   return true;
 }
@@ -151,7 +155,7 @@ export function rank(work: Work, open: Open, instance: string): void {
     work.state.unplaced.add(open.asked.request);
     return;
   }
-  advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request) });
+  advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, together(open)) });
 }
 
 export function claim(work: Work, open: Open, instance: string): void {
@@ -198,7 +202,7 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
-  advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request) });
+  advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request, together(open)) });
 }
 
 /** The host of a request that keeps together has no room for this one: all go elsewhere, if they can. */
@@ -244,7 +248,7 @@ function gathered(work: Work, open: Open): void {
     if (work.state.open.get(open.asked.request) !== open || open.failing) return;
     if (rest.size === 1 || found !== null) lookOnceMore(work, open, instance);
     else {
-      noteAll(draftOf(open, instance), work.state.rankings, work.state.view, open.request);
+      noteAll(draftOf(open, instance), work.state.rankings, work.state.view, open.request, rest.size);
       advance(work, open, instance, { type: 'NOTHING_HELD', reason: noneTogether(work, open, rest.size) });
     }
   }

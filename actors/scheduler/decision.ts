@@ -15,6 +15,7 @@ import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { filtersFor, refusedBy } from './filters/filter.ts';
 import { misfitOfGroup } from './group-rules.ts';
+import { lackOfRoom } from './grouping.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { bestOfAll, type Ranked } from './picking.ts';
 import { type Rankings, shapeOf } from './ranking.ts';
@@ -86,8 +87,8 @@ export function comesBefore({ silentCells }: View, one: Standing, other: Standin
 type Standing = Pick<Weighing, 'cell' | 'weight'>;
 
 /** Notes how all hosts stand when none is left: then each is looked at by every filter. */
-export function noteAll(draft: Draft, rankings: Rankings, view: View, request: Request): void {
-  Object.assign(draft, { ...standing(rankings, view, request), narrowedBy: [] });
+export function noteAll(draft: Draft, rankings: Rankings, view: View, request: Request, count: number): void {
+  Object.assign(draft, { ...standing(rankings, view, request, count), narrowedBy: [] });
 }
 
 /** Notes the host that was picked, and those that came next. */
@@ -133,11 +134,15 @@ export function decided(
   return packDecision(decision);
 }
 
-/** How all hosts stand to a request: those that fit, and what refuses the others. They add up to all hosts. */
+/**
+ * How all hosts stand to a request: those that fit, and what refuses the others. They add up to all hosts.
+ * @param count For how many instances at once: a group that keeps together needs a host with room for all.
+ */
 export function standing(
   rankings: Rankings,
   view: View,
   request: Request,
+  count: number,
 ): { hosts: number; fits: number; refused: RefusedHosts[] } {
   const { current, census } = shapeOf(rankings, view, request);
   const late = filtersFor(rankings.filters, request, true);
@@ -148,7 +153,8 @@ export function standing(
     for (const root of current.keys()) {
       const host = view.hosts.get(root) as ViewHost;
       const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
-      const refusal = by?.refusal ?? misfitOfGroup(view, request.spec, root);
+      const refusal =
+        by?.refusal ?? misfitOfGroup(view, request.spec, root) ?? lackOfRoom(rankings, view, request, root, count);
       if (refusal !== null) refuse(lately, root, { ...refusal, short: undefined });
     }
     fits -= lately.refused.size;

@@ -7,15 +7,17 @@ import type { View } from './view.ts';
 
 /**
  * Why no host was left, in numbers that add up to all hosts.
+ * @param count For how many instances at once.
  * @param ofFitting What is said of those that would fit.
  */
 export function whyNone(
   { view, rankings }: { readonly view: View; readonly rankings: Rankings },
   request: Request,
+  count = 1,
   ofFitting = 'refused the claim',
 ): string {
   if (view.hosts.size === 0) return 'no host is known';
-  const { fits, refused } = standing(rankings, view, request);
+  const { fits, refused } = standing(rankings, view, request, count);
   const told = refused.map(({ code, about, hosts }) => `${hosts} ${obstacleWords(code, about)}`);
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
   const near = nearestMiss(rankings, view, request);

@@ -10,7 +10,8 @@ import { allFiltersFor, judge } from './judging.ts';
 import { lotOf, type Parked } from './parking.ts';
 import type { Request } from './request.ts';
 import type { Open, Work } from './state.ts';
-import { promise } from './view.ts';
+import { type Expected, promise } from './view.ts';
+import { expect, expectAsBefore } from './view-hosts.ts';
 
 /** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
 export function placesFor(
@@ -21,18 +22,22 @@ export function placesFor(
   const places: (readonly Allocation[])[] = [];
   const group = request.spec.instanceGroup?.id;
   const roots: string[] = [];
+  const expected = new Map<string, Expected | undefined>();
   while (places.length < count) {
     const found = bestOfGroup(rankings, view, request, count - places.length, () => false, '');
     if (found === null) break;
     places.push(found.allocations);
     roots.push(found.root);
     promise(view, found.allocations, 1);
+    if (!expected.has(found.root)) expected.set(found.root, view.expected.get(found.root));
+    expect(view, found.root, 1);
     if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
   }
   // What only seemed to be used has not come free.
   const { freed } = view;
   view.freed = null;
   for (const allocations of places) promise(view, allocations, -1);
+  for (const [root, before] of expected) expectAsBefore(view, root, before);
   if (group !== undefined) for (const root of roots) promiseMember(view.groups, group, root, -1);
   view.freed = freed;
   return places.length === count ? places : null;
@@ -48,7 +53,7 @@ export function gathersFirst(work: Work, asked: Select, served: boolean): boolea
 
 /** That each instance would have a host alone is not enough. */
 export function noneTogether({ state }: Work, { request }: Open, count: number): string {
-  return `no room for ${count} instances at once: ${whyNone(state, request, 'with room for some')}`;
+  return `no room for ${count} instances at once: ${whyNone(state, request, count, 'with room for some')}`;
 }
 
 /** Whether a host, by its root, has room for one instance of a request. */

@@ -2,13 +2,16 @@
 // of groups, so that requests of one shape share them. A hard rule only spares claims that placement would refuse.
 
 import type { RequestSpec } from '../messages/common.ts';
+import type { FilterRefusal } from './filters/filter.ts';
 import { misfitOfGroup } from './group-rules.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
+import { instancesLeft } from './instance-room.ts';
 import { best, type Ranked, rankedAmong } from './picking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import { holdsTimes } from './together.ts';
 import { treeOf, type View } from './view.ts';
+import { factsOf } from './view-hosts.ts';
 
 /**
  * What a soft rule counts for beside the weighers: a host with as many members as any is that much better, or worse,
@@ -36,7 +39,7 @@ export function bestOfGroup(
   const roots = rootsOf(view.groups, group.id);
   if (group.policy === 'affinity') {
     // All of them on one host or none: a host that has room for some only would be claimed in vain.
-    const lacksRoom = (root: string) => skip(root) || !holdsTimes(spec, treeOf(view, root), count);
+    const lacksRoom = (root: string) => skip(root) || lackOfRoom(rankings, view, request, root, count) !== null;
     if (roots.length === 0) {
       const hinted = request.groupAt === undefined ? [] : [request.groupAt];
       const [there] = rankedAmong(rankings, view, request, hinted, lacksRoom);
@@ -58,6 +61,25 @@ export function bestOfGroup(
     return view.silentCells.has(without.cell) ? withMembers : without;
   }
   return worth(withMembers) > without.weight ? withMembers : without;
+}
+
+/** That a host has no room for all that keep together, or null. */
+export function lackOfRoom(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  root: string,
+  count: number,
+): FilterRefusal | null {
+  // What is ranked has room for one.
+  if (count === 1 || request.spec.instanceGroup?.policy !== 'affinity') return null;
+  const host = view.hosts.get(root);
+  const tree = treeOf(view, root);
+  const holds =
+    host !== undefined &&
+    holdsTimes(request.spec, tree, count) &&
+    instancesLeft(rankings, request, factsOf(view, host, tree)) >= count;
+  return holds ? null : { code: 'no-room-together', message: `no room for ${count} instances on '${host?.host}'` };
 }
 
 /**

@@ -143,7 +143,7 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     const head = lot.queue[0] as Parked;
     const { asked, from } = head;
     // Whoever was served just now may have taken what there was.
-    lot.hopeful = hooks.anyAdmits(work, head);
+    lot.hopeful = goesByOthers(head) || hooks.anyAdmits(work, head);
     if (!lot.hopeful) continue;
     unpark(work, asked.request);
     if (asked.expiresAt > work.turn.now) {
@@ -171,10 +171,21 @@ function lookAtFreed(work: Work, hooks: ParkingHooks): boolean {
       if (lot.hopeful) continue;
       looks += 1;
       const [head] = lot.queue;
-      if (head !== undefined && hooks.admits(work, head, root)) lot.hopeful = true;
+      if (head !== undefined && mayHope(work, hooks, head, root)) lot.hopeful = true;
     }
   }
   return true;
+}
+
+/** Whether something that came free on a host may let a request in: there, or, where others went, elsewhere. */
+function mayHope(work: Work, hooks: ParkingHooks, head: Parked, root: string): boolean {
+  if (goesByOthers(head)) return true;
+  return head.asked.spec.instanceGroup === undefined ? hooks.admits(work, head, root) : hooks.anyAdmits(work, head);
+}
+
+/** Whether it wants to be with other instances, or apart from them: where these are is asked only when it is tried. */
+function goesByOthers({ asked: { spec } }: Parked): boolean {
+  return spec.tree?.heldBy !== undefined || spec.tree?.notHeldBy !== undefined;
 }
 
 /** The lot whose turn it is: of the project that was served longest ago, and there the one whose head came first. */

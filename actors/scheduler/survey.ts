@@ -26,6 +26,7 @@ import { serviceState } from './filters/service-state.ts';
 import { timesIn } from './fit-times.ts';
 import { misfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
+import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -79,7 +80,11 @@ export function surveyOf(
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
   const census = emptyCensus();
-  const adviser = newAdviser(spec, count, (root) => membersAllowed(view, spec, root));
+  const adviser = newAdviser(spec, count, (root) => {
+    const left = leftOn(rankings, view, request, root);
+    // Where only the limit stands in the way, what is advised is to do without it.
+    return Math.min(membersAllowed(view, spec, root), left === 0 ? MAX_TIMES : left);
+  });
   const best: FittingHost[] = [];
   let hosts = 0;
   let fits = 0;
@@ -90,7 +95,11 @@ export function surveyOf(
       const judged = judge(view, filters, spec, host, rankings.preference);
       if (judged.obstacle === null) {
         const { facts, tree, allocations } = judged;
-        const room = Math.min(timesIn(spec, tree, roughly ? count : MAX_TIMES), membersAllowed(view, spec, host.root));
+        const room = Math.min(
+          timesIn(spec, tree, roughly ? count : MAX_TIMES),
+          membersAllowed(view, spec, host.root),
+          instancesLeft(rankings, request, facts),
+        );
         fits += 1;
         // A group that keeps together is on one host.
         times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
@@ -112,7 +121,7 @@ export function surveyOf(
       return true;
     },
     done(work) {
-      const advice = times < count ? adviceOf(adviser) : [];
+      const advice = times < count ? adviceOf(adviser, times) : [];
       if (fits > 0 && times < count) {
         const fewer = { code: 'fewer-instances', from: count, to: times, hosts: fits };
         advice.unshift(fewer);
@@ -137,6 +146,13 @@ export function surveyOf(
 function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root: string): number {
   if (group?.policy !== 'anti-affinity') return MAX_TIMES;
   return (group.maxPerHost ?? 1) - membersOn(view.groups, group.id, root);
+}
+
+/** How many more instances a host may have, as far as filters limit that. */
+function leftOn(rankings: Rankings, view: View, request: Request, root: string): number {
+  const host = view.hosts.get(root);
+  if (host === undefined || rankings.limits.length === 0) return MAX_TIMES;
+  return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)));
 }
 
 function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Request, host: ViewHost): void {

@@ -5,7 +5,7 @@ import type { Selection } from '../../machines/instance-build.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
-import { noteChange, type View, type ViewHost } from './view.ts';
+import { type Expected, noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
   const { host, provider: root, state, failures, stats = NO_STATS, until } = told;
@@ -72,6 +72,14 @@ export function expect(view: View, root: string, sign: 1 | -1): void {
   });
   noteChange(view, root);
   lookAgainAt(view, root, until);
+}
+
+/** Forgets what was counted of a host since it was expected to have this. */
+export function expectAsBefore(view: View, root: string, before: Expected | undefined): void {
+  if (!view.statsMatter) return;
+  if (before === undefined) view.expected.delete(root);
+  else view.expected.set(root, before);
+  noteChange(view, root);
 }
 
 /** A claim was refused because the host has as many instances as it may, though its cell has not told of all yet. */

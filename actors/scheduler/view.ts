@@ -22,7 +22,7 @@ export interface ViewHost {
 }
 
 /** What a host is expected to have, with what this scheduler has claimed there and its cell has hardly told of yet. */
-interface Expected {
+export interface Expected {
   instances: number;
   builds: number;
   /** Until when it counts, ms since the epoch: by then the cell has told. */

@@ -43,7 +43,7 @@ test('scheduler - what fits and what is refused add up to all hosts, after every
     const specs = [fleet.spec(), fleet.spec()];
     for (let round = 0; round < 15; round += 1) {
       for (const spec of specs) {
-        const { hosts, fits, refused } = standing(rankings, view, { spec });
+        const { hosts, fits, refused } = standing(rankings, view, { spec }, 1);
         assert.is(hosts, view.hosts.size);
         assert.is(
           refused.reduce((sum, one) => sum + one.hosts, fits),
@@ -85,7 +85,7 @@ test('scheduler - the parts of a weight add up to it, and the best host comes fi
     if (found === null) continue;
     const draft = emptyDraft({ where: undefined });
     noteRanked(draft, rankings, fleet.view, { spec }, found);
-    const { fits } = standing(rankings, fleet.view, { spec });
+    const { fits } = standing(rankings, fleet.view, { spec }, 1);
     assert.is(draft.weights.length, Math.min(fits, 3));
     assert.is(draft.weights[0]?.host, found.host);
     for (const [position, { weight, parts }] of draft.weights.entries()) {

@@ -1,0 +1,135 @@
+// Area: scheduler, several at once and those that wait for others. Limits on instances count wherever room is counted,
+// what stands in the way is said truly, and whoever waits is tried when what was in its way is gone, wherever that was.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceGroup } from '../../actors/messages/common.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
+
+const test = suite('scheduler - several');
+
+type On = ReturnType<typeof schedulersOf>;
+
+/** Lets time pass in steps, and everything arrive. */
+function live(on: On, ms: number): void {
+  for (let passed = 0; passed < ms; passed += 100) {
+    on.pass(100);
+    on.deliver();
+  }
+}
+
+/** What a dry run answers. */
+function fitted(on: On, vcpu: number, count: number) {
+  const { spec } = selectFor('any', { vcpu });
+  const before = on.answers.length;
+  on.hear('scheduler/s', { type: 'fit', ask: 1, spec, count, limit: 3 }, 'conductor/0');
+  live(on, 500);
+  return on.answers[before] as unknown as { fits: number; times: number; advice: object[]; best: { times: number }[] };
+}
+
+const claimed = (on: On): number =>
+  (on.shard.entries.flat() as { type: string }[]).filter(({ type }) => type === 'claimed').length;
+const named = (count: number, prefix = 'r'): string[] => Array.from({ length: count }, (_, n) => `${prefix}-${n}`);
+const grouped = (group: InstanceGroup, vcpu: number) => ({
+  ...selectFor('any', { vcpu }).spec,
+  instanceGroup: group,
+});
+
+test('scheduler - limits on instances count in a dry run', () => {
+  const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(1)] }]);
+  const { times, best, advice } = fitted(on, 1, 5);
+  assert.is(times, 2);
+  assert.equal(
+    best.map((one) => one.times),
+    [1, 1],
+  );
+  assert.equal(advice, [{ code: 'fewer-instances', from: 5, to: 2, hosts: 2 }]);
+});
+
+test('scheduler - several that wait, and that limits on instances cannot let in, claim nothing meanwhile', () => {
+  const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(1)] }]);
+  on.choose(selectFor('r', { instances: named(5), waits: { since: 1 } }));
+  live(on, 20_000);
+  assert.equal(
+    on.answers.map(({ type }) => type),
+    ['parked'],
+  );
+  assert.is(claimed(on), 0);
+  on.tellHost({ host: 'h3' });
+  on.put({ host: 'h3' });
+  live(on, 5_000);
+  assert.is(on.choose(selectFor('s', { instances: named(3, 's'), waits: { since: 1 } }))?.type, 'selected');
+});
+
+test('scheduler - the limit of a filter is no condition of requests that the filter does not concern', () => {
+  const own: Filter = {
+    name: 'gpu-limit',
+    goesBy: ({ project }) => (project === 'gpu' ? 'gpu' : undefined),
+    refusal: () => null,
+    mostInstances: () => 0,
+  };
+  const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own] }]);
+  assert.is(chosenIn(on.choose(selectFor('plain'))), 'h1');
+  assert.is(on.choose(selectFor('gpu', { project: 'gpu' }))?.type, 'no-valid-host');
+});
+
+test('scheduler - of a group that keeps together, hosts with room for some are told to be that', () => {
+  const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }, { host: 'h3' }]);
+  const spec = grouped({ id: 'p/g', policy: 'affinity' }, 4);
+  on.choose(selectFor('r', { instances: named(3), spec }));
+  live(on, 1_000);
+  const answer = on.answers[0];
+  assert.is(answer?.type, 'no-valid-host');
+  assert.match(chosenIn(answer), /none of 3 hosts: 3 no-room-together/);
+  assert.match(chosenIn(answer), /for 2 instances instead of 3 there are hosts/);
+});
+
+test('scheduler - one that waits to join its group is tried elsewhere once the group is gone', () => {
+  const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+  const group = { id: 'p/g', policy: 'affinity' } as const;
+  const only = { tree: { oneOf: ['p-h1'] } };
+  on.choose(selectFor('full', { vcpu: 4, ...only }));
+  on.choose(selectFor('member', { spec: { ...grouped(group, 2), ...only } }));
+  const waiting = selectFor('waiting', { spec: grouped(group, 8), waits: { since: 1 } });
+  assert.is(on.choose(waiting)?.type, 'parked');
+  on.ask({ type: 'release', consumer: 'member', deleted: true } as never);
+  live(on, 3_000);
+  assert.is(chosenIn(on.answers.at(-1)), 'h2');
+});
+
+test('scheduler - one that waits to be apart from another is tried once that one is gone', () => {
+  const on = schedulersOf([{ host: 'h1' }]);
+  on.choose(selectFor('other', { vcpu: 2 }));
+  const apart = selectFor('apart', { vcpu: 2, tree: { notHeldBy: ['other'] }, waits: { since: 1 } });
+  assert.is(on.choose(apart)?.type, 'parked');
+  const before = on.answers.length;
+  live(on, 10_000);
+  assert.is(on.answers.length, before, 'nothing is said while nothing changes');
+  on.ask({ type: 'release', consumer: 'other', deleted: true } as never);
+  live(on, 3_000);
+  assert.is(chosenIn(on.answers.at(-1)), 'h1');
+});
+
+test('scheduler - advice for several counts the hosts that fit already', () => {
+  const on = schedulersOf([{ host: 'h1' }, { host: 'h2', state: 'disabled' }]);
+  const { times, advice } = fitted(on, 2, 6);
+  assert.is(times, 4);
+  assert.equal(advice, [
+    { code: 'fewer-instances', from: 6, to: 4, hosts: 1 },
+    { code: 'host-state', about: 'disabled', hosts: 1 },
+  ]);
+});
+
+test('scheduler - alternates of very many instances are different ones, as far as there are enough hosts', () => {
+  const hosts = Array.from({ length: 1_300 }, (_, n) => ({ host: `h${n}` }));
+  const on = schedulersOf(hosts);
+  on.choose(selectFor('r', { instances: named(600), alternates: 1 }));
+  const alternates = on.answers.flatMap((answer) =>
+    answer.type === 'selected' ? answer.selections.flatMap((one) => one.alternates.map(({ host }) => host)) : [],
+  );
+  assert.equal([alternates.length, new Set(alternates).size], [600, 600]);
+});
+
+test.run();
