@@ -5,24 +5,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type CellOptions, cell } from '../../actors/cell/cell.ts';
 import { viewOfHost } from '../../actors/cell/hosts.ts';
-import type { CellMessage, Start } from '../../actors/messages/cell.ts';
+import type { Start } from '../../actors/messages/cell.ts';
+import { OPTIONS, up } from '../support/cells.ts';
 import { selectionAt } from '../support/machine-paths.ts';
 import { comesUp } from '../support/new-life.ts';
 import { bench, replayed, restored, sentOf, told } from '../support/turn.ts';
 
 const test = suite('hosts of a cell');
-
-const OPTIONS: CellOptions = {
-  cell: 'c1',
-  conductorShards: 1,
-  claimedMs: 20_000,
-  buildingMs: 60_000,
-  silentMs: 15_000,
-  patience: { firstMs: 1_000, mostMs: 4_000 },
-};
-
-const up = (host: string, incarnation = 'life-1', running: { instance: string; attempt: number }[] = []) =>
-  ({ type: 'compute-up', host, provider: `provider-of-${host}`, incarnation, running }) as const satisfies CellMessage;
 
 function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], options: Partial<CellOptions> = {}) {
   const actor = cell({ ...OPTIONS, ...options });

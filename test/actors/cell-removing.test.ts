@@ -1,0 +1,303 @@
+// Area: cell. What attempts leave behind and instances that are deleted: what may still run is destroyed before its
+// resources go back, deleting wins at any moment, and hosts come and go meanwhile.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { cell } from '../../actors/cell/cell.ts';
+import { viewOfHost } from '../../actors/cell/hosts.ts';
+import {
+  actor,
+  building,
+  type Desk,
+  desk,
+  failed,
+  granted,
+  HOSTS,
+  OPTIONS,
+  ofAttempt,
+  orderIn,
+  startOf,
+  up,
+  viewOf,
+} from '../support/cells.ts';
+import { comesUp } from '../support/new-life.ts';
+import { bench, sentOf, told } from '../support/turn.ts';
+
+const test = suite('cell, removing');
+
+test('cell - what timed out is destroyed before its resources go back, while the alternate is tried', () => {
+  const on = building();
+  for (let spent = 0; spent < 60_000; spent += 5_000) {
+    for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+    on.pass(5_000);
+  }
+  assert.is(viewOf(on)?.state, 'rescheduling');
+  const said = on.pass(4_000);
+  assert.equal(
+    said.flatMap((turned) => sentOf(turned, 'release')),
+    [],
+    'nothing goes back while it may run',
+  );
+  const [claim] = said.flatMap((turned) => sentOf(turned, 'claim'));
+  assert.equal(claim?.message.keep, [1]);
+  on.tell(granted('i1', 2));
+  const turned = on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  const [release] = sentOf(turned, 'release');
+  assert.equal([release?.message.attempt, release?.message.deleted], [1, false]);
+  on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
+  assert.is(on.state.removals.size, 0);
+  assert.is(viewOf(on)?.host, 'h2', 'the build goes on meanwhile');
+});
+
+test('cell - what may still run is destroyed, also when the next alternate is passed over at once', () => {
+  const on = building();
+  on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false });
+  on.now += 60_000;
+  const turned = on.tell({ type: 'wake', id: 'build i1' });
+  assert.ok(told(turned).includes('destroy to compute/c1/h1'));
+  assert.ok(on.wakes.has('remove i1 1'), 'and again until it is answered');
+  assert.equal(sentOf(turned, 'claim')[0]?.message.keep, [1]);
+});
+
+test('cell - one that was held up gives its hosts time to be heard', () => {
+  const on = building();
+  on.now += 30_000;
+  on.tell({ type: 'echo' }, 'cell/c1');
+  for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  assert.is(viewOf(on)?.state, 'building');
+  on.pass(20_000);
+  assert.is(viewOf(on)?.attempts?.[0]?.outcome, 'host-lost', 'but not for ever');
+});
+
+test('cell - the end of a build with much to tell is told in the bounds of a message', () => {
+  const on = building(['h2', 'h3']);
+  for (const attempt of [1, 2, 3]) {
+    if (attempt > 1) on.tell(granted('i1', attempt));
+    const last = on.tell({ type: 'build-failed', ...ofAttempt('i1', attempt), reason: 'x'.repeat(4_000) });
+    const [ended] = sentOf(last, 'ended');
+    if (attempt === 3) assert.is(ended?.message.reason?.length, 4_096);
+  }
+});
+
+test('cell - a silent host loses its builds at once, and clears up when it is back', () => {
+  const on = building();
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  const lost = on.pass(10_000);
+  assert.is(viewOf(on)?.attempts?.[0]?.outcome, 'host-lost');
+  assert.ok(lost.flatMap(told).includes('claim to placement/0'));
+  const back = comesUp(on, up('h1', 'life-2', [{ instance: 'i1', attempt: 1 }]));
+  assert.ok(told(back).includes('destroy to compute/c1/h1'));
+  assert.ok(told(back).includes('welcome to compute/c1/h1'));
+});
+
+test('cell - a new life of a compute is given again what the one before was given', () => {
+  const on = building();
+  const again = comesUp(on, up('h1', 'life-2'));
+  assert.is(orderIn(again).incarnation, 'life-2');
+  assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-9' }, 'compute/c1/h1')), [
+    'who-are-you to compute/c1/h1',
+  ]);
+});
+
+test('cell - what a dead life of a compute said, and arrives late, takes no place from the one that lives', () => {
+  const on = building();
+  comesUp(on, up('h1', 'life-2'));
+  const late = on.tell(up('h1', 'life-0'), 'compute/c1/h1');
+  const [asked] = sentOf(late, 'who-are-you');
+  assert.is(asked?.message.incarnation, 'life-0');
+  assert.equal(late.records, []);
+  // Neither does an answer to an older question.
+  const stale = { ...up('h1', 'life-0'), challenge: (asked?.message.challenge as number) - 1 };
+  assert.equal(on.tell(stale, 'compute/c1/h1').records, []);
+  assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-2' }, 'compute/c1/h1')), []);
+  assert.is(on.state.hosts.get('h1')?.incarnation, 'life-2');
+});
+
+test('cell - of two computes of one host the older one is told to retire, whatever it says, also after a recovery', () => {
+  const on = building();
+  comesUp(on, up('h1', 'life-2'));
+  const recovered = bench(actor, { entries: on.entries });
+  const fromSnapshot = bench({ ...actor, init: () => actor.restore([on.stored()]) });
+  for (const cell of [on, recovered, fromSnapshot]) {
+    for (const word of [{ type: 'alive', host: 'h1', incarnation: 'life-1' } as const, up('h1', 'life-1')]) {
+      const { records, sent } = cell.tell(word, 'compute/c1/h1');
+      assert.equal(sent, [{ to: 'compute/c1/h1', message: { type: 'retired', incarnation: 'life-1' } }]);
+      assert.equal(records, []);
+    }
+    assert.is(cell.state.hosts.get('h1')?.incarnation, 'life-2');
+  }
+});
+
+test('cell - what runs on a host and is not of the cell is destroyed there; what is, is left alone', () => {
+  const on = building();
+  const running = [
+    { instance: 'i1', attempt: 1 },
+    { instance: 'i1', attempt: 9 },
+    { instance: 'nobody', attempt: 1 },
+  ];
+  const turned = on.tell(up('h1', 'life-1', running), 'compute/c1/h1');
+  assert.equal(
+    sentOf(turned, 'destroy').map(({ message }) => `${message.instance}/${message.attempt}`),
+    ['i1/9', 'nobody/1'],
+  );
+});
+
+test('cell - a host that was silent and is back in the same life clears up, and is asked what it has', () => {
+  const on = building();
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  on.pass(10_000);
+  assert.is(viewOf(on)?.attempts?.[0]?.outcome, 'host-lost');
+  const back = on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1');
+  assert.equal(
+    told(back).filter((what) => !what.endsWith('feed')),
+    ['who-are-you to compute/c1/h1', 'destroy to compute/c1/h1'],
+  );
+  const running = [
+    { instance: 'i1', attempt: 1 },
+    { instance: 'unheard-of', attempt: 1 },
+  ];
+  const shown = on.tell(up('h1', 'life-1', running), 'compute/c1/h1');
+  assert.equal(
+    sentOf(shown, 'destroy').map(({ message }) => `${message.instance}/${message.attempt}`),
+    ['i1/1', 'unheard-of/1'],
+  );
+  assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1')), []);
+});
+
+test('cell - cut off from the bus it finds no host silent, and gives them all time when it is back', () => {
+  const on = building();
+  on.pass(5_000);
+  for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  // Wakes come while the bus is down; what the cell says to itself does not.
+  for (let cutOff = 0; cutOff < 35_000; cutOff += 5_000) {
+    on.now += 5_000;
+    on.tell({ type: 'wake', id: 'sweep-silent' });
+  }
+  assert.is(viewOf(on)?.state, 'building');
+  for (const _ of [1, 2, 3]) on.tell({ type: 'echo' }, 'cell/c1');
+  assert.is(viewOf(on)?.state, 'building');
+  on.pass(10_000);
+  for (const host of ['h2', 'h3']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  assert.is(viewOf(on)?.state, 'building', 'it is given the whole of the time');
+  on.pass(10_000);
+  assert.equal(
+    [...on.state.hosts.values()].map(viewOfHost).map(({ state }) => state),
+    ['down', 'up', 'up'],
+  );
+});
+
+// --- deleting
+
+test('cell - deleted before its start came: it never begins', () => {
+  const on = desk();
+  assert.equal(told(on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0')), ['removed to conductor/0']);
+  const turned = on.tell(startOf('i1'), 'conductor/0');
+  assert.equal([turned.records, told(turned)], [[], ['removed to conductor/0']]);
+});
+
+/** Brings an instance into each state of its build, and says on which host something of it may be. */
+const INTO: Readonly<Record<string, { bring(on: Desk): void; host: string | null }>> = {
+  claimed: { bring: (on) => void on.tell(startOf('i1')), host: 'h1' },
+  building: {
+    bring(on) {
+      on.tell(startOf('i1'));
+      on.tell({ type: 'accepted', ...ofAttempt('i1', 1) });
+    },
+    host: 'h1',
+  },
+  rescheduling: {
+    bring(on) {
+      on.tell(startOf('i1'));
+      on.tell(failed('i1', 1));
+    },
+    host: null,
+  },
+  active: {
+    bring(on) {
+      on.tell(startOf('i1'));
+      on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+    },
+    host: 'h1',
+  },
+  failed: {
+    bring(on) {
+      on.tell(startOf('i1', []));
+      on.tell(failed('i1', 1));
+    },
+    host: null,
+  },
+};
+
+for (const [state, { bring, host }] of Object.entries(INTO)) {
+  test(`cell - deleted when ${state}: nothing is left on a host, then nothing is held, then it is removed`, () => {
+    const on = desk();
+    bring(on);
+    assert.is(viewOf(on)?.state, state);
+    const turned = on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0');
+    const said = [...turned.sent, ...on.pass(3_000).flatMap(({ sent }) => sent)];
+    assert.is(viewOf(on)?.state, 'deleting');
+    assert.equal(on.tell({ type: 'delete', instance: 'i1' }).records, []);
+    if (host !== null) {
+      assert.ok(told({ sent: said }).includes(`destroy to compute/c1/${host}`));
+      assert.equal(sentOf({ sent: said }, 'release'), [], 'what may run is not given back');
+      const [release] = sentOf(on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) }), 'release');
+      assert.is(release?.message.deleted, true);
+    } else {
+      assert.ok(sentOf({ sent: said }, 'release').some(({ message }) => message.deleted));
+    }
+    const removed = on.tell({ type: 'released', consumer: 'i1', deleted: true });
+    assert.equal(told(removed), ['removed to conductor/0']);
+    assert.is(viewOf(on), null);
+    assert.equal(told(on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0')), ['removed to conductor/0']);
+  });
+}
+
+test('cell - deleted after it failed and was cleared away: it is removed at once', () => {
+  const on = desk();
+  INTO.failed?.bring(on);
+  on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  assert.is(viewOf(on)?.state, 'failed', 'a failed build can be looked at until it is deleted');
+  assert.equal(told(on.tell({ type: 'delete', instance: 'i1' })), ['removed to conductor/0']);
+});
+
+test('cell - a deleted instance is remembered for a while', () => {
+  const on = bench(cell({ ...OPTIONS, rememberDeletedMs: 60_000 }), { address: 'cell/c1' });
+  on.tell({ type: 'delete', instance: 'i1' });
+  on.pass(50_000);
+  assert.is(on.state.deleted.size, 1);
+  on.pass(60_000);
+  assert.is(on.state.deleted.size, 0);
+});
+
+// --- hosts
+
+test('cell - an operator takes a host out of service and puts it back, and the feed tells', () => {
+  const on = desk();
+  const set = (enabled: boolean) => on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled, reason: 'a new disk' });
+  for (const [enabled, state] of [
+    [false, 'disabled'],
+    [true, 'up'],
+  ] as const) {
+    const turned = set(enabled);
+    assert.is(sentOf(turned, 'host-set')[0]?.message.state, state);
+    assert.equal(
+      sentOf(turned, 'hosts-changed').map(({ message }) => message.hosts.map((host) => host.state)),
+      [[state]],
+    );
+  }
+  const unknown = on.tell({ type: 'set-host', ask: 1, host: 'h9', enabled: false });
+  assert.is(sentOf(unknown, 'declined')[0]?.message.code, 'not-found');
+});
+
+test('cell - hosts and instances are listed page by page', () => {
+  const on = desk();
+  for (const instance of ['b', 'a', 'c']) on.tell(startOf(instance));
+  const [hosts] = sentOf(on.tell({ type: 'list-hosts', ask: 1, limit: 2 }), 'hosts');
+  assert.equal([hosts?.message.hosts.map(({ host }) => host), hosts?.message.next], [['h1', 'h2'], 'h2']);
+  const [listed] = sentOf(on.tell({ type: 'list', ask: 1, after: 'a', limit: 2 }), 'listed');
+  assert.equal([listed?.message.instances.map(({ instance }) => instance), listed?.message.next], [['b', 'c'], null]);
+});
+
+test.run();
