@@ -1,107 +1,25 @@
-// Area: conductor. From an accepted request to the hand-over of each build: several instances are one decision, every
-// step may be said twice, deleting wins at any moment, and whatever a crash cuts off is taken up again.
+// Area: conductor. From the request to the hand-over, and what is told of it afterwards; deleted at any moment.
 
-import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
-import type { AnyMessage } from '../../actors/messages/any.ts';
-import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
+import type { ConductorMessage } from '../../actors/messages/conductor.ts';
 import { instanceNames } from '../../actors/routing.ts';
-import { selectionAt } from '../support/machine-paths.ts';
 import {
-  bench,
-  converse,
-  type Letter,
-  replayed,
-  restored,
-  type Sent,
-  sentOf,
-  type Turned,
-  told,
-} from '../support/turn.ts';
+  actor,
+  buildOf,
+  desk,
+  handedOver,
+  lastSelect,
+  noHost,
+  REQUESTED_MS,
+  remove,
+  selectedFor,
+  viewOf,
+} from '../support/conductor-desk.ts';
+import { bench, sentOf, type Turned, told } from '../support/turn.ts';
 
 const test = suite('conductor');
-
-const REQUESTED_MS = 60_000;
-const actor = conductor({ shard: 0, requestedMs: REQUESTED_MS, patience: { firstMs: 1_000, mostMs: 4_000 } });
-const desk = () => bench(actor);
-type Desk = ReturnType<typeof desk>;
-
-function buildOf(request: string, count = 1, more: Partial<Build> = {}): Build {
-  return {
-    type: 'build',
-    ask: 7,
-    request,
-    count,
-    alternates: 2,
-    spec: { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' },
-    ...more,
-  };
-}
-
-const remove = (instance: string): ConductorMessage => ({ type: 'delete', ask: 8, instance });
-
-/** The scheduler's answer to the question that was put last. */
-function selectedFor(sent: Sent): Letter<ConductorMessage> {
-  const { message } = sent as { message: Extract<AnyMessage, { type: 'select' }> };
-  const selections = message.instances.map((instance) => ({
-    instance,
-    selection: selectionAt('h1'),
-    alternates: [selectionAt('h2'), selectionAt('h3')],
-  }));
-  const { request, round } = message;
-  return { message: { type: 'selected', request, round, selections } as ConductorMessage, from: 'scheduler/s' };
-}
-
-function lastSelect(turned: Pick<Turned<unknown>, 'sent'>): Sent {
-  const found = turned.sent.findLast(({ message }) => message.type === 'select');
-  assert.ok(found, 'no scheduler was asked');
-  return found;
-}
-
-const noHost = (request: string, round: number): ConductorMessage => ({
-  type: 'no-valid-host',
-  request,
-  round,
-  reason: 'none of 3 hosts',
-});
-
-/** Builds a request and brings its instances to the hand-over. */
-function handedOver(on: Desk, request: string, count = 1): Turned<unknown> {
-  const asked = on.tell(buildOf(request, count), 'gateway/g');
-  const { message } = selectedFor(lastSelect(asked));
-  return on.tell(message, 'scheduler/s');
-}
-
-function viewOf(on: Desk, instance: string) {
-  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
-  return shown?.message.view ?? null;
-}
-
-/** What a deployment in good health answers. */
-function answered(sent: Sent): Letter<ConductorMessage>[] {
-  const { to, message } = sent;
-  switch (message.type) {
-    case 'select':
-      return [selectedFor(sent)];
-    case 'start':
-      return [{ message: { type: 'started', instance: message.instance }, from: to }];
-    case 'delete':
-      return [{ message: { type: 'removed', instance: (message as { instance: string }).instance }, from: to }];
-    case 'release':
-      return [{ message: { type: 'released', consumer: message.consumer, deleted: message.deleted }, from: to }];
-    default:
-      return [];
-  }
-}
-
-/** Everything that was asked of the conductor is done, and nothing is owed. */
-const isSettled = (on: Desk) => () =>
-  on.state.requests.size === 0 &&
-  [...on.state.instances.values()].every(
-    ({ phase, releaseOwed }) => ['in-cell', 'failed', 'deleted'].includes(phase) && !releaseOwed,
-  );
 
 test('conductor - a request is answered when it is recorded, and a scheduler asked with as many alternates', () => {
   const on = desk();
@@ -367,111 +285,6 @@ test('conductor - a deleted instance is shown for a while, and its name is not t
   assert.is(viewOf(on, 'web')?.state, 'deleted');
   on.pass(60_000);
   assert.is(viewOf(on, 'web'), null);
-});
-
-// --- by chance
-
-const REQUESTS = ['a', 'b'];
-const INSTANCES = ['a-0', 'a-1', 'b'];
-
-/** What may be said to a conductor: `select` and the like answer what it asked, wherever in its past. */
-type Step = { say: ConductorMessage } | { answer: number; refuse: boolean } | { pass: number };
-
-const steps: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...REQUESTS).map((one) => ({ say: buildOf(one, one === 'a' ? 2 : 1) })) },
-  { weight: 2, arbitrary: fc.constantFrom(...INSTANCES).map((one) => ({ say: remove(one) })) },
-  {
-    weight: 8,
-    arbitrary: fc.record({ answer: fc.nat(30), refuse: fc.boolean() }, { noNullPrototype: true }),
-  },
-  { weight: 2, arbitrary: fc.integer({ min: 100, max: 30_000 }).map((pass) => ({ pass })) },
-  {
-    weight: 1,
-    arbitrary: fc
-      .constantFrom(...INSTANCES)
-      .map((instance) => ({ say: { type: 'ended', instance, state: 'active' } as ConductorMessage })),
-  },
-);
-
-/** Takes the steps; answers may come late, twice, or never. */
-function take(on: Desk, script: readonly Step[], check: () => void): void {
-  const said: Sent[] = [];
-  for (const step of script) {
-    if ('pass' in step) {
-      for (const { sent } of on.pass(step.pass)) said.push(...sent);
-    } else if ('say' in step) {
-      said.push(...on.tell(step.say).sent);
-    } else {
-      const sent = said[said.length - 1 - step.answer];
-      if (sent === undefined) continue;
-      const refusal =
-        sent.message.type === 'select' && step.refuse
-          ? [{ message: noHost(sent.message.request, sent.message.round), from: 'scheduler/s' }]
-          : answered(sent);
-      for (const { message, from } of refusal) said.push(...on.tell(message, from).sent);
-    }
-    check();
-  }
-}
-
-const scripts = fc.array(steps, { maxLength: 40 });
-
-test('conductor - after every step its journal leads to its state, and so does its stored state', () => {
-  fc.assert(
-    fc.property(scripts, (script) => {
-      const on = desk();
-      take(on, script, () => {
-        assert.equal(replayed(actor, on.entries), on.stored());
-        assert.equal(restored(actor, on.stored()), on.stored());
-      });
-    }),
-    { numRuns: 150 },
-  );
-});
-
-test('conductor - the instances of a request reach a cell together or not at all', () => {
-  fc.assert(
-    fc.property(scripts, (script) => {
-      const on = desk();
-      take(on, script, () => {
-        const entries = ['a-0', 'a-1'].map((instance) => on.state.instances.get(instance));
-        const placed = entries.filter((entry) => entry !== undefined && entry.cell !== null);
-        const deleted = entries.filter((entry) => entry?.phase === 'deleting' || entry?.phase === 'deleted');
-        assert.ok(placed.length === 0 || placed.length + deleted.length >= 2);
-      });
-    }),
-    { numRuns: 150 },
-  );
-});
-
-test('conductor - after a crash at any moment it does what is owed, until nothing is', () => {
-  fc.assert(
-    fc.property(scripts, fc.nat(), (script, cut) => {
-      const live = desk();
-      take(live, script, () => {});
-      const again = bench(actor, { at: live.now, entries: live.entries.slice(0, cut % (live.entries.length + 1)) });
-      converse(again, again.first.sent, answered, isSettled(again));
-      assert.equal(replayed(actor, again.entries), again.stored());
-    }),
-    { numRuns: 300 },
-  );
-});
-
-test('conductor - instances are listed page by page', () => {
-  const on = desk();
-  for (const request of ['c', 'a', 'b']) on.tell(buildOf(request));
-  const [first] = sentOf(on.tell({ type: 'list', ask: 1, limit: 2 }), 'listed');
-  assert.equal(
-    first?.message.instances.map(({ instance }) => instance),
-    ['a', 'b'],
-  );
-  assert.is(first?.message.next, 'b');
-  const [second] = sentOf(on.tell({ type: 'list', ask: 1, limit: 2, after: 'b' }), 'listed');
-  assert.equal(
-    second?.message.instances.map(({ instance }) => instance),
-    ['c'],
-  );
-  assert.is(second?.message.next, null);
 });
 
 test.run();

@@ -1,0 +1,179 @@
+// Area: scheduler, its picture. It follows the feeds of placement and cells, asks for the whole where something was missed,
+// and is told right again whatever was lost, late or overtaken.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
+import type { HostState, SchedulerMessage } from '../../actors/messages/scheduler.ts';
+import { choose, hostsIn, rig, SCHEDULER, selectOf, takeUnheard, treeOf } from '../support/scheduler-desk.ts';
+import { sentOf, type Turned } from '../support/turn.ts';
+
+const test = suite('scheduler, its picture');
+
+/** A word of placement's feed. */
+function change(epoch: number, sequence: number, changed: ProvidersChanged['changed'] = []): ProvidersChanged {
+  return { type: 'providers-changed', shard: 0, epoch, sequence, changed, used: [], removed: [] };
+}
+
+test('scheduler - a number missed in a feed, or a new life of its teller, makes it ask for the whole', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
+  assert.equal(all.hear(change(epoch, sequence)).sent, [], 'the last number again');
+  const [told] = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 1 }), 'providers');
+  const changed = told?.message.providers as ProvidersChanged['changed'];
+  assert.equal(all.hear(change(epoch, sequence + 1, changed)).sent, [], 'the next number');
+  assert.is(sentOf(all.hear(change(epoch, sequence + 3)), 'list-providers').length, 1);
+  all.deliver();
+  assert.is(sentOf(all.hear(change(epoch + 1, 0)), 'list-providers').length, 1);
+});
+
+test('scheduler - a beat with a new number means that the last change was lost, and it asks for the whole', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
+  assert.is(sentOf(all.hear(change(epoch, sequence + 1)), 'list-providers').length, 1);
+  const beat = (number: number) =>
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: number, hosts: [] });
+  assert.equal(beat(1).sent, [], 'the last number again');
+  assert.is(sentOf(beat(2), 'list-hosts').length, 1);
+});
+
+test('scheduler - the selections of a large request are told in several messages, each in its bounds', () => {
+  const plan = hostsIn('c1', ...Array.from({ length: 30 }, (_, position) => `h${position}`));
+  const all = rig([{ cell: 'c1', host: 'large', vcpu: 10_000 }, ...plan]);
+  const instances = Array.from({ length: 200 }, (_, position) => `web-${position}`);
+  all.hear(selectOf('web', { instances, alternates: 20 }), 'conductor/0');
+  const answers = all.deliver().filter(({ message }) => message.type === 'selected');
+  const told = answers.map(({ message }) => (message as Extract<typeof message, { type: 'selected' }>).selections);
+  assert.ok(told.length > 1);
+  assert.ok(told.every((some) => some.reduce((sum, { alternates }) => sum + 1 + alternates.length, 0) <= 1_000));
+  assert.equal(
+    told.flat().map(({ instance }) => instance),
+    instances,
+  );
+});
+
+test('scheduler - asking for the whole mends the picture, also of what is gone', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  takeUnheard(all, 'h1', 8);
+  all.put({ cell: 'c1', host: 'h3' });
+  const { epoch } = all.on.state.followers.get('placement 0') ?? { epoch: 0 };
+  all.hear(change(epoch, 99));
+  all.deliver();
+  const { providers } = all.on.state.view;
+  assert.equal([...providers.keys()].sort(), ['p-h1', 'p-h2', 'p-h3']);
+  assert.is(providers.get('p-h1')?.stocks.get('VCPU')?.used, 8);
+});
+
+test('scheduler - the whole is read page by page, and what comes between two pages is not forgotten', () => {
+  const all = rig(hostsIn('c1', 'm1', 'm2'));
+  const epoch = all.on.state.followers.get('placement 0')?.epoch ?? 0;
+  const [asked] = sentOf(all.hear(change(epoch, 50)), 'list-providers');
+  const whole = sentOf(all.shard.tell(asked?.message as PlacementMessage, SCHEDULER), 'providers')[0]
+    ?.message as ProvidersPage;
+  const [first, second] = whole.providers.map((provider) => [provider]) as [
+    ProvidersPage['providers'],
+    ProvidersPage['providers'],
+  ];
+  const [next] = sentOf(all.hear({ ...whole, providers: first, next: 'p-m1' }), 'list-providers');
+  assert.is(next?.message.after, 'p-m1');
+  // A host that stands before the page that is still to come.
+  all.put({ cell: 'c1', host: 'a1' });
+  const [told] = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 1 }), 'providers');
+  const changed = told?.message.providers as ProvidersChanged['changed'];
+  all.hear(change(epoch, 51, changed));
+  all.hear({ ...whole, ask: next?.message.ask ?? 0, providers: second, next: null });
+  assert.equal([...all.on.state.view.providers.keys()].sort(), ['p-a1', 'p-m1', 'p-m2']);
+});
+
+test('scheduler - a provider that is given another root leaves the tree that it was in', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  const known = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 10 }), 'providers')[0]?.message;
+  const moved = known?.providers.find(({ id }) => id === 'p-h2');
+  assert.ok(moved);
+  const child = { ...moved, parent: 'p-h1', root: 'p-h1', generation: moved.generation + 1 } as typeof moved;
+  const sequence = all.on.state.followers.get('placement 0')?.sequence ?? 0;
+  all.hear(change(known?.epoch ?? 0, sequence + 1, [child] as ProvidersChanged['changed']), 'placement/0');
+  const trees = [...all.on.state.view.trees].map(([root, tree]) => [root, tree.map(({ spec }) => spec.id)]);
+  assert.equal(trees, [['p-h1', ['p-h1', 'p-h2']]]);
+});
+
+test('scheduler - an inventory that is told late is learned, though the use of a later moment is known', () => {
+  const { on, shard, hear } = rig(hostsIn('north', 'a'));
+  const larger = shard.tell({ type: 'put-tree', ask: 1, providers: treeOf({ cell: 'north', host: 'a', vcpu: 20 }) });
+  const allocations = [{ provider: 'p-a', group: '', resources: { VCPU: 3 } }];
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 3 } }], groupPolicy: 'none' };
+  const claim = { consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: 9_000_000 };
+  const granted = shard.tell({ type: 'claim', ...claim }, SCHEDULER);
+  const told = (turned: Turned<unknown>, type: string) => {
+    for (const { message } of turned.sent) if (message.type === type) hear(message as SchedulerMessage, 'placement/0');
+  };
+  const stock = () => {
+    const { capacity, used } = on.state.view.providers.get('p-a')?.stocks.get('VCPU') ?? { capacity: 0, used: 0 };
+    return { capacity, used };
+  };
+
+  told(granted, 'claim-granted');
+  assert.equal(stock(), { capacity: 8, used: 3 });
+  told(larger, 'providers-changed');
+  assert.equal(stock(), { capacity: 20, used: 3 });
+});
+
+test('scheduler - a page that answers an older question is not read', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const page: ProvidersPage = { type: 'providers', ask: 0, shard: 0, epoch: 1, sequence: 1, providers: [], next: null };
+  all.hear(page);
+  assert.is(all.on.state.view.providers.size, 1);
+});
+
+test('scheduler - a page that tells less than the feed has told is not read, and asked for again', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const stateOfHost = () => all.on.state.view.hosts.get('p-h1')?.state;
+  const tell = (epoch: number, sequence: number, state: HostState['state']) =>
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch, sequence, hosts: [{ host: 'h1', provider: 'p-h1', state }] });
+  const answer = (ask: number, epoch: number, sequence: number, state: HostState['state']) => {
+    const hosts = [{ host: 'h1', provider: 'p-h1', state }];
+    all.hear({ type: 'hosts', ask, cell: 'c1', epoch, sequence, hosts, next: null });
+  };
+  const asked = (turned: Pick<Turned<never>, 'sent'>) => sentOf(turned, 'list-hosts')[0]?.message.ask ?? 0;
+
+  const first = asked(tell(2, 7, 'up'));
+  tell(2, 8, 'down');
+  answer(first, 2, 7, 'up');
+  assert.is(stateOfHost(), 'down', 'a page that was overtaken');
+  answer(first, 1, 99, 'up');
+  assert.is(stateOfHost(), 'down', 'a page of an earlier life');
+  const [again] = all.on.pass(1_000).filter((turned) => asked(turned) > 0);
+  answer(asked(again as Turned<never>), 2, 8, 'disabled');
+  assert.is(stateOfHost(), 'disabled');
+});
+
+test('scheduler - what the feed tells of providers that are not known yet outlives a page that it overtook', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
+  all.put({ cell: 'c1', host: 'h2' });
+  all.put({ cell: 'c1', host: 'h3' });
+  const [asked] = sentOf(all.hear(change(epoch, sequence + 9)), 'list-providers');
+  const ask = asked?.message.ask ?? 0;
+  const [page] = sentOf(all.shard.tell({ type: 'list-providers', ask, limit: 10 }), 'providers');
+  const told = { ...(page as NonNullable<typeof page>).message, epoch, sequence: sequence + 9 } as ProvidersPage;
+
+  all.hear({ ...change(epoch, sequence + 10), used: [{ id: 'p-h2', generation: 9, used: { VCPU: 5 } }] });
+  all.hear({ ...change(epoch, sequence + 11), removed: ['p-h3'] });
+  all.hear(told);
+  const { providers } = all.on.state.view;
+  assert.is(providers.get('p-h2')?.stocks.get('VCPU')?.used, 5);
+  assert.equal([...providers.keys()].sort(), ['p-h1', 'p-h2']);
+});
+
+test('scheduler - it is asked for no more alternates than it may rank, and ranks no host twice', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
+  const instances = Array.from({ length: 8 }, (_, position) => `web-${position}`);
+  const { selected } = choose(all, selectOf('web', { instances, alternates: 20, vcpu: 1 }));
+  for (const { selection, alternates } of selected?.selections ?? []) {
+    const hosts = [selection, ...alternates].map(({ host }) => host);
+    assert.is(new Set(hosts).size, hosts.length);
+  }
+});
+
+test.run();
