@@ -3,6 +3,7 @@
 
 import {
   connect,
+  createInbox,
   credsAuthenticator,
   DebugEvents,
   Events,
@@ -36,7 +37,7 @@ import {
   serviceErrorText,
 } from './wire.ts';
 
-export { createInbox, type NatsConnection } from 'nats';
+export type { NatsConnection } from 'nats';
 export type { NatsOptions, NatsStatus } from './nats-options.ts';
 
 export interface NatsBus extends Bus {
@@ -44,6 +45,8 @@ export interface NatsBus extends Bus {
   readonly connection: NatsConnection;
   /** Whether a server is there now. */
   readonly connected: boolean;
+  /** A subject for answers that nobody else uses, in the inboxes of this user. */
+  inbox(): string;
   /** Resolves when the connection is closed for good, with the reason unless `close` was called. */
   closed(): Promise<CellwrightError | undefined>;
 }
@@ -233,6 +236,7 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
     get maxPayloadBytes() {
       return maxPayloadBytes;
     },
+    inbox: () => createInbox(options.inboxPrefix),
     closed: () => closed,
     publish(subject, body, publishOptions = {}) {
       if (connection.isClosed()) throw closedError();

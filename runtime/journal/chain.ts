@@ -4,7 +4,7 @@
 // rival's one entry the later numbers fit again.)
 
 import type { BusMessage } from '../bus/bus.ts';
-import { createInbox, type NatsBus } from '../bus/nats.ts';
+import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 
@@ -53,7 +53,7 @@ interface Ack {
 }
 
 export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused, onBroken }: ChainOptions): Chain {
-  const inbox = createInbox();
+  const inbox = bus.inbox();
   const pending: Pending[] = [];
   let n = 0;
   let closed = false;

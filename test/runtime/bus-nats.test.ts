@@ -2,13 +2,18 @@
 // that other tools find.
 
 import * as fc from 'fast-check';
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats, type NatsStatus } from '../../runtime/bus/nats.ts';
+import { clientOf } from '../../runtime/client.ts';
 import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
+import { startNode } from '../../runtime/node.ts';
+import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { hostsUp, quickDriver } from '../e2e/system.ts';
 import { bytes, EMPTY, greeter, settled, textOf, withServer } from '../support/bus.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { failureOf, until } from '../support/until.ts';
@@ -183,6 +188,35 @@ test('bus NATS - what the server forbids is reported by operation and subject, a
       ["publish to 'other.a'", "subscribe to 'other.b'", "subscribe to 'other.c'"],
     );
     await settledWithin(bus);
+  });
+});
+
+test('bus NATS - a whole node works for a user who may use the inbox of its own only', async () => {
+  const config = `authorization {
+  users: [
+    { user: own, password: secret, permissions: {
+      publish: ["cw.>", "$JS.>", "$KV.>", "$SRV.>", "_INBOX_own.>"],
+      subscribe: ["cw.>", "$KV.>", "$SRV.>", "_INBOX_own.>"]
+    } }
+  ]
+}`;
+  await withServer({ config, jetstream: true }, async (server, connect) => {
+    const errors: string[] = [];
+    const user = { user: 'own', pass: 'secret', inboxPrefix: '_INBOX_own' };
+    const logger = pino({ level: 'warn' }, { write: (line) => errors.push(line) });
+    const roles = ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'];
+    const driver = () => quickDriver('c1', 'h1');
+    const node = await startNode({ roles, driver, logger, nats: { servers: server.url, ...user } });
+    try {
+      const bus = await connect(user);
+      const client = clientOf({ bus, clock: systemClock(), subjects: subjectsOf() });
+      await hostsUp(client, 'c1', 1);
+      await client.build({ id: 'web', resources: { VCPU: 1 } });
+      assert.is((await client.ended('web', { timeoutMs: 20_000 })).state, 'active');
+      assert.equal(errors, []);
+    } finally {
+      await node.stop();
+    }
   });
 });
 
