@@ -5,8 +5,9 @@
 import Type from 'typebox';
 import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
-import { busError, lacksJetStream } from './bus/nats-errors.ts';
+import { busError, isWithoutJetStream, lacksJetStream } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
+import { shardsServed } from './deployment-served.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
@@ -67,30 +68,62 @@ async function settle(kind: Kind, options: DeploymentOptions, wanted: number | u
   try {
     const bucket = await bucketOf(options);
     const kept = (await bucket.read(kind)) ?? (await bucket.keep(kind, await firstOf(kind, options, wanted)));
-    if (wanted === undefined || wanted === kept) return kept;
-    throw otherShards(kind, kept, wanted);
+    return agreed(kind, kept, wanted);
   } catch (error) {
-    // Without JetStream nothing is kept, and whoever needs its journals says so.
-    if (lacksJetStream(error)) return wanted ?? 1;
+    if (lacksJetStream(error)) return unread(kind, options, wanted, error);
     throw explained(error, subjects);
   }
 }
 
-/** The number of placement shards of a deployment that others have made; 1 when nobody has said. */
-export async function placementShardsOf(options: DeploymentOptions): Promise<number> {
+/**
+ * The number of placement shards of a deployment that others have made; 1 when nobody has said.
+ * @param wanted What the caller goes by, if it was told; it must be the deployment's.
+ * @throws CellwrightError `other-shards`; `no-jetstream` when it cannot be known now.
+ */
+export async function placementShardsOf(options: DeploymentOptions, wanted?: number): Promise<number> {
   const { bus, subjects } = options;
   try {
     const stored = await bus.connection
       .jetstream({ timeout: TIMEOUT_MS })
       .views.kv(subjects.deployment, { bindOnly: true, allow_direct: false });
-    return shardsIn(await stored.get('placement')) ?? 1;
+    return agreed('placement', shardsIn(await stored.get('placement')) ?? 1, wanted);
   } catch (error) {
-    if (lacksJetStream(error) || isAbsent(error)) return 1;
+    if (isAbsent(error)) return agreed('placement', 1, wanted);
+    if (lacksJetStream(error)) return unread('placement', options, wanted, error);
     throw explained(error, subjects);
   }
 }
 
-/** Whether a deployment is kept on the server under this prefix, whoever serves it now or nobody. */
+/**
+ * The number where what is kept cannot be read: what those say who serve such shards now. What is wanted is taken for it
+ * only where nothing can be kept. Never a guess: with a wrong number trees and instances would get a second home.
+ * @throws CellwrightError `no-jetstream`, retryable unless the account is not to have any; `other-shards`.
+ */
+async function unread(
+  kind: Kind,
+  { bus, subjects }: DeploymentOptions,
+  wanted: number | undefined,
+  cause: unknown,
+): Promise<number> {
+  const served = await shardsServed(kind, { bus, subjects });
+  if (served !== null) return agreed(kind, served, wanted);
+  const isForGood = isWithoutJetStream(cause);
+  if (isForGood && wanted !== undefined) return wanted;
+  const why = isForGood ? 'which this NATS account does not offer' : 'which is not there now';
+  const message = `the number of ${kind} shards is kept in JetStream, ${why}, and nobody serves one who could tell it`;
+  throw new CellwrightError('no-jetstream', message, { retryable: !isForGood, cause });
+}
+
+/** @throws CellwrightError `other-shards`. */
+function agreed(kind: Kind, kept: number, wanted: number | undefined): number {
+  if (wanted === undefined || wanted === kept) return kept;
+  throw otherShards(kind, kept, wanted);
+}
+
+/**
+ * Whether a deployment is kept on the server under this prefix, whoever serves it now or nobody.
+ * @throws CellwrightError `no-jetstream`, retryable, when that cannot be known now.
+ */
 export async function isDeployed({ bus, subjects }: DeploymentOptions): Promise<boolean> {
   try {
     const stored = await bus.connection
@@ -99,8 +132,10 @@ export async function isDeployed({ bus, subjects }: DeploymentOptions): Promise<
     await stored.status();
     return true;
   } catch (error) {
-    if (lacksJetStream(error) || isAbsent(error)) return false;
-    throw explained(error, subjects);
+    if (isAbsent(error) || isWithoutJetStream(error)) return false;
+    if (!lacksJetStream(error)) throw explained(error, subjects);
+    const message = 'whether there is a deployment is kept in JetStream, which is not there now';
+    throw new CellwrightError('no-jetstream', message, { retryable: true, cause: error });
   }
 }
 
@@ -109,7 +144,7 @@ function explained(error: unknown, { deployment }: Subjects): CellwrightError {
 }
 
 /** What refuses a number of shards that is not the deployment's. */
-export function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError {
+function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError {
   const has = kept === 1 ? `1 ${kind} shard` : `${kept} ${kind} shards`;
   const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;
   return new CellwrightError('other-shards', message, { field: `${kind}Shards` });

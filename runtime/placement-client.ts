@@ -14,6 +14,7 @@ import type { ConnectOptions } from './connect.ts';
 import { placementShardsOf } from './deployment.ts';
 import { CellwrightError, TimeoutError } from './errors.ts';
 import { outboxOf } from './outbox.ts';
+import { patiently } from './patience.ts';
 import { type Authority, authorityOf, type Question } from './placement-api/authority.ts';
 import { checkOf } from './schemas.ts';
 import { subjectsOf } from './subjects.ts';
@@ -65,7 +66,8 @@ const READ_AGAIN_MS = 20;
 
 /**
  * Connects to the placement of a deployment by its NATS server.
- * @throws CellwrightError when the server cannot be reached.
+ * @throws CellwrightError when the server cannot be reached; `no-jetstream` when nobody tells for half a minute how many
+ * placement shards there are.
  */
 export async function connectPlacement({
   prefix,
@@ -77,7 +79,8 @@ export async function connectPlacement({
   const clock = systemClock();
   const onError = nats.onError ?? (() => undefined);
   try {
-    const shards = await placementShardsOf({ bus, subjects });
+    const reading = () => placementShardsOf({ bus, subjects });
+    const shards = await patiently(reading, { clock, what: 'reading the number of placement shards', onError });
     const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
     const name = `placement-client-${randomUUID()}`;
     const authority = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs: AGAIN_MS, onError });

@@ -57,13 +57,22 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
   }
 }
 
+const NOT_FOR_ACCOUNT = 10039;
 /** That an account, or the server, has no JetStream; a cluster that has no leader yet says something else. */
-const NO_JETSTREAM = new Set([10039, 10076]);
+const NO_JETSTREAM = new Set([NOT_FOR_ACCOUNT, 10076]);
 
-/** Whether an error says that there is no JetStream, and not only that it is not ready. */
+/**
+ * Whether an error says that there is no JetStream, and not only that it is not ready. It may be there later: nobody
+ * hears of it while a leaf node's link is not up, or while a server whose disk is full has switched it off.
+ */
 export function lacksJetStream(error: unknown): boolean {
   if (!isClientError(error) || error.code !== '503') return false;
   return error.api_error === undefined || NO_JETSTREAM.has(error.api_error.err_code ?? 0);
+}
+
+/** Whether a server that has JetStream says that this account is not to have any: no waiting mends that. */
+export function isWithoutJetStream(error: unknown): boolean {
+  return isClientError(error) && error.api_error?.err_code === NOT_FOR_ACCOUNT;
 }
 
 /** Whether a connection that failed so is worth another attempt. */

@@ -7,10 +7,12 @@ import type { Bus } from '../bus/bus.ts';
 import { memoryBus } from '../bus/memory.ts';
 import { connectNats, type NatsOptions } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
-import { otherShards, placementShardsOf } from '../deployment.ts';
+import { placementShardsOf } from '../deployment.ts';
 import { messageOf } from '../errors.ts';
+import { unlessGivenUp } from '../giving-up.ts';
 import { type Node, startNode } from '../node.ts';
 import { outboxOf } from '../outbox.ts';
+import { patiently } from '../patience.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { authorityOf } from './authority.ts';
@@ -134,9 +136,9 @@ async function placementOf(
   const giveUp = signal === undefined ? {} : { signal };
   const bus = await connectNats({ ...placement, name, onError, ...giveUp });
   try {
-    const shards = await placementShardsOf({ bus, subjects: subjectsOf(prefix) });
-    if (placementShards === undefined || placementShards === shards) return { bus, shards };
-    throw otherShards('placement', shards, placementShards);
+    const reading = () => placementShardsOf({ bus, subjects: subjectsOf(prefix) }, placementShards);
+    const reads = patiently(reading, { clock, what: 'reading the number of placement shards', onError });
+    return { bus, shards: await unlessGivenUp(reads, signal, 'the start') };
   } catch (error) {
     await bus.close();
     throw error;

@@ -124,10 +124,14 @@ export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> 
     await server?.stop();
     throw error;
   }
-  if (server === undefined && (await isDeployed({ bus, subjects }))) {
+  try {
+    if (server === undefined && (await isDeployed({ bus, subjects }))) {
+      const message = `the server has a deployment with the prefix '${subjects.prefix}' already: a replay needs a prefix of its own`;
+      throw new CellwrightError('already-deployed', message, { field: 'prefix' });
+    }
+  } catch (error) {
     await bus.close();
-    const message = `the server has a deployment with the prefix '${subjects.prefix}' already: a replay needs a prefix of its own`;
-    throw new CellwrightError('already-deployed', message, { field: 'prefix' });
+    throw error;
   }
   const asker = askingOn({ name, bus, clock, subjects });
   const prefix = options.prefix === undefined ? {} : { prefix: options.prefix };

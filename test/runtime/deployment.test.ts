@@ -1,6 +1,10 @@
 // Area: deployment. How many placement shards a deployment has is decided once, whoever comes first, and holds for
 // everybody who comes later; and a deployment that was made before that has one.
 
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
@@ -11,12 +15,14 @@ import {
   settlePlacementShards,
 } from '../../runtime/deployment.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
+import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { type NodeOptions, startNode } from '../../runtime/node.ts';
 import { startPlacementApi } from '../../runtime/placement-api/start.ts';
+import { connectPlacement } from '../../runtime/placement-client.ts';
 import { natsStage } from '../../runtime/replay/stage.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
-import { failureOf } from '../support/until.ts';
+import { failureOf, until } from '../support/until.ts';
 
 const test = suite('deployment');
 let server: TestServer;
@@ -130,6 +136,93 @@ test('deployment - while JetStream is not ready nothing is taken for decided', a
     const refusal = (await failureOf(ask)) as CellwrightError;
     assert.equal([refusal.code, refusal.retryable], ['jetstream-refused', true]);
     assert.match(refusal.message, /temporarily unavailable/);
+  }
+});
+
+test('deployment - where nobody answers for JetStream no number is guessed, and those who serve shards are asked', async () => {
+  const plain = await startTestServer({ jetstream: false });
+  const other = await connectNats({ servers: plain.url, name: 'deployment', onError() {} });
+  const options = { bus: other, subjects: subjectsOf('d') };
+  try {
+    for (const ask of [
+      () => settlePlacementShards(options, undefined),
+      () => settlePlacementShards(options, 4),
+      () => settleConductorShards(options, 2),
+      () => placementShardsOf(options),
+      () => isDeployed(options),
+    ]) {
+      const refusal = (await failureOf(ask)) as CellwrightError;
+      assert.equal([refusal.code, refusal.retryable], ['no-jetstream', true]);
+    }
+    const roles = ['placement', 'conductor'];
+    const common = { roles, nats: { servers: plain.url }, journals: 'memory' } as const;
+    const guest = await startNode({ ...common, prefix: 'e', placementShards: 5 });
+    const node = await startNode({ ...common, prefix: 'd', placementShards: 3, conductorShards: 2 });
+    try {
+      assert.is(await placementShardsOf(options), 3);
+      assert.is(await settlePlacementShards(options, undefined), 3);
+      assert.is(await settleConductorShards(options, undefined), 2);
+      assert.is((await failureOf(() => settlePlacementShards(options, 5))).code, 'other-shards');
+      // Who has no journal, and names no number, goes by what is served.
+      const scheduler = await startNode({ roles: ['scheduler'], nats: common.nats, prefix: 'd' });
+      assert.is(scheduler.placementShards, 3);
+      await scheduler.stop();
+      await (await connectPlacement({ servers: plain.url, prefix: 'd' })).close();
+    } finally {
+      await node.stop();
+      await guest.stop();
+    }
+  } finally {
+    await other.close();
+    await plain.stop();
+  }
+});
+
+test('deployment - a scheduler that starts while JetStream is away waits for it, and goes by what is kept there', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  let running = await startNatsServer({ dataDir });
+  const { port, url } = running;
+  try {
+    const placement = await startNode({ roles: ['placement'], nats: { servers: url }, placementShards: 4 });
+    await placement.stop();
+    await running.stop();
+    running = await startNatsServer({ dataDir, port, jetstream: false });
+    const told: string[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line) => told.push(line) });
+    const nats = { servers: url, reconnectWaitMs: 20, reconnectJitterMs: 0 };
+    const starting = startNode({ roles: ['scheduler'], nats, logger });
+    await until('it waits', () => told.some((line) => line.includes('reading the number of placement shards')));
+    await running.stop();
+    running = await startNatsServer({ dataDir, port });
+    const node = await starting;
+    assert.is(node.placementShards, 4);
+    await node.stop();
+  } finally {
+    await running.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('deployment - where an account is not to have JetStream a number that is named holds, and none is guessed', async () => {
+  const config = `accounts {
+    with: { jetstream: enabled, users: [{ user: with, password: secret }] }
+    without: { users: [{ user: without, password: secret }] }
+  }`;
+  const shared = await startTestServer({ config });
+  const other = await connectNats({ servers: shared.url, name: 'deployment', user: 'without', pass: 'secret' });
+  const options = { bus: other, subjects: subjectsOf('d') };
+  try {
+    assert.is(await settlePlacementShards(options, 4), 4);
+    assert.is(await settleConductorShards(options, 2), 2);
+    assert.is(await placementShardsOf(options, 4), 4);
+    assert.is(await isDeployed(options), false);
+    for (const ask of [() => settlePlacementShards(options, undefined), () => placementShardsOf(options)]) {
+      const refusal = (await failureOf(ask)) as CellwrightError;
+      assert.equal([refusal.code, refusal.retryable], ['no-jetstream', false]);
+    }
+  } finally {
+    await other.close();
+    await shared.stop();
   }
 });
 
