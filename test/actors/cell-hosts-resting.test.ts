@@ -1,0 +1,241 @@
+// Area: the hosts of a cell. When one is set aside and comes back, and what the feed tells of hosts.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { viewOfHost } from '../../actors/cell/hosts.ts';
+import { desk } from '../support/cell-hosts.ts';
+import { up } from '../support/cells.ts';
+import { selectionAt } from '../support/machine-paths.ts';
+import { bench, replayed, restored, sentOf } from '../support/turn.ts';
+
+const test = suite('hosts of a cell that rest');
+
+test('hosts - one whose builds keep failing is set aside, and comes back by itself on probation', () => {
+  const { on, fail, hostOf, stateOf, activate, survives } = desk();
+  for (const _ of [1, 2, 3, 4]) fail('h1');
+  assert.is(stateOf('h1'), 'up');
+  const last = fail('h1');
+  const { state, reason = '', until = 0 } = hostOf('h1');
+  assert.equal([state, until], ['set-aside', on.now + 60_000]);
+  assert.is(reason, '5 builds in a row failed, the last with: no image');
+  assert.is(sentOf(last, 'hosts-changed')[0]?.message.hosts[0]?.state, 'set-aside');
+  survives();
+  const beat = () => {
+    for (const host of ['h1', 'h2', 'h3', 'h4', 'h5']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  };
+  const rest = (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 5_000) {
+      on.pass(5_000);
+      beat();
+    }
+  };
+  rest(55_000);
+  assert.is(stateOf('h1'), 'set-aside');
+  rest(5_000);
+  assert.is(stateOf('h1'), 'up');
+  fail('h1');
+  assert.equal(
+    [stateOf('h1'), hostOf('h1').until],
+    ['set-aside', on.now + 120_000],
+    'one is enough, for twice as long',
+  );
+  survives();
+  rest(120_000);
+  activate('good', 'h1');
+  for (const _ of [1, 2, 3, 4]) fail('h1');
+  assert.is(stateOf('h1'), 'up', 'a success begins the count anew');
+  fail('h1');
+  assert.is(hostOf('h1').until, on.now + 60_000);
+});
+
+test("hosts - the fault of a request is not the host's, and a success in between resets the count", () => {
+  const { fail, activate, stateOf } = desk();
+  for (let n = 0; n < 10; n += 1) fail('h1', 'build-aborted');
+  assert.is(stateOf('h1'), 'up');
+  for (let n = 0; n < 12; n += 1) {
+    if (n % 4 === 0) activate(`good-${n}`, 'h1');
+    fail('h1');
+  }
+  assert.is(stateOf('h1'), 'up');
+});
+
+test('hosts - one that never says what came of its builds is set aside too', () => {
+  const { on, start, stateOf } = desk(['h1', 'h2'], { failuresBeforeAside: 2 });
+  for (const instance of ['a', 'b']) start(instance, 'h1');
+  for (let passed = 0; passed < 25_000; passed += 5_000) {
+    on.pass(5_000);
+    for (const host of ['h1', 'h2']) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+  }
+  assert.is(stateOf('h1'), 'set-aside');
+});
+
+test('hosts - when most of them fail the fault is not theirs: only a share is set aside', () => {
+  for (const [count, most] of [
+    [1, 0],
+    [2, 1],
+    [5, 1],
+    [12, 3],
+  ] as const) {
+    const hosts = Array.from({ length: count }, (_, n) => `h${n}`);
+    const { fail, stateOf } = desk(hosts);
+    for (let round = 0; round < 8; round += 1) for (const host of hosts) fail(host);
+    assert.is(hosts.filter((host) => stateOf(host) === 'set-aside').length, most, `${count} hosts`);
+  }
+});
+
+test('hosts - a build goes past a host that is set aside, unless there is nothing else to try', () => {
+  const { on, fail, start, view, stateOf } = desk();
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  start('a', 'h1', ['h2']);
+  assert.match(view('a')?.attempts?.[0]?.reason ?? '', /the host is set-aside: 5 builds in a row failed/);
+  assert.equal(sentOf(start('b', 'h1'), 'build').length, 1);
+  start('c', 'h2', ['h1', 'h3']);
+  const failed = on.tell({ type: 'build-failed', host: 'h2', instance: 'c', attempt: 1, reason: 'no image' });
+  assert.equal(sentOf(failed, 'claim')[0]?.message.allocations, selectionAt('h3').allocations);
+  assert.is(stateOf('h1'), 'set-aside');
+});
+
+test('hosts - an operator who puts a host back ends its rest; one who disables it, keeps it out', () => {
+  const { on, fail, stateOf, survives } = desk();
+  const set = (enabled: boolean) => on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled });
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  set(false);
+  assert.is(stateOf('h1'), 'disabled');
+  set(true);
+  assert.is(stateOf('h1'), 'up');
+  for (const _ of [1, 2, 3, 4]) fail('h1');
+  assert.is(stateOf('h1'), 'up', 'it begins anew');
+  survives();
+});
+
+test('hosts - one that rests when its cell crashes comes back by its time', () => {
+  const { on, fail, actor } = desk();
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  const again = bench(actor, { address: 'cell/c1', at: on.now, entries: on.entries });
+  assert.is(viewOfHost(again.state.hosts.get('h1') as never).state, 'set-aside');
+  again.pass(5_000);
+  assert.is(again.wakes.get('rested h1'), on.now + 60_000);
+  again.now += 60_000;
+  again.tell({ type: 'wake', id: 'rested h1' });
+  assert.is(viewOfHost(again.state.hosts.get('h1') as never).state, 'up');
+});
+
+test('hosts - what is left to be cleared away is listed, with where and since when', () => {
+  const { on, activate } = desk();
+  activate('i1', 'h1');
+  const at = on.now;
+  on.tell({ type: 'delete', instance: 'i1' });
+  const [listed] = sentOf(on.tell({ type: 'list-removals', ask: 7, limit: 10 }), 'removals');
+  const removal = { instance: 'i1', attempt: 1, host: 'h1', final: true, state: 'destroying', since: at };
+  assert.equal(listed?.message, { type: 'removals', ask: 7, removals: [removal], next: null });
+});
+
+/** What the feed tells of a host, with the beats of some seconds. */
+function toldOf({ on }: ReturnType<typeof desk>, host: string) {
+  const messages = on.pass(1_000).flatMap((turned) => sentOf(turned, 'hosts-changed'));
+  return messages.flatMap(({ message }) => message.hosts).filter((one) => one.host === host);
+}
+
+test('hosts - how many instances each has and builds is told with the next beat, once', () => {
+  const all = desk(['h1', 'h2']);
+  toldOf(all, 'h1');
+  all.start('a', 'h1', ['h2']);
+  all.start('b', 'h1');
+  all.activate('c', 'h2');
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats),
+    [{ instances: 2, builds: 2 }],
+  );
+  assert.equal(toldOf(all, 'h1'), [], 'nothing changed');
+  all.on.tell({ type: 'built', host: 'h1', instance: 'b', attempt: 1 });
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats),
+    [{ instances: 2, builds: 1 }],
+  );
+  // The one that fails goes to the other host when its alternate is claimed.
+  all.on.tell({ type: 'build-failed', host: 'h1', instance: 'a', attempt: 1, reason: 'no' });
+  all.on.tell({ type: 'claim-granted', consumer: 'a', attempt: 2, allocations: [], usages: [] });
+  assert.equal(
+    toldOf(all, 'h2').map(({ stats }) => stats),
+    [{ instances: 2, builds: 1 }],
+  );
+  for (const instance of ['b', 'c']) all.on.tell({ type: 'delete', instance });
+  all.on.tell({ type: 'destroyed', host: 'h1', instance: 'b', attempt: 1 });
+  all.on.tell({ type: 'released', consumer: 'b', deleted: true });
+  const counts = (host: string) => viewOfHost(all.on.state.hosts.get(host) as never).stats;
+  assert.equal(
+    [counts('h1'), counts('h2')],
+    [
+      { instances: 0, builds: 0 },
+      { instances: 2, builds: 1 },
+    ],
+  );
+  assert.equal(replayed(all.actor, all.on.entries), all.on.stored());
+  const again = all.actor.restore([all.on.stored()]);
+  for (const host of ['h1', 'h2']) {
+    assert.equal(viewOfHost(again.hosts.get(host) as never).stats, counts(host), 'restored, they are counted anew');
+  }
+});
+
+test('hosts - what was to go to a host that the cell does not know is counted where it goes instead', () => {
+  const all = desk(['h1']);
+  const instances = (host: string) => viewOfHost(all.on.state.hosts.get(host) as never).stats?.instances;
+  all.start('a', 'h2', ['h1']);
+  all.on.tell(up('h2'), 'compute/c1/h2');
+  assert.equal([instances('h1'), instances('h2')], [0, 0]);
+  all.on.tell({ type: 'claim-granted', consumer: 'a', attempt: 2, allocations: [], usages: [] });
+  assert.equal([instances('h1'), instances('h2')], [1, 0]);
+  assert.equal(replayed(all.actor, all.on.entries), all.on.stored());
+});
+
+test('hosts - failed builds are told at once, and with them how fresh they are; a success halves them', () => {
+  const all = desk(['h1', 'h2']);
+  const failures = () => viewOfHost(all.on.state.hosts.get('h1') as never).failures;
+  assert.is(failures(), undefined);
+  all.start('a', 'h1');
+  const turned = all.on.tell({ type: 'build-failed', host: 'h1', instance: 'a', attempt: 1, reason: 'no' });
+  const [feed] = sentOf(turned, 'hosts-changed');
+  assert.equal(feed?.message.hosts[0]?.failures, { weight: 1, at: all.on.now });
+  all.fail('h1');
+  assert.is(failures()?.weight, 2);
+  all.fail('h1', 'build-aborted');
+  assert.is(failures()?.weight, 2, 'the fault of a request is not the fault of the host');
+  all.activate('b', 'h1');
+  assert.is(failures()?.weight, 1);
+  assert.equal(replayed(all.actor, all.on.entries), all.on.stored());
+  assert.equal(restored(all.actor, all.on.stored()), all.on.stored());
+});
+
+test('hosts - what a driver measures is told with the next beat, and no more when it measures no more', () => {
+  const all = desk(['h1', 'h2']);
+  toldOf(all, 'h1');
+  all.on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1', metrics: { load: 0.5 } });
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats?.metrics),
+    [{ load: 0.5 }],
+  );
+  all.on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' });
+  assert.equal(
+    toldOf(all, 'h1').map(({ stats }) => stats?.metrics),
+    [undefined],
+  );
+  all.on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' });
+  assert.equal(toldOf(all, 'h1'), []);
+});
+
+test('hosts - of many hosts the feed tells in several messages, numbered one by one', () => {
+  const names = Array.from({ length: 1_201 }, (_, n) => `h${n}`);
+  const all = desk([]);
+  const turned = all.on.tellAll(names.map((host) => ({ message: up(host), from: `compute/c1/${host}` })));
+  const feed = sentOf(turned, 'hosts-changed').map(({ message }) => message);
+  assert.equal(
+    feed.map(({ hosts }) => hosts.length),
+    [500, 500, 201],
+  );
+  assert.equal(
+    feed.map(({ sequence }) => sequence),
+    [1, 2, 3],
+  );
+});
+
+test.run();

@@ -1,0 +1,121 @@
+// Area: conductor, requests that wait. What it keeps of them survives its crash, is told, and ends at the deadline.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { conductor } from '../../actors/conductor/conductor.ts';
+import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
+import { bench, replayed, restored, sentOf } from '../support/turn.ts';
+import { PATIENCE } from '../support/waiting.ts';
+
+const test = suite('conductor - waiting');
+
+const actor = conductor({ shard: 0, requestedMs: 60_000, patience: PATIENCE, parkedAskMs: 15_000, maxParked: 2 });
+type Desk = ReturnType<typeof desk>;
+const desk = () => bench(actor);
+
+function buildOf(request: string, waitMs: number | undefined = 300_000, more: Partial<Build> = {}): Build {
+  const spec: Build['spec'] = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  return { type: 'build', ask: 7, request, count: 1, alternates: 2, spec, project: 'p', waitMs, ...more };
+}
+
+function parkedAs(on: Desk, request: string, reason = 'none of 3 hosts') {
+  const round = on.state.requests.get(request)?.round ?? 0;
+  const message: ConductorMessage = { type: 'parked', request, round, reason, decision: '{}' };
+  return on.tell(message, 'scheduler/s');
+}
+
+function viewOf(on: Desk, instance: string) {
+  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
+  return shown?.message.view ?? null;
+}
+
+test('waiting - the conductor says so of the instance, with the last reason, and publishes it once', () => {
+  const on = desk();
+  const [select] = sentOf(on.tell(buildOf('web')), 'select');
+  assert.equal([select?.message.waits, select?.message.project], [{ since: on.now }, 'p']);
+  const acceptedAt = on.now;
+  const turned = parkedAs(on, 'web');
+  assert.equal(
+    turned.events.map(({ topic, body }) => [topic.join('.'), body.reason, body.until]),
+    [['conductor.0.waiting.web', 'none of 3 hosts', acceptedAt + 300_000]],
+  );
+  on.now += 1_000;
+  assert.equal(parkedAs(on, 'web', 'none of 4 hosts').events, []);
+  const view = viewOf(on, 'web');
+  assert.is(view?.state, 'requested');
+  assert.equal(view?.waiting, { since: acceptedAt, until: acceptedAt + 300_000, reason: 'none of 4 hosts' });
+});
+
+test('waiting - it is asked for again where it waits, and of anybody when nobody answers there', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  parkedAs(on, 'web');
+  const asked = on.pass(60_000).flatMap(({ sent }) => sentOf({ sent }, 'select'));
+  assert.is(asked[0]?.to, 'scheduler/s');
+  assert.is(asked[1]?.to, 'scheduler');
+  assert.ok(asked.length < 20);
+});
+
+test('waiting - a crash loses neither the request nor its deadline, and it is asked for at once', () => {
+  const on = desk();
+  on.tell(buildOf('web', 300_000));
+  const until = on.now + 300_000;
+  parkedAs(on, 'web');
+  assert.equal(replayed(actor, on.entries), on.stored());
+  assert.equal(restored(actor, on.stored()), on.stored());
+  const again = bench(actor, { at: on.now + 100_000, entries: on.entries });
+  assert.is(sentOf(again.first, 'select').length, 1);
+  assert.is(viewOf(again, 'web')?.waiting?.until, until);
+  again.pass(199_000);
+  assert.is(viewOf(again, 'web')?.state, 'requested');
+  again.pass(2_000);
+  const view = viewOf(again, 'web');
+  assert.is(view?.state, 'failed');
+  assert.is(view?.failure?.code, 'no-valid-host');
+  assert.match(view?.failure?.message ?? '', /^waited 300 s in vain; at last: none of 3 hosts$/);
+});
+
+test('waiting - it ends when a host is found, and waits no more', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  parkedAs(on, 'web');
+  const round = on.state.requests.get('web')?.round ?? 0;
+  const selection = { cell: 'c1', host: 'h1', provider: 'p1', allocations: [] };
+  const selections = [{ instance: 'web', selection, alternates: [], decision: '{}' }];
+  const turned = on.tell({ type: 'selected', request: 'web', round, selections }, 'scheduler/s');
+  assert.is(sentOf(turned, 'start').length, 1);
+  assert.is(viewOf(on, 'web')?.waiting, undefined);
+  assert.is(on.state.parked.size, 0);
+});
+
+test('waiting - deleted while it waits, it is withdrawn and gone', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  parkedAs(on, 'web');
+  const turned = on.tell({ type: 'delete', ask: 8, instance: 'web' });
+  assert.equal(
+    sentOf(turned, 'withdraw').map(({ to, message }) => [to, message.request]),
+    [['scheduler/s', 'web']],
+  );
+  assert.is(on.state.parked.size, 0);
+  assert.equal(replayed(actor, on.entries), on.stored());
+});
+
+test('waiting - no more wait than may: the next one that has no host fails, and says why', () => {
+  const on = desk();
+  for (const request of ['a', 'b', 'c']) {
+    on.tell(buildOf(request));
+    parkedAs(on, request);
+  }
+  assert.is(on.state.parked.size, 2);
+  assert.match(viewOf(on, 'c')?.failure?.message ?? '', /^it cannot wait, as 2 requests do; none of 3 hosts/);
+});
+
+test('waiting - the same request again is the same only if it may wait as long', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  assert.is(sentOf(on.tell(buildOf('web')), 'build-accepted').length, 1);
+  assert.is(sentOf(on.tell(buildOf('web', 1_000)), 'declined').length, 1);
+});
+
+test.run();

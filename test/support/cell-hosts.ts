@@ -1,0 +1,69 @@
+// A cell whose hosts are built on, fall silent, are fenced and set aside at the word of a test.
+
+import * as assert from 'uvu/assert';
+import { type CellOptions, cell } from '../../actors/cell/cell.ts';
+import { viewOfHost } from '../../actors/cell/hosts.ts';
+import type { Start } from '../../actors/messages/cell.ts';
+import { OPTIONS, up } from './cells.ts';
+import { selectionAt } from './machine-paths.ts';
+import { bench, replayed, restored, sentOf } from './turn.ts';
+
+export function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], options: Partial<CellOptions> = {}) {
+  const actor = cell({ ...OPTIONS, ...options });
+  const on = bench(actor, { address: 'cell/c1' });
+  for (const host of hosts) on.tell(up(host), `compute/c1/${host}`);
+
+  function start(instance: string, host: string, alternates: readonly string[] = []) {
+    const context = {
+      v: 1,
+      instance,
+      selection: selectionAt(host),
+      alternates: alternates.map(selectionAt),
+      attempt: 1,
+      attempts: [],
+      failure: null,
+    };
+    const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+    const message = { type: 'start', instance, request: instance, spec, snapshot: { value: 'claimed', context } };
+    return on.tell(message as unknown as Start, 'conductor/0');
+  }
+  const ofAttempt = (instance: string, attempt: number, host: string) => ({ host, instance, attempt });
+  let failures = 0;
+  const stateOf = (host: string) => viewOfHost(on.state.hosts.get(host) as never).state;
+  return {
+    ...on,
+    on,
+    actor,
+    start,
+    activate(instance: string, host: string) {
+      start(instance, host);
+      on.tell({ type: 'built', ...ofAttempt(instance, 1, host) });
+    },
+    fail(host: string, type: 'build-failed' | 'build-aborted' = 'build-failed') {
+      failures += 1;
+      const instance = `failure-${failures}`;
+      start(instance, host);
+      return on.tell({ type, ...ofAttempt(instance, 1, host), reason: 'no image' });
+    },
+    silence(host: string) {
+      for (let passed = 0; passed < 25_000; passed += 5_000) {
+        on.pass(5_000);
+        for (const other of hosts) {
+          if (other !== host) on.tell({ type: 'alive', host: other, incarnation: 'life-1' }, `compute/c1/${other}`);
+        }
+      }
+      assert.is(stateOf(host), 'down');
+    },
+    fence: (host: string) => on.tell({ type: 'fence-host', ask: 1, host }, 'gateway/operator'),
+    hostOf: (host: string) => viewOfHost(on.state.hosts.get(host) as never),
+    stateOf,
+    view(instance: string) {
+      const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
+      return shown?.message.view ?? null;
+    },
+    survives() {
+      assert.equal(replayed(actor, on.entries), on.stored());
+      assert.equal(restored(actor, on.stored()), on.stored());
+    },
+  };
+}
