@@ -82,6 +82,12 @@ export class OverloadedError extends CellwrightError {
   }
 }
 
+/** What an error says, whatever was thrown: also what has no message, and what cannot be put into words. Never throws. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  try {
+    const said: unknown = error instanceof Error ? error.message : error;
+    return typeof said === 'string' ? said : String(said);
+  } catch {
+    return 'it says nothing that can be read';
+  }
 }

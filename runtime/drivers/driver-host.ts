@@ -23,8 +23,12 @@ export interface DriverHostOptions {
   onError(error: unknown, what: string): void;
 }
 
-/** A driver that is passed over so often while it measures has nothing to tell: what it told before is old by now. */
+/** A question of what runs, and who asks it. */
+type Asked = Pick<Extract<DriverMessage, { type: 'list' }>, 'ask' | 'to'>;
+
+/** So often a driver that has not answered yet is passed over, until that is said: what it told before is old by now. */
 const MOST_PASSED_OVER = 3;
+const SILENT = 'the driver does not answer';
 
 /** Reasons come from drivers and go into messages: they are kept short. */
 const MAX_REASON = 1_000;
@@ -36,6 +40,13 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   let isMeasuring = false;
   /** How often it was to measure while it still did. */
   let passedOver = 0;
+  let isDescribing = false;
+  /** How often it was to describe the host while it still did. */
+  let undescribed = 0;
+  let isListing = false;
+  /** Who asked what runs: those whom the list that is being made is for, and those who came after it was begun. */
+  let listed: Asked[] = [];
+  const waiting: Asked[] = [];
 
   function say(message: DriverAnswer): void {
     if (!stopped) answer(message, from);
@@ -47,6 +58,13 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   }
 
   async function describe(): Promise<void> {
+    if (isDescribing) {
+      undescribed += 1;
+      if (undescribed % MOST_PASSED_OVER === 0) undescribable(new Error(SILENT));
+      return;
+    }
+    isDescribing = true;
+    undescribed = 0;
     try {
       const [tree, traits, running] = await Promise.all([driver.inventory(), driver.capabilities(), driver.list()]);
       const providers = providersOf(cell, host, tree, checkedTraits(traits));
@@ -56,9 +74,15 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
       for (const { id, name } of providers) names.set(id, name);
       say(described);
     } catch (error) {
-      onError(error, `the description of host '${cell}/${host}' by its driver`);
-      say({ type: 'describe-failed', reason: reasonOf(error) });
+      undescribable(error);
+    } finally {
+      isDescribing = false;
     }
+  }
+
+  function undescribable(error: unknown): void {
+    if (!stopped) onError(error, `the description of host '${cell}/${host}' by its driver`);
+    say({ type: 'describe-failed', reason: reasonOf(error) });
   }
 
   /** What cannot be measured now is told as nothing: an old figure would pass for a new one. */
@@ -80,13 +104,29 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
     }
   }
 
-  async function list({ ask, to }: Extract<DriverMessage, { type: 'list' }>): Promise<void> {
-    try {
-      say({ type: 'driver-listed', ask, to, running: checkedRunning(await driver.list()) });
-    } catch (error) {
-      tell(error, 'the list of what runs');
-      say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
+  /** One list at a time; who asks meanwhile is answered by the next, for this one may have been begun too early. */
+  async function list(asked: Asked): Promise<void> {
+    waiting.push(asked);
+    if (isListing) {
+      if (waiting.length >= MOST_PASSED_OVER) unlisted(new Error(SILENT), [...listed.splice(0), ...waiting.splice(0)]);
+      return;
     }
+    isListing = true;
+    while (waiting.length > 0) {
+      listed = waiting.splice(0);
+      try {
+        const running = checkedRunning(await driver.list());
+        for (const { ask, to } of listed.splice(0)) say({ type: 'driver-listed', ask, to, running });
+      } catch (error) {
+        unlisted(error, listed.splice(0));
+      }
+    }
+    isListing = false;
+  }
+
+  function unlisted(error: unknown, those: readonly Asked[]): void {
+    tell(error, 'the list of what runs');
+    for (const { ask, to } of those) say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
   }
 
   async function build({

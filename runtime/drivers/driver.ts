@@ -47,7 +47,7 @@ export interface Driver {
   build(order: BuildOrder): Promise<BuildOutcome>;
   /** Ends an attempt in whatever state it is; resolves when nothing of it is left, also when it never was. */
   destroy(instance: string, attempt: number): Promise<void>;
-  /** What runs or is being built on the host now. */
+  /** What runs or is being built on the host now. This, `inventory` and `capabilities` are not asked again before they have answered. */
   list(): Promise<readonly { instance: string; attempt: number }[]>;
   /** The host's tree of providers. */
   inventory(): Promise<ProviderReport>;

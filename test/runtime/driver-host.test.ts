@@ -154,6 +154,89 @@ test('driver host - one that never comes back from measuring has measured nothin
   assert.equal(said[1], { type: 'measured', metrics: { load: 3 } });
 });
 
+/** A driver host over a driver whose `part` answers when the test says so, and how often it was called. */
+function stalled<Answer>(part: 'inventory' | 'list') {
+  const said: (DriverAnswer & { reason?: string; ask?: number })[] = [];
+  const told: string[] = [];
+  const calls: ((answer: Answer) => void)[] = [];
+  const host = driverHost({
+    cell: 'c1',
+    host: 'h1',
+    driver: driverOf({ [part]: () => new Promise<Answer>((resolve) => calls.push(resolve)) }),
+    answer: (one) => said.push(one),
+    onError: (error, what) => told.push(`${what}: ${(error as Error).message}`),
+  });
+  return { host, said, told, calls };
+}
+
+test('driver host - one that never comes back from describing is not called again, which is said, until it does', async () => {
+  const { host, said, told, calls } = stalled('inventory');
+  for (let round = 0; round < 7; round += 1) host.take({ type: 'describe' });
+  const silence = { type: 'describe-failed', reason: 'the driver does not answer' };
+  assert.equal(said, [silence, silence]);
+  assert.is(calls.length, 1);
+  assert.is(told[0], "the description of host 'c1/h1' by its driver: the driver does not answer");
+  calls[0]?.(TREE);
+  await until('it says what it is', () => said.length === 3);
+  assert.is(said[2]?.type, 'described');
+  host.take({ type: 'describe' });
+  assert.is(calls.length, 2, 'and it can be asked again');
+});
+
+test('driver host - questions of what runs share the next list, and are told when the driver does not answer', async () => {
+  const { host, said, told, calls } = stalled('list');
+  const ask = (number: number) => host.take({ type: 'list', ask: number, to: 'gateway/g' });
+  for (const number of [1, 2, 3]) ask(number);
+  assert.is(calls.length, 1);
+  calls[0]?.([{ instance: 'early', attempt: 1 }]);
+  await until('the next list is begun', () => calls.length === 2);
+  calls[1]?.([{ instance: 'late', attempt: 1 }]);
+  await until('all are answered', () => said.length === 3);
+  const runs = said.map((one) => [one.ask, (one as { running?: { instance: string }[] }).running?.[0]?.instance]);
+  assert.equal(runs, [
+    [1, 'early'],
+    [2, 'late'],
+    [3, 'late'],
+  ]);
+  for (const number of [4, 5, 6, 7]) ask(number);
+  assert.is(calls.length, 3);
+  assert.equal(
+    said.slice(3).map(({ type, ask, reason }) => [type, ask, reason]),
+    [4, 5, 6, 7].map((number) => ['list-failed', number, 'the driver does not answer']),
+  );
+  assert.equal(told, ["the list of what runs by the driver of host 'c1/h1': the driver does not answer"]);
+  calls[2]?.([]);
+  ask(8);
+  await until('it is asked again', () => calls.length === 4);
+});
+
+test('driver host - whatever a driver throws, it is put into words, and ends nothing', async () => {
+  const mute = {
+    toString() {
+      throw new Error('no words');
+    },
+  };
+  const odd = Object.assign(new Error('x'), { message: { code: 7 } });
+  const unreadable = Object.defineProperty(new Error('x'), 'message', { get: () => mute.toString() });
+  for (const thrown of [mute, odd, unreadable, undefined, null, Symbol('s'), Object.create(null)]) {
+    const order: ComputeBuild = { type: 'build', instance: 'i1', attempt: 1, incarnation: 'x', allocations: [] };
+    for (const message of [{ type: 'describe' }, { type: 'list', ask: 1, to: 'gateway/g' }, order] as const) {
+      const part = { describe: 'inventory', list: 'list', build: 'build' }[message.type];
+      const said: DriverAnswer[] = [];
+      const host = driverHost({
+        cell: 'c1',
+        host: 'h1',
+        driver: driverOf({ [part]: () => Promise.reject(thrown) }),
+        answer: (one) => said.push(one),
+        onError() {},
+      });
+      host.take(message);
+      await until(`it answers ${message.type}`, () => said.length > 0, 2_000);
+      assert.type((said[0] as { reason?: unknown }).reason, 'string');
+    }
+  }
+});
+
 test('driver host - asked what is on the host, it says what the driver says, or why not', async () => {
   const question = { type: 'list', ask: 3, to: 'gateway/g' } as const;
   const running = [{ instance: 'i1', attempt: 2 }];
