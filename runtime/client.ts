@@ -20,6 +20,7 @@ import type {
   ListRequest,
   WhyNotRequest,
 } from './gateway/requests.ts';
+import { mayPass } from './patience.ts';
 import { type Random, seededRandom } from './random.ts';
 import { isToken, type Subjects } from './subjects.ts';
 
@@ -54,7 +55,7 @@ export interface Client {
   host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
   /**
    * Waits until a build is over, and says how: `active`, `failed`, `lost` or `deleted`.
-   * @param options.timeoutMs How long to wait; default 10 minutes.
+   * @param options.timeoutMs How long to wait, also while nobody answers; default 10 minutes.
    * @throws TimeoutError, `not-found`.
    */
   ended(id: string, options?: { timeoutMs?: number }): Promise<InstanceView>;
@@ -143,8 +144,8 @@ export function clientOf(options: ClientOptions): Client {
             resolve();
           };
         });
-        const view = await client.show(id);
-        if (ENDED.has(view.state)) {
+        const view = await client.show(id).catch(unlessItMayPass);
+        if (view !== undefined && ENDED.has(view.state)) {
           nudge();
           return view;
         }
@@ -172,6 +173,11 @@ export function clientOf(options: ClientOptions): Client {
     ended,
   };
   return client;
+}
+
+/** What may pass does not end a wait that goes on: it is looked at again. @throws What no waiting mends. */
+function unlessItMayPass(error: unknown): undefined {
+  if (!mayPass(error)) throw error;
 }
 
 const isPlain = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);

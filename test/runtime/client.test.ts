@@ -79,6 +79,43 @@ test('client - what is no request, no id or no time is refused in words, at once
   assert.equal(asked, []);
 });
 
+/** An API that cannot say, for the first few times, how an instance stands. */
+function failing(times: number, { code, retryable }: { code: string; retryable: boolean }) {
+  const { clock, client, api, subjects } = rig(0);
+  let looked = 0;
+  api.subscribe(subjects.api('show'), ({ reply }) => {
+    looked += 1;
+    const answer =
+      looked <= times ? { error: { code, message: 'not now', retryable } } : { instance: 'web', state: 'active' };
+    api.publish(reply ?? '', encode(answer));
+  });
+  return { clock, client, looked: () => looked };
+}
+
+test('client - who waits for a build waits on while nobody can say how it stands', async () => {
+  for (const code of ['no-owner', 'timeout', 'no-responders']) {
+    const { clock, client, looked } = failing(3, { code, retryable: true });
+    assert.is((await settled(clock, client.ended('web'))).state, 'active', code);
+    assert.is(looked(), 4, code);
+  }
+  const { clock, client } = failing(Number.POSITIVE_INFINITY, { code: 'no-owner', retryable: true });
+  const late = await settled(
+    clock,
+    failureOf(() => client.ended('web', { timeoutMs: 5_000 })),
+  );
+  assert.is(late.code, 'timeout');
+  assert.is(clock.pending, 0);
+});
+
+test('client - what no waiting mends ends the wait for a build at once', async () => {
+  const { clock, client, looked } = failing(1, { code: 'not-found', retryable: false });
+  const failure = await settled(
+    clock,
+    failureOf(() => client.ended('web')),
+  );
+  assert.equal([failure.code, looked(), clock.pending], ['not-found', 1, 0]);
+});
+
 test('client - an id that is none, waited for, is refused as by the API', async () => {
   const { clock, client, api, subjects } = rig(0);
   const error = { code: 'malformed', message: 'no id', retryable: false, field: 'id' };
