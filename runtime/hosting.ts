@@ -118,7 +118,14 @@ export function hostingOf(options: HostingOptions): Hosting {
   const announced = new Map<Address, Address>();
   /** How to end each actor that is hosted without a lease. */
   const ends: (() => Promise<void>)[] = [];
-  const answer = (subject: string, text: string) => bus.publish(subject, Buffer.from(text));
+  /** What failed for good: a compute of several stays on the bus, but another may take its place. */
+  const givenUp = new Set<Address>();
+  let isEnding = false;
+
+  /** What ends everything ends what there is then: nothing may come after it. */
+  function refuseIfEnding(): void {
+    if (isEnding) throw new CellwrightError('interrupted', `the node '${name}' is being stopped`);
+  }
 
   function hostOf<S, M extends Message, R>(
     { address, actor, journal, protocol }: Pick<Owned<S, M, R>, 'address' | 'actor' | 'journal' | 'protocol'>,
@@ -127,6 +134,9 @@ export function hostingOf(options: HostingOptions): Hosting {
     const host = actorHost({ address, actor, journal, clock, outbox, maxMailbox, slicer, onFailure });
     hosts.set(address, host);
     const maxBytes = bus.maxPayloadBytes;
+    const answer = (subject: string, text: string) => {
+      if (!givenUp.has(address)) bus.publish(subject, Buffer.from(text));
+    };
     return { host, handler: endpointOf(host, { node: name, protocol, outbox, maxBytes, answer, onError }) };
   }
 
@@ -207,6 +217,7 @@ export function hostingOf(options: HostingOptions): Hosting {
     }
     if (leases === undefined) {
       await refuseIfHosted(address);
+      refuseIfEnding();
       ends.push(duty.drop);
       return duty.open();
     }
@@ -228,7 +239,10 @@ export function hostingOf(options: HostingOptions): Hosting {
         logger,
         countsStarts: false,
         start: () => hosted.host.start(),
-        giveUp: () => void leave(address),
+        giveUp() {
+          givenUp.add(address);
+          void leave(address);
+        },
         onError,
       });
       const hosted = hostOf({ address, actor, journal, protocol }, care.failed);
@@ -250,6 +264,9 @@ export function hostingOf(options: HostingOptions): Hosting {
     },
     async serve(owner, service) {
       services.set(owner, await onBus(owner, service));
+      if (!isEnding) return;
+      await leave(owner);
+      refuseIfEnding();
     },
     announce,
     cameUp(who) {
@@ -261,9 +278,11 @@ export function hostingOf(options: HostingOptions): Hosting {
     stats: () => Object.fromEntries([...hosts.keys()].map((address) => [address, statsOf(address)])),
     standings: () => Object.fromEntries([...keepers].map(([address, keeper]) => [address, keeper.standing])),
     async handOver() {
+      isEnding = true;
       await Promise.all([...keepers.values()].map((keeper) => keeper.stop()));
     },
     async stop() {
+      isEnding = true;
       report(await Promise.allSettled([...keepers.values()].map((keeper) => keeper.stop())));
       report(await Promise.allSettled([...services.values()].map((service) => service.stop())));
       report(await Promise.allSettled(ends.map((end) => end())));

@@ -16,7 +16,7 @@ import { outboxOf } from '../../runtime/outbox.ts';
 import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
-import { settled } from '../support/until.ts';
+import { failureOf, settled } from '../support/until.ts';
 
 const test = suite('hosting');
 
@@ -36,7 +36,7 @@ const fragile = (taken: string[]): Actor<object, Message, never> => ({
 });
 
 /** An actor that is served, and whose journal cannot be opened the times that are told. */
-async function served(unreadable: readonly number[]) {
+async function served(unreadable: readonly number[], owner = ADDRESS) {
   const clock = virtualClock();
   const server = memoryServer({ clock, onError() {} });
   const [bus, other] = [server.connect(), server.connect()];
@@ -71,7 +71,7 @@ async function served(unreadable: readonly number[]) {
   const { host, handler } = hosting.host(ADDRESS, fragile(taken), journal, {});
   await host.start();
   const endpoints = [{ name: 'shard-0', subject: subjects.of(ADDRESS), handler }];
-  await hosting.serve(ADDRESS, { role: 'placement', description: 'placement', endpoints });
+  await hosting.serve(owner, { role: 'placement', description: 'placement', endpoints });
   const tell = async (type: string) => {
     host.deliver({ type }, 'test');
     for (let round = 0; round < 5; round += 1) {
@@ -96,6 +96,19 @@ test('hosting - an actor that fails again and again leaves its place to others',
   const claimed = rival.claim([ADDRESS]);
   clock.runUntilIdle();
   await claimed;
+  await hosting.stop();
+});
+
+test('hosting - one of several that are one service leaves its place to others when it fails for good', async () => {
+  const { tell, hosting, rival, clock } = await served([], 'several');
+  const claim = async () => {
+    const claimed = rival.claim([ADDRESS]);
+    clock.runUntilIdle();
+    await claimed;
+  };
+  assert.is((await failureOf(claim)).code, 'already-hosted');
+  for (let round = 0; round < 6; round += 1) await tell('bad');
+  await claim();
   await hosting.stop();
 });
 
