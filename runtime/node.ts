@@ -1,8 +1,6 @@
 // A node: one process's share of a deployment. It hosts the actors of its roles, puts them on the bus, registers each
 // role as a NATS service, and takes them off again. This is what users embed.
 
-import { randomBytes } from 'node:crypto';
-import { hostname } from 'node:os';
 import pino from 'pino';
 import type { Address } from '../actors/actor.ts';
 import { cell } from '../actors/cell/cell.ts';
@@ -28,27 +26,29 @@ import {
 import { scheduler } from '../actors/scheduler/scheduler.ts';
 import { aggregatesOf } from './aggregates.ts';
 import type { Endpoint, Subscription } from './bus/bus.ts';
+import { inServices } from './bus/services.ts';
 import { checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
-import type { Timer } from './clock.ts';
 import { followComingsUp } from './comings-up.ts';
 import { checkConductorShards, checkPlacementShards } from './deployment.ts';
 import { checkedDriver } from './drivers/check-driver.ts';
 import { type DriverHost, driverHost } from './drivers/driver-host.ts';
-import { CellwrightError, messageOf } from './errors.ts';
+import { CellwrightError, messageOf, TimeoutError } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { unlessGivenUp } from './giving-up.ts';
 import { hostingOf } from './hosting.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
+import { defaultName, incarnationOf } from './node-names.ts';
 import type { NodeOptions } from './node-options.ts';
 import { busOf, checkLeaseTtl, conductorShardsFor, journalsOf, leasesOf, placementShardsFor } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
 import type { Standing } from './ownership/keeper.ts';
-import { parseRoles, placementShardsPlayed, type Role } from './roles.ts';
+import { hostsByCell, parseRoles, placementShardsPlayed, type Role } from './roles.ts';
 import { schedulerOptionsOf } from './scheduler-settings.ts';
 import { checkToken, subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
+import { within } from './within.ts';
 
 export type { NodeOptions } from './node-options.ts';
 
@@ -86,6 +86,8 @@ const MOST_ASK_TIMEOUT_MS = 9_000;
 const DEFAULT_LEASE_TTL_MS = 5_000;
 /** How long a node that stops waits for the requests that it has taken to be answered, ms. */
 const ANSWERED_WITHIN_MS = 2_000;
+/** How long it waits for a driver to close, ms. */
+const CLOSED_WITHIN_MS = 10_000;
 const DEFAULT_MAX_MAILBOX = 100_000;
 
 /**
@@ -151,23 +153,24 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     asker.cameUp(who);
   }
 
-  async function within(limitMs: number, work: Promise<void> | undefined): Promise<void> {
-    let timer: Timer | undefined;
-    const limit = new Promise<void>((resolve) => {
-      timer = clock.after(limitMs, resolve);
-    });
-    await Promise.race([work, limit]);
-    timer?.cancel();
+  /** Whatever has been waited for: a start that is given up meanwhile begins nothing that nobody would end. */
+  function goOn(): void {
+    if (stopping !== undefined) throw new CellwrightError('interrupted', 'the start was given up');
+  }
+
+  async function closeDriver(address: Address, hosted: DriverHost): Promise<void> {
+    if (await within(CLOSED_WITHIN_MS, hosted.stop(), clock)) return;
+    onError(new TimeoutError(`'${address}'`, CLOSED_WITHIN_MS), 'closing a driver, which is passed over');
   }
 
   async function stop(): Promise<void> {
     for (const subscription of subscriptions) subscription.unsubscribe();
     // First those who ask: they are answered while the actors of this node are still there to answer.
     await hosting.leave(apiOwner);
-    await within(ANSWERED_WITHIN_MS, gateway?.answered());
+    if (gateway !== undefined) await within(ANSWERED_WITHIN_MS, gateway.answered(), clock);
     await hosting.handOver();
     await hosting.stop();
-    await Promise.allSettled([...drivers.values()].map((hosted) => hosted.stop()));
+    await Promise.all([...drivers].map(([address, hosted]) => closeDriver(address, hosted)));
     asker.stop();
     await gateway?.answered();
     if (options.bus === undefined) await bus.close();
@@ -225,6 +228,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
         }),
       ),
     );
+    goOn();
     gateway = gatewayOf({ asking: asker, conductorShards, aggregates, bus, clock, subjects, onError });
     const { endpoints, stats } = gateway;
     await hosting.serve(apiOwner, { role: 'api', description: 'API', endpoints, stats });
@@ -239,14 +243,16 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       { name: 'answers', subject: subjects.of(address), handler },
     ];
     await hosting.serve(address, { role: 'scheduler', description: 'scheduler', endpoints });
+    goOn();
     for (const feed of subjects.feeds) subscriptions.push(bus.subscribe(feed, handler));
     await host.start();
     hosting.announce(address, SCHEDULERS);
   }
 
-  /** The computes of one cell are one service, with an endpoint for each host: a roster of thousands reads badly. */
+  /** The computes of a cell are one service, or few, with an endpoint for each host: a roster of thousands reads badly. */
   async function playComputes(cellName: string, hostNames: readonly string[]): Promise<void> {
     await hosting.claim(hostNames.map((hostName) => computeAddress(cellName, hostName)));
+    goOn();
     const computes = hostNames.map((hostName) => {
       const address = computeAddress(cellName, hostName);
       const incarnation = incarnationOf(name);
@@ -267,11 +273,20 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       const endpoint: Endpoint = { name: hostName, subject: subjects.of(address), queue: name, handler };
       return { host, endpoint };
     });
-    const metadata = { cell: cellName, hosts: String(hostNames.length) };
-    const endpoints = computes.map(({ endpoint }) => endpoint);
-    const description = `computes of cell ${cellName}`;
-    await hosting.serve(`computes/${cellName}`, { role: 'compute', description, metadata, endpoints });
-    for (const { host } of computes) await host.start();
+    const services = inServices(
+      computes.map(({ endpoint }) => endpoint),
+      bus.maxPayloadBytes,
+    );
+    for (const [position, endpoints] of services.entries()) {
+      const metadata = { cell: cellName, hosts: String(endpoints.length) };
+      const description = `computes of cell ${cellName}`;
+      await hosting.serve(`computes/${cellName}/${position}`, { role: 'compute', description, metadata, endpoints });
+      goOn();
+    }
+    for (const { host } of computes) {
+      await host.start();
+      goOn();
+    }
   }
 
   const node: Node = {
@@ -307,8 +322,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       ),
     ];
     for (const step of steps) {
-      // Given up meanwhile.
-      if (stopping !== undefined) return;
+      goOn();
       await step();
     }
     await bus.flush();
@@ -322,29 +336,4 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     throw error;
   }
   return node;
-}
-
-function hostsByCell(roles: readonly Role[]): Map<string, string[]> {
-  const hosts = new Map<string, string[]>();
-  for (const role of roles) {
-    if (role.kind !== 'compute') continue;
-    const others = hosts.get(role.cell);
-    if (others === undefined) hosts.set(role.cell, [role.host]);
-    else others.push(role.host);
-  }
-  return hosts;
-}
-
-/** Names a life of an actor that keeps no journal. */
-function incarnationOf(node: string): string {
-  return `${node}-${randomBytes(6).toString('hex')}`;
-}
-
-function defaultName(): string {
-  const host = hostname()
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, 32)
-    .replaceAll(/^-+|-+$/g, '');
-  return `${host === '' ? 'node' : host}-${process.pid}-${randomBytes(3).toString('hex')}`;
 }

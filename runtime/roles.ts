@@ -48,6 +48,18 @@ export function placementShardsPlayed(roles: readonly Role[], shards: number): n
   return [...played].sort((one, other) => one - other);
 }
 
+/** The hosts whose computes a process plays, by cell. */
+export function hostsByCell(roles: readonly Role[]): Map<string, string[]> {
+  const hosts = new Map<string, string[]>();
+  for (const role of roles) {
+    if (role.kind !== 'compute') continue;
+    const others = hosts.get(role.cell);
+    if (others === undefined) hosts.set(role.cell, [role.host]);
+    else others.push(role.host);
+  }
+  return hosts;
+}
+
 function parseRole(text: string): Role {
   if (text === 'placement' || text === 'scheduler' || text === 'conductor') return { kind: text };
   const [kind, rest = ''] = String(text).split(/:(.*)/s, 2) as [string, string?];

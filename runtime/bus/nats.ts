@@ -18,6 +18,7 @@ import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { unlessGivenUp } from '../giving-up.ts';
 import { systemClock } from '../system-clock.ts';
+import { within } from '../within.ts';
 import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
@@ -320,18 +321,6 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
       return closing;
     },
   };
-}
-
-/** Waits for the end of `work`, good or bad, but not longer than that. */
-async function within(timeoutMs: number, work: Promise<void>, clock: Clock): Promise<void> {
-  await new Promise<void>((resolve) => {
-    const timer = clock.after(timeoutMs, resolve);
-    const done = (): void => {
-      timer.cancel();
-      resolve();
-    };
-    work.then(done, done);
-  });
 }
 
 /** Never fails: the client answers nobody, and ends the process, when statistics cannot be written as JSON. */

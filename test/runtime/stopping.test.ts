@@ -1,0 +1,76 @@
+// Area: stopping. A node that stops ends, whatever its drivers do; and a start that is given up leaves nothing running,
+// however far it had come.
+
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { memoryServer } from '../../runtime/bus/memory.ts';
+import type { Driver } from '../../runtime/drivers/driver.ts';
+import { startNode } from '../../runtime/node.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { quickDriver } from '../e2e/system.ts';
+import { startTestServer } from '../support/nats-server.ts';
+import { failureOf, settled } from '../support/until.ts';
+
+const test = suite('stopping');
+
+test('stopping - a driver that never closes is passed over, by name, and the others are closed', async () => {
+  const clock = virtualClock();
+  const told: string[] = [];
+  const closed: string[] = [];
+  const driver = ({ cell, host }: { cell: string; host: string }): Driver => ({
+    ...quickDriver(cell, host),
+    close: () => {
+      if (host === 'h1') return new Promise(() => {});
+      closed.push(host);
+      return Promise.resolve();
+    },
+  });
+  const starting = startNode({
+    roles: ['compute:c1/h1', 'compute:c1/h2'],
+    bus: memoryServer({ clock }).connect(),
+    clock,
+    driver,
+    logger: pino({ level: 'warn' }, { write: (line) => told.push(line) }),
+  });
+  const node = await settled(clock, starting);
+  const from = clock.monotonic();
+  await settled(clock, node.stop());
+  assert.equal(closed, ['h2']);
+  assert.is(clock.monotonic() - from, 10_000);
+  assert.is(told.length, 1);
+  assert.match(told[0] ?? '', /'driver\/c1\/h1' did not answer within 10000 ms/);
+});
+
+test('stopping - of a start that is given up while its computes come on the bus no driver stays open, and none is asked', async () => {
+  const server = await startTestServer({ jetstream: false });
+  try {
+    const giveUp = new AbortController();
+    let open = 0;
+    let asked = 0;
+    const driver = ({ cell, host }: { cell: string; host: string }): Driver => {
+      giveUp.abort();
+      open += 1;
+      const sound = quickDriver(cell, host);
+      return {
+        ...sound,
+        inventory() {
+          asked += 1;
+          return sound.inventory();
+        },
+        async close() {
+          open -= 1;
+        },
+      };
+    };
+    const nats = { servers: server.url, signal: giveUp.signal };
+    const roles = ['compute:c1/h1', 'compute:c1/h2', 'compute:c2/h1'];
+    const failing = failureOf(() => startNode({ roles, driver, nats, journals: 'memory' }));
+    assert.is((await failing).code, 'interrupted');
+    assert.equal([open, asked], [0, 0]);
+  } finally {
+    await server.stop();
+  }
+});
+
+test.run();
