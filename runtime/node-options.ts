@@ -43,8 +43,9 @@ export interface NodeOptions {
   /**
    * How many placement shards the deployment has, 1 to 64; trees of providers are dealt to them by the ids of their roots.
    * Decided when the deployment is made, by the first node that is started, and kept in it for ever: a node that is
-   * started with another number is refused. Default: what the deployment has, 1 when it is new. One is enough until one
-   * process cannot hold all providers, or decide and record all claims.
+   * started with another number is refused. Default: what the deployment has, 1 when it is new; while JetStream, which
+   * keeps the number, is away, whoever serves a shard is asked for it, and otherwise the start waits half a minute. One is
+   * enough until one process cannot hold all providers, or decide and record all claims.
    */
   readonly placementShards?: number;
   /** Makes the driver of each host whose compute runs here; needed with a `compute` role. */

@@ -47,7 +47,10 @@ export interface Driver {
   build(order: BuildOrder): Promise<BuildOutcome>;
   /** Ends an attempt in whatever state it is; resolves when nothing of it is left, also when it never was. */
   destroy(instance: string, attempt: number): Promise<void>;
-  /** What runs or is being built on the host now. This, `inventory` and `capabilities` are not asked again before they have answered. */
+  /**
+   * What runs or is being built on the host now. This, like `inventory` and `capabilities`, is not asked again before it
+   * has answered: a call that never ends keeps the host away, which is said.
+   */
   list(): Promise<readonly { instance: string; attempt: number }[]>;
   /** The host's tree of providers. */
   inventory(): Promise<ProviderReport>;
@@ -59,6 +62,6 @@ export interface Driver {
    * every heartbeat, but not again before it has answered.
    */
   metrics?(): Promise<Readonly<Record<string, number>>>;
-  /** Ends builds under way and frees what the driver holds open. */
+  /** Ends builds under way and frees what the driver holds open; a node that stops waits 10 s for it. */
   close(): Promise<void>;
 }
