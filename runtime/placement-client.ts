@@ -47,8 +47,10 @@ export interface PlacementClient {
   /**
    * Makes several consumers hold what is said, and nothing else: all of it at one moment, or nothing of it.
    * @param options.key Names the change: asked for again by the same name it is not made again. Default: made up.
+   * An instance is moved within its placement shard only: what else it is, such as a member of a group, is not said here.
    * @throws MalformedError with the field; CellwrightError with the code of the refusal, such as `exceeds-capacity` or
-   * `no-provider`; `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it
+   * `no-provider`; `other-shard`, or that of the rule of its group, when an instance is to go to another placement shard;
+   * `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it
    * is not known what came of it: asked for again with the same key it is.
    */
   change(consumers: readonly Holding[], options?: { key?: string }): Promise<void>;

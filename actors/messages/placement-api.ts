@@ -3,7 +3,7 @@
 // it was refused with a stable code. How that reads in HTTP is the front's business.
 
 import Type, { type Static } from 'typebox';
-import { Ask, Id, MAX_AMOUNT, type MessageOf, message } from './common.ts';
+import { Ask, Id, InstanceGroup, MAX_AMOUNT, type MessageOf, message } from './common.ts';
 
 const strict = { additionalProperties: false };
 /** A name as a caller may write it; whether it is known is decided by the shard. */
@@ -65,6 +65,12 @@ export const ConsumerChange = Type.Object(
     several: Type.Optional(Type.Boolean()),
     /** For the consumer's home shard: with which other shards it holds something, as far as is known, and will. */
     homes: Type.Optional(Type.Object({ expected: Shards, become: Shards }, strict)),
+    /** What the consumer is, for shards in which it holds nothing yet: its latest attempt; absent: it is no instance. */
+    latest: Type.Optional(Type.Integer({ minimum: 1 })),
+    /** The instance group that it is a member of; absent: of none. */
+    group: Type.Optional(InstanceGroup),
+    /** Coordinator to shard: the same change has it hold something with other shards. */
+    elsewhere: Type.Optional(Type.Boolean()),
   },
   strict,
 );

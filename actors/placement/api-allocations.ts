@@ -6,7 +6,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '../messages/placement-api.ts';
 import type { ApiRecord, ConsumerRecord } from './api-apply.ts';
 import { staleness, unknownClass } from './api-checks.ts';
-import { refusalOfMoves } from './api-groups.ts';
+import { refusalOfMoves, refusalOfStrangers } from './api-groups.ts';
 import { type Decision, decline, noProvider, refused } from './api-refusals.ts';
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from './consumers.ts';
 import { capacityOf, unitAllowed } from './inventory.ts';
@@ -117,9 +117,16 @@ export function decideConsumers(
       consumerType: consumerType ?? before.consumerType,
     };
     const record = { consumer, allocations: oncePerProvider(change.allocations).map(allocationOf), owner };
-    return change.becomes === undefined ? record : { ...record, ...overShards(change) };
+    const { becomes, latest, group } = change;
+    const isPlain = becomes === undefined && latest === undefined && group === undefined;
+    return isPlain ? record : { ...record, ...overShards(change) };
   });
-  return refusalOfAmounts(state, records, inventoriesOf, about) ?? refusalOfMoves(state, records) ?? records;
+  return (
+    refusalOfAmounts(state, records, inventoriesOf, about) ??
+    refusalOfMoves(state, records) ??
+    refusalOfStrangers(state, changes) ??
+    records
+  );
 }
 
 /** Of a provider that is named twice the amounts are added up. */
@@ -150,8 +157,10 @@ function allocationOf({ provider, resources, position }: GivenAllocation): Alloc
 }
 
 /** What is said of a consumer that may hold something with several shards. */
-function overShards({ becomes, several, homes }: ConsumerChange): Partial<ConsumerRecord> {
+function overShards({ becomes, several, homes, latest, group }: ConsumerChange): Partial<ConsumerRecord> {
   return {
+    ...(latest === undefined ? {} : { latest }),
+    ...(group === undefined ? {} : { group }),
     ...(becomes === undefined ? {} : { generation: becomes }),
     ...(several === true ? { several } : {}),
     ...(homes === undefined ? {} : { homes: homes.become }),

@@ -2,9 +2,9 @@
 // Whether a change may be made was decided before.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import { OF_NO_BUILD } from '../messages/placement.ts';
+import type { InstanceGroup } from '../messages/common.ts';
 import type { ApiInventories, MovingProvider } from '../messages/placement-api.ts';
-import type { Consumer, Owner } from './consumers.ts';
+import { type Consumer, type Identity, identityOf, type Owner } from './consumers.ts';
 import { locate, locateAll } from './groups.ts';
 import { install } from './indexes.ts';
 import { adjustUse, makeProvider, type Provider } from './providers.ts';
@@ -24,6 +24,9 @@ export interface ConsumerRecord {
   readonly several?: boolean;
   /** In the consumer's home shard: with which other shards it holds something. */
   readonly homes?: readonly number[];
+  /** What it is, as other shards know it: its latest attempt, and the instance group that it is a member of. */
+  readonly latest?: number;
+  readonly group?: InstanceGroup;
 }
 
 export type ApiRecord =
@@ -157,7 +160,8 @@ export function replaceAllocations(
       if (naming) named.add(id);
     }
   };
-  for (const { consumer: id, allocations, owner, homes, generation: given, several } of changes) {
+  for (const change of changes) {
+    const { consumer: id, allocations, owner, homes, generation: given, several } = change;
     consumers.holding.touch(id);
     const consumer = consumers.holding.get(id);
     if (homes !== undefined) {
@@ -174,15 +178,17 @@ export function replaceAllocations(
       consumers.holding.delete(id);
       continue;
     }
-    const all = { attempt: consumer?.latest ?? OF_NO_BUILD, allocations };
+    const identity = identityOf(consumer, change);
+    const all = { attempt: identity.latest, allocations };
     countTenant(all, 1, providers);
     const held = [all];
     const generation = given ?? (consumer?.generation ?? 0) + 1;
     if (consumer === undefined) {
-      const fresh: Consumer = { latest: OF_NO_BUILD, held, refusal: null, generation, changedAt: at, owner };
+      const fresh: Consumer = { ...identity, held, refusal: null, generation, changedAt: at, owner };
       if (several === true) fresh.several = true;
       consumers.holding.set(id, fresh);
     } else {
+      if (consumer.held.length === 0) settle(consumer, identity);
       Object.assign(consumer, { held, generation, changedAt: at, owner });
       if (several === true) consumer.several = true;
       else if (consumer.several === true) delete consumer.several;
@@ -196,4 +202,11 @@ export function replaceAllocations(
     untold.used.add(id);
   }
   for (const { consumer } of changes) locate(state, consumer);
+}
+
+/** A consumer that held nothing here is here again. */
+function settle(consumer: Consumer, identity: Identity): void {
+  if (identity.latest > consumer.latest) consumer.refusal = null;
+  delete consumer.away;
+  Object.assign(consumer, identity);
 }

@@ -1,6 +1,8 @@
 // What callers of the Placement API may ask to see. The answers name things as they are kept; a front words them for
 // the version that its caller speaks.
 
+import type { InstanceGroup } from '../messages/common.ts';
+import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
 
@@ -59,6 +61,10 @@ export interface Standing {
   readonly deleted: boolean;
   /** With which other shards it holds something, as far as this one knows. */
   readonly homes: readonly number[];
+  /** Of an instance: the attempt that was decided last here. */
+  readonly latest?: number;
+  /** The instance group that it is a member of. */
+  readonly group?: InstanceGroup;
 }
 
 export interface ProviderAllocations {
@@ -176,8 +182,14 @@ function placeOf(held: object): { position?: number } {
 }
 
 function standingOf({ consumers, homes }: PlacementState, id: string): Standing {
-  const holds = (consumers.holding.get(id)?.held.length ?? 0) > 0;
-  return { holds, deleted: consumers.deleted.has(id), homes: homes.get(id) ?? [] };
+  const { held = [], latest = OF_NO_BUILD, group } = consumers.holding.get(id) ?? {};
+  return {
+    holds: held.length > 0,
+    deleted: consumers.deleted.has(id),
+    homes: homes.get(id) ?? [],
+    ...(latest === OF_NO_BUILD ? {} : { latest }),
+    ...(group === undefined ? {} : { group }),
+  };
 }
 
 /** An answer that names the last change over several shards that it shows. */

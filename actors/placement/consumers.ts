@@ -4,7 +4,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import { Deleted } from '../deleted.ts';
 import type { InstanceGroup } from '../messages/common.ts';
-import type { Refusal } from '../messages/placement.ts';
+import { OF_NO_BUILD, type Refusal } from '../messages/placement.ts';
 import { Table } from '../table.ts';
 import { changeUse, type Providers } from './providers.ts';
 import { countTenant } from './tenants.ts';
@@ -108,6 +108,22 @@ export function forgetDeleted(consumers: Consumers, before: number): void {
 /** Whose a consumer is, as far as anybody said. */
 export function ownerOf(consumer: Consumer | undefined): Owner {
   return consumer?.owner ?? { project: UNKNOWN_OWNER, user: UNKNOWN_OWNER, consumerType: null };
+}
+
+/** What a consumer is: which attempt its home is of, and what it is a member of. */
+export type Identity = Pick<Consumer, 'latest' | 'group' | 'away'>;
+
+/**
+ * What a consumer is that is given something to hold: as it is known here while it holds something, otherwise as it is
+ * said to be by whoever has looked at the other shards.
+ */
+export function identityOf(
+  known: Consumer | undefined,
+  { latest = OF_NO_BUILD, group = known?.group }: { readonly latest?: number; readonly group?: InstanceGroup },
+): Identity {
+  if (known !== undefined && known.held.length > 0) return known;
+  const identity = { latest: Math.max(latest, known?.latest ?? OF_NO_BUILD) };
+  return group === undefined ? identity : { ...identity, group };
 }
 
 /** All that a consumer holds, of whatever attempt. */

@@ -82,9 +82,13 @@ export function restoreGroupHomes(homes: GroupHomes, { count, kept }: StoredGrou
 // --- the shard that a claim is for
 
 /** Whether the keeper must be asked before a claim is granted. */
-export function mustAsk({ groups, groupHomes }: PlacementState, { spec: { instanceGroup } }: Claim): boolean {
-  if (instanceGroup?.policy !== 'affinity') return false;
-  return homeOf(groups, instanceGroup.id) === undefined && !groupHomes.own.has(instanceGroup.id);
+export function mustAsk(state: PlacementState, { spec: { instanceGroup } }: Claim): boolean {
+  return instanceGroup?.policy === 'affinity' && !isOwn(state, instanceGroup.id);
+}
+
+/** Whether a group that keeps together is known to be with this shard, so that members may have their home here. */
+export function isOwn({ groups, groupHomes }: PlacementState, group: string): boolean {
+  return homeOf(groups, group) !== undefined || groupHomes.own.has(group);
 }
 
 function homeOf({ known }: PlacementState['groups'], group: string): string | undefined {

@@ -5,7 +5,7 @@
 
 import type { InstanceGroup } from '../messages/common.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
-import type { Consumer, Consumers } from './consumers.ts';
+import type { Consumer, Consumers, Identity } from './consumers.ts';
 import type { Provider, Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
@@ -71,7 +71,10 @@ export function locateAll(state: Grouped): void {
 }
 
 /** Where a member is by what it holds, or null when that is nothing. */
-export function placeOf({ group, held, latest, away }: Consumer, providers: Providers): Place | null {
+export function placeOf(
+  { group, held, latest, away }: Identity & Pick<Consumer, 'held'>,
+  providers: Providers,
+): Place | null {
   if (group === undefined) return null;
   const roots: string[] = [];
   let home: string | null = null;

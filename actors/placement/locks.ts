@@ -2,11 +2,13 @@
 // comes meanwhile waits for those that were there before: so whoever has seen what one shard made of a change finds it made
 // in every other.
 
+import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type { PlacementMessage } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { PartContent, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
 import type { ConsumerRecord } from './api-apply.ts';
-import { heldBy, ownerOf } from './consumers.ts';
+import { heldBy, identityOf, ownerOf } from './consumers.ts';
+import { hardRuleOf } from './groups.ts';
 import type { PlacementState } from './state.ts';
 
 /** By key, the transactions that hold it, and whether each holds it alone. */
@@ -23,6 +25,7 @@ const classKey = (name: string): string => `class ${name}`;
 const traitKey = (name: string): string => `trait ${name}`;
 const idKey = (id: string): string => `id ${id}`;
 const nameKey = (name: string): string => `name ${name}`;
+const groupKey = (id: string): string => `group ${id}`;
 
 /** What a listing of one kind shows; a change over several shards that shows in it is told by these. */
 export const CLASSES = 'classes';
@@ -50,12 +53,12 @@ export function unlock(locks: Locks, transaction: string, { alone, shared }: Key
   }
 }
 
-/** What consumers lock that are changed: themselves, and with others the providers that they hold or shall hold of. */
-export function keysOfConsumers(
-  { consumers }: PlacementState,
-  changes: readonly ConsumerRecord[],
-  wide: boolean,
-): Keys {
+/**
+ * What consumers lock that are changed: themselves and the groups whose rule they must keep, and with others the providers
+ * that they hold or shall hold of.
+ */
+export function keysOfConsumers(state: PlacementState, changes: readonly ConsumerRecord[], wide: boolean): Keys {
+  const { consumers } = state;
   const shared = new Set<string>();
   for (const { consumer: id, allocations, owner } of changes) {
     const before = consumers.holding.get(id);
@@ -64,7 +67,27 @@ export function keysOfConsumers(
     shared.add(usageTopic(owner.project));
     shared.add(usageTopic(ownerOf(before).project));
   }
-  return { alone: changes.map(({ consumer }) => consumerKey(consumer)), shared: [...shared] };
+  return {
+    alone: [...changes.map(({ consumer }) => consumerKey(consumer)), ...groupKeysOf(state, changes)],
+    shared: [...shared],
+  };
+}
+
+type Membership = Pick<ConsumerRecord, 'consumer' | 'group'> & { readonly allocations: readonly unknown[] };
+
+/**
+ * The groups that must be kept and of which members hold something here, or shall. Where a member goes is not counted
+ * until the change is made: meanwhile nobody else may join, or go elsewhere.
+ */
+function groupKeysOf({ consumers }: PlacementState, changes: readonly Membership[]): string[] {
+  const keys: string[] = [];
+  for (const change of changes) {
+    const known = consumers.holding.get(change.consumer);
+    const { group } = identityOf(known, change);
+    if (group === undefined || hardRuleOf(group) === null) continue;
+    if (change.allocations.length > 0 || (known?.held.length ?? 0) > 0) keys.push(groupKey(group.id));
+  }
+  return keys;
 }
 
 /** What a part locks beside its consumers. */
@@ -144,7 +167,10 @@ export function blockersOf(
   return found.size === 0 ? null : found;
 }
 
-function needsOf(state: PlacementState, message: PlacementApiMessage | PlacementMessage | TransactionMessage): Needs {
+function needsOf(
+  state: PlacementState,
+  message: PlacementApiMessage | PlacementMessage | TransactionMessage | GroupHomeMessage,
+): Needs {
   switch (message.type) {
     case 'provider-show':
     case 'subtree-show':
@@ -171,14 +197,18 @@ function needsOf(state: PlacementState, message: PlacementApiMessage | Placement
       return { open: [providerKey(message.id), nameKey(message.name)] };
     case 'allocations-put':
       return {
-        free: message.consumers.map(({ consumer }) => consumerKey(consumer)),
+        free: [
+          ...message.consumers.map(({ consumer }) => consumerKey(consumer)),
+          ...groupKeysOf(state, message.consumers),
+        ],
         open: message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => providerKey(provider))),
       };
     case 'allocations-delete':
       return { free: [consumerKey(message.consumer)] };
     case 'reshape': {
       const named = message.inventories.map(({ provider }) => providerKey(provider));
-      return { free: message.consumers.map(({ consumer }) => consumerKey(consumer)), settled: named, open: named };
+      const ofConsumers = message.consumers.map(({ consumer }) => consumerKey(consumer));
+      return { free: [...ofConsumers, ...groupKeysOf(state, message.consumers)], settled: named, open: named };
     }
     case 'consumer-show':
       return { settled: [consumerKey(message.consumer)] };
@@ -206,11 +236,16 @@ function needsOf(state: PlacementState, message: PlacementApiMessage | Placement
           ...traits.map(traitKey),
         ]),
       };
-    case 'claim':
-      return {
-        free: [consumerKey(message.consumer)],
-        open: message.allocations.map(({ provider }) => providerKey(provider)),
-      };
+    case 'claim': {
+      const { consumer, allocations, spec } = message;
+      const free = [consumerKey(consumer)];
+      if (spec.instanceGroup !== undefined && hardRuleOf(spec.instanceGroup) !== null) {
+        free.push(groupKey(spec.instanceGroup.id));
+      }
+      return { free, open: allocations.map(({ provider }) => providerKey(provider)) };
+    }
+    case 'group-leave':
+      return { free: [groupKey(message.group)] };
     case 'recall':
     case 'unclaim':
     case 'release':
@@ -220,7 +255,8 @@ function needsOf(state: PlacementState, message: PlacementApiMessage | Placement
       const ids = message.consumers.map(({ consumer }) => consumer);
       const of = message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => provider));
       const held = ids.flatMap((id) => heldBy(state.consumers.holding.get(id)).map(({ provider }) => provider));
-      return { free: [...alone, ...ids.map(consumerKey)], open: [...shared, ...[...of, ...held].map(providerKey)] };
+      const ofConsumers = [...ids.map(consumerKey), ...groupKeysOf(state, message.consumers)];
+      return { free: [...alone, ...ofConsumers], open: [...shared, ...[...of, ...held].map(providerKey)] };
     }
     default:
       return {};

@@ -9,7 +9,7 @@ import type { PlacementState } from './state.ts';
 const MAX_PARKED = 20_000;
 
 /** Of these whoever sent them says them again, by and by. */
-const SAID_AGAIN: ReadonlySet<string> = new Set(['claim', 'recall', 'unclaim', 'release']);
+const SAID_AGAIN: ReadonlySet<string> = new Set(['claim', 'recall', 'unclaim', 'release', 'group-leave']);
 
 /** Lets a message wait if it has to; answers whether it must not be decided now. */
 export function park(state: PlacementState, message: Message, from: Address, isAgain = false): boolean {

@@ -5,7 +5,7 @@
 import type { Address } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
 import type { AnyMessage } from '../messages/any.ts';
-import type { ApiRefusal } from '../messages/placement-api.ts';
+import type { ApiRefusal, ConsumerChange } from '../messages/placement-api.ts';
 import type { Part, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
 import { placementAddress } from '../routing.ts';
 import { answer } from './api-answer.ts';
@@ -103,8 +103,20 @@ function endOf({ at, withinMs = DECIDED_WITHIN_MS }: Transaction): number {
 function holdNext(work: ShardWork, transaction: Transaction): void {
   const { id, parts, held: holding, brief } = transaction;
   const { shard, ...content } = parts.find((part) => !holding.has(part.shard)) as Part;
-  const order = { type: 'hold', transaction: id, ...content, expiresAt: endOf(transaction) } as const;
+  const consumers = parts.length === 1 ? content.consumers : changesIn(shard, parts);
+  const order = { type: 'hold', transaction: id, ...content, consumers, expiresAt: endOf(transaction) } as const;
   say(work, placementAddress(shard), brief === true ? { ...order, brief } : order, brief);
+}
+
+/** The changes of consumers in a shard: it is told which of them are to hold something with other shards. */
+function changesIn(shard: number, parts: readonly Part[]): readonly ConsumerChange[] {
+  const elsewhere = new Set<string>();
+  let mine: readonly ConsumerChange[] = [];
+  for (const part of parts) {
+    if (part.shard === shard) mine = part.consumers;
+    else for (const { consumer, allocations } of part.consumers) if (allocations.length > 0) elsewhere.add(consumer);
+  }
+  return mine.map((change) => (elsewhere.has(change.consumer) ? { ...change, elsewhere: true } : change));
 }
 
 function held(work: ShardWork, id: string, from: Address): void {

@@ -50,6 +50,7 @@ function orderOf(changes: readonly ConsumerChange[], inventories: Required<Part>
     if (code === 'no-class') return [1, classes.indexOf(subject)];
     if (isBare(refusal)) return [2, 0];
     if (code === 'inventory-in-use') return [4, providers.indexOf(provider)];
+    if (code === 'group-affinity' || code === 'group-anti-affinity') return [5, 0];
     const isAmount = code === 'no-inventory' || code === 'unit-constraint' || code === 'exceeds-capacity';
     return isAmount ? [3, amounts.indexOf(`${provider} ${resourceClass}`)] : [0, 0];
   };

@@ -42,7 +42,7 @@ export function planOf({ wanted, inventories = [], counted, shardOf }: PlanOptio
 
 /** What one consumer has of a change in each shard. */
 function shareOf({ change, standing }: Wanted, shardOf: (provider: string) => number) {
-  const { home, holders, registered, generation } = standing;
+  const { home, holders, registered, generation, latest, group } = standing;
   const { consumerType = standing.consumerType, generation: _, ...asked } = change;
   const byShard = new Map<number, GivenAllocation[]>();
   for (const [position, allocation] of change.allocations.entries()) {
@@ -66,6 +66,8 @@ function shareOf({ change, standing }: Wanted, shardOf: (provider: string) => nu
       becomes: generation + 1,
       ...(byShard.size > 1 ? { several: true } : {}),
       ...(shard === home ? { homes: { expected: [...registered], become } } : {}),
+      ...(latest === null ? {} : { latest }),
+      ...(group === null ? {} : { group }),
     }),
   };
 }

@@ -2,6 +2,7 @@
 // knows of it. The home shard, by the hash of its id, is where all agree on who makes it: each change that makes it, or
 // has it hold something with other shards than before, is one of its home too.
 
+import type { InstanceGroup } from '../../../actors/messages/common.ts';
 import type { ConsumerView, Usages } from '../../../actors/placement/api-reads.ts';
 import { fnv1a } from '../../../actors/routing.ts';
 import type { Outcome, Shards } from './asking.ts';
@@ -21,6 +22,10 @@ export interface ConsumerStanding {
   readonly deleted: boolean;
   /** With which shards, beside its home, the home shard knows it to hold something. */
   readonly registered: readonly number[];
+  /** Of an instance: its latest attempt; null: it is none. */
+  readonly latest: number | null;
+  /** The instance group that it is a member of. */
+  readonly group: InstanceGroup | null;
 }
 
 export async function standingOf(shards: Shards, consumer: string): Promise<ConsumerStanding> {
@@ -40,6 +45,19 @@ export async function standingOf(shards: Shards, consumer: string): Promise<Cons
     consumerType: views.find(({ consumerType }) => consumerType !== null)?.consumerType ?? null,
     deleted: views.some(({ standing }) => standing?.deleted === true),
     registered: views[home]?.standing?.homes ?? [],
+    ...identityOf(views),
+  };
+}
+
+/** What a consumer is: as the shards know it with which it holds something, or all, when it holds nothing. */
+function identityOf(views: readonly ConsumerView[]): Pick<ConsumerStanding, 'latest' | 'group'> {
+  const told = views.map(({ standing }) => standing).filter((one) => one !== undefined);
+  const holding = told.filter(({ holds }) => holds);
+  const known = (holding.length > 0 ? holding : told).filter(({ latest }) => latest !== undefined);
+  const newestFirst = known.toSorted(({ latest: one = 0 }, { latest: other = 0 }) => other - one);
+  return {
+    latest: newestFirst[0]?.latest ?? null,
+    group: newestFirst.find(({ group }) => group !== undefined)?.group ?? null,
   };
 }
 
