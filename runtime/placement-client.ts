@@ -68,7 +68,7 @@ const READ_AGAIN_MS = 20;
 
 /**
  * Connects to the placement of a deployment by its NATS server.
- * @throws CellwrightError when the server cannot be reached; `no-jetstream` when nobody tells for half a minute how many
+ * @throws CellwrightError when the server cannot be reached; `no-jetstream` when nobody tells for five seconds how many
  * placement shards there are.
  */
 export async function connectPlacement({
