@@ -1,48 +1,45 @@
 // The search for groups that must be served by one subtree: whether a provider may serve a group beside what serves the
 // others already. What cannot come to anything any more is cut off at once.
 
-import type { Allocation } from '../../machines/instance-build.ts';
-import type { ResourceGroup } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import { isBelow, isSubtree } from '../placement/subtree.ts';
+import type { Choice, Served } from './fit-choices.ts';
 
 export interface Subtrees {
-  /** The named groups in the order in which they are best served: those that belong together one after the other. */
-  readonly order: readonly ResourceGroup[];
+  /** The choices in the order in which they are best made: groups that belong together one after the other. */
+  readonly order: readonly Choice[];
   /** Whether the group can be served by the provider, those before it being served as they are. */
-  mayServe(group: string, provider: Provider, allocations: readonly Allocation[]): boolean;
+  mayServe(group: string, provider: Provider, served: readonly Served[]): boolean;
 }
 
-/**
- * @param optionsOf The providers that could serve a group if it were alone.
- * @returns null when nothing is asked of subtrees.
- */
+/** @param optionsOf The providers that could serve a choice if it were alone. */
 export function subtreesOf(
   sameSubtree: readonly (readonly string[])[],
-  named: readonly ResourceGroup[],
+  choices: readonly Choice[],
   tree: readonly Provider[],
-  optionsOf: (group: ResourceGroup) => readonly Provider[],
-): Subtrees | null {
-  if (sameSubtree.length === 0) return null;
+  optionsOf: (choice: Choice) => readonly Provider[],
+): Subtrees {
   const byId = new Map(tree.map((provider) => [provider.spec.id, provider]));
-  const options = new Map(named.map((group) => [group.name, optionsOf(group)]));
-  const few = (group: ResourceGroup) => options.get(group.name)?.length ?? 0;
-  const rankOf = ({ name }: ResourceGroup) => {
-    const list = sameSubtree.findIndex((names) => names.includes(name));
+  const named = choices.filter(({ isNamed }) => isNamed);
+  const options = new Map(named.map((choice) => [choice.group.name, optionsOf(choice)]));
+  const few = (choice: Choice) => optionsOf(choice).length;
+  const rankOf = ({ group }: Choice) => {
+    const list = sameSubtree.findIndex((names) => names.includes(group.name));
     return list === -1 ? sameSubtree.length : list;
   };
-  const order = [...named].sort((one, other) => rankOf(one) - rankOf(other) || few(one) - few(other));
+  named.sort((one, other) => rankOf(one) - rankOf(other) || few(one) - few(other));
+  const order = [...choices.filter(({ isNamed }) => !isNamed), ...named];
 
   return {
     order,
-    mayServe(group, provider, allocations) {
+    mayServe(group, provider, served) {
       for (const names of sameSubtree) {
         if (!names.includes(group)) continue;
         const serving = [provider];
         const open: string[] = [];
         for (const name of names) {
           if (name === group) continue;
-          const server = byId.get(allocations.find((one) => one.group === name)?.provider ?? '');
+          const server = served.find((one) => one.choice.group.name === name)?.provider;
           if (server !== undefined) serving.push(server);
           else if (options.has(name)) open.push(name);
         }

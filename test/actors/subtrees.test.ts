@@ -8,7 +8,8 @@ import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { makeProvider } from '../../actors/placement/providers.ts';
-import { fit, misfitOf } from '../../actors/scheduler/fit.ts';
+import { fit } from '../../actors/scheduler/fit.ts';
+import { misfitOf } from '../../actors/scheduler/misfit.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import { bench, sentOf } from '../support/turn.ts';
 

@@ -1,0 +1,121 @@
+// The choices that a request makes of a tree: a provider for each class of the unnamed group, and one for all of each
+// named group; and which providers could be chosen if nothing else were asked.
+
+import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import { unmet } from '../placement/conditions.ts';
+import { type Stock, unitAllowed } from '../placement/inventory.ts';
+import type { Provider } from '../placement/providers.ts';
+
+export interface Demand {
+  readonly resourceClass: string;
+  readonly amount: number;
+}
+
+/** One choice to be made: a provider for one class of the unnamed group, or for all of a named group. */
+export interface Choice {
+  /** Its place among all choices: those of the unnamed group first, then the groups in the order of the request. */
+  readonly position: number;
+  readonly group: ResourceGroup;
+  readonly isNamed: boolean;
+  readonly resources: Readonly<Record<string, number>>;
+  readonly demands: readonly Demand[];
+  /** Choices of one kind are alike: whatever serves one could serve the other in its stead. They are counted from 0. */
+  readonly kind: number;
+  /** The conditions that each server must meet by itself; null: there are none. */
+  readonly ofEach: ResourceGroup | null;
+  /** Those that all that serve the group must meet together; null: there are none. */
+  readonly ofAll: ResourceGroup | null;
+}
+
+/** A choice that is made. */
+export interface Served {
+  readonly choice: Choice;
+  readonly provider: Provider;
+}
+
+/** The choices of a request. */
+export interface Plan {
+  /** The unnamed group when it asks for nothing but conditions: the host itself must meet them. */
+  readonly ofHost: readonly ResourceGroup[];
+  readonly choices: readonly Choice[];
+  /** The first choice of each kind, by kind. */
+  readonly kinds: readonly Choice[];
+}
+
+/** A request is fitted to host after host, so its plan is made once. */
+const plans = new WeakMap<RequestSpec, Plan>();
+
+export function planOf(spec: RequestSpec): Plan {
+  let plan = plans.get(spec);
+  if (plan === undefined) {
+    plan = newPlan(spec);
+    plans.set(spec, plan);
+  }
+  return plan;
+}
+
+function newPlan({ groups, sameSubtree = [] }: RequestSpec): Plan {
+  const unnamed = groups.filter(({ name }) => name === '');
+  const choices: Choice[] = [];
+  const kinds: Choice[] = [];
+  const kindByKey = new Map<string, number>();
+  const add = (choice: Omit<Choice, 'position' | 'kind' | 'demands'>, key: string) => {
+    const kind = kindByKey.get(key) ?? kinds.length;
+    const demands = Object.entries(choice.resources).map(([resourceClass, amount]) => ({ resourceClass, amount }));
+    const made = { ...choice, position: choices.length, kind, demands };
+    choices.push(made);
+    if (kind < kinds.length) return;
+    kindByKey.set(key, kind);
+    kinds.push(made);
+  };
+  for (const group of unnamed) {
+    const ofEach = conditionsOf(group, ['forbidden', 'memberOf']);
+    const ofAll = conditionsOf(group, ['required', 'anyOf']);
+    for (const resourceClass in group.resources) {
+      const resources = { [resourceClass]: group.resources[resourceClass] as number };
+      add({ group, isNamed: false, resources, ofEach, ofAll }, `${choices.length}`);
+    }
+  }
+  for (const group of groups) {
+    if (group.name === '') continue;
+    const ofEach = conditionsOf(group, ['required', 'anyOf', 'forbidden', 'memberOf']);
+    const lists = sameSubtree.map((names) => names.includes(group.name));
+    const key = JSON.stringify([{ ...group, name: '' }, lists]);
+    add({ group, isNamed: true, resources: group.resources, ofEach, ofAll: null }, key);
+  }
+  const ofHost = unnamed.filter(({ resources }) => Object.keys(resources).length === 0);
+  return { ofHost, choices, kinds };
+}
+
+type Condition = 'required' | 'anyOf' | 'forbidden' | 'memberOf';
+
+/** Some conditions of a group without all else, or null when it has none of them. */
+function conditionsOf(group: ResourceGroup, names: readonly Condition[]): ResourceGroup | null {
+  const asked = names.filter((name) => (group[name]?.length ?? 0) > 0);
+  if (asked.length === 0) return null;
+  return { name: group.name, resources: {}, ...Object.fromEntries(asked.map((name) => [name, group[name]])) };
+}
+
+/** The providers that could serve a choice if it were alone, in the order of the tree. */
+export function optionsOf({ demands, ofEach }: Choice, tree: readonly Provider[]): Provider[] {
+  const root = tree[0] as Provider;
+  const options: Provider[] = [];
+  for (const provider of tree) {
+    if (!hasRoomFor(provider, demands)) continue;
+    if (ofEach === null || unmet(ofEach, [provider], root) === null) options.push(provider);
+  }
+  return options;
+}
+
+function hasRoomFor({ stocks }: Provider, demands: readonly Demand[]): boolean {
+  for (const { resourceClass, amount } of demands) {
+    const stock = stocks.get(resourceClass);
+    if (stock === undefined || !hasRoom(stock, amount)) return false;
+  }
+  return true;
+}
+
+/** Whether one allocation of this amount has room. */
+export function hasRoom({ inventory, used, capacity }: Stock, amount: number): boolean {
+  return used + amount <= capacity && unitAllowed(inventory, amount);
+}

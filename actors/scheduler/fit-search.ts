@@ -1,0 +1,264 @@
+// The search for providers that can serve all choices of a request at once. It goes back from dead ends, and leaves out
+// what could only repeat them: choices that are alike are not permuted, nor are providers that are.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import { unmet } from '../placement/conditions.ts';
+import type { Provider } from '../placement/providers.ts';
+import type { ServerPreference } from './fit.ts';
+import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts';
+import { type Subtrees, subtreesOf } from './subtrees.ts';
+import { twinsOf } from './twins.ts';
+
+/** How many looks at a provider the search in the order of the request may take: enough for nearly all that fit. */
+const MAX_STRAIGHT_LOOKS = 1_000;
+/** How many the search may take that makes the choice with the fewest options first: 10 ms or so. */
+const MAX_THOROUGH_LOOKS = 50_000;
+
+interface Asked {
+  readonly tree: readonly Provider[];
+  readonly isolate: boolean;
+  readonly subtrees: Subtrees | null;
+  readonly preference: ServerPreference | undefined;
+  /** The providers that could serve a choice if nothing else were asked, by kind. */
+  readonly options: readonly (readonly Provider[])[];
+}
+
+interface Search extends Asked {
+  /** Providers that were tried in vain for a choice of a kind, and so need not be tried for others of it; by kind. */
+  readonly barred: readonly Provider[][];
+  /** Numbers of providers that are interchangeable; null: the choices are taken in their order. */
+  readonly twins: ReadonlyMap<Provider, number> | null;
+  /** The choices that are still to be made. */
+  readonly open: Choice[];
+  readonly served: Served[];
+  /** How many more looks may be taken. */
+  looks: number;
+}
+
+/**
+ * The allocations that serve the choices, or null: there are none, or they were not found in time.
+ * @param straightLooks How many looks are taken before the thorough search begins.
+ */
+export function serve(
+  { choices, kinds }: Plan,
+  { groupPolicy, sameSubtree = [] }: RequestSpec,
+  tree: readonly Provider[],
+  preference: ServerPreference | undefined,
+  straightLooks = MAX_STRAIGHT_LOOKS,
+): Allocation[] | null {
+  const options: Provider[][] = [];
+  for (const kind of kinds) {
+    const found = optionsOf(kind, tree);
+    if (found.length === 0) return null;
+    options.push(found);
+  }
+  const subtrees =
+    sameSubtree.length === 0 ? null : subtreesOf(sameSubtree, choices, tree, ({ kind }) => options[kind] as Provider[]);
+  const isolate = groupPolicy === 'isolate';
+  const asked = { tree, isolate, subtrees, preference, options };
+  const straight = newSearch(asked, subtrees?.order ?? choices, straightLooks, null);
+  if (serveOpen(straight)) return allocationsOf(straight.served);
+  // With looks to spare it has tried everything.
+  if (straight.looks >= 0) return null;
+  const thorough = newSearch(asked, largestFirst(choices, kinds, options), MAX_THOROUGH_LOOKS, twinsOf(tree));
+  return serveOpen(thorough) ? allocationsOf(thorough.served) : null;
+}
+
+function newSearch(
+  { tree, isolate, subtrees, preference, options }: Asked,
+  order: readonly Choice[],
+  looks: number,
+  twins: Search['twins'],
+): Search {
+  const barred: Provider[][] = [];
+  for (const _ of options) barred.push([]);
+  return { tree, isolate, subtrees, preference, options, barred, twins, open: order.slice(), served: [], looks };
+}
+
+/** The choices that take most of what could serve them first, those that are alike one after the other. */
+function largestFirst(
+  choices: readonly Choice[],
+  kinds: readonly Choice[],
+  options: readonly (readonly Provider[])[],
+): Choice[] {
+  const sizes = kinds.map(({ kind, demands }) => {
+    const providers = options[kind] as readonly Provider[];
+    const parts = demands.map(({ resourceClass, amount }) =>
+      Math.min(...providers.map(({ stocks }) => amount / (stocks.get(resourceClass)?.capacity ?? amount))),
+    );
+    return Math.max(0, ...parts);
+  });
+  const sizeOf = ({ kind }: Choice) => sizes[kind] as number;
+  return choices.slice().sort((one, other) => sizeOf(other) - sizeOf(one) || one.kind - other.kind);
+}
+
+/** Makes the choices that are open; those made on the way to a dead end are taken back. */
+function serveOpen(search: Search): boolean {
+  const { open, served, barred, twins } = search;
+  const found = nextOf(search);
+  if (found === null) return open.length === 0;
+  const { choice, servers } = found;
+  const at = open.indexOf(choice);
+  open.splice(at, 1);
+  const inVain = barred[choice.kind] as Provider[];
+  const inVainBefore = inVain.length;
+  for (const provider of preferred(search, choice, servers)) {
+    if (inVain.includes(provider)) continue;
+    served.push({ choice, provider });
+    if (serveOpen(search)) return true;
+    served.pop();
+    if (search.looks < 0) break;
+    inVain.push(provider);
+    // Its like that serve nothing either would be tried in vain too.
+    const twin = twins?.get(provider);
+    if (twin === undefined || isServing(search, provider)) continue;
+    for (const other of servers) {
+      if (other !== provider && twins?.get(other) === twin && !isServing(search, other)) inVain.push(other);
+    }
+  }
+  inVain.length = inVainBefore;
+  open.splice(at, 0, choice);
+  return false;
+}
+
+/** The choice to be made next and the providers that can serve it; null: there is none, or one can be served by none. */
+function nextOf(search: Search): { choice: Choice; servers: readonly Provider[] } | null {
+  const { open, twins } = search;
+  let next: { choice: Choice; servers: readonly Provider[] } | null = null;
+  for (let at = 0; at < open.length; at += 1) {
+    const choice = open[at] as Choice;
+    // Those that are alike have the same servers.
+    if (at > 0 && choice.kind === (open[at - 1] as Choice).kind) continue;
+    const servers = serversOf(search, choice);
+    if (!areEnough(search, choice, servers)) return null;
+    if (next === null || servers.length < next.servers.length) next = { choice, servers };
+    if (twins === null) break;
+  }
+  return next;
+}
+
+/** The providers that can serve a choice beside what is served already, in the order of the tree. */
+function serversOf(search: Search, choice: Choice): Provider[] {
+  const { options, barred, isolate, subtrees, served } = search;
+  const inVain = barred[choice.kind] as Provider[];
+  const servers: Provider[] = [];
+  for (const provider of options[choice.kind] as Provider[]) {
+    search.looks -= 1;
+    if (inVain.includes(provider)) continue;
+    if (isolate && choice.isNamed && servesNamed(served, provider)) continue;
+    if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
+    if (subtrees !== null && choice.isNamed && !subtrees.mayServe(choice.group.name, provider, served)) continue;
+    if (choice.ofAll !== null && !mayMeetAll(search, choice, provider)) continue;
+    servers.push(provider);
+  }
+  return servers;
+}
+
+function hasRoomBeside(served: readonly Served[], provider: Provider, { demands }: Choice): boolean {
+  for (const { resourceClass, amount } of demands) {
+    const { used, capacity } = provider.stocks.get(resourceClass) as { used: number; capacity: number };
+    if (used + takenOf(served, provider, resourceClass) + amount > capacity) return false;
+  }
+  return true;
+}
+
+/** What the choices that are made take of a class of a provider. */
+function takenOf(served: readonly Served[], provider: Provider, resourceClass: string): number {
+  let sum = 0;
+  for (const one of served) if (one.provider === provider) sum += one.choice.resources[resourceClass] ?? 0;
+  return sum;
+}
+
+/** Whether all that serve the unnamed group can meet what is asked of them together, if the provider is one of them. */
+function mayMeetAll({ tree, options, open, served }: Search, choice: Choice, provider: Provider): boolean {
+  const { group, ofAll } = choice;
+  if (ofAll === null) return true;
+  const serving = [provider];
+  for (const one of served) if (one.choice.group === group) serving.push(one.provider);
+  for (const one of open) if (one.group === group && one !== choice) serving.push(...(options[one.kind] as Provider[]));
+  return unmet(ofAll, serving, tree[0] as Provider) === null;
+}
+
+/** Whether the providers have room for all open choices that are like this one. */
+function areEnough({ isolate, open, served }: Search, choice: Choice, servers: readonly Provider[]): boolean {
+  if (servers.length === 0) return false;
+  if (!choice.isNamed) return true;
+  let missing = 0;
+  for (const { kind } of open) if (kind === choice.kind) missing += 1;
+  if (isolate || missing === 1) return servers.length >= missing;
+  for (const provider of servers) {
+    let times = missing;
+    for (const { resourceClass, amount } of choice.demands) {
+      const { used, capacity } = provider.stocks.get(resourceClass) as { used: number; capacity: number };
+      const free = capacity - used - takenOf(served, provider, resourceClass);
+      times = Math.min(times, Math.floor(free / amount));
+    }
+    missing -= times;
+    if (missing <= 0) return true;
+  }
+  return false;
+}
+
+function isServing({ served }: Search, provider: Provider): boolean {
+  for (const one of served) if (one.provider === provider) return true;
+  return false;
+}
+
+function servesNamed(served: readonly Served[], provider: Provider): boolean {
+  for (const one of served) if (one.provider === provider && one.choice.isNamed) return true;
+  return false;
+}
+
+/** Servers in the order in which they are tried: for a class of the unnamed group that of the tree, the host first. */
+function preferred(search: Search, choice: Choice, servers: readonly Provider[]): readonly Provider[] {
+  const { tree, served, preference } = search;
+  if (!choice.isNamed || servers.length < 2) return servers;
+  const ranked: Rated[] = [];
+  if (preference === undefined) {
+    for (const provider of servers) ranked.push({ provider, left: leftOf(served, provider, choice) });
+  } else {
+    const allocations = allocationsOf(served);
+    for (const provider of servers) {
+      allocations.push({ provider: provider.spec.id, group: choice.group.name, resources: choice.resources });
+      ranked.push({ provider, left: -preference({ tree, allocations }, provider) });
+      allocations.pop();
+    }
+  }
+  ranked.sort(byLeft);
+  return ranked.map(providerOf);
+}
+
+type Rated = { readonly provider: Provider; readonly left: number };
+const byLeft = (one: Rated, other: Rated): number => one.left - other.left;
+const providerOf = ({ provider }: Rated): Provider => provider;
+const byPosition = (one: Served, other: Served): number => one.choice.position - other.choice.position;
+
+/** How much of the classes of a choice the provider is left with, as parts of all that it has. */
+function leftOf(served: readonly Served[], provider: Provider, { demands }: Choice): number {
+  let left = 0;
+  for (const { resourceClass, amount } of demands) {
+    const { used, capacity } = provider.stocks.get(resourceClass) as { used: number; capacity: number };
+    left += (capacity - used - takenOf(served, provider, resourceClass) - amount) / capacity;
+  }
+  return left;
+}
+
+/** What is served, in the order of the request; what one provider gives to the unnamed group is one allocation. */
+function allocationsOf(served: readonly Served[]): Allocation[] {
+  const inOrder = served.length < 2 ? served : served.slice().sort(byPosition);
+  const allocations: Allocation[] = [];
+  for (const { choice, provider } of inOrder) {
+    const { id } = provider.spec;
+    const { group, isNamed, resources } = choice;
+    let given = isNamed ? allocations.length : 0;
+    while (given < allocations.length && allocations[given]?.provider !== id) given += 1;
+    const before = allocations[given]?.resources;
+    allocations[given] = {
+      provider: id,
+      group: group.name,
+      resources: before === undefined ? resources : { ...before, ...resources },
+    };
+  }
+  return allocations;
+}

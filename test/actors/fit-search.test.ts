@@ -1,0 +1,318 @@
+// Area: search of a fit. The scheduler finds allocations exactly when some choice of providers is granted by placement's
+// own check, and what it finds is granted; it says what really stands in the way when there is none.
+
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
+import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import { fit } from '../../actors/scheduler/fit.ts';
+import { planOf } from '../../actors/scheduler/fit-choices.ts';
+import { serve } from '../../actors/scheduler/fit-search.ts';
+import { misfitOf } from '../../actors/scheduler/misfit.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
+
+const test = suite('search of a fit');
+
+function provider(
+  id: string,
+  parent: string | null,
+  told: Record<string, number> = {},
+  { traits = [], aggregates = [] }: Partial<Pick<ProviderSpec, 'traits' | 'aggregates'>> = {},
+): ProviderSpec {
+  const inventory = (total: number) => {
+    return { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 };
+  };
+  const inventories = Object.fromEntries(Object.entries(told).map(([name, total]) => [name, inventory(total)]));
+  return { id, name: id, parent, inventories, traits, aggregates };
+}
+
+const viewOf = (tree: readonly ProviderSpec[]): Provider[] =>
+  tree.map((spec) => makeProvider(spec, (tree[0] as ProviderSpec).id));
+
+/** What placement, to which the providers belong, says of a claim. */
+function refusalBy(tree: readonly Provider[], spec: RequestSpec, allocations: readonly Allocation[]): Refusal | null {
+  const state = placement({ shard: 0 }).init();
+  for (const one of tree) state.providers.set(one.spec.id, one);
+  const claim: Claim = { type: 'claim', consumer: 'c', attempt: 1, spec, keep: [], expiresAt: 1e12, allocations: [] };
+  return refusalOfClaim({ ...claim, allocations: [...allocations] }, state);
+}
+
+/** All ways to choose a provider for each class of the unnamed group and one for each named group. */
+function* everyWay(groups: readonly ResourceGroup[], tree: readonly Provider[]): Generator<Allocation[]> {
+  const [group, ...others] = groups;
+  if (group === undefined) return yield [];
+  const parts =
+    group.name === ''
+      ? Object.entries(group.resources).map(([resourceClass, amount]) => ({ [resourceClass]: amount }))
+      : [group.resources];
+  for (const rest of everyWay(others, tree)) {
+    let ways: Allocation[][] = [[]];
+    for (const resources of parts) {
+      ways = ways.flatMap((way) =>
+        tree.map(({ spec }) => [...way, { provider: spec.id, group: group.name, resources: { ...resources } }]),
+      );
+    }
+    for (const way of ways) yield [...way, ...rest];
+  }
+}
+
+function isGranted(spec: RequestSpec, tree: readonly Provider[]): boolean {
+  for (const way of everyWay(spec.groups, tree)) if (refusalBy(tree, spec, way) === null) return true;
+  return false;
+}
+
+const TRAITS = ['CUSTOM_A', 'CUSTOM_B'];
+const sometimes = <T>(values: readonly T[]): fc.Arbitrary<T[]> =>
+  fc.oneof(
+    { weight: 3, arbitrary: fc.constant<T[]>([]) },
+    { weight: 1, arbitrary: fc.subarray([...values], { minLength: 1 }) },
+  );
+
+const trees = fc
+  .array(
+    fc.record({
+      above: fc.nat(4),
+      told: fc.dictionary(fc.constantFrom('VCPU', 'PGPU'), fc.integer({ min: 1, max: 4 }), { minKeys: 1 }),
+      used: fc.nat(1),
+      traits: sometimes(TRAITS),
+      aggregates: sometimes(['a1', 'a2']),
+    }),
+    { minLength: 1, maxLength: 5 },
+  )
+  .map((nodes) =>
+    nodes.map(({ above, told, used, ...conditions }, at) => {
+      const made = makeProvider(provider(`n${at}`, at === 0 ? null : `n${above % at}`, told, conditions), 'n0');
+      for (const stock of made.stocks.values()) stock.used = used;
+      return made;
+    }),
+  );
+
+const conditions = {
+  required: sometimes(TRAITS),
+  anyOf: fc.nat(5).map((draw) => (draw === 0 ? [TRAITS] : [])),
+  forbidden: sometimes(TRAITS),
+  memberOf: sometimes([['a1'], ['a1', 'a2']]),
+};
+
+const specs: fc.Arbitrary<RequestSpec> = fc
+  .record({
+    unnamed: fc.option(
+      fc.record({
+        resources: fc.constantFrom<Record<string, number>>({ VCPU: 1 }, { VCPU: 2, PGPU: 1 }, { PGPU: 2 }, {}),
+        ...conditions,
+      }),
+    ),
+    named: fc.array(
+      fc.record({
+        resources: fc.constantFrom<Record<string, number>>(
+          { VCPU: 1 },
+          { PGPU: 1 },
+          { PGPU: 1 },
+          { PGPU: 2 },
+          { VCPU: 1, PGPU: 1 },
+          {},
+        ),
+        ...conditions,
+      }),
+      { maxLength: 3 },
+    ),
+    /** How many groups are as the first is. */
+    alike: fc.nat(3),
+    lists: fc.array(fc.subarray([0, 1, 2], { minLength: 2 }), { maxLength: 2 }),
+    isolate: fc.boolean(),
+  })
+  .map(({ unnamed, named, alike, lists, isolate }) => {
+    const [first] = named;
+    const groups: ResourceGroup[] = named.map((group, at) => {
+      return { ...(first !== undefined && at < alike ? first : group), name: `g${at}` };
+    });
+    const sameSubtree = lists.map((list) => list.filter((at) => at < groups.length).map((at) => `g${at}`));
+    return {
+      groups: unnamed === null ? groups : [{ name: '', ...unnamed }, ...groups],
+      groupPolicy: isolate ? ('isolate' as const) : ('none' as const),
+      sameSubtree: sameSubtree.filter((list) => list.length > 0),
+    };
+  })
+  // Placement has no tree to look at when nothing is claimed.
+  .filter(({ groups }) => groups.some(({ name, resources }) => name !== '' || Object.keys(resources).length > 0));
+
+test('search - it finds allocations exactly when placement grants some, and the reason when not', () => {
+  const met = new Set<string>();
+  fc.assert(
+    fc.property(trees, specs, (tree, spec) => {
+      const allocations = fit(spec, tree);
+      const thorough = serve(planOf(spec), spec, tree, undefined, 0);
+      const ofHost = planOf(spec).ofHost.every((group) => unmet(group, tree.slice(0, 1), tree[0] as Provider) === null);
+      assert.is(ofHost && thorough !== null, allocations !== null, 'both ways to search find some, or none');
+      if (allocations !== null) {
+        met.add('fits');
+        for (const found of [allocations, thorough ?? []]) assert.is(refusalBy(tree, spec, found), null);
+        return;
+      }
+      assert.is(isGranted(spec, tree), false);
+      const { code, message } = misfitOf(spec, tree);
+      met.add(code);
+      const eachAlone = spec.groups.every((group) =>
+        isGranted({ groups: [group, ...besides(group)], groupPolicy: 'none' }, tree),
+      );
+      const loose = isGranted({ ...spec, sameSubtree: [] }, tree);
+      assert.is(code === 'not-one-subtree', loose, message);
+      const together = isGranted({ ...spec, sameSubtree: [], groupPolicy: 'none' }, tree);
+      if (code === 'not-isolated') assert.ok(spec.groupPolicy === 'isolate' && together, message);
+      else if (!loose) assert.not.ok(spec.groupPolicy === 'isolate' && together, `${code}: ${message}`);
+      if (eachAlone && !together) assert.is(code, 'exceeds-capacity', message);
+    }),
+    { numRuns: 2_000 },
+  );
+  for (const code of [
+    'fits',
+    'not-one-subtree',
+    'not-isolated',
+    'exceeds-capacity',
+    'trait-missing',
+    'trait-forbidden',
+  ])
+    assert.ok(met.has(code), code);
+});
+
+/** Something that is claimed beside a group that asks for conditions alone. */
+function besides({ name, resources }: ResourceGroup): ResourceGroup[] {
+  return name === '' && Object.keys(resources).length === 0 ? [{ name: 'other', resources: {} }] : [];
+}
+
+/** Fitted, and granted by placement. */
+function fitted(spec: RequestSpec, tree: readonly Provider[]): string[] {
+  const allocations = fit(spec, tree);
+  assert.ok(allocations !== null);
+  assert.is(refusalBy(tree, spec, allocations), null);
+  return allocations.map(({ provider: id, group }) => `${group}@${id}`);
+}
+
+test('search - each class of the unnamed group is served where its traits can be met', () => {
+  const gpus = (first: string[], second: string[]) =>
+    viewOf([
+      provider('h', null, { VCPU: 8 }),
+      provider('g0', 'h', { VGPU: 1 }, { traits: first }),
+      provider('g1', 'h', { VGPU: 1 }, { traits: second }),
+    ]);
+  const asked = (more: Partial<ResourceGroup>): RequestSpec => {
+    return { groups: [{ name: '', resources: { VCPU: 1, VGPU: 1 }, ...more }], groupPolicy: 'none' };
+  };
+  assert.equal(fitted(asked({ required: ['CUSTOM_A100'] }), gpus([], ['CUSTOM_A100'])), ['@h', '@g1']);
+  assert.equal(fitted(asked({ forbidden: ['CUSTOM_BAD'] }), gpus(['CUSTOM_BAD'], [])), ['@h', '@g1']);
+  assert.is(misfitOf(asked({ required: ['CUSTOM_A100'] }), gpus([], [])).code, 'trait-missing');
+  const barred = misfitOf(asked({ forbidden: ['CUSTOM_BAD'] }), gpus(['CUSTOM_BAD'], ['CUSTOM_BAD']));
+  assert.is(barred.code, 'trait-forbidden');
+  assert.is(barred.condition, 'CUSTOM_BAD');
+  // Each trait is there, but of the one class that is served by a GPU there is only one server.
+  const both = misfitOf(asked({ required: ['CUSTOM_A', 'CUSTOM_B'] }), gpus(['CUSTOM_A'], ['CUSTOM_B']));
+  assert.is(both.code, 'trait-missing');
+  assert.is(both.condition, 'CUSTOM_B');
+});
+
+test('search - the unnamed group leaves what a named group cannot do without', () => {
+  const tree = viewOf([
+    provider('h', null, { DISK_GB: 100 }),
+    provider('n0', 'h', { VCPU: 8 }),
+    provider('n1', 'h', { VCPU: 2 }),
+  ]);
+  const spec = (pinned: number, shared = 2): RequestSpec => {
+    const groups = [
+      { name: '', resources: { VCPU: shared, DISK_GB: 1 } },
+      { name: 'pin', resources: { VCPU: pinned } },
+    ];
+    return { groups, groupPolicy: 'none' };
+  };
+  assert.equal(fitted(spec(8), tree), ['@n1', '@h', 'pin@n0']);
+  assert.equal(
+    fitted(spec(6), tree),
+    ['@n0', '@h', 'pin@n0'],
+    'the first provider with room where nothing speaks against it',
+  );
+  assert.equal(misfitOf(spec(8, 3), tree), {
+    code: 'exceeds-capacity',
+    message: "11 VCPU, which the groups ask together, exceed what is free for them on 'h': 8 (short by 3)",
+    provider: 'h',
+    resourceClass: 'VCPU',
+    short: 3,
+  });
+});
+
+test('search - where there is enough in all, the reason is the group that finds no room beside the others', () => {
+  const tree = viewOf([provider('h', null), provider('n0', 'h', { VCPU: 8 }), provider('n1', 'h', { VCPU: 4 })]);
+  const groups = [6, 3, 3].map((amount, at) => ({ name: `pin${at}`, resources: { VCPU: amount } }));
+  const spec: RequestSpec = { groups, groupPolicy: 'none' };
+  assert.is(fit(spec, tree), null);
+  assert.equal(misfitOf(spec, tree), {
+    code: 'exceeds-capacity',
+    message: "3 VCPU exceed what is free on provider 'n0': 2 (short by 1), beside the other groups of the request",
+    provider: 'n0',
+    resourceClass: 'VCPU',
+    short: 1,
+  });
+});
+
+/** A host with so many GPUs, of which the first ones have a trait each. */
+function gpuHost(gpus: number, traits: readonly string[]): Provider[] {
+  const devices = Array.from({ length: gpus }, (_, at) =>
+    provider(`g${at}`, 'h', { PGPU: 1 }, { traits: traits.slice(at, at + 1) }),
+  );
+  return viewOf([provider('h', null, { VCPU: 64 }), ...devices]);
+}
+
+test('search - groups that can go anywhere leave a device to one that cannot, however many they are', () => {
+  const traits = Array.from({ length: 4 }, (_, at) => `CUSTOM_T${at}`);
+  for (const groupPolicy of ['none', 'isolate'] as const) {
+    for (const gpus of [6, 8, 16, 31]) {
+      const groups: ResourceGroup[] = Array.from({ length: gpus }, (_, at) => {
+        const trait = traits[gpus - 1 - at];
+        return { name: `d${at}`, resources: { PGPU: 1 }, ...(trait === undefined ? {} : { required: [trait] }) };
+      });
+      const servers = fitted({ groups, groupPolicy }, gpuHost(gpus, traits)).slice(-4);
+      assert.equal(
+        servers.map((one) => one.split('@')[1]),
+        ['g3', 'g2', 'g1', 'g0'],
+      );
+    }
+  }
+});
+
+test('search - that devices are too few for groups of several kinds is found out without trying all orders', () => {
+  const traits = Array.from({ length: 16 }, (_, at) => (at < 8 ? 'CUSTOM_FAST' : 'CUSTOM_SLOW'));
+  const kinds: Partial<ResourceGroup>[] = [{ required: ['CUSTOM_FAST'] }, { forbidden: ['CUSTOM_SLOW'] }, {}];
+  const groups = (counts: readonly number[]): ResourceGroup[] =>
+    counts.flatMap((count, kind) =>
+      Array.from({ length: count }, (_, at) => ({ name: `k${kind}-${at}`, resources: { PGPU: 1 }, ...kinds[kind] })),
+    );
+  let looks = 0;
+  const count = () => {
+    looks += 1;
+    return 0;
+  };
+  for (const groupPolicy of ['none', 'isolate'] as const) {
+    assert.ok(fit({ groups: groups([4, 4, 8]), groupPolicy }, gpuHost(16, traits), count) !== null);
+    looks = 0;
+    assert.is(fit({ groups: groups([5, 4, 1]), groupPolicy }, gpuHost(16, traits), count), null);
+    assert.ok(looks < 1_000, `${looks} looks`);
+    const { code, resourceClass } = misfitOf({ groups: groups([5, 4, 1]), groupPolicy }, gpuHost(16, traits));
+    assert.equal([code, resourceClass], ['exceeds-capacity', 'PGPU']);
+  }
+});
+
+test('search - the group policy is named as the reason only where it is', () => {
+  const two = (groupPolicy: 'none' | 'isolate', amount: number): RequestSpec => {
+    const groups = ['a', 'b'].map((name) => ({ name, resources: { VGPU: amount } }));
+    return { groups, groupPolicy };
+  };
+  const tree = viewOf([provider('h', null, { VCPU: 8 }), provider('g0', 'h', { VGPU: 4 })]);
+  assert.is(misfitOf(two('isolate', 2), tree).code, 'not-isolated');
+  assert.is(misfitOf(two('isolate', 3), tree).code, 'exceeds-capacity');
+  assert.is(misfitOf(two('none', 3), tree).code, 'exceeds-capacity');
+  assert.equal(fitted(two('none', 2), tree), ['a@g0', 'b@g0']);
+});
+
+test.run();
