@@ -166,7 +166,7 @@ test('search - it finds allocations exactly when placement grants some, and the 
       else if (!loose) assert.not.ok(spec.groupPolicy === 'isolate' && together, `${code}: ${message}`);
       if (eachAlone && !together) assert.is(code, 'exceeds-capacity', message);
     }),
-    { numRuns: 2_000 },
+    { numRuns: 1_200 },
   );
   for (const code of [
     'fits',
@@ -178,6 +178,76 @@ test('search - it finds allocations exactly when placement grants some, and the 
   ])
     assert.ok(met.has(code), code);
 });
+
+/** Nodes and GPUs that are alike but for where they are. */
+const alikeTrees = fc
+  .record({ vcpu: fc.integer({ min: 2, max: 3 }), pgpu: fc.integer({ min: 1, max: 3 }), above: fc.array(fc.nat(1)) })
+  .map(({ vcpu, pgpu, above }) =>
+    viewOf([
+      provider('h', null),
+      provider('n0', 'h', { VCPU: vcpu }),
+      provider('n1', 'h', { VCPU: vcpu }),
+      ...above.slice(0, 3).map((node, at) => provider(`g${at}`, `n${node}`, { PGPU: pgpu })),
+    ]),
+  );
+
+const alikeSpecs: fc.Arbitrary<RequestSpec> = fc
+  .record({
+    asked: fc.array(
+      fc.constantFrom<Record<string, number>>({ VCPU: 1 }, { VCPU: 2 }, { PGPU: 1 }, { PGPU: 1 }, { PGPU: 2 }),
+      { minLength: 2, maxLength: 5 },
+    ),
+    lists: fc.array(fc.subarray([0, 1, 2, 3, 4], { minLength: 2, maxLength: 3 }), { maxLength: 2 }),
+    isolate: fc.boolean(),
+  })
+  .map(({ asked, lists, isolate }) => {
+    const groups = asked.map((resources, at) => ({ name: `g${at}`, resources }));
+    const sameSubtree = lists.map((list) => list.map((at) => `g${at % groups.length}`));
+    return { groups, groupPolicy: isolate ? ('isolate' as const) : ('none' as const), sameSubtree };
+  });
+
+test('search - what is alike is not taken for the same', () => {
+  const met = { fits: 0, not: 0 };
+  fc.assert(
+    fc.property(alikeTrees, alikeSpecs, (tree, spec) => {
+      const found = serve(planOf(spec), spec, tree, undefined, 0);
+      assert.is(found !== null, fit(spec, tree) !== null);
+      met[found === null ? 'not' : 'fits'] += 1;
+      if (found === null) assert.is(isGranted(spec, tree), false);
+      else assert.is(refusalBy(tree, spec, found), null);
+    }),
+    { numRuns: 400 },
+  );
+  assert.ok(met.fits > 50 && met.not > 50, JSON.stringify(met));
+});
+
+test('search - what is left out because it is alike would have found nothing more', () => {
+  const met = { fits: 0, not: 0 };
+  const sizes = fc.array(fc.integer({ min: 2, max: 6 }), { minLength: 4, maxLength: 9 });
+  fc.assert(
+    fc.property(sizes, fc.integer({ min: 2, max: 4 }), fc.nat(4), (asked, devices, spare) => {
+      const whole = Math.max(6, Math.ceil((asked.reduce((sum, one) => sum + one, 0) + spare) / devices));
+      const tree = viewOf([
+        provider('h', null),
+        ...Array.from({ length: devices }, (_, at) => provider(`g${at}`, 'h', { PGPU: whole })),
+      ]);
+      const groups = asked.map((amount, at) => ({ name: `d${at}`, resources: { PGPU: amount } }));
+      const spec: RequestSpec = { groups, groupPolicy: 'none' };
+      const found = serve(planOf(spec), spec, tree, undefined, 0);
+      met[found === null ? 'not' : 'fits'] += 1;
+      assert.is(found !== null, canBePacked(asked, Array(devices).fill(whole)));
+      if (found !== null) assert.is(refusalBy(tree, spec, found), null);
+    }),
+    { numRuns: 1_000 },
+  );
+  assert.ok(met.fits > 100 && met.not > 20, JSON.stringify(met));
+});
+
+/** Plain reckoning: whether the amounts can be dealt to what is free, each to one. */
+function canBePacked([amount, ...others]: readonly number[], free: readonly number[]): boolean {
+  if (amount === undefined) return true;
+  return free.some((left, at) => left >= amount && canBePacked(others, free.with(at, left - amount)));
+}
 
 /** Something that is claimed beside a group that asks for conditions alone. */
 function besides({ name, resources }: ResourceGroup): ResourceGroup[] {
