@@ -12,6 +12,8 @@ const WRONG_LAST_ID = 10070;
 
 /** How long an acknowledgement may take before what is not acknowledged is sent again, ms. */
 const RESEND_AFTER_MS = 3_000;
+/** How long one may be missing before that is told, ms: longer than a cluster usually takes to elect a leader. */
+const SILENT_AFTER_MS = 10_000;
 
 export interface StoredTail {
   /** The id of the last entry, empty when it has none. */
@@ -27,7 +29,10 @@ export interface ChainOptions {
   readonly epoch: number;
   /** The entry that stands last in the stream as it is read now; null when there is none, or no such stream. */
   readTail(): Promise<StoredTail | null>;
-  /** Told, once for each outage, that the server has no room or no leader: writes are sent again until it has. */
+  /**
+   * Told, once for each outage, that the server has no room or no leader, or says nothing for ten seconds: writes are
+   * sent again until it stores them.
+   */
   onRefused(reason: string): void;
   /** Told when a write is refused for good: another owner has written, or the stream has lost what it acknowledged. */
   onBroken(error: CellwrightError): void;
@@ -44,6 +49,7 @@ interface Pending {
   readonly body: Uint8Array;
   readonly stored: (sequence: number) => void;
   sequence: number | null;
+  readonly since: number;
   sentAt: number;
 }
 
@@ -160,6 +166,10 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
       if (oldest !== undefined && oldest.sentAt + RESEND_AFTER_MS <= clock.monotonic() && bus.connected) {
         for (const entry of [...pending]) if (!closed && entry.sequence === null) sendChained(entry);
       }
+      if (oldest !== undefined && !refused && clock.monotonic() - oldest.since >= SILENT_AFTER_MS) {
+        refused = true;
+        onRefused(`nothing is acknowledged for ${SILENT_AFTER_MS / 1_000} s`);
+      }
       if (!closed) watch();
     });
   }
@@ -169,7 +179,7 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
     append(body, stored) {
       if (broken !== undefined) return onBroken(broken);
       n += 1;
-      const entry: Pending = { n, body, stored, sequence: null, sentAt: 0 };
+      const entry: Pending = { n, body, stored, sequence: null, since: clock.monotonic(), sentAt: 0 };
       pending.push(entry);
       sendChained(entry);
     },
