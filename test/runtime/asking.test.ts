@@ -111,19 +111,25 @@ test('asking - many questions that nobody hears cost few messages', async () => 
   asker.stop();
 });
 
+/** An outbox that sends nothing, and notes the numbers of what is asked. */
+function notingAsks() {
+  const asks: number[] = [];
+  const outbox: Outbox = {
+    send: (_from, _to, message) => void asks.push((message as { ask: number }).ask),
+    publish() {},
+    setEpoch() {},
+    local() {},
+  };
+  return { asks, outbox };
+}
+
 test('asking - an answer is heard, though what came along with it is none', async () => {
   const clock = systemClock();
   const bus = memoryServer({ clock }).connect();
   const subjects = subjectsOf();
   const errors: string[] = [];
   const onError = (error: unknown) => errors.push((error as Error).message);
-  const asks: number[] = [];
-  const outbox = {
-    send: (_from, _to, message) => void asks.push((message as { ask: number }).ask),
-    publish() {},
-    setEpoch() {},
-    local() {},
-  } satisfies Outbox;
+  const { asks, outbox } = notingAsks();
   const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
   try {
     const shown = asker.ask('cell/c1', { type: 'show', instance: 'i1' }, 'shown');
@@ -150,13 +156,7 @@ test('asking - an answer that is late, to an earlier life of the same name, is n
   const clock = virtualClock();
   const bus = memoryServer({ clock }).connect();
   const subjects = subjectsOf();
-  const asks: number[] = [];
-  const outbox = {
-    send: (_from, _to, message) => void asks.push((message as { ask: number }).ask),
-    publish() {},
-    setEpoch() {},
-    local() {},
-  } satisfies Outbox;
+  const { asks, outbox } = notingAsks();
   for (let life = 0; life < 3; life += 1) {
     const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError() {} });
     for (let n = 0; n < 100; n += 1) asker.ask(CELL, { type: 'show', instance: 'i1' }, 'shown').catch(() => {});
