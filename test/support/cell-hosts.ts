@@ -3,9 +3,7 @@
 import * as assert from 'uvu/assert';
 import { type CellOptions, cell } from '../../actors/cell/cell.ts';
 import { viewOfHost } from '../../actors/cell/hosts.ts';
-import type { Start } from '../../actors/messages/cell.ts';
-import { OPTIONS, up } from './cells.ts';
-import { selectionAt } from './machine-paths.ts';
+import { OPTIONS, startOf, up } from './cells.ts';
 import { bench, replayed, restored, sentOf } from './turn.ts';
 
 export function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], options: Partial<CellOptions> = {}) {
@@ -13,20 +11,8 @@ export function desk(hosts: readonly string[] = ['h1', 'h2', 'h3', 'h4', 'h5'], 
   const on = bench(actor, { address: 'cell/c1' });
   for (const host of hosts) on.tell(up(host), `compute/c1/${host}`);
 
-  function start(instance: string, host: string, alternates: readonly string[] = []) {
-    const context = {
-      v: 1,
-      instance,
-      selection: selectionAt(host),
-      alternates: alternates.map(selectionAt),
-      attempt: 1,
-      attempts: [],
-      failure: null,
-    };
-    const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
-    const message = { type: 'start', instance, request: instance, spec, snapshot: { value: 'claimed', context } };
-    return on.tell(message as unknown as Start, 'conductor/0');
-  }
+  const start = (instance: string, host: string, alternates: readonly string[] = []) =>
+    on.tell(startOf(instance, alternates, host), 'conductor/0');
   const ofAttempt = (instance: string, attempt: number, host: string) => ({ host, instance, attempt });
   let failures = 0;
   const stateOf = (host: string) => viewOfHost(on.state.hosts.get(host) as never).state;

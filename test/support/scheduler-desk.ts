@@ -1,12 +1,12 @@
 // A scheduler at a desk, with a placement shard and cells that answer it.
 
 import * as assert from 'uvu/assert';
-import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Inventory, PlacementMessage, ProviderSpec, ProvidersChanged } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { UNHEARD_FOR_WARM_UPS } from '../../actors/scheduler/following.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
+import { selectFor } from './schedulers.ts';
 import { bench, type Sent, sentOf, type Turned } from './turn.ts';
 
 export const WARM_UP_MS = 2_500;
@@ -102,20 +102,8 @@ export function rig(plan: readonly HostPlan[]) {
 }
 export type Rig = ReturnType<typeof rig>;
 
-export function selectOf(request: string, told: Partial<Select> & { vcpu?: number } = {}): Select {
-  const { vcpu = 2, ...more } = told;
-  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' };
-  return {
-    type: 'select',
-    request,
-    round: 1,
-    instances: [request],
-    spec,
-    alternates: 2,
-    expiresAt: 100_000_000,
-    ...more,
-  };
-}
+export const selectOf = (request: string, told: Parameters<typeof selectFor>[1] = {}): Select =>
+  selectFor(request, { vcpu: 2, ...told });
 
 /** What the scheduler answers the conductor when everything that it says arrives. */
 export function choose({ hear, deliver }: Rig, asked: Select) {
