@@ -40,15 +40,7 @@ export interface Plan {
   readonly choices: readonly Choice[];
   /** The first choice of each kind, by kind. */
   readonly kinds: readonly Choice[];
-  /** How many looks thorough searches for it may still take in vain, on all hosts together. */
-  looksLeft: number;
 }
-
-/**
- * What is hard on one host is mostly hard on all: a request must not hold up the others for as long as there are hosts.
- * Half a second or so.
- */
-export const MAX_LOOKS_IN_VAIN = 1_000_000;
 
 /** A request is fitted to host after host, so its plan is made once. */
 const plans = new WeakMap<RequestSpec, Plan>();
@@ -92,7 +84,7 @@ function newPlan({ groups, sameSubtree = [] }: RequestSpec): Plan {
     add({ group, isNamed: true, resources: group.resources, ofEach, ofAll: null }, key);
   }
   const ofHost = unnamed.filter(({ resources }) => Object.keys(resources).length === 0);
-  return { ofHost, choices, kinds, looksLeft: MAX_LOOKS_IN_VAIN };
+  return { ofHost, choices, kinds };
 }
 
 type Condition = 'required' | 'anyOf' | 'forbidden' | 'memberOf';

@@ -6,7 +6,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { ServerPreference } from './fit.ts';
-import { type Choice, MAX_LOOKS_IN_VAIN, optionsOf, type Plan, type Served } from './fit-choices.ts';
+import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts';
 import { type Subtrees, subtreesOf } from './subtrees.ts';
 import { twinsOf } from './twins.ts';
 
@@ -41,13 +41,12 @@ interface Search extends Asked {
  * @param straightLooks How many looks are taken before the thorough search begins.
  */
 export function serve(
-  plan: Plan,
+  { choices, kinds }: Plan,
   { groupPolicy, sameSubtree = [] }: RequestSpec,
   tree: readonly Provider[],
   preference: ServerPreference | undefined,
   straightLooks = MAX_STRAIGHT_LOOKS,
 ): Allocation[] | null {
-  const { choices, kinds } = plan;
   const options: Provider[][] = [];
   for (const kind of kinds) {
     const found = optionsOf(kind, tree);
@@ -62,14 +61,8 @@ export function serve(
   if (serveOpen(straight)) return allocationsOf(straight.served);
   // With looks to spare it has tried everything.
   if (straight.looks >= 0) return null;
-  const looks = Math.min(MAX_THOROUGH_LOOKS, plan.looksLeft);
-  const thorough = newSearch(asked, largestFirst(choices, kinds, options), looks, twinsOf(tree));
-  if (serveOpen(thorough)) {
-    plan.looksLeft = MAX_LOOKS_IN_VAIN;
-    return allocationsOf(thorough.served);
-  }
-  plan.looksLeft = Math.max(0, plan.looksLeft - looks + thorough.looks);
-  return null;
+  const thorough = newSearch(asked, largestFirst(choices, kinds, options), MAX_THOROUGH_LOOKS, twinsOf(tree));
+  return serveOpen(thorough) ? allocationsOf(thorough.served) : null;
 }
 
 function newSearch(

@@ -373,29 +373,6 @@ test('search - that devices are too few for groups of several kinds is found out
   }
 });
 
-test('search - what is hard on every host is not searched for through and through on all of them', () => {
-  const sizes = [
-    26, 27, 28, 29, 31, 33, 34, 36, 37, 38, 39, 41, 42, 43, 44, 45, 46, 47, 48, 49, 26, 27, 29, 31, 33, 35, 37,
-  ];
-  const spec: RequestSpec = {
-    groups: sizes.map((size, at) => ({ name: `g${at}`, resources: { PGPU: size } })),
-    groupPolicy: 'none',
-  };
-  const host = (devices: number) =>
-    viewOf([
-      provider('h', null, { VCPU: 8 }),
-      ...Array.from({ length: devices }, (_, at) => provider(`d${at}`, 'h', { PGPU: 100 })),
-    ]);
-  const { looksLeft } = planOf(spec);
-  assert.is(fit(spec, host(10)), null);
-  const perHost = looksLeft - planOf(spec).looksLeft;
-  assert.ok(perHost > 10_000, `it is hard: ${perHost} looks`);
-  for (let hosts = perHost; hosts <= looksLeft; hosts += perHost) assert.is(fit(spec, host(10)), null);
-  assert.is(planOf(spec).looksLeft, 0);
-  assert.is(fit(spec, host(10)), null);
-  assert.ok(fit(spec, host(12)) !== null, 'what is not hard is found all the same');
-});
-
 test('search - the group policy is named as the reason only where it is', () => {
   const two = (groupPolicy: 'none' | 'isolate', amount: number): RequestSpec => {
     const groups = ['a', 'b'].map((name) => ({ name, resources: { VGPU: amount } }));
