@@ -2,7 +2,7 @@
 // in its metadata. For where what is kept of the deployment cannot be read, or is not kept.
 
 import Type from 'typebox';
-import { conductorAddress, placementAddress } from '../actors/routing.ts';
+import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
 import { decode } from './codec.ts';
 import { checkOf } from './schemas.ts';
@@ -10,6 +10,8 @@ import type { Subjects } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 
 const TIMEOUT_MS = 1_000;
+export const MAX_CONDUCTOR_SHARDS = 256;
+const MOST = { placement: MAX_PLACEMENT_SHARDS, conductor: MAX_CONDUCTOR_SHARDS };
 
 /** What is read of the answer of a service to the question what it is. */
 const ServiceInfo = Type.Object({
@@ -60,7 +62,8 @@ export async function shardsServed(
       if (check(said) !== null) return null;
       const { metadata, endpoints } = said as ServiceInfo;
       if (!endpoints.some(({ subject }) => subject.startsWith(ofDeployment))) return null;
-      return Number(metadata.shards ?? '1');
+      const shards = Number(metadata.shards ?? '1');
+      return shards <= MOST[kind] ? shards : null;
     } catch {
       return null;
     }

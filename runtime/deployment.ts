@@ -7,7 +7,7 @@ import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../act
 import type { NatsBus } from './bus/nats.ts';
 import { busError, isWithoutJetStream, lacksJetStream } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
-import { shardsServed } from './deployment-served.ts';
+import { MAX_CONDUCTOR_SHARDS, shardsServed } from './deployment-served.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
@@ -15,7 +15,6 @@ import type { Subjects } from './subjects.ts';
 /** What is dealt to shards; also the key under which the number is kept. */
 export type Kind = 'placement' | 'conductor';
 
-export const MAX_CONDUCTOR_SHARDS = 256;
 const MAX_RECORD_BYTES = 4_096;
 const WRONG_LAST_SEQUENCE = 10071;
 const STREAM_NOT_FOUND = 10059;

@@ -142,8 +142,12 @@ function misfitOfAll(spec: RequestSpec, tree: readonly Provider[]): Refusal {
   );
 }
 
+/** For how many choices it is found out which group is one too many. */
+const MAX_EXPLAINED = 16;
+
 /** The first group that finds no room beside those before it. */
 function shortBeside(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+  if (planOf(spec).choices.length > MAX_EXPLAINED) return null;
   let before: ReturnType<typeof fit> = [];
   for (const [position, beginning] of looserOf(spec).beginnings.entries()) {
     const now = fit(beginning, tree);

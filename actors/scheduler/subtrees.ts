@@ -8,8 +8,11 @@ import type { Choice, Served } from './fit-choices.ts';
 export interface Subtrees {
   /** The choices in the order in which they are best made: groups that belong together one after the other. */
   readonly order: readonly Choice[];
-  /** Whether the group can be served by the provider, those before it being served as they are. */
-  mayServe(group: string, provider: Provider, served: readonly Served[]): boolean;
+  /**
+   * Whether the group can be served by the provider, those before it being served as they are.
+   * @param onLook Told of each provider that is looked at for it.
+   */
+  mayServe(group: string, provider: Provider, served: readonly Served[], onLook: () => void): boolean;
 }
 
 /** @param optionsOf The providers that could serve a choice if it were alone. */
@@ -32,7 +35,7 @@ export function subtreesOf(
 
   return {
     order,
-    mayServe(group, provider, served) {
+    mayServe(group, provider, served, onLook) {
       for (const names of sameSubtree) {
         if (!names.includes(group)) continue;
         const serving = [provider];
@@ -45,7 +48,10 @@ export function subtreesOf(
         }
         if (isSubtree(serving, byId)) continue;
         // One that is still to be chosen may be what all others are below.
-        const mayBeTop = (top: Provider) => serving.every((one) => isBelow(one, top, byId));
+        const mayBeTop = (top: Provider) => {
+          onLook();
+          return serving.every((one) => isBelow(one, top, byId));
+        };
         if (!open.some((name) => options.get(name)?.some(mayBeTop))) return false;
       }
       return true;

@@ -25,6 +25,7 @@ const HTTP_CLIENTS = 32;
 /** Children below each host when it is nested: a tree of 7. */
 const CHILDREN = 6;
 const QUERY = '/allocation_candidates?resources=VCPU:1,MEMORY_MB:512,DISK_GB:10&limit=10';
+const NESTED_QUERY = `${QUERY}&resources1=VGPU:1`;
 
 function inventory(total: number) {
   return { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 };
@@ -127,9 +128,10 @@ function actorWith(hosts: number, nested: boolean) {
   return { tell };
 }
 
-async function overNats(url: string, report: Report): Promise<void> {
+/** @param nested Whether each host has children: the number of providers is the same. */
+async function overNats(url: string, nested: boolean, report: Report): Promise<void> {
   const clock = systemClock();
-  const prefix = 'benchplacement';
+  const prefix = nested ? 'benchnested' : 'benchplacement';
   const onError = (error: unknown) => console.error(error);
   const node: Node = await startNode({ roles: ['placement'], nats: { servers: url }, prefix, events: false });
   const bus = await connectNats({ servers: url, name: 'bench-authority' });
@@ -139,26 +141,28 @@ async function overNats(url: string, report: Report): Promise<void> {
   try {
     let hosts = 0;
     let consumers = 0;
-    for (const wanted of HOSTS) {
+    for (const providers of HOSTS) {
+      const wanted = nested ? Math.round(providers / (1 + CHILDREN)) : providers;
       for (; hosts < wanted; hosts += 1) {
-        const message = { type: 'put-tree', ask: hosts, providers: tree(hosts, false) } as const;
+        const message = { type: 'put-tree', ask: hosts, providers: tree(hosts, nested) } as const;
         outbox.send('gateway/nobody', 'placement/0', message);
         if (hosts % 1_000 === 999) await authority.ask({ type: 'provider-show', id: 'h0' });
       }
       await authority.ask({ type: 'provider-show', id: `h${hosts - 1}` });
-      const name = `${wanted.toLocaleString('en')} hosts`;
-      if (wanted === 10_000) {
+      if (providers === 10_000 && !nested) {
         const claimOnce = () => {
           consumers += 1;
           return authority.ask(claim(`c${consumers}`, `h${consumers % hosts}`));
         };
         await durableClaims(url, claimOnce, report);
       }
-      const tookMs = await latencies(200, () => authority.ask(candidates(false)));
+      const name = `${wanted.toLocaleString('en')} ${nested ? `trees of ${1 + CHILDREN}` : 'hosts'}`;
+      const tookMs = await latencies(200, () => authority.ask(candidates(nested)));
       report({ name: `candidates over NATS, ${name}, p50`, value: quantile(tookMs, 0.5), unit: 'ms' });
       const front = await startPlacementApi({ host: '127.0.0.1', port: 0, prefix, placement: { servers: [url] } });
       const client = httpClient(front.url, 1);
-      const overHttpMs = await latencies(200, () => client.ask('GET', QUERY));
+      const query = nested ? NESTED_QUERY : QUERY;
+      const overHttpMs = await latencies(200, () => client.ask('GET', query));
       report({ name: `candidates over HTTP and NATS, ${name}, p50`, value: quantile(overHttpMs, 0.5), unit: 'ms' });
       client.close();
       await front.close();
@@ -252,7 +256,7 @@ export async function placementBench(url: string, report: Report): Promise<void>
   inActor(report);
   manyWays(report);
   progress('claims and candidates over NATS');
-  await overNats(url, report);
+  for (const nested of [false, true]) await overNats(url, nested, report);
   progress('claims and candidates over HTTP');
   await overHttp(report);
 }
