@@ -2,6 +2,8 @@
 // begun, to the letter. Whoever changes a value in place says so first, with `touch`; a value that is put in or taken
 // out is noticed. So a state of a million entries is stored without holding anybody up.
 
+import { PassingMap } from './passing-map.ts';
+
 /** Rows of a snapshot that are still to be taken. */
 export interface Rows {
   /** How many there were when it was begun. */
@@ -19,7 +21,7 @@ interface Capture {
   readonly early: unknown[];
 }
 
-export class Table<Value> extends Map<string, Value> {
+export class Table<Value> extends PassingMap<string, Value> {
   readonly #rowOf: (value: Value, key: string) => unknown;
   #captures: Capture[] = [];
 

@@ -3,6 +3,7 @@
 
 import type { Address, Message, PublicEvent } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';
+import { PassingMap } from '../actors/passing-map.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { encodeJson } from './codec.ts';
@@ -38,7 +39,7 @@ interface Pile {
 }
 
 export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOptions): Outbox {
-  const piles = new Map<Address, Pile>();
+  const piles = new PassingMap<Address, Pile>();
   const told: { from: Address; event: PublicEvent }[] = [];
   const locals: { prefix: string; take: (to: Address, message: Message, from: Address) => void }[] = [];
   const epochs = new Map<Address, string>();

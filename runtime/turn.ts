@@ -5,6 +5,7 @@
 
 import type { Actor, Address, Message, PublicEvent, Turn, Wake } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';
+import { PassingMap } from '../actors/passing-map.ts';
 import { fnv1a } from '../actors/routing.ts';
 import type { Clock, Timer } from './clock.ts';
 import { messageOf } from './errors.ts';
@@ -108,7 +109,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   const { address, actor, journal, clock, outbox, maxMailbox, slicer = slicerOf(clock) } = options;
   const stats: ActorHostStats = { turns: 0, messages: 0, records: 0, overloaded: 0 };
   const gate: Gated[] = [];
-  const wakes = new Map<string, ArmedWake>();
+  const wakes = new PassingMap<string, ArmedWake>();
   let mailbox: Letter[] = [];
   let state: State;
   let phase: 'new' | 'running' | 'stopped' = 'new';

@@ -18,6 +18,7 @@ import {
   storeBuild,
 } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
+import { PassingMap } from '../passing-map.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf, Table } from '../table.ts';
 import {
@@ -113,7 +114,7 @@ export function emptyCell(): CellState {
     hosts: new Map(),
     deleted: new Deleted(),
     feed: { untold: new Set(), recounted: new Set(), epoch: 0, sequence: 0 },
-    moves: new Map(),
+    moves: new PassingMap(),
     sweptAt: 0,
   };
 }

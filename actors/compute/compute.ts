@@ -10,6 +10,7 @@ import { type Patience, waitMs } from '../builds.ts';
 import type { Metrics } from '../messages/common.ts';
 import type { ComputeBuild, ComputeMessage, DriverAnswer } from '../messages/compute.ts';
 import type { ProviderSpec } from '../messages/placement.ts';
+import { PassingMap } from '../passing-map.ts';
 import { cellAddress, driverAddress, fnv1a, placementOf } from '../routing.ts';
 import { snapshotOf } from '../snapshot.ts';
 
@@ -90,8 +91,8 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       providers: [],
       metrics: null,
       measures: false,
-      jobs: new Map(),
-      outcomes: new Map(),
+      jobs: new PassingMap(),
+      outcomes: new PassingMap(),
       repeats: 0,
     };
   }

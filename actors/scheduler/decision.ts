@@ -13,12 +13,12 @@ import {
 } from '../messages/decision.ts';
 import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
-import { filtersFor, refusedBy } from './filters/filter.ts';
+import { refusedBy } from './filters/filter.ts';
 import { misfitOfGroup } from './group-rules.ts';
 import { lackOfRoom } from './grouping.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { bestOfAll, type Ranked } from './picking.ts';
-import { type Rankings, shapeOf } from './ranking.ts';
+import { bestOfAll, type Ranked, rankedOf } from './picking.ts';
+import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import { type Request, rankedPart } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -69,7 +69,7 @@ export function noteStanding(draft: Draft, rankings: Rankings, view: View, reque
   draft.fits = current.size;
   draft.refused = refusedHosts(view, counted(census));
   if (view.silentCells.size > 0) draft.silentCells = silentAmong(view);
-  draft.narrowedBy = filtersFor(rankings.filters, request, true).map(({ filter }) => filter.name);
+  draft.narrowedBy = lateFiltersOf(rankings, request).map(({ filter }) => filter.name);
   if (request.spec.instanceGroup !== undefined) draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];
 }
 
@@ -94,9 +94,16 @@ export function noteAll(draft: Draft, rankings: Rankings, view: View, request: R
 /** Notes the host that was picked, and those that came next. */
 export function noteRanked(draft: Draft, rankings: Rankings, view: View, request: Request, found: Ranked): void {
   const top = bestOfAll(rankings, view, request, RUNNERS_UP + 1);
-  const all = top.some(({ root }) => root === found.root) ? top : [...top.slice(0, RUNNERS_UP), found];
-  const { weighers } = shapeOf(rankings, view, request);
-  draft.weights = all.map((one) => weighingOf(weighers, rankings.overrides, view, one));
+  const shape = shapeOf(rankings, view, request);
+  const picked = shape.current.get(found.root) as Weighed;
+  const all = top.includes(picked) ? top : [...top.slice(0, RUNNERS_UP), picked];
+  draft.weights = all.map((one) => toldOf(rankings, view, shape, one));
+}
+
+/** Worked out once for each weighing of a host: those that come next are told of again and again. */
+function toldOf(rankings: Rankings, view: View, shape: Shape, one: Weighed): Weighing {
+  one.told ??= weighingOf(shape.weighers, rankings.overrides, view, rankedOf(rankings, view, shape, one));
+  return one.told;
 }
 
 /** Notes a claim that placement refused. */
@@ -145,7 +152,7 @@ export function standing(
   count: number,
 ): { hosts: number; fits: number; refused: RefusedHosts[] } {
   const { current, census } = shapeOf(rankings, view, request);
-  const late = filtersFor(rankings.filters, request, true);
+  const late = lateFiltersOf(rankings, request);
   const refused = counted(census);
   let fits = current.size;
   if (late.length > 0 || request.spec.instanceGroup !== undefined) {

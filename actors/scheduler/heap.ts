@@ -64,7 +64,12 @@ function put<E extends Entry>(heap: Heap<E>, entry: E, position: number): void {
 }
 
 /** Up to `most` accepted entries of several heaps, best first. */
-export function bestOf<E extends Entry>(heaps: Iterable<Heap<E>>, most: number, accept: (entry: E) => boolean): E[] {
+export function bestOf<E extends Entry>(heaps: readonly Heap<E>[], most: number, accept: (entry: E) => boolean): E[] {
+  if (most === 1) {
+    const first = firstOf(heaps);
+    if (first === undefined) return [];
+    if (accept(first)) return [first];
+  }
   const next: Next<E> = { entries: [], heaps: [] };
   for (const heap of heaps) reach(next, heap, 0);
   const found: E[] = [];
@@ -77,6 +82,12 @@ export function bestOf<E extends Entry>(heaps: Iterable<Heap<E>>, most: number, 
     reach(next, heap, 2 * entry.at + 2);
   }
   return found;
+}
+
+function firstOf<E extends Entry>(heaps: readonly Heap<E>[]): E | undefined {
+  let first: E | undefined;
+  for (const [top] of heaps) if (top !== undefined && (first === undefined || before(top, first))) first = top;
+  return first;
 }
 
 /** Entries whose turn may come next, since those above them in their heaps were passed: a heap too, and theirs beside it. */

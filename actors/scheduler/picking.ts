@@ -3,10 +3,10 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import { fnv1a, scattered } from '../routing.ts';
-import { filtersFor, refusedBy } from './filters/filter.ts';
+import { refusedBy } from './filters/filter.ts';
 import { fit } from './fit.ts';
 import { before, bestOf, type Heap } from './heap.ts';
-import { type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
+import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -52,13 +52,11 @@ export function best(
 }
 
 /** The best hosts of all cells, best first and without chance; those of silent cells count like others. */
-export function bestOfAll(rankings: Rankings, view: View, request: Request, most: number): readonly Ranked[] {
+export function bestOfAll(rankings: Rankings, view: View, request: Request, most: number): readonly Weighed[] {
   const shape = shapeOf(rankings, view, request);
   const accept = acceptedBy(rankings, view, request, () => false);
   const named = namedBy(request);
-  const found =
-    named === null ? bestOf(shape.heaps.values(), most, accept) : among(shape, named, accept).slice(0, most);
-  return found.map((one) => rankedOf(rankings, view, shape, one));
+  return named === null ? bestOf([...shape.heaps.values()], most, accept) : among(shape, named, accept).slice(0, most);
 }
 
 /** Up to `most` hosts of one cell that `skip` does not name, best first. */
@@ -97,8 +95,8 @@ export function rankedAmong(
   return found.map((one) => rankedOf(rankings, view, shape, one));
 }
 
-function acceptedBy({ filters }: Rankings, view: View, request: Request, skip: (root: string) => boolean): Accept {
-  const late = filtersFor(filters, request, true);
+function acceptedBy(rankings: Rankings, view: View, request: Request, skip: (root: string) => boolean): Accept {
+  const late = lateFiltersOf(rankings, request);
   if (late.length === 0) return ({ root }) => !skip(root);
   return ({ root }) =>
     !skip(root) && refusedBy(late, factsOf(view, view.hosts.get(root) as ViewHost, treeOf(view, root))) === null;
@@ -149,7 +147,7 @@ function heapsOf(
 }
 
 /** The ranking is up to date, so what fitted when the host was ranked fits, and in the same way. */
-function rankedOf(
+export function rankedOf(
   { preference }: Rankings,
   view: View,
   { spec }: Shape,

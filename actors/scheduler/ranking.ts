@@ -3,6 +3,7 @@
 // that hosts of one cell are found without passing those of the others.
 
 import type { RequestSpec } from '../messages/common.ts';
+import type { Weighing } from '../messages/decision.ts';
 import { fnv1a } from '../routing.ts';
 import { type Census, emptyCensus, refuse, unrefuse } from './census.ts';
 import { ALWAYS } from './filters/always.ts';
@@ -33,6 +34,8 @@ export interface Weighed extends Entry {
   readonly root: string;
   readonly cell: string;
   readonly host: string;
+  /** What each weigher had in it, once somebody has asked. */
+  told: Weighing | null;
 }
 
 export interface Shape {
@@ -69,6 +72,8 @@ export interface Rankings {
 interface AskedOf extends Pick<Shape, 'spec' | 'filters' | 'weighers'> {
   /** The same for requests that are ranked alike. */
   readonly key: string;
+  /** The filters that are asked when a host is picked. */
+  readonly late: readonly Asked[];
 }
 
 export interface RankingOptions {
@@ -113,9 +118,14 @@ function askedBy({ filters: inUse, weighers: weighing, asked }: Rankings, reques
   for (const { filter, part } of filters) if (part !== spec && part !== spec.tree) parts.push(filter.name, part);
   for (const { weigher, part } of weighers) if (part !== spec) parts.push(weigher.name, part);
   const key = parts.length === 0 ? JSON.stringify(spec) : JSON.stringify([spec, parts]);
-  const one = { key, spec, filters, weighers };
+  const one = { key, spec, filters, weighers, late: filtersFor(inUse, request, true) };
   asked.set(request, one);
   return one;
+}
+
+/** The filters that a request concerns when a host is picked for it. */
+export function lateFiltersOf(rankings: Rankings, request: Request): readonly Asked[] {
+  return askedBy(rankings, request).late;
 }
 
 /** The ranking for requests like this one, up to date. */
@@ -186,5 +196,5 @@ function weigh(
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null) lookAgainAt(view, root, at);
   }
-  return { root, cell: host.cell, host: host.host, weight, tie, at: 0 };
+  return { root, cell: host.cell, host: host.host, weight, tie, at: 0, told: null };
 }

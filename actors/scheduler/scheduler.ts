@@ -11,6 +11,7 @@ import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import { asksFrom } from '../messages/common.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
+import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
 import { located, lookAgain, sayAgain } from './again.ts';
 import { fitAsked, whyNotAsked } from './asked.ts';
@@ -84,7 +85,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     return {
       view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings) },
       rankings,
-      open: new Map(),
+      open: new PassingMap(),
       selecting: new Map(),
       followers: new Map(everyPlacementFeed(placementShards).map((feed) => [feed, newFollower()])),
       locating: new Map(),

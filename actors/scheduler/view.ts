@@ -5,6 +5,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { ProviderState, ProvidersChanged, ProvidersPage, ProviderUsage } from '../messages/placement.ts';
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
+import { PassingMap } from '../passing-map.ts';
 import { makeProvider, type Provider } from '../placement/providers.ts';
 import { placementShardOf } from '../routing.ts';
 import { emptyGroupsView, type GroupsView, learnMembers } from './groups-view.ts';
@@ -75,7 +76,7 @@ export function emptyView(shards = 1): View {
     groups: emptyGroupsView(),
     hosts: new Map(),
     silentCells: new Set(),
-    promised: new Map(),
+    promised: new PassingMap(),
     freed: null,
     expected: new Map(),
     statsMatter: true,

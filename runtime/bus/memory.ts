@@ -3,6 +3,7 @@
 // same calls give the same deliveries in the same order. Bodies are not copied, and values are handed on as they are:
 // nobody may write to one after it was published. There is no `$SRV` discovery, since no tool can look inside a process.
 
+import { PassingMap } from '../../actors/passing-map.ts';
 import type { Clock } from '../clock.ts';
 import { MalformedError, NoRespondersError, TimeoutError } from '../errors.ts';
 import type { Body, Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions, Unencoded } from './bus.ts';
@@ -94,7 +95,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
   }
   const report = guarded(options.onError ?? reportToConsole);
   const listeners = interest<Subscriber>();
-  const requests = new Map<string, Receiver>();
+  const requests = new PassingMap<string, Receiver>();
   let connections = 0;
   let subscriptions = 0;
 
@@ -142,7 +143,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     const prefix = `_INBOX.${connections++}`;
     const subscribers = new Set<Subscriber>();
     /** Own requests in flight, and how to end each. */
-    const waiting = new Map<string, { end(settle?: () => void): void; fail(error: Error): void }>();
+    const waiting = new PassingMap<string, { end(settle?: () => void): void; fail(error: Error): void }>();
     let inboxes = 0;
     let closed = false;
     let closing: Promise<void> | undefined;

@@ -2,6 +2,7 @@
 // stands in its last token. The client's own requests make an Error and several timers for each.
 
 import { createInbox, type Msg, type NatsConnection } from 'nats';
+import { PassingMap } from '../../actors/passing-map.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { type CellwrightError, NoRespondersError, TimeoutError } from '../errors.ts';
 import type { BusMessage } from './bus.ts';
@@ -30,7 +31,7 @@ export interface NatsRequests {
 
 export function natsRequests(connection: NatsConnection, clock: Clock, inboxPrefix: string | undefined): NatsRequests {
   const inbox = createInbox(inboxPrefix);
-  const waiting = new Map<string, Waiting>();
+  const waiting = new PassingMap<string, Waiting>();
   let asked = 0;
   let listening = false;
 

@@ -5,6 +5,7 @@ import type { Address } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import { asksFrom } from '../../actors/messages/common.ts';
 import { type GatewayMessage, gatewayMessages } from '../../actors/messages/gateway.ts';
+import { PassingMap } from '../../actors/passing-map.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
@@ -78,7 +79,7 @@ const check = checkOfProtocol(gatewayMessages);
 export function asking(options: AskingOptions): Asking {
   const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
   const address = `gateway/${name}`;
-  const pending = new Map<number, Pending>();
+  const pending = new PassingMap<number, Pending>();
   let asks = asksFrom(clock.now());
 
   function answered(message: GatewayMessage): void {

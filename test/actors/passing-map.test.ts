@@ -1,0 +1,107 @@
+// Area: the map of what comes and goes: that it does what a Map does, and that what is taken out of it does not grow old.
+
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { PassingMap } from '../../actors/passing-map.ts';
+import { seededRandom } from '../../runtime/random.ts';
+
+const test = suite('passing map');
+
+test('it does what a Map does, in the same order', () => {
+  const chance = seededRandom('passing map');
+  const ours = new PassingMap<string, number>();
+  const theirs = new Map<string, number>();
+  let deletes = 0;
+  for (let step = 0; step < 20_000; step += 1) {
+    const key = `k${Math.floor(chance.next() * 50)}`;
+    const what = chance.next();
+    if (what < 0.5) {
+      assert.is(ours.set(key, step), ours);
+      theirs.set(key, step);
+    } else if (what < 0.999) {
+      const deleted = theirs.delete(key);
+      assert.is(ours.delete(key), deleted);
+      if (deleted) deletes += 1;
+    } else {
+      ours.clear();
+      theirs.clear();
+    }
+    assert.is(ours.size, theirs.size);
+    assert.is(ours.has(key), theirs.has(key));
+    assert.is(ours.get(key), theirs.get(key));
+    if (step % 100 === 0) {
+      assert.equal([...ours], [...theirs]);
+      assert.equal([...ours.keys()], [...theirs.keys()]);
+      assert.equal([...ours.values()], [...theirs.values()]);
+      const told: unknown[] = [];
+      ours.forEach((value, name, map) => {
+        told.push([name, value, map === ours]);
+      });
+      assert.equal(
+        told,
+        [...theirs].map(([name, value]) => [name, value, true]),
+      );
+    }
+  }
+  assert.ok(deletes > 1_000, `${deletes}`);
+});
+
+test('whoever goes through it while it changes misses nothing that stays, and meets what is put in', () => {
+  for (const map of [new PassingMap<string, number>(), new Map<string, number>()]) {
+    for (const [position, key] of ['a', 'b', 'c', 'd'].entries()) map.set(key, position);
+    const met: unknown[] = [];
+    for (const [key, value] of map) {
+      met.push([key, value]);
+      if (key === 'a') {
+        map.delete('b');
+        map.set('c', 20);
+        map.set('e', 4);
+      }
+    }
+    assert.equal(met, [
+      ['a', 0],
+      ['c', 20],
+      ['d', 3],
+      ['e', 4],
+    ]);
+  }
+});
+
+test('an undefined value is a value', () => {
+  const map = new PassingMap<string, undefined>();
+  map.set('a', undefined);
+  assert.ok(map.has('a'));
+  assert.is(map.size, 1);
+  assert.equal([...map], [['a', undefined]]);
+  assert.ok(map.delete('a'));
+  assert.not(map.delete('a'));
+});
+
+test('what has passed through it is collected with the young', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
+  /** How much memory is taken after so many entries have come and gone, above what was taken before. */
+  const grownBy = (map: Map<string, unknown>): number => {
+    const put = (n: number) =>
+      map.set(
+        `k${n}`,
+        Array.from({ length: 64 }, (_, at) => ({ n, at })),
+      );
+    for (let n = 0; n < 500; n += 1) put(n);
+    // Now the map is old.
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let n = 500; n < 20_500; n += 1) {
+      if (n < 20_000) put(n);
+      map.delete(`k${n - 500}`);
+    }
+    for (let times = 0; times < 3; times += 1) collect({ type: 'minor' });
+    return process.memoryUsage().heapUsed - before;
+  };
+  const [ours, theirs] = [grownBy(new PassingMap()), grownBy(new Map())];
+  assert.ok(ours < theirs / 3, `${ours} of ${theirs} bytes`);
+});
+
+test.run();
