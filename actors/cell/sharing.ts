@@ -1,7 +1,7 @@
-// What many instances of a cell say alike is kept once for all of them: what they ask for, and the names of the hosts
-// that they are on. Each message and record brings copies of its own, of a kilobyte and more for each instance.
+// What many instances of a cell say alike is kept once for all of them: what they ask for, and the hosts that they are
+// on or would go to. Each message and record brings copies of its own, of a kilobyte and more for each instance.
 
-import type { Selection } from '../../machines/instance-build.ts';
+import type { Attempt, Selection } from '../../machines/instance-build.ts';
 import type { BuildFacts, StoredBuild } from '../builds.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Hosts } from './hosts.ts';
@@ -12,8 +12,13 @@ const MAX_SPECS = 1_024;
 export interface Shared {
   /** By their text; follows from `instances`, as far as it reaches. */
   readonly specs: Map<string, RequestSpec>;
+  /** By host: those that say no more than where it is; follows from `instances`. */
+  readonly selections: Map<string, Selection>;
   readonly hosts: Hosts;
 }
+
+const NO_ATTEMPTS: readonly Attempt[] = [];
+const NO_ALTERNATES: readonly Selection[] = [];
 
 export function shared<Build extends Pick<StoredBuild, 'facts' | 'snapshot'>>(state: Shared, build: Build): Build {
   const { facts, snapshot } = build;
@@ -28,7 +33,11 @@ export function shared<Build extends Pick<StoredBuild, 'facts' | 'snapshot'>>(st
         ...context,
         instance,
         selection: context.selection === null ? null : selectionOf(state, context.selection),
-        alternates: context.alternates.map((alternate) => selectionOf(state, alternate)),
+        alternates:
+          context.alternates.length === 0
+            ? NO_ALTERNATES
+            : context.alternates.map((alternate) => selectionOf(state, alternate)),
+        attempts: context.attempts.length === 0 ? NO_ATTEMPTS : context.attempts,
       },
     },
   };
@@ -43,8 +52,17 @@ function specOf({ specs }: Shared, { spec }: BuildFacts): RequestSpec {
   return spec;
 }
 
-function selectionOf({ hosts }: Shared, selection: Selection): Selection {
-  const known = hosts.get(selection.host);
-  if (known === undefined || known.provider !== selection.provider) return selection;
-  return { ...selection, host: known.host, provider: known.provider };
+function selectionOf({ hosts, selections }: Shared, selection: Selection): Selection {
+  const { cell, host, provider, allocations, maxInstances } = selection;
+  // Of a host that is not known there may be any number of names.
+  const known = hosts.get(host);
+  if (known === undefined || known.provider !== provider) return selection;
+  if (allocations !== undefined || maxInstances !== undefined) {
+    return { ...selection, host: known.host, provider: known.provider };
+  }
+  const kept = selections.get(host);
+  if (kept?.provider === provider && kept.cell === cell) return kept;
+  const one = { cell, host: known.host, provider: known.provider };
+  selections.set(known.host, one);
+  return one;
 }

@@ -110,6 +110,7 @@ export function emptyCell(): CellState {
   return {
     instances: new Table(storeEntry),
     specs: new Map(),
+    selections: new Map(),
     removals: new Table(storeRemoval),
     hosts: new Map(),
     deleted: new Deleted(),
