@@ -83,8 +83,8 @@ function comparisonOf(
 ): Sweep {
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
-  const weigh = (one: ViewHost): Ranked | Exclude<Judged['obstacle'], null> => {
-    const judged = judge(view, filters, request.spec, one, rankings.preference);
+  const weigh = (one: ViewHost, isThorough = true): Ranked | Exclude<Judged['obstacle'], null> => {
+    const judged = judge(view, filters, request.spec, one, rankings.preference, isThorough);
     if (judged.obstacle !== null) return judged.obstacle;
     const { facts, tree, allocations } = judged;
     const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
@@ -96,9 +96,9 @@ function comparisonOf(
   let best: Ranked | null = null;
   let [hosts, fits, better] = [0, 0, 0];
   return {
-    visit(one) {
+    visit(one, isThorough) {
       hosts += 1;
-      const weighed = weigh(one);
+      const weighed = weigh(one, isThorough);
       if ('code' in weighed) return true;
       fits += 1;
       if (best === null || comesBefore(view, weighed, best)) best = weighed;

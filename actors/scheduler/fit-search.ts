@@ -14,6 +14,11 @@ import { twinsOf } from './twins.ts';
 const MAX_STRAIGHT_LOOKS = 1_000;
 /** How many the search may take that makes the choice with the fewest options first: 5 ms or so. */
 const MAX_THOROUGH_LOOKS = 20_000;
+/** How many it may take where many hosts are searched, and much was spent on others already. */
+const MAX_BRIEF_LOOKS = 200;
+
+/** All looks ever taken here: by how much it grows, those who look at many hosts know what that costs. */
+export const effort = { looks: 0 };
 
 interface Asked {
   readonly tree: readonly Provider[];
@@ -38,6 +43,7 @@ interface Search extends Asked {
 
 /**
  * The allocations that serve the choices, or null: there are none, or they were not found in time.
+ * @param isThorough Whether to go on when they are not found at once.
  * @param straightLooks How many looks are taken before the thorough search begins.
  */
 export function serve(
@@ -45,7 +51,8 @@ export function serve(
   { groupPolicy, sameSubtree = [] }: RequestSpec,
   tree: readonly Provider[],
   preference: ServerPreference | undefined,
-  straightLooks = MAX_STRAIGHT_LOOKS,
+  isThorough = true,
+  straightLooks = isThorough ? MAX_STRAIGHT_LOOKS : MAX_BRIEF_LOOKS,
 ): Allocation[] | null {
   const options: Provider[][] = [];
   for (const kind of kinds) {
@@ -58,11 +65,18 @@ export function serve(
   const isolate = groupPolicy === 'isolate';
   const asked = { tree, isolate, subtrees, preference, options };
   const straight = newSearch(asked, subtrees?.order ?? choices, straightLooks, null);
-  if (serveOpen(straight)) return allocationsOf(straight.served);
+  if (isServed(straight)) return allocationsOf(straight.served);
   // With looks to spare it has tried everything.
-  if (straight.looks >= 0) return null;
+  if (straight.looks >= 0 || !isThorough) return null;
   const thorough = newSearch(asked, largestFirst(choices, kinds, options), MAX_THOROUGH_LOOKS, twinsOf(tree));
-  return serveOpen(thorough) ? allocationsOf(thorough.served) : null;
+  return isServed(thorough) ? allocationsOf(thorough.served) : null;
+}
+
+function isServed(search: Search): boolean {
+  const { looks } = search;
+  const found = serveOpen(search);
+  effort.looks += looks - search.looks;
+  return found;
 }
 
 function newSearch(

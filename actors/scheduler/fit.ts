@@ -25,11 +25,13 @@ export interface Offer {
 /**
  * The allocations with which the request fits the tree (the root first), or null. Without a preference a named group
  * is served by the provider that is left with least, so that whole devices stay whole.
+ * @param isThorough Whether to go on when they are not found at once; without it there may be some, and the answer null.
  */
 export function fit(
   spec: RequestSpec,
   tree: readonly Provider[],
   preference?: ServerPreference,
+  isThorough = true,
 ): readonly Allocation[] | null {
   const root = tree[0] as Provider;
   if (asksOfRoot(spec) && unmetByRoot(spec, root) !== null) return null;
@@ -37,7 +39,7 @@ export function fit(
   if (tree.length === 1 && spec.groups.length === 1 && group?.name === '') return serveByRoot(group, root);
   const plan = planOf(spec);
   for (const asking of plan.ofHost) if (unmet(asking, [root], root) !== null) return null;
-  return serve(plan, spec, tree, preference);
+  return serve(plan, spec, tree, preference, isThorough);
 }
 
 /** For one unnamed group on a host without children: what most ask of most. */

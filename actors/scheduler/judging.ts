@@ -9,7 +9,7 @@ import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter
 import { fit, type ServerPreference } from './fit.ts';
 import { misfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
-import { misfitOf } from './misfit.ts';
+import { misfitOf, plainMisfitOf } from './misfit.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -28,12 +28,14 @@ export function allFiltersFor(filters: readonly Filter[], request: Request): Ask
   return [...filtersFor(filters, request, false), ...filtersFor(filters, request, true)];
 }
 
+/** @param isThorough Whether to go on when what the host would give is not found at once; see `fit`. */
 export function judge(
   view: View,
   filters: readonly Asked[],
   spec: RequestSpec,
   host: ViewHost,
   preference?: ServerPreference,
+  isThorough = true,
 ): Judged {
   const tree = treeOf(view, host.root);
   if (tree[0]?.spec.id !== host.root) return { obstacle: untold(host) };
@@ -43,14 +45,24 @@ export function judge(
     const { code, about, short, message } = refused.refusal;
     return { obstacle: { code, about, short, message } };
   }
-  const allocations = fit(spec, tree, preference);
+  const allocations = fit(spec, tree, preference, isThorough);
   if (allocations !== null) {
     const apart = misfitOfGroup(view, spec, host.root);
     if (apart === null) return { obstacle: null, facts, tree, allocations };
     return { obstacle: { code: apart.code, message: apart.message } };
   }
-  const { code, resourceClass, condition, short, message } = misfitOf(spec, tree);
+  const misfit = isThorough ? misfitOf(spec, tree) : plainMisfitOf(spec, tree);
+  if (misfit === null) return { obstacle: hardToTell(host) };
+  const { code, resourceClass, condition, short, message } = misfit;
   return { obstacle: { code, about: resourceClass ?? condition, short, message } };
+}
+
+/** It was not searched to the end: the request is as hard on so many other hosts. */
+function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
+  return {
+    code: 'hard-to-tell',
+    message: `whether '${host}' could serve all groups at once takes too long to find out`,
+  };
 }
 
 /** A host of which placement has not told: how it stands says more, if it is out of service. */

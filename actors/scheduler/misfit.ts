@@ -11,10 +11,26 @@ import { type Choice, optionsOf, planOf } from './fit-choices.ts';
 
 /** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
 export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const alone = misfitOfOne(spec, tree);
+  if (alone !== null) return alone;
+  const { choices } = planOf(spec);
+  const spread = choices.find(({ ofAll }) => ofAll !== null);
+  const ofSpread = spread === undefined ? null : misfitOfSpread(spread, choices, tree);
+  if (ofSpread !== null) return ofSpread;
+  return shortOfClass(choices, tree) ?? misfitOfAll(spec, tree);
+}
+
+/** The same as far as it is seen at once, without a search; else null. */
+export function plainMisfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+  return misfitOfOne(spec, tree) ?? shortOfClass(planOf(spec).choices, tree);
+}
+
+/** What the host does not meet, or a group that nothing could serve if it were alone. */
+function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
   const root = tree[0] as Provider;
   const ofRoot = asksOfRoot(spec) ? unmetByRoot(spec, root) : null;
   if (ofRoot !== null) return ofRoot;
-  const { ofHost, kinds, choices } = planOf(spec);
+  const { ofHost, kinds } = planOf(spec);
   for (const group of ofHost) {
     const refusal = unmet(group, [root], root);
     if (refusal !== null) return refusal;
@@ -23,10 +39,7 @@ export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal 
     const refusals = tree.map((provider) => misfitOfProvider(kind, provider, root));
     if (refusals.every((refusal) => refusal !== null)) return nearest(refusals);
   }
-  const spread = choices.find(({ ofAll }) => ofAll !== null);
-  const ofSpread = spread === undefined ? null : misfitOfSpread(spread, choices, tree);
-  if (ofSpread !== null) return ofSpread;
-  return shortOfClass(choices, tree) ?? misfitOfAll(spec, tree);
+  return null;
 }
 
 function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root: Provider): Refusal | null {

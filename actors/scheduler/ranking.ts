@@ -9,6 +9,7 @@ import { type Census, emptyCensus, refuse, unrefuse } from './census.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
 import type { ServerPreference } from './fit.ts';
+import { effort } from './fit-search.ts';
 import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
 import { judge } from './judging.ts';
 import { type Request, rankedPart } from './request.ts';
@@ -28,6 +29,13 @@ import {
 const MAX_SHAPES = 256;
 /** How many hosts all shapes may rank together, a hundred bytes or so each. */
 const MAX_RANKED_HOSTS = 5_000_000;
+
+/**
+ * How many looks at providers the hosts that are weighed in one go may cost, for each of them and beyond: a second or so.
+ * It is enough for all that people ask; a request of dozens of groups that nearly fit each of thousands of hosts would
+ * take minutes, in which nobody else is served.
+ */
+const LOOKS_IN_ONE_GO = { forEach: 300, beyond: 1_000_000 } as const;
 
 /** One weighing of a host. */
 export interface Weighed extends Entry {
@@ -136,7 +144,7 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
   if (shape === undefined || shape.seen < view.changesDropped) {
     const census = emptyCensus();
     shape = { spec, filters, weighers, current: new Map(), heaps: new Map(), census, seen: changesEnd(view) };
-    for (const root of view.hosts.keys()) weighAnew(rankings, view, shape, root);
+    weighAll(rankings, view, shape, view.hosts.keys(), view.hosts.size);
   } else {
     if (shape.seen < changesEnd(view)) catchUp(rankings, view, shape);
     if (shapes.size === 1) return shape;
@@ -153,15 +161,23 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
 function catchUp(rankings: Rankings, view: View, shape: Shape): void {
   const { changes, changesDropped } = view;
   const first = shape.seen - changesDropped;
-  const changed = changes.length === first + 1 ? [changes[first] as string] : new Set(changes.slice(first));
-  for (const root of changed) weighAnew(rankings, view, shape, root);
+  if (changes.length === first + 1) weighAnew(rankings, view, shape, changes[first] as string, true);
+  else {
+    const changed = new Set(changes.slice(first));
+    weighAll(rankings, view, shape, changed, changed.size);
+  }
   shape.seen = changesEnd(view);
 }
 
-function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string): void {
+function weighAll(rankings: Rankings, view: View, shape: Shape, roots: Iterable<string>, count: number): void {
+  const end = effort.looks + LOOKS_IN_ONE_GO.beyond + LOOKS_IN_ONE_GO.forEach * count;
+  for (const root of roots) weighAnew(rankings, view, shape, root, effort.looks < end);
+}
+
+function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string, isThorough: boolean): void {
   const { current, heaps } = shape;
   const known = current.get(root);
-  const weighed = weigh(rankings, view, shape, root, known?.tie);
+  const weighed = weigh(rankings, view, shape, root, isThorough, known?.tie);
   if (known !== undefined && weighed !== null && known.cell === weighed.cell) {
     replace(heaps.get(known.cell) as Heap<Weighed>, known, weighed);
     current.set(root, weighed);
@@ -183,10 +199,11 @@ function weigh(
   view: View,
   shape: Shape,
   root: string,
+  isThorough: boolean,
   tie = fnv1a(salt + root),
 ): Weighed | null {
   const host = view.hosts.get(root);
-  const judged = host === undefined ? undefined : judge(view, shape.filters, shape.spec, host, preference);
+  const judged = host === undefined ? undefined : judge(view, shape.filters, shape.spec, host, preference, isThorough);
   if (judged === undefined || judged.obstacle === null) unrefuse(shape.census, root);
   else refuse(shape.census, root, judged.obstacle);
   if (host === undefined || judged === undefined || judged.obstacle !== null) return null;

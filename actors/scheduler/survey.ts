@@ -90,13 +90,13 @@ export function surveyOf(
   let fits = 0;
   let times = 0;
   return {
-    visit(host) {
+    visit(host, isThorough) {
       hosts += 1;
-      const judged = judge(view, filters, spec, host, rankings.preference);
+      const judged = judge(view, filters, spec, host, rankings.preference, isThorough);
       if (judged.obstacle === null) {
         const { facts, tree, allocations } = judged;
         const room = Math.min(
-          timesIn(spec, tree, roughly ? count : MAX_TIMES),
+          isThorough ? timesIn(spec, tree, roughly ? count : MAX_TIMES) : 1,
           membersAllowed(view, spec, host.root),
           instancesLeft(rankings, request, facts),
         );
@@ -116,7 +116,7 @@ export function surveyOf(
         );
       } else {
         refuse(census, host.root, judged.obstacle);
-        if (times < count) advise(adviser, rankings, view, request, host);
+        if (times < count && isThorough) advise(adviser, rankings, view, request, host);
       }
       return true;
     },

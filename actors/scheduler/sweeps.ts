@@ -1,11 +1,15 @@
 // Looking at all hosts, a slice of them a turn, so that requests for hosts go on being served in between: one sweep at a
 // time, the others wait.
 
+import { effort } from './fit-search.ts';
 import type { Work } from './state.ts';
 import type { ViewHost } from './view.ts';
 
-/** Hosts looked at in one turn: some milliseconds of work. */
+/** Hosts looked at in one turn, or looks at their providers: some milliseconds of work. */
 const HOSTS_A_SLICE = 500;
+const LOOKS_A_SLICE = 20_000;
+/** After how many looks at providers a sweep goes on with what is found at once: some seconds of work. */
+const MAX_LOOKS = 4_000_000;
 /** Between two slices, ms: others have the greater part of the time. */
 const BETWEEN_MS = 3;
 /** How many sweeps may wait. */
@@ -14,8 +18,11 @@ const MAX_SWEEPS = 16;
 export const SWEEP_WAKE = 'sweep';
 
 export interface Sweep {
-  /** Looks at one host; false when there is no need to look at more. */
-  visit(host: ViewHost): boolean;
+  /**
+   * Looks at one host; false when there is no need to look at more.
+   * @param isThorough Whether what takes long may be done: much was spent on other hosts otherwise.
+   */
+  visit(host: ViewHost, isThorough: boolean): boolean;
   /** All hosts were looked at, or enough of them. */
   done(work: Work): void;
 }
@@ -24,13 +31,15 @@ export interface Sweeping {
   readonly sweep: Sweep;
   readonly roots: readonly string[];
   position: number;
+  /** Looks at providers that it has cost. */
+  looks: number;
 }
 
 /** Begins a sweep, or puts it in line; false when too many wait already. A small fleet is looked at there and then. */
 export function begin(work: Work, sweep: Sweep): boolean {
   const { sweeps, view } = work.state;
   if (sweeps.length >= MAX_SWEEPS) return false;
-  sweeps.push({ sweep, roots: [...view.hosts.keys()], position: 0 });
+  sweeps.push({ sweep, roots: [...view.hosts.keys()], position: 0, looks: 0 });
   if (sweeps.length === 1) goOn(work);
   return true;
 }
@@ -41,11 +50,14 @@ export function goOn(work: Work): void {
   const current = sweeps[0];
   if (current === undefined) return;
   const end = Math.min(current.roots.length, current.position + HOSTS_A_SLICE);
+  const before = effort.looks - current.looks;
+  const most = current.looks + LOOKS_A_SLICE;
   let goesOn = true;
-  while (goesOn && current.position < end) {
+  while (goesOn && current.position < end && current.looks < most) {
     const host = view.hosts.get(current.roots[current.position] as string);
     current.position += 1;
-    if (host !== undefined) goesOn = current.sweep.visit(host);
+    if (host !== undefined) goesOn = current.sweep.visit(host, current.looks < MAX_LOOKS);
+    current.looks = effort.looks - before;
   }
   if (goesOn && current.position < current.roots.length)
     return work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
