@@ -196,9 +196,9 @@ async function dumpOf(bus: Bus, subjects: Subjects, client: Client, cells: reado
 }
 
 /** Sends a small request until it is accepted, however often its answer is lost. */
-export async function accepted(client: Client, id: string): Promise<string> {
+export async function accepted(client: Client, id: string, alternates = 2): Promise<string> {
   await eventually(`'${id}' is accepted`, () =>
-    client.build({ id, alternates: 2, resources: { VCPU: 1, MEMORY_MB: 16 } }).then(
+    client.build({ id, alternates, resources: { VCPU: 1, MEMORY_MB: 16 } }).then(
       () => true,
       () => false,
     ),
