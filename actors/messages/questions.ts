@@ -27,7 +27,7 @@ export const questionMessages = {
 
 export const FittingHost = Type.Object({
   ...Weighing.properties,
-  /** How many instances it would hold, one after the other. */
+  /** How many instances it would hold, one after the other; at least, where hosts were refused as hard to tell. */
   times: Type.Integer(),
 });
 
@@ -36,7 +36,7 @@ export const Fitted = message('fitted', {
   /** How many hosts the scheduler knows: those that fit and those that were refused add up to it. */
   hosts: Type.Integer(),
   fits: Type.Integer(),
-  /** How many instances would fit on all of them. */
+  /** How many instances would fit on all of them; at least, where hosts were refused as hard to tell. */
   times: Type.Integer(),
   refused: Type.Array(RefusedHosts),
   best: Type.Array(FittingHost),

@@ -98,7 +98,7 @@ function comparisonOf(
   return {
     visit(one, isThorough) {
       hosts += 1;
-      const weighed = weigh(one, isThorough);
+      const weighed = one.root === host.root ? own : weigh(one, isThorough);
       if ('code' in weighed) return true;
       fits += 1;
       if (best === null || comesBefore(view, weighed, best)) best = weighed;

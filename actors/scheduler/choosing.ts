@@ -33,6 +33,7 @@ import {
   shardOf,
   take,
 } from './rounds.ts';
+import { isSearched } from './searching.ts';
 import { close, concerns, contextOf, draftOf, isAnswer, openOf, promiseClaim, settle } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage } from './view.ts';
@@ -151,7 +152,7 @@ export function rank(work: Work, open: Open, instance: string): void {
   }
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
-  if (mayHaveMissed(work)) {
+  if (mayHaveMissed(work) || isSearched(work, open.request)) {
     work.state.unplaced.add(open.asked.request);
     return;
   }

@@ -10,12 +10,13 @@ import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts
 import { type Subtrees, subtreesOf } from './subtrees.ts';
 import { twinsOf } from './twins.ts';
 
-/** How many looks at a provider the search in the order of the request may take: enough for nearly all that fit. */
+/**
+ * How many looks at a provider the search in the order of the request may take, or twice as many as it takes without a
+ * dead end if that is more: enough for nearly all that fit.
+ */
 const MAX_STRAIGHT_LOOKS = 1_000;
 /** How many the search may take that makes the choice with the fewest options first: 5 ms or so. */
 const MAX_THOROUGH_LOOKS = 20_000;
-/** How many it may take where many hosts are searched, and much was spent on others already. */
-const MAX_BRIEF_LOOKS = 200;
 
 /** All looks ever taken here: by how much it grows, those who look at many hosts know what that costs. */
 export const effort = { looks: 0 };
@@ -43,17 +44,42 @@ interface Search extends Asked {
 
 /**
  * The allocations that serve the choices, or null: there are none, or they were not found in time.
- * @param isThorough Whether to go on when they are not found at once.
  * @param straightLooks How many looks are taken before the thorough search begins.
  */
 export function serve(
+  plan: Plan,
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  preference: ServerPreference | undefined,
+  straightLooks?: number,
+): Allocation[] | null {
+  const asked = askedBy(plan, spec, tree, preference);
+  if (asked === null) return null;
+  const found = straightlyServed(plan, asked, straightLooks);
+  if (found !== undefined) return found;
+  const order = largestFirst(plan.choices, plan.kinds, asked.options);
+  const thorough = newSearch(asked, order, MAX_THOROUGH_LOOKS, twinsOf(tree));
+  return isServed(thorough) ? allocationsOf(thorough.served) : null;
+}
+
+/** The same as far as it is found at once; undefined when only a thorough search would tell. */
+export function serveAtOnce(
+  plan: Plan,
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  preference: ServerPreference | undefined,
+): Allocation[] | null | undefined {
+  const asked = askedBy(plan, spec, tree, preference);
+  return asked === null ? null : straightlyServed(plan, asked);
+}
+
+/** Null: a choice can be served by none. */
+function askedBy(
   { choices, kinds }: Plan,
   { groupPolicy, sameSubtree = [] }: RequestSpec,
   tree: readonly Provider[],
   preference: ServerPreference | undefined,
-  isThorough = true,
-  straightLooks = isThorough ? MAX_STRAIGHT_LOOKS : MAX_BRIEF_LOOKS,
-): Allocation[] | null {
+): Asked | null {
   const options: Provider[][] = [];
   for (const kind of kinds) {
     const found = optionsOf(kind, tree);
@@ -62,14 +88,24 @@ export function serve(
   }
   const subtrees =
     sameSubtree.length === 0 ? null : subtreesOf(sameSubtree, choices, tree, ({ kind }) => options[kind] as Provider[]);
-  const isolate = groupPolicy === 'isolate';
-  const asked = { tree, isolate, subtrees, preference, options };
-  const straight = newSearch(asked, subtrees?.order ?? choices, straightLooks, null);
+  return { tree, isolate: groupPolicy === 'isolate', subtrees, preference, options };
+}
+
+function straightlyServed(
+  { choices }: Plan,
+  asked: Asked,
+  looks = looksFor(choices, asked),
+): Allocation[] | null | undefined {
+  const straight = newSearch(asked, asked.subtrees?.order ?? choices, looks, null);
   if (isServed(straight)) return allocationsOf(straight.served);
   // With looks to spare it has tried everything.
-  if (straight.looks >= 0 || !isThorough) return null;
-  const thorough = newSearch(asked, largestFirst(choices, kinds, options), MAX_THOROUGH_LOOKS, twinsOf(tree));
-  return isServed(thorough) ? allocationsOf(thorough.served) : null;
+  return straight.looks >= 0 ? null : undefined;
+}
+
+function looksFor(choices: readonly Choice[], { options }: Asked): number {
+  let needed = 0;
+  for (const { kind } of choices) needed += (options[kind] as readonly Provider[]).length;
+  return Math.max(MAX_STRAIGHT_LOOKS, 2 * needed);
 }
 
 function isServed(search: Search): boolean {

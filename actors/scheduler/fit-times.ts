@@ -2,14 +2,18 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { fit } from './fit.ts';
+import { fit, fitAtOnce } from './fit.ts';
 
 /** How often the allocations may change from one to the next before the count is cut short. */
 const MAX_ROUNDS = 1_000;
 
-/** How many times a request fits a tree (the root first), at most `most`. */
-export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: number): number {
-  if (fit(spec, tree) === null) return 0;
+/**
+ * How many times a request fits a tree (the root first), at most `most`.
+ * @param isThorough Without it, at least how many times: as far as that is found at once.
+ */
+export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: number, isThorough = true): number {
+  const search = isThorough ? fit : fitAtOnce;
+  if ((search(spec, tree) ?? null) === null) return 0;
   if (most === 1) return 1;
   const left = tree.map((provider) => ({
     ...provider,
@@ -18,7 +22,7 @@ export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: numb
   const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
   let times = 0;
   for (let round = 0; round < MAX_ROUNDS && times < most; round += 1) {
-    const allocations = fit(spec, left);
+    const allocations = search(spec, left) ?? null;
     if (allocations === null) break;
     const taken = new Map<{ capacity: number; used: number }, number>();
     for (const { provider, resources } of allocations) {

@@ -5,8 +5,8 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
 import type { Provider } from '../placement/providers.ts';
-import { hasRoom, planOf } from './fit-choices.ts';
-import { serve } from './fit-search.ts';
+import { hasRoom, type Plan, planOf } from './fit-choices.ts';
+import { serve, serveAtOnce } from './fit-search.ts';
 
 /**
  * How good it would be that `server` serves a named group, of all providers of the tree that could: the higher the
@@ -25,21 +25,37 @@ export interface Offer {
 /**
  * The allocations with which the request fits the tree (the root first), or null. Without a preference a named group
  * is served by the provider that is left with least, so that whole devices stay whole.
- * @param isThorough Whether to go on when they are not found at once; without it there may be some, and the answer null.
  */
 export function fit(
   spec: RequestSpec,
   tree: readonly Provider[],
   preference?: ServerPreference,
-  isThorough = true,
 ): readonly Allocation[] | null {
+  return fitBy(serve, spec, tree, preference);
+}
+
+/** The same as far as it is found at once; undefined when only a thorough search would tell. */
+export function fitAtOnce(
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  preference?: ServerPreference,
+): readonly Allocation[] | null | undefined {
+  return fitBy(serveAtOnce, spec, tree, preference);
+}
+
+function fitBy<Found>(
+  search: (plan: Plan, spec: RequestSpec, tree: readonly Provider[], preference?: ServerPreference) => Found,
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  preference: ServerPreference | undefined,
+): readonly Allocation[] | null | Found {
   const root = tree[0] as Provider;
   if (asksOfRoot(spec) && unmetByRoot(spec, root) !== null) return null;
   const [group] = spec.groups;
   if (tree.length === 1 && spec.groups.length === 1 && group?.name === '') return serveByRoot(group, root);
   const plan = planOf(spec);
   for (const asking of plan.ofHost) if (unmet(asking, [root], root) !== null) return null;
-  return serve(plan, spec, tree, preference, isThorough);
+  return search(plan, spec, tree, preference);
 }
 
 /** For one unnamed group on a host without children: what most ask of most. */

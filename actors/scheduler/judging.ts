@@ -6,7 +6,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { Obstacle } from './census.ts';
 import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
-import { fit, type ServerPreference } from './fit.ts';
+import { fit, fitAtOnce, type ServerPreference } from './fit.ts';
 import { misfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
 import { misfitOf, plainMisfitOf } from './misfit.ts';
@@ -28,7 +28,7 @@ export function allFiltersFor(filters: readonly Filter[], request: Request): Ask
   return [...filtersFor(filters, request, false), ...filtersFor(filters, request, true)];
 }
 
-/** @param isThorough Whether to go on when what the host would give is not found at once; see `fit`. */
+/** @param isThorough Whether to go on when what the host would give is not found at once. */
 export function judge(
   view: View,
   filters: readonly Asked[],
@@ -45,24 +45,23 @@ export function judge(
     const { code, about, short, message } = refused.refusal;
     return { obstacle: { code, about, short, message } };
   }
-  const allocations = fit(spec, tree, preference, isThorough);
+  const allocations = isThorough ? fit(spec, tree, preference) : fitAtOnce(spec, tree, preference);
+  if (allocations === undefined) return { obstacle: hardToTell(host) };
   if (allocations !== null) {
     const apart = misfitOfGroup(view, spec, host.root);
     if (apart === null) return { obstacle: null, facts, tree, allocations };
     return { obstacle: { code: apart.code, message: apart.message } };
   }
   const misfit = isThorough ? misfitOf(spec, tree) : plainMisfitOf(spec, tree);
-  if (misfit === null) return { obstacle: hardToTell(host) };
   const { code, resourceClass, condition, short, message } = misfit;
   return { obstacle: { code, about: resourceClass ?? condition, short, message } };
 }
 
-/** It was not searched to the end: the request is as hard on so many other hosts. */
+/** The code of a host that was not searched to the end, because the request is as hard on so many others. */
+export const HARD_TO_TELL = 'hard-to-tell';
+
 function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
-  return {
-    code: 'hard-to-tell',
-    message: `whether '${host}' could serve all groups at once takes too long to find out`,
-  };
+  return { code: HARD_TO_TELL, message: `whether '${host}' could serve all groups at once takes long to find out` };
 }
 
 /** A host of which placement has not told: how it stands says more, if it is out of service. */

@@ -6,7 +6,7 @@ import type { Refusal } from '../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
 import { refusalOf } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
-import { fit } from './fit.ts';
+import { fit, fitAtOnce } from './fit.ts';
 import { type Choice, optionsOf, planOf } from './fit-choices.ts';
 
 /** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
@@ -20,9 +20,9 @@ export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal 
   return shortOfClass(choices, tree) ?? misfitOfAll(spec, tree);
 }
 
-/** The same as far as it is seen at once, without a search; else null. */
-export function plainMisfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
-  return misfitOfOne(spec, tree) ?? shortOfClass(planOf(spec).choices, tree);
+/** The same as far as it is seen at once. */
+export function plainMisfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  return misfitOfOne(spec, tree) ?? shortOfClass(planOf(spec).choices, tree) ?? plainMisfitOfAll(spec, tree);
 }
 
 /** What the host does not meet, or a group that nothing could serve if it were alone. */
@@ -137,22 +137,37 @@ function aloneOf(group: ResourceGroup): RequestSpec {
 
 /** Each group fits by itself, and yet not all at once. */
 function misfitOfAll(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  return looserFit(spec, tree, (looser) => fit(looser, tree) !== null) ?? shortBeside(spec, tree) ?? tooMuch(tree);
+}
+
+function plainMisfitOfAll(spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const fitsAtOnce = (looser: RequestSpec) => (fitAtOnce(looser, tree) ?? null) !== null;
+  return looserFit(spec, tree, fitsAtOnce) ?? tooMuch(tree);
+}
+
+/** What keeps the groups together, or apart, without which they would fit. */
+function looserFit(
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  fits: (looser: RequestSpec) => boolean,
+): Refusal | null {
   const { name } = (tree[0] as Provider).spec;
   const { ofNoSubtree, together } = looserOf(spec);
-  if (spec.sameSubtree !== undefined && fit(ofNoSubtree, tree) !== null) {
+  if (spec.sameSubtree !== undefined && fits(ofNoSubtree)) {
     const lists = spec.sameSubtree.map((names) => names.join(', ')).join('; ');
     const message = `no subtree of '${name}' serves the groups that must share one: ${lists}`;
     return { code: 'not-one-subtree', message };
   }
-  if (spec.groupPolicy === 'isolate' && fit(together, tree) !== null) {
-    return { code: 'not-isolated', message: `the groups cannot each be served by another provider of '${name}'` };
-  }
-  return (
-    shortBeside(spec, tree) ?? {
-      code: 'exceeds-capacity',
-      message: `the groups cannot all be served by the providers of '${name}' at once`,
-    }
-  );
+  if (spec.groupPolicy !== 'isolate' || !fits(together)) return null;
+  return { code: 'not-isolated', message: `the groups cannot each be served by another provider of '${name}'` };
+}
+
+function tooMuch(tree: readonly Provider[]): Refusal {
+  const { name } = (tree[0] as Provider).spec;
+  return {
+    code: 'exceeds-capacity',
+    message: `the groups cannot all be served by the providers of '${name}' at once`,
+  };
 }
 
 /** For how many choices it is found out which group is one too many. */

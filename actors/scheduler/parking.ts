@@ -5,14 +5,16 @@
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import type { Select } from '../messages/scheduler.ts';
+import { effort } from './fit-search.ts';
 import type { Request } from './request.ts';
 import { nextTry, type Resumed } from './rounds.ts';
 import type { Open, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
 const MAX_TRIED = 32;
-/** How many pairs of a host and a kind of request one turn looks at. */
+/** How many pairs of a host and a kind of request one turn looks at, and at how many of the providers. */
 const MAX_LOOKS = 2_000;
+const MAX_EFFORT = 20_000;
 /** Between two turns that try, ms. */
 const BETWEEN_MS = 2;
 /** How often what is given up is dropped, ms. */
@@ -164,8 +166,9 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
 function lookAtFreed(work: Work, hooks: ParkingHooks): boolean {
   const { parking, view } = work.state;
   let looks = 0;
+  const most = effort.looks + MAX_EFFORT;
   for (const root of view.freed ?? []) {
-    if (looks >= MAX_LOOKS) return false;
+    if (looks >= MAX_LOOKS || effort.looks >= most) return false;
     view.freed?.delete(root);
     for (const lot of parking.lots.values()) {
       if (lot.hopeful) continue;

@@ -11,7 +11,7 @@ import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
 import type { ServerPreference } from './fit.ts';
 import { effort } from './fit-search.ts';
 import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
-import { judge } from './judging.ts';
+import { HARD_TO_TELL, judge } from './judging.ts';
 import { type Request, rankedPart } from './request.ts';
 import { changesEnd, type View } from './view.ts';
 import { lookAgainAt } from './view-hosts.ts';
@@ -31,11 +31,13 @@ const MAX_SHAPES = 256;
 const MAX_RANKED_HOSTS = 5_000_000;
 
 /**
- * How many looks at providers the hosts that are weighed in one go may cost, for each of them and beyond: a second or so.
- * It is enough for all that people ask; a request of dozens of groups that nearly fit each of thousands of hosts would
- * take minutes, in which nobody else is served.
+ * How many looks at providers hosts that are weighed in one go may cost, for each of them and beyond, before those that
+ * are left are searched only as far as can be told at once: a second or so. Dozens of groups that nearly fit each of
+ * thousands of hosts would take minutes, in which nobody else is served: such hosts are searched later, a few a turn;
+ * see searching.ts.
  */
-const LOOKS_IN_ONE_GO = { forEach: 300, beyond: 1_000_000 } as const;
+const LOOKS_FOR_EACH = 300;
+const LOOKS_BEYOND = { ofAll: 1_000_000, ofChanged: 100_000 } as const;
 
 /** One weighing of a host. */
 export interface Weighed extends Entry {
@@ -55,6 +57,10 @@ export interface Shape {
   readonly heaps: Map<string, Heap<Weighed>>;
   /** The hosts that are not ranked, by what refuses them. */
   readonly census: Census;
+  /** Those of them that are still to be searched to the end, in order. */
+  readonly unsearched: Set<string>;
+  /** Looks at providers that were spent on searching such hosts lately, and since when, ms since the epoch. */
+  readonly searched: { looks: number; since: number };
   /** The position in the view's changes up to which this ranking is true. */
   seen: number;
 }
@@ -143,8 +149,18 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
   let shape = shapes.get(key);
   if (shape === undefined || shape.seen < view.changesDropped) {
     const census = emptyCensus();
-    shape = { spec, filters, weighers, current: new Map(), heaps: new Map(), census, seen: changesEnd(view) };
-    weighAll(rankings, view, shape, view.hosts.keys(), view.hosts.size);
+    shape = {
+      spec,
+      filters,
+      weighers,
+      current: new Map(),
+      heaps: new Map(),
+      census,
+      unsearched: new Set(),
+      searched: { looks: 0, since: view.now },
+      seen: changesEnd(view),
+    };
+    weighAll(rankings, view, shape, view.hosts.keys(), LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
   } else {
     if (shape.seen < changesEnd(view)) catchUp(rankings, view, shape);
     if (shapes.size === 1) return shape;
@@ -164,17 +180,19 @@ function catchUp(rankings: Rankings, view: View, shape: Shape): void {
   if (changes.length === first + 1) weighAnew(rankings, view, shape, changes[first] as string, true);
   else {
     const changed = new Set(changes.slice(first));
-    weighAll(rankings, view, shape, changed, changed.size);
+    weighAll(rankings, view, shape, changed, LOOKS_FOR_EACH * changed.size + LOOKS_BEYOND.ofChanged);
   }
   shape.seen = changesEnd(view);
 }
 
-function weighAll(rankings: Rankings, view: View, shape: Shape, roots: Iterable<string>, count: number): void {
-  const end = effort.looks + LOOKS_IN_ONE_GO.beyond + LOOKS_IN_ONE_GO.forEach * count;
-  for (const root of roots) weighAnew(rankings, view, shape, root, effort.looks < end);
+function weighAll(rankings: Rankings, view: View, shape: Shape, roots: Iterable<string>, looks: number): void {
+  const end = effort.looks + looks;
+  // One that fitted is searched to the end, so that it is not lost by being looked at again.
+  for (const root of roots) weighAnew(rankings, view, shape, root, effort.looks < end || shape.current.has(root));
 }
 
-function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string, isThorough: boolean): void {
+/** Weighs a host anew. */
+export function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string, isThorough: boolean): void {
   const { current, heaps } = shape;
   const known = current.get(root);
   const weighed = weigh(rankings, view, shape, root, isThorough, known?.tie);
@@ -206,6 +224,8 @@ function weigh(
   const judged = host === undefined ? undefined : judge(view, shape.filters, shape.spec, host, preference, isThorough);
   if (judged === undefined || judged.obstacle === null) unrefuse(shape.census, root);
   else refuse(shape.census, root, judged.obstacle);
+  if (judged?.obstacle?.code === HARD_TO_TELL) shape.unsearched.add(root);
+  else shape.unsearched.delete(root);
   if (host === undefined || judged === undefined || judged.obstacle !== null) return null;
   const { facts, tree, allocations } = judged;
   const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);

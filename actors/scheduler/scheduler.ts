@@ -32,6 +32,7 @@ import { unclaimed } from './giving-back.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
 import { QUESTION, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
+import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
 import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { goOn, SWEEP_WAKE } from './sweeps.ts';
@@ -94,6 +95,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       parking: emptyParking(),
       sweeps: [],
       advised: new Map(),
+      isSearching: false,
       asks: 0,
       startedAt: 0,
       sweptAt: 0,
@@ -152,6 +154,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       return noticeSilence(work);
     }
     if (id === SWEEP_WAKE) return goOn(work);
+    if (id === SEARCH_WAKE) return search(work) ? lookAgain(work) : undefined;
     // What waits is tried at the end of every turn.
     if (id === PARKED_WAKE) return;
     if (id === GIVEN_UP_WAKE) return dropGivenUp(work);
@@ -172,7 +175,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function endTurn(state: SchedulerState, turn: SchedulerTurn): void {
-    serveParked({ state, turn, ...settings });
+    const work = { state, turn, ...settings };
+    serveParked(work);
+    searchSoon(work);
   }
 
   return { init, receive, apply() {}, recover, endTurn, snapshot: () => snapshotOf({}, {}), restore: init };

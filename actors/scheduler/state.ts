@@ -85,6 +85,8 @@ export interface SchedulerState {
   readonly sweeps: Sweeping[];
   /** What was advised lately, by what was asked for. */
   readonly advised: Map<string, { readonly at: number; readonly advice: readonly Advice[] }>;
+  /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
+  isSearching: boolean;
   asks: number;
   startedAt: number;
   /** When silent cells were last looked for, ms since the epoch. */

@@ -89,14 +89,17 @@ export function surveyOf(
   let hosts = 0;
   let fits = 0;
   let times = 0;
+  /** Whether every host was searched to the end: else there may be more than are counted. */
+  let isWhole = true;
   return {
     visit(host, isThorough) {
       hosts += 1;
+      if (!isThorough) isWhole = false;
       const judged = judge(view, filters, spec, host, rankings.preference, isThorough);
       if (judged.obstacle === null) {
         const { facts, tree, allocations } = judged;
         const room = Math.min(
-          isThorough ? timesIn(spec, tree, roughly ? count : MAX_TIMES) : 1,
+          timesIn(spec, tree, roughly ? count : MAX_TIMES, isThorough),
           membersAllowed(view, spec, host.root),
           instancesLeft(rankings, request, facts),
         );
@@ -122,7 +125,7 @@ export function surveyOf(
     },
     done(work) {
       const advice = times < count ? adviceOf(adviser, times) : [];
-      if (fits > 0 && times < count) {
+      if (fits > 0 && times < count && isWhole) {
         const fewer = { code: 'fewer-instances', from: count, to: times, hosts: fits };
         advice.unshift(fewer);
       }

@@ -35,7 +35,7 @@ export interface Sweeping {
   looks: number;
 }
 
-/** Begins a sweep, or puts it in line; false when too many wait already. A small fleet is looked at there and then. */
+/** Begins a sweep, or puts it in line; false when too many wait already. What one slice can do is done there and then. */
 export function begin(work: Work, sweep: Sweep): boolean {
   const { sweeps, view } = work.state;
   if (sweeps.length >= MAX_SWEEPS) return false;

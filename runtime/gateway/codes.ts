@@ -22,6 +22,8 @@ export const REFUSAL_CODES = {
   'in-avoided-aggregate': 'it is in an aggregate that is avoided, or kept for other projects',
   'not-isolated': 'each group would fit, but not all of them at once as the group policy wants it',
   'not-one-subtree': 'the groups that must share a subtree find none',
+  'hard-to-tell':
+    'whether it could serve all groups at once takes long to find out, as on too many others: it is not searched to the end',
   'not-in-cell': 'it is in none of the cells that are named',
   'in-avoided-cell': 'it is in a cell that is to be avoided',
   'not-a-named-provider': 'it is none of the hosts that are named',

@@ -145,7 +145,7 @@ test('search - it finds allocations exactly when placement grants some, and the 
   fc.assert(
     fc.property(trees, specs, (tree, spec) => {
       const allocations = fit(spec, tree);
-      const thorough = serve(planOf(spec), spec, tree, undefined, true, 0);
+      const thorough = serve(planOf(spec), spec, tree, undefined, 0);
       const ofHost = planOf(spec).ofHost.every((group) => unmet(group, tree.slice(0, 1), tree[0] as Provider) === null);
       assert.is(ofHost && thorough !== null, allocations !== null, 'both ways to search find some, or none');
       if (allocations !== null) {
@@ -210,7 +210,7 @@ test('search - what is alike is not taken for the same', () => {
   const met = { fits: 0, not: 0 };
   fc.assert(
     fc.property(alikeTrees, alikeSpecs, (tree, spec) => {
-      const found = serve(planOf(spec), spec, tree, undefined, true, 0);
+      const found = serve(planOf(spec), spec, tree, undefined, 0);
       assert.is(found !== null, fit(spec, tree) !== null);
       met[found === null ? 'not' : 'fits'] += 1;
       if (found === null) assert.is(isGranted(spec, tree), false);
@@ -233,7 +233,7 @@ test('search - what is left out because it is alike would have found nothing mor
       ]);
       const groups = asked.map((amount, at) => ({ name: `d${at}`, resources: { PGPU: amount } }));
       const spec: RequestSpec = { groups, groupPolicy: 'none' };
-      const found = serve(planOf(spec), spec, tree, undefined, true, 0);
+      const found = serve(planOf(spec), spec, tree, undefined, 0);
       met[found === null ? 'not' : 'fits'] += 1;
       assert.is(found !== null, canBePacked(asked, Array(devices).fill(whole)));
       if (found !== null) assert.is(refusalBy(tree, spec, found), null);

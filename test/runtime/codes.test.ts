@@ -27,6 +27,9 @@ async function found(folders: readonly string[], pattern: RegExp): Promise<Set<s
 test('codes - every code by which placement or a filter refuses is listed', async () => {
   const given = new Set(RefusalCode.anyOf.map((one) => one.const as string));
   for (const code of await found(['actors/scheduler/filters'], /\bcode: '([a-z-]+)'/g)) given.add(code);
+  for (const code of await found(['actors/scheduler'], /\b(?:code: |HARD_TO_TELL = )'([a-z-]+)'/g)) {
+    if (!(code in ADVICE_CODES)) given.add(code);
+  }
   assert.ok(given.size > 20, `${given.size}`);
   for (const code of given) assert.ok(code in REFUSAL_CODES, code);
 });

@@ -19,14 +19,26 @@ export interface HostPlan {
   readonly host: string;
   readonly vcpu?: number;
   readonly state?: HostState['state'];
+  /** So many devices of 100 PGPU each. */
+  readonly devices?: number;
+  /** Traits of its first devices, one each. */
+  readonly traits?: readonly string[];
 }
 
 export const inventory = (total: number): Inventory => {
   return { total, reserved: 0, min_unit: 1, max_unit: 1_000, step_size: 1, allocation_ratio: 1 };
 };
 
-export const treeOf = ({ host, vcpu = 8 }: HostPlan): ProviderSpec[] => [
+export const treeOf = ({ host, vcpu = 8, devices = 0, traits = [] }: HostPlan): ProviderSpec[] => [
   { id: `p-${host}`, name: host, parent: null, inventories: { VCPU: inventory(vcpu) }, traits: [], aggregates: [] },
+  ...Array.from({ length: devices }, (_, at) => ({
+    id: `p-${host}-d${at}`,
+    name: `${host}-d${at}`,
+    parent: `p-${host}`,
+    inventories: { PGPU: inventory(100) },
+    traits: traits.slice(at, at + 1),
+    aggregates: [],
+  })),
 ];
 
 export const hostsIn = (cell: string, ...hosts: string[]): HostPlan[] => hosts.map((host) => ({ cell, host }));
@@ -98,7 +110,7 @@ export function rig(plan: readonly HostPlan[]) {
     hear({ type: 'hosts', ask, cell, epoch: 1, sequence: sequences.get(cell) ?? 0, hosts, next: null }, `cell/${cell}`);
   }
 
-  return { on, shard, hear, deliver, put, said: () => outbox };
+  return { on, shard, hear, deliver, put, said: () => outbox, fed: () => fed.splice(0) };
 }
 export type Rig = ReturnType<typeof rig>;
 
