@@ -104,7 +104,10 @@ test('hard requests - one that waits is served when the host that fits has been 
   );
   assert.equal(sentOf(told, 'claim'), [], 'placement has not told of it yet');
   const { view, rankings } = desk.on.state;
-  assert.is(best(rankings, view, { spec: HARD }, () => false), null);
+  assert.is(
+    best(rankings, view, { spec: HARD }, () => false),
+    null,
+  );
   for (const root of view.hosts.keys()) view.changes.push(root);
   for (const message of desk.fed()) desk.hear(message, 'placement/0');
   const [shape] = rankings.shapes.values();
