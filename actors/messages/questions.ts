@@ -62,7 +62,7 @@ export const HostStanding = Type.Object({
   ),
   /** What it weighs, when it fits. */
   weighing: Type.Optional(Weighing),
-  /** Its place among the hosts that fit, from 1; hosts of equal weight share one. */
+  /** Its place among the hosts that are known to fit, from 1; hosts of equal weight share one. */
   rank: Type.Optional(Type.Integer()),
   /** The host that ranks first. */
   best: Type.Optional(Weighing),

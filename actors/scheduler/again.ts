@@ -55,3 +55,19 @@ export function lookAgain(work: Work): void {
     }
   }
 }
+
+/** Hosts that were hard to tell have been searched: those who wait for that look again. */
+export function searchedFor(work: Work): void {
+  const { state } = work;
+  const waiting = [...state.awaitingSearch];
+  state.awaitingSearch.clear();
+  for (const request of waiting) {
+    const open = state.open.get(request);
+    for (const instance of open?.asked.instances ?? []) {
+      if (open === undefined || state.open.get(request) !== open) break;
+      const value = open.machines.get(instance)?.value;
+      if (value === 'ranking') rank(work, open, instance);
+      else if (value === 'recalling') recall(work, open, instance);
+    }
+  }
+}

@@ -33,7 +33,7 @@ import {
   shardOf,
   take,
 } from './rounds.ts';
-import { isSearched } from './searching.ts';
+import { awaitsSearch } from './searching.ts';
 import { close, concerns, contextOf, draftOf, isAnswer, openOf, promiseClaim, settle } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage } from './view.ts';
@@ -152,10 +152,11 @@ export function rank(work: Work, open: Open, instance: string): void {
   }
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
-  if (mayHaveMissed(work) || isSearched(work, open.request)) {
+  if (mayHaveMissed(work)) {
     work.state.unplaced.add(open.asked.request);
     return;
   }
+  if (awaitsSearch(work, open)) return;
   advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, together(open)) });
 }
 
@@ -203,6 +204,7 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
+  if (awaitsSearch(work, open)) return;
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request, together(open)) });
 }
 

@@ -27,14 +27,16 @@ import {
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */
 const MAX_SHAPES = 256;
+/** Of how many more shapes than are kept is known what searching for them has cost: so many times as many. */
+const MAX_SEARCHED = 4;
 /** How many hosts all shapes may rank together, a hundred bytes or so each. */
 const MAX_RANKED_HOSTS = 5_000_000;
 
 /**
  * How many looks at providers hosts that are weighed in one go may cost, for each of them and beyond, before those that
- * are left are searched only as far as can be told at once: a second or so. Dozens of groups that nearly fit each of
- * thousands of hosts would take minutes, in which nobody else is served: such hosts are searched later, a few a turn;
- * see searching.ts.
+ * are left are searched only as far as can be told at once; as much again is for those that fitted before. Dozens of
+ * groups that nearly fit each of thousands of hosts would take minutes, in which nobody else is served: such hosts are
+ * searched later, a few a turn; see searching.ts.
  */
 const LOOKS_FOR_EACH = 300;
 const LOOKS_BEYOND = { ofAll: 1_000_000, ofChanged: 100_000 } as const;
@@ -48,6 +50,12 @@ export interface Weighed extends Entry {
   told: Weighing | null;
 }
 
+/** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
+export interface Searched {
+  looks: number;
+  since: number;
+}
+
 export interface Shape {
   /** What of a request is ranked by. */
   readonly spec: RequestSpec;
@@ -59,8 +67,7 @@ export interface Shape {
   readonly census: Census;
   /** Those of them that are still to be searched to the end, in order. */
   readonly unsearched: Set<string>;
-  /** Looks at providers that were spent on searching such hosts lately, and since when, ms since the epoch. */
-  readonly searched: { looks: number; since: number };
+  readonly searched: Searched;
   /** The position in the view's changes up to which this ranking is true. */
   seen: number;
 }
@@ -79,6 +86,8 @@ export interface Rankings {
   readonly preference: ServerPreference | undefined;
   readonly maxShapes: number;
   readonly shapes: Map<string, Shape>;
+  /** What searching for each shape has cost, also for those that are not kept now. */
+  readonly searched: Map<string, Searched>;
   /** What each request asks of the ranking. */
   readonly asked: WeakMap<Request, AskedOf>;
 }
@@ -111,6 +120,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     preference: preferenceOf(weighers),
     maxShapes,
     shapes: new Map(),
+    searched: new Map(),
     asked: new WeakMap(),
   };
 }
@@ -149,6 +159,8 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
   let shape = shapes.get(key);
   if (shape === undefined || shape.seen < view.changesDropped) {
     const census = emptyCensus();
+    const searched = rankings.searched.get(key);
+    const begun = effort.looks;
     shape = {
       spec,
       filters,
@@ -157,10 +169,13 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
       heaps: new Map(),
       census,
       unsearched: new Set(),
-      searched: { looks: 0, since: view.now },
+      searched: searched ?? { looks: 0, since: view.now },
       seen: changesEnd(view),
     };
     weighAll(rankings, view, shape, view.hosts.keys(), LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
+    // One that is made again and again, because there is no room to keep it, is not searched without end.
+    if (searched !== undefined) searched.looks += effort.looks - begun;
+    if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
   } else {
     if (shape.seen < changesEnd(view)) catchUp(rankings, view, shape);
     if (shapes.size === 1) return shape;
@@ -171,6 +186,12 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
     shapes.delete(shapes.keys().next().value as string);
   }
   return shape;
+}
+
+function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searched): void {
+  searched.delete(key);
+  searched.set(key, one);
+  if (searched.size > MAX_SEARCHED * maxShapes) searched.delete(searched.keys().next().value as string);
 }
 
 /** Weighs the hosts anew that have changed since this was done last. */
@@ -186,9 +207,15 @@ function catchUp(rankings: Rankings, view: View, shape: Shape): void {
 }
 
 function weighAll(rankings: Rankings, view: View, shape: Shape, roots: Iterable<string>, looks: number): void {
-  const end = effort.looks + looks;
-  // One that fitted is searched to the end, so that it is not lost by being looked at again.
-  for (const root of roots) weighAnew(rankings, view, shape, root, effort.looks < end || shape.current.has(root));
+  const others: string[] = [];
+  // Those that fitted come first, so that none is lost because of what others cost.
+  let end = effort.looks + looks;
+  for (const root of roots) {
+    if (shape.current.has(root)) weighAnew(rankings, view, shape, root, effort.looks < end);
+    else others.push(root);
+  }
+  end = effort.looks + looks;
+  for (const root of others) weighAnew(rankings, view, shape, root, effort.looks < end);
 }
 
 /** Weighs a host anew. */

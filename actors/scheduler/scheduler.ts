@@ -13,7 +13,7 @@ import { asksFrom } from '../messages/common.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
-import { located, lookAgain, sayAgain } from './again.ts';
+import { located, lookAgain, sayAgain, searchedFor } from './again.ts';
 import { fitAsked, whyNotAsked } from './asked.ts';
 import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
 import { newFollower } from './feeds.ts';
@@ -92,6 +92,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       locating: new Map(),
       questions: new Map(),
       unplaced: new Set(),
+      awaitingSearch: new Set(),
       parking: emptyParking(),
       sweeps: [],
       advised: new Map(),
@@ -154,7 +155,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       return noticeSilence(work);
     }
     if (id === SWEEP_WAKE) return goOn(work);
-    if (id === SEARCH_WAKE) return search(work) ? lookAgain(work) : undefined;
+    if (id === SEARCH_WAKE) return search(work) ? searchedFor(work) : undefined;
     // What waits is tried at the end of every turn.
     if (id === PARKED_WAKE) return;
     if (id === GIVEN_UP_WAKE) return dropGivenUp(work);

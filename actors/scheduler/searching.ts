@@ -3,13 +3,12 @@
 
 import { effort } from './fit-search.ts';
 import { type Shape, shapeOf, weighAnew } from './ranking.ts';
-import type { Request } from './request.ts';
-import type { Work } from './state.ts';
+import type { Open, Work } from './state.ts';
 
 /** Looks at providers that one turn spends: some milliseconds of work. */
 const LOOKS_A_TURN = 20_000;
-/** Between two turns that search, ms: others have the greater part of the time. */
-const BETWEEN_MS = 10;
+/** Between two turns that search, ms, while somebody waits for it, and while nobody does: others have most of the time. */
+const BETWEEN_MS = { awaited: 10, unawaited: 100 } as const;
 /** Looks at providers that the hosts of one shape of request may cost in a while, and how long that is, ms. */
 const MAX_LOOKS = 4_000_000;
 const WITHIN_MS = 60_000;
@@ -20,9 +19,12 @@ function maySearch({ unsearched, searched }: Shape, now: number): boolean {
   return unsearched.size > 0 && (searched.looks < MAX_LOOKS || now >= searched.since + WITHIN_MS);
 }
 
-/** Whether hosts that may serve a request are still being searched. */
-export function isSearched({ state: { rankings, view } }: Work, request: Request): boolean {
-  return maySearch(shapeOf(rankings, view, request), view.now);
+/** Has a request without a host wait while hosts that may serve it are being searched; false when there are none. */
+export function awaitsSearch({ state, turn }: Work, { asked, request }: Open): boolean {
+  if (!maySearch(shapeOf(state.rankings, state.view, request), turn.now)) return false;
+  state.awaitingSearch.add(asked.request);
+  if (!state.isSearching) searchAfter({ state, turn }, BETWEEN_MS.awaited);
+  return true;
 }
 
 /** Has the next turn come that searches, if there is something to search. */
@@ -30,33 +32,47 @@ export function searchSoon({ state, turn }: Work): void {
   if (state.isSearching) return;
   for (const shape of state.rankings.shapes.values()) {
     if (!maySearch(shape, turn.now)) continue;
-    state.isSearching = true;
-    return turn.wakeAt(SEARCH_WAKE, turn.now + BETWEEN_MS);
+    const isAwaited = state.awaitingSearch.size > 0 || state.parking.lots.size > 0;
+    return searchAfter({ state, turn }, isAwaited ? BETWEEN_MS.awaited : BETWEEN_MS.unawaited);
   }
 }
 
-/** Goes on with the shape that was used longest ago; answers whether it is time to look again for requests that wait. */
-export function search({ state, turn }: Work): boolean {
-  const { rankings, view } = state;
-  state.isSearching = false;
-  for (const shape of rankings.shapes.values()) {
-    if (maySearch(shape, turn.now)) return searchOf(shape);
-  }
-  return true;
+function searchAfter({ state, turn }: Pick<Work, 'state' | 'turn'>, ms: number): void {
+  state.isSearching = true;
+  turn.wakeAt(SEARCH_WAKE, turn.now + ms);
+}
 
-  function searchOf(shape: Shape): boolean {
-    const { unsearched, searched } = shape;
-    if (turn.now >= searched.since + WITHIN_MS) Object.assign(searched, { looks: 0, since: turn.now });
-    const begun = effort.looks;
-    let found = false;
-    for (const root of unsearched) {
-      if (effort.looks - begun >= LOOKS_A_TURN) break;
-      weighAnew(rankings, view, shape, root, true);
-      if (!shape.current.has(root)) continue;
-      found = true;
-      view.freed?.add(root);
-    }
-    searched.looks += effort.looks - begun;
-    return found || !maySearch(shape, turn.now);
+/** Goes on searching; answers whether it is time to look again for requests that wait for it. */
+export function search(work: Work): boolean {
+  work.state.isSearching = false;
+  const shape = nextShape(work);
+  return shape === undefined || searchOf(work, shape);
+}
+
+/** One that is waited for, or else the one that was used longest ago. */
+function nextShape({ state, turn }: Work): Shape | undefined {
+  const { rankings, view, open } = state;
+  for (const request of state.awaitingSearch) {
+    const waiting = open.get(request);
+    const shape = waiting === undefined ? undefined : shapeOf(rankings, view, waiting.request);
+    if (shape !== undefined && maySearch(shape, turn.now)) return shape;
   }
+  for (const shape of rankings.shapes.values()) if (maySearch(shape, turn.now)) return shape;
+  return undefined;
+}
+
+function searchOf({ state: { rankings, view }, turn }: Work, shape: Shape): boolean {
+  const { unsearched, searched } = shape;
+  if (turn.now >= searched.since + WITHIN_MS) Object.assign(searched, { looks: 0, since: turn.now });
+  const begun = effort.looks;
+  let found = false;
+  for (const root of unsearched) {
+    if (effort.looks - begun >= LOOKS_A_TURN) break;
+    weighAnew(rankings, view, shape, root, true);
+    if (!shape.current.has(root)) continue;
+    found = true;
+    view.freed?.add(root);
+  }
+  searched.looks += effort.looks - begun;
+  return found || !maySearch(shape, turn.now);
 }

@@ -73,6 +73,7 @@ export function close(work: Work, open: Open): void {
     work.state.selecting.delete(instance);
   }
   work.state.open.delete(open.asked.request);
+  work.state.awaitingSearch.delete(open.asked.request);
   if (open.locating !== null) work.state.locating.delete(open.locating.ask);
   work.turn.cancelWake(`select ${open.asked.request}`);
 }

@@ -16,6 +16,7 @@ export function clockSetBack({ state, turn }: Work): void {
   for (const lot of state.parking.lots.values()) lot.notBefore = Math.min(lot.notBefore, now);
   if (state.parking.lots.size > 0) turn.wakeAt(PARKED_WAKE, now);
   for (const { searched } of state.rankings.shapes.values()) searched.since = Math.min(searched.since, now);
+  for (const searched of state.rankings.searched.values()) searched.since = Math.min(searched.since, now);
   state.isSearching = false;
   state.advised.clear();
   forgetExpected(state, now);

@@ -79,6 +79,8 @@ export interface SchedulerState {
   readonly questions: Map<number, Question>;
   /** Requests with an instance for which no host was known when it was looked for. */
   readonly unplaced: Set<string>;
+  /** Requests with no host as yet, while some are searched of which it is hard to tell. */
+  readonly awaitingSearch: Set<string>;
   /** Requests that wait for a host. */
   readonly parking: Parking;
   /** Looks at all hosts that are under way, the one whose turn it is first. */

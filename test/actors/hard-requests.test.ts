@@ -7,7 +7,7 @@ import type { RequestSpec } from '../../actors/messages/common.ts';
 import { standing } from '../../actors/scheduler/decision.ts';
 import { effort } from '../../actors/scheduler/fit-search.ts';
 import { best } from '../../actors/scheduler/picking.ts';
-import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import { begin, goOn } from '../../actors/scheduler/sweeps.ts';
@@ -82,6 +82,34 @@ test('hard requests - when none fits it is said of each why, once all are search
     ...sentOf({ sent: desk.on.pass(2_000).flatMap(({ sent }) => sent) }, 'no-valid-host'),
   ];
   assert.match(failed?.message.reason ?? '', /none of 160 hosts: 160 exceeds-capacity/);
+});
+
+test('hard requests - asked for anew, it waits for the search too, whatever an earlier round may hold', () => {
+  const desk = rig([...hardHosts(200), FITTING]);
+  const again = { ...hardSelect('hard'), ordered: true as const, round: 2 };
+  const [asked] = sentOf(desk.hear(again, 'conductor/0'), 'taking');
+  assert.ok(asked);
+  const { taker, round } = asked.message;
+  const taken = desk.hear({ type: 'take', request: 'hard', round, taker }, 'conductor/0');
+  const [recall] = sentOf(taken, 'recall');
+  assert.ok(recall?.message.order !== undefined);
+  const held = { type: 'nothing-held', consumer: 'hard', attempt: 1, order: recall.message.order } as const;
+  assert.equal(sentOf(desk.hear(held, 'placement/0'), 'no-valid-host'), []);
+  const [claim] = sentOf({ sent: untilSaid(desk).said }, 'claim');
+  assert.is(claim?.message.consumer, 'hard');
+});
+
+test('hard requests - shapes of which there is no room to keep all are not searched without end', () => {
+  const { view } = rig(hardHosts(200)).on.state;
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { maxShapes: 2 });
+  const [first, ...others] = HARD.groups;
+  assert.ok(first);
+  const spec = (name: string): RequestSpec => ({ ...HARD, groups: [{ ...first, name }, ...others] });
+  let searched = 0;
+  for (let times = 0; times < 3; times += 1) {
+    for (const name of ['x', 'y', 'z']) searched = shapeOf(rankings, view, { spec: spec(name) }).searched.looks;
+  }
+  assert.ok(searched > 2_000_000, `${searched} looks are on account of what is made anew`);
 });
 
 test('hard requests - one that waits is served when the host that fits has been searched', () => {
