@@ -7,9 +7,13 @@ import * as assert from 'uvu/assert';
 import { encode, isJson } from '../../runtime/codec.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { failureOf } from '../support/until.ts';
-import { apiOf, inMemory, overNats, type System, type SystemOptions, type WithSystem } from './system.ts';
+import { apiOf, eventually, inMemory, overNats, type System, type SystemOptions, type WithSystem } from './system.ts';
 
 const SMALL = { resources: { VCPU: 1, MEMORY_MB: 256 } };
+const TWICE_ACTIVE = JSON.stringify([
+  ['once-0', 'active'],
+  ['once-1', 'active'],
+]);
 
 async function refusal(work: () => Promise<unknown>): Promise<Pick<CellwrightError, 'code' | 'field' | 'retryable'>> {
   const { code, field, retryable } = (await failureOf(work)) as CellwrightError;
@@ -71,14 +75,10 @@ function contract(name: string, withSystem: WithSystem): void {
       id: 'once',
     };
     assert.equal(await client.build(reordered), answer, 'when it is done, in another order of the fields');
-    const { instances } = await client.list();
-    assert.equal(
-      instances.map(({ instance, state }) => [instance, state]),
-      [
-        ['once-0', 'active'],
-        ['once-1', 'active'],
-      ],
-    );
+    await eventually('two are listed, and both as active', async () => {
+      const { instances } = await client.list();
+      return JSON.stringify(instances.map(({ instance, state }) => [instance, state])) === TWICE_ACTIVE;
+    });
     for (const instance of answer.instances) assert.is((await client.show(instance)).attempt, 1);
   });
 

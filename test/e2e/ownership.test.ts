@@ -107,8 +107,11 @@ async function allActive(client: Connection, ids: readonly string[]): Promise<vo
     });
     assert.is(view?.state, 'active', JSON.stringify(view));
   }
-  const { instances } = await client.list({ limit: 1_000 });
-  assert.is(instances.filter(({ state }) => state === 'active').length, ids.length);
+  // What a cell has said of the end of a build may be on its way to the conductor yet, by which they are listed.
+  await eventually('all are listed as active', async () => {
+    const { instances } = await client.list({ limit: 1_000 });
+    return instances.filter(({ state }) => state === 'active').length === ids.length;
+  });
 }
 
 /**
