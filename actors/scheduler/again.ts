@@ -8,7 +8,7 @@ import { learnLocated, locate } from './locating.ts';
 import { locatedForQuestion } from './questioning.ts';
 import { awaitedOf, take } from './rounds.ts';
 import { close } from './selecting.ts';
-import type { Work } from './state.ts';
+import type { Open, Work } from './state.ts';
 
 /** Says again what is not answered, unless the asker has given up. */
 export function sayAgain(work: Work, request: string): void {
@@ -45,29 +45,33 @@ export function located(work: Work, message: Located): void {
 
 /** Instances for which no host was known look again, now that more is. */
 export function lookAgain(work: Work): void {
-  const unplaced = [...work.state.unplaced];
-  work.state.unplaced.clear();
-  for (const request of unplaced) {
-    const open = work.state.open.get(request);
-    for (const instance of open?.asked.instances ?? []) {
-      if (open === undefined || work.state.open.get(request) !== open) break;
-      if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
-    }
-  }
+  forEachIn(work, work.state.unplaced, (open, instance, value) => {
+    if (value === 'ranking') rank(work, open, instance);
+  });
 }
 
 /** Hosts that were hard to tell have been searched: those who wait for that look again. */
 export function searchedFor(work: Work): void {
-  const { state } = work;
-  const waiting = [...state.awaitingSearch];
-  state.awaitingSearch.clear();
-  for (const request of waiting) {
+  forEachIn(work, work.state.awaitingSearch, (open, instance, value) => {
+    if (value === 'ranking') rank(work, open, instance);
+    else if (value === 'recalling') recall(work, open, instance);
+  });
+}
+
+/** Takes all requests out of a set, and goes through the instances of those that are open. */
+function forEachIn(
+  { state }: Work,
+  requests: Set<string>,
+  visit: (open: Open, instance: string, value: unknown) => void,
+): void {
+  const taken = [...requests];
+  requests.clear();
+  for (const request of taken) {
     const open = state.open.get(request);
-    for (const instance of open?.asked.instances ?? []) {
-      if (open === undefined || state.open.get(request) !== open) break;
-      const value = open.machines.get(instance)?.value;
-      if (value === 'ranking') rank(work, open, instance);
-      else if (value === 'recalling') recall(work, open, instance);
+    if (open === undefined) continue;
+    for (const instance of open.asked.instances) {
+      if (state.open.get(request) !== open) break;
+      visit(open, instance, open.machines.get(instance)?.value);
     }
   }
 }

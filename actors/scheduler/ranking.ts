@@ -251,7 +251,8 @@ function weigh(
   const judged = host === undefined ? undefined : judge(view, shape.filters, shape.spec, host, preference, isThorough);
   if (judged === undefined || judged.obstacle === null) unrefuse(shape.census, root);
   else refuse(shape.census, root, judged.obstacle);
-  if (judged?.obstacle?.code === HARD_TO_TELL) shape.unsearched.add(root);
+  // A filter of somebody's own may say the same word: what was searched to the end is not searched again.
+  if (!isThorough && judged?.obstacle?.code === HARD_TO_TELL) shape.unsearched.add(root);
   else shape.unsearched.delete(root);
   if (host === undefined || judged === undefined || judged.obstacle !== null) return null;
   const { facts, tree, allocations } = judged;

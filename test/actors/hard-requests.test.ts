@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { standing } from '../../actors/scheduler/decision.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { effort } from '../../actors/scheduler/fit-search.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
@@ -110,6 +111,13 @@ test('hard requests - shapes of which there is no room to keep all are not searc
     for (const name of ['x', 'y', 'z']) searched = shapeOf(rankings, view, { spec: spec(name) }).searched.looks;
   }
   assert.ok(searched > 1_000_000, `${searched} looks are on account of what is made anew`);
+});
+
+test('hard requests - a filter that says the same word refuses, and nobody waits for a search', () => {
+  const { view } = rig(hardHosts(3)).on.state;
+  const filter: Filter = { name: 'own', refusal: () => ({ code: 'hard-to-tell', message: 'no' }) };
+  const shape = shapeOf(emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [filter] }), view, { spec: HARD });
+  assert.equal([shape.census.refused.size, shape.unsearched.size], [3, 0]);
 });
 
 test('hard requests - one that waits is served when the host that fits has been searched', () => {
