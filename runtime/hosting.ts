@@ -51,6 +51,8 @@ export interface RoleService {
   readonly description: string;
   readonly metadata?: Readonly<Record<string, string>>;
   readonly endpoints: readonly Endpoint[];
+  /** Nobody else answers there: what actors of this process say to each other is handed over inside it. */
+  readonly loopback?: boolean;
   /** The figures of an endpoint; default: those of the actor that it leads to. */
   stats?(endpoint: string): Readonly<Record<string, number>>;
 }
@@ -159,7 +161,10 @@ export function hostingOf(options: HostingOptions): Hosting {
     return host === undefined ? {} : { ...host.stats, waiting: host.waiting };
   }
 
-  function onBus(owner: Address, { role, description, metadata, endpoints, stats }: RoleService): Promise<Service> {
+  function onBus(
+    owner: Address,
+    { role, description, metadata, endpoints, loopback = false, stats }: RoleService,
+  ): Promise<Service> {
     const bySubject = new Map([...hosts.keys()].map((address) => [subjects.of(address), address]));
     const addressOf = new Map(endpoints.map((endpoint) => [endpoint.name, bySubject.get(endpoint.subject) ?? owner]));
     return bus.serve({
@@ -168,6 +173,7 @@ export function hostingOf(options: HostingOptions): Hosting {
       version: VERSION,
       metadata: { node: name, ...metadata },
       endpoints,
+      loopback,
       stats: stats ?? ((endpoint) => statsOf(addressOf.get(endpoint) ?? owner)),
     });
   }
@@ -205,7 +211,7 @@ export function hostingOf(options: HostingOptions): Hosting {
     const duty = ownedActor({
       host,
       supervision: care,
-      serve: () => onBus(address, { ...role, endpoints }),
+      serve: () => onBus(address, { ...role, endpoints, loopback: true }),
       onUp: () => announce(address),
       onError,
     });

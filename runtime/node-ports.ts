@@ -28,19 +28,19 @@ export async function busOf(
   onReconnected: () => void,
 ): Promise<{ bus: Bus; nats?: NatsBus; server?: NatsServer; url: string | null }> {
   if (bus !== undefined) return { bus, url: null };
-  const { managed, servers, ...rest } = nats;
+  const { managed, servers, loopback = true, ...rest } = nats;
   const onStatus = (status: NatsStatus) => {
     rest.onStatus?.(status);
     if (status.type === 'reconnected') onReconnected();
   };
   if (servers !== undefined) {
     const url = [servers].flat().join(',');
-    const connected = await connectNats({ servers, name, onError, ...rest, onStatus });
+    const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
     return { bus: connected, nats: connected, url };
   }
   const server = await startNatsServer(managed ?? {});
   try {
-    const connected = await connectNats({ servers: server.url, name, onError, ...rest, onStatus });
+    const connected = await connectNats({ servers: server.url, name, onError, loopback, ...rest, onStatus });
     return { bus: connected, nats: connected, server, url: server.url };
   } catch (error) {
     await server.stop();

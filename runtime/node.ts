@@ -139,6 +139,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   });
   const drivers = new Map<string, DriverHost>();
   const subscriptions: Subscription[] = [];
+  /** To the end: as long as it is given requests it needs the answers. */
+  const heardByScheduler: Subscription[] = [];
   outbox.local('driver/', (to, message) => drivers.get(to)?.take(message as DriverMessage));
 
   let placementShards = options.placementShards ?? 1;
@@ -170,6 +172,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     if (gateway !== undefined) await within(ANSWERED_WITHIN_MS, gateway.answered(), clock);
     await hosting.handOver();
     await hosting.stop();
+    for (const subscription of heardByScheduler) subscription.unsubscribe();
     await Promise.all([...drivers].map(([address, hosted]) => closeDriver(address, hosted)));
     asker.stop();
     await gateway?.answered();
@@ -238,13 +241,13 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     const address = `scheduler/${name}`;
     const actor = scheduler({ ...schedulerOptions, name, incarnation: incarnationOf(name), placementShards });
     const { host, handler } = hosting.host(address, actor, noJournal, schedulerMessages);
-    const endpoints = [
-      { name: 'select', subject: subjects.of(SCHEDULERS), handler },
-      { name: 'answers', subject: subjects.of(address), handler },
-    ];
+    const endpoints = [{ name: 'select', subject: subjects.of(SCHEDULERS), handler }];
     await hosting.serve(address, { role: 'scheduler', description: 'scheduler', endpoints });
     goOn();
-    for (const feed of subjects.feeds) subscriptions.push(bus.subscribe(feed, handler));
+    for (const heard of [subjects.of(address), ...subjects.feeds])
+      heardByScheduler.push(bus.subscribe(heard, handler, { loopback: true }));
+    await bus.flush();
+    goOn();
     await host.start();
     hosting.announce(address, SCHEDULERS);
   }
@@ -280,7 +283,13 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     for (const [position, endpoints] of services.entries()) {
       const metadata = { cell: cellName, hosts: String(endpoints.length) };
       const description = `computes of cell ${cellName}`;
-      await hosting.serve(`computes/${cellName}/${position}`, { role: 'compute', description, metadata, endpoints });
+      await hosting.serve(`computes/${cellName}/${position}`, {
+        role: 'compute',
+        description,
+        metadata,
+        endpoints,
+        loopback: true,
+      });
       goOn();
     }
     for (const { host } of computes) {

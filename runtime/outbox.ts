@@ -40,6 +40,8 @@ interface Pile {
 
 export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOptions): Outbox {
   const piles = new PassingMap<Address, Pile>();
+  /** What actors say to themselves. */
+  const echoes: { to: Address; message: AnyMessage }[] = [];
   const told: { from: Address; event: PublicEvent }[] = [];
   const locals: { prefix: string; take: (to: Address, message: Message, from: Address) => void }[] = [];
   const epochs = new Map<Address, string>();
@@ -55,6 +57,8 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     flushing = false;
     for (const [to, { parts }] of piles) publishParts(to, parts);
     piles.clear();
+    for (const { to, message } of echoes) publishParts(to, [{ from: to, messages: [message] }]);
+    echoes.length = 0;
     for (const { from, event } of told) publishEvent(from, event);
     told.length = 0;
   }
@@ -76,8 +80,13 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts), ...epochOf(parts) };
     // Whoever waits for an answer is told at once when nobody hears the question.
     const asker = parts.find(({ from }) => from.startsWith('gateway/'));
-    if (asker === undefined) bus.publish(subjects.of(to), body, { headers });
-    else bus.publish(subjects.of(to), body, { headers, reply: subjects.unheard(asker.from, to) });
+    // Who says a word to itself wants to know whether it can be heard.
+    const byServer = parts[0]?.from === to;
+    bus.publish(subjects.of(to), body, {
+      headers,
+      ...(asker === undefined ? {} : { reply: subjects.unheard(asker.from, to) }),
+      ...(byServer ? { byServer } : {}),
+    });
   }
 
   /** The tenure of the first sender that has one. */
@@ -121,6 +130,10 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     send(from, to, message) {
       const local = locals.find(({ prefix }) => to.startsWith(prefix));
       if (local !== undefined) return local.take(to, message, from);
+      if (from === to) {
+        echoes.push({ to, message });
+        return flushSoon();
+      }
       let pile = piles.get(to);
       if (pile === undefined) {
         pile = { parts: [], count: 0 };

@@ -3,8 +3,7 @@
 // only when that entry is safe. The next turn may be decided meanwhile, on the state that the last one left: if its
 // entry then fails, nothing of either was ever seen, and the whole state is dropped.
 
-import type { Actor, Address, Message, PublicEvent, Turn, Wake } from '../actors/actor.ts';
-import type { AnyMessage } from '../actors/messages/any.ts';
+import type { Actor, Address, Message, Turn, Wake } from '../actors/actor.ts';
 import { PassingMap } from '../actors/passing-map.ts';
 import { fnv1a } from '../actors/routing.ts';
 import type { Clock, Timer } from './clock.ts';
@@ -12,6 +11,7 @@ import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
 import { type Slicer, slicerOf, type Taking, takeSnapshot } from './journal/slices.ts';
 import type { Outbox } from './outbox.ts';
+import { type Output, outputGate } from './output-gate.ts';
 import type { Tenure } from './ownership/tenure.ts';
 
 export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
@@ -87,9 +87,6 @@ interface Letter {
   readonly from: Address;
 }
 
-/** What a turn wants let out, in order. */
-type Output = { to: Address; message: AnyMessage } | { event: PublicEvent };
-
 interface ArmedWake {
   readonly timer: Timer;
   readonly at: number;
@@ -97,18 +94,23 @@ interface ArmedWake {
   readonly awaited: Address | undefined;
 }
 
-/** A turn that waits for its entry, or for that of an earlier turn, on whose state it stands. */
-interface Gated {
-  readonly outputs: readonly Output[];
-  safe: boolean;
-}
-
 export function actorHost<State, Incoming extends Message, Recorded>(
   options: ActorHostOptions<State, Incoming, Recorded>,
 ): ActorHost {
   const { address, actor, journal, clock, outbox, maxMailbox, slicer = slicerOf(clock) } = options;
   const stats: ActorHostStats = { turns: 0, messages: 0, records: 0, overloaded: 0 };
-  const gate: Gated[] = [];
+  const gate = outputGate<Recorded>({
+    journal,
+    clock,
+    release,
+    onDue: appendKept,
+    onAppended(count) {
+      taking?.recorded(count);
+      if (journal.wantsSnapshot && !isHalfChanged) snapshot();
+    },
+    onReleased: schedule,
+    onFailure: fail,
+  });
   const wakes = new PassingMap<string, ArmedWake>();
   let mailbox: Letter[] = [];
   let state: State;
@@ -116,6 +118,8 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   let tenure: Tenure | undefined;
   /** What the state owes after it was read is still to be done. */
   let owing = false;
+  /** A turn has failed in the middle. */
+  let isHalfChanged = false;
   let scheduled = false;
   /** Since when the mailbox has not been empty, and how many messages were decided since. */
   const busy = { since: 0, decided: 0 };
@@ -142,7 +146,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   function schedule(): void {
     if (scheduled || phase !== 'running') return;
-    if (!owing && (mailbox.length === 0 || gate.length >= MAX_GATED)) return tellIfDrained();
+    if (!owing && (mailbox.length === 0 || gate.size >= MAX_GATED)) return tellIfDrained();
     scheduled = true;
     clock.soon(() => {
       scheduled = false;
@@ -162,7 +166,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   }
 
   function tellIfDrained(): void {
-    if (waitingForEnd.length === 0 || mailbox.length > 0 || gate.length > 0) return;
+    if (waitingForEnd.length === 0 || mailbox.length > 0 || gate.size > 0) return;
     const told = waitingForEnd;
     waitingForEnd = [];
     // After the tick in which the last outputs are published.
@@ -192,29 +196,26 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       body(turn);
       actor.endTurn?.(state, turn);
     } catch (error) {
-      // The state may be half changed: it is dropped, and so is everything that this turn wanted.
+      // The state may be half changed: it is dropped, and all that this turn wanted; only what was decided before stays.
+      isHalfChanged = true;
+      appendKept();
+      isHalfChanged = false;
       return fail(new Error(`actor '${address}' failed: ${messageOf(error)}`, { cause: error }));
     }
-    if (records.length === 0) {
-      if (outputs.length === 0) return;
-      if (gate.length === 0) return release(outputs);
-      gate.push({ outputs, safe: true });
-      return;
-    }
+    if (records.length === 0 && outputs.length === 0) return;
     stats.records += records.length;
-    const gated: Gated = { outputs, safe: false };
-    gate.push(gated);
-    const mine = life;
     try {
-      journal.append(records, (error) => {
-        if (mine !== life) return;
-        if (error !== null) return fail(error);
-        gated.safe = true;
-        while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
-        schedule();
-      });
-      taking?.recorded(records.length);
-      if (journal.wantsSnapshot) snapshot();
+      gate.pass(records, outputs);
+    } catch (error) {
+      journalFailed(error);
+    }
+  }
+
+  /** Appends what was kept for company, unless another process may own the actor by now. */
+  function appendKept(): void {
+    if (tenure?.holds() === false) return;
+    try {
+      gate.appendAll();
     } catch (error) {
       journalFailed(error);
     }
@@ -259,12 +260,14 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     for (const { timer } of wakes.values()) timer.cancel();
     wakes.clear();
     mailbox = [];
-    gate.length = 0;
+    gate.drop();
     owing = false;
     tellIfDrained();
   }
 
   function fail(error: Error): void {
+    // One failure may bring about another, of what was under way.
+    if (phase === 'stopped') return;
     drop();
     options.onFailure(error, address);
   }
@@ -302,7 +305,10 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       if (held === undefined || held.holds()) return recover();
       owing = true;
     },
-    resume: schedule,
+    resume() {
+      appendKept();
+      schedule();
+    },
     cameUp(who) {
       for (const [id, { at, awaited }] of wakes) {
         if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
@@ -331,10 +337,12 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         // What is due later is for the next owner.
         for (const { timer } of wakes.values()) timer.cancel();
         waitingForEnd.push(resolve);
+        appendKept();
         if (phase === 'running') schedule();
         else tellIfDrained();
       }),
     async stop() {
+      appendKept();
       drop();
       await journal.close();
     },

@@ -151,7 +151,9 @@ export const asksFrom = (now: number): number => Math.floor(now) * 1_000;
 export const Attempt = Type.Integer({ minimum: 0, maximum: 1000 });
 export const MAX_REASON_LENGTH = 4096;
 export const Reason = Type.String({ maxLength: MAX_REASON_LENGTH });
-export const Traceparent = Type.Optional(Type.String({ maxLength: 128 }));
+/** Of a trace context; today's have 55, later versions may append. https://www.w3.org/TR/trace-context/ */
+export const MAX_TRACEPARENT_LENGTH = 128;
+export const Traceparent = Type.Optional(Type.String({ maxLength: MAX_TRACEPARENT_LENGTH }));
 /** The caller's own words about the instance, handed to the driver unread. */
 export const Payload = Type.Optional(Type.Unknown());
 

@@ -147,12 +147,8 @@ function heapsOf(
 }
 
 /** The ranking is up to date, so what fitted when the host was ranked fits, and in the same way. */
-export function rankedOf(
-  { preference }: Rankings,
-  view: View,
-  { spec }: Shape,
-  { root, cell, host, weight }: Weighed,
-): Ranked {
-  const allocations = fit(spec, treeOf(view, root), preference) as readonly Allocation[];
-  return { root, cell, host, weight, allocations };
+export function rankedOf({ preference }: Rankings, view: View, { spec }: Shape, one: Weighed): Ranked {
+  const { root, cell, host, weight } = one;
+  one.offered ??= fit(spec, treeOf(view, root), preference) as readonly Allocation[];
+  return { root, cell, host, weight, allocations: one.offered };
 }

@@ -2,6 +2,7 @@
 // work, and choosing among many hosts costs about what choosing among few does. Each cell has a heap of its own, so
 // that hosts of one cell are found without passing those of the others.
 
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Weighing } from '../messages/decision.ts';
 import { fnv1a } from '../routing.ts';
@@ -48,6 +49,8 @@ export interface Weighed extends Entry {
   readonly host: string;
   /** What each weigher had in it, once somebody has asked. */
   told: Weighing | null;
+  /** What the host would give, once somebody has asked. */
+  offered: readonly Allocation[] | null;
 }
 
 /** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
@@ -261,5 +264,5 @@ function weigh(
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null) lookAgainAt(view, root, at);
   }
-  return { root, cell: host.cell, host: host.host, weight, tie, at: 0, told: null };
+  return { root, cell: host.cell, host: host.host, weight, tie, at: 0, told: null, offered: null };
 }

@@ -26,10 +26,18 @@ export interface BusMessage {
 export interface PublishOptions {
   reply?: string;
   headers?: Readonly<Record<string, string>>;
+  /** By the server also to those here who listen with `loopback`: it arrives when they can be reached. Default false. */
+  byServer?: boolean;
 }
 
 export interface SubscribeOptions {
   queue?: string;
+  /**
+   * What this process publishes there is handed over inside it, to all who listen, and published for everybody else, for
+   * whom it is not kept while the connection is down. Not for a queue group that others are in, for the server would choose one of them as well. Default false; of no effect
+   * where there is no server, or one connection only.
+   */
+  loopback?: boolean;
   onUnheard?: (subject: string) => void;
 }
 
@@ -56,6 +64,8 @@ export interface ServiceConfig {
   version: string;
   metadata: Readonly<Record<string, string>>;
   endpoints: readonly Endpoint[];
+  /** As of a subscription; for all endpoints. */
+  loopback?: boolean;
   /** Shown for each endpoint in `nats micro info` and `stats`. */
   stats?: (endpoint: string) => Readonly<Record<string, unknown>>;
 }

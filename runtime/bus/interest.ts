@@ -41,6 +41,18 @@ interface Node<L> {
 export function interest<L extends Listener>(): Interest<L> {
   const root: Node<L> = { children: new Map(), listeners: [] };
   const routes = new Map<string, Route<L>>();
+  /** By subjects that have no wildcard. Where there are no others, most subjects need no walk. */
+  const exact = new Map<string, number>();
+  let patterns = 0;
+
+  function count(subject: string, change: 1 | -1): void {
+    if (isPattern(subject)) patterns += change;
+    else {
+      const listeners = (exact.get(subject) ?? 0) + change;
+      if (listeners === 0) exact.delete(subject);
+      else exact.set(subject, listeners);
+    }
+  }
 
   return {
     add(listener) {
@@ -54,14 +66,18 @@ export function interest<L extends Listener>(): Interest<L> {
         node = child;
       }
       node.listeners.push(listener);
+      count(listener.subject, 1);
       routes.clear();
     },
     remove(listener) {
-      if (prune(root, listener, listener.subject.split('.'), 0)) routes.clear();
+      if (!prune(root, listener, listener.subject.split('.'), 0)) return;
+      count(listener.subject, -1);
+      routes.clear();
     },
     route(subject) {
       const known = routes.get(subject);
       if (known !== undefined) return known;
+      if (patterns === 0 && !exact.has(subject)) return undefined;
       const found: L[] = [];
       collect(root, subject, 0, found);
       if (found.length === 0) return undefined;
@@ -74,6 +90,8 @@ export function interest<L extends Listener>(): Interest<L> {
     },
   };
 }
+
+const isPattern = (subject: string) => subject.includes('*') || subject.includes('>');
 
 /** Takes the listener out, and the nodes on its way that this leaves empty. */
 function prune<L>(node: Node<L>, listener: L, tokens: string[], depth: number): boolean {

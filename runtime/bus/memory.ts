@@ -6,7 +6,8 @@
 import { PassingMap } from '../../actors/passing-map.ts';
 import type { Clock } from '../clock.ts';
 import { MalformedError, NoRespondersError, TimeoutError } from '../errors.ts';
-import type { Body, Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions, Unencoded } from './bus.ts';
+import type { Body, Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions } from './bus.ts';
+import { HandedOn } from './handed-on.ts';
 import { interest, type Listener, type QueueGroup } from './interest.ts';
 import {
   checkMessage,
@@ -53,31 +54,6 @@ interface Receiver {
 interface Subscriber extends Receiver, Listener {
   /** Told that what was published, to be answered here, is heard by nobody. */
   readonly onUnheard: ((subject: string) => void) | undefined;
-}
-
-/** A message whose value is handed on; its bytes are made for those who look at them, once for all of them. */
-class Shared implements BusMessage {
-  readonly subject: string;
-  readonly reply: string | undefined;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly #body: Unencoded;
-  #data: Uint8Array | undefined;
-
-  constructor(subject: string, body: Unencoded, reply: string | undefined, headers: Readonly<Record<string, string>>) {
-    this.subject = subject;
-    this.reply = reply;
-    this.headers = headers;
-    this.#body = body;
-  }
-
-  get value(): unknown {
-    return this.#body.value;
-  }
-
-  get data(): Uint8Array {
-    this.#data ??= this.#body.encoded();
-    return this.#data;
-  }
 }
 
 /** Stands for the server's word that nobody listens. */
@@ -153,7 +129,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       const { reply, headers = NO_HEADERS } = options;
       if (sharesValues && !(body instanceof Uint8Array)) {
         checkSubject(subject);
-        return dispatch(new Shared(subject, body, reply, headers));
+        return dispatch(new HandedOn(subject, body, reply, headers));
       }
       const data = body instanceof Uint8Array ? body : body.encoded();
       checkMessage(subject, data, options, maxPayloadBytes);

@@ -31,6 +31,7 @@ export const NATS_FIELDS = {
   pingIntervalMs: Type.Number({ exclusiveMinimum: 0, maximum: MAX_MS }),
   maxUnsentMessages: amount,
   maxUnsentBytes: amount,
+  loopback: Type.Boolean(),
   closeTimeoutMs: anyMs,
   clock: elsewhere,
   onStatus: elsewhere,

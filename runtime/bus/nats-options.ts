@@ -46,6 +46,13 @@ export interface NatsOptions {
   maxUnsentMessages?: number;
   /** How many bytes of messages are kept while disconnected; default 8 MiB: a bounded share of the memory. */
   maxUnsentBytes?: number;
+  /**
+   * Whether what this process both publishes and hears is handed over inside it, and by the server only to everybody
+   * else. That takes a second connection, named `<name> (echo)`, for what is to come by the server all the same; what is
+   * said of limits below is for each of them. A subscription that is not looped back is made on that one: flush before
+   * publishing what it is to hear. Default: nodes have it, others not.
+   */
+  loopback?: boolean;
   /** How long `close` waits for the server, in milliseconds; default 5,000. */
   closeTimeoutMs?: number;
   /** Default: the system's. The client's own timers do not follow it. */

@@ -18,6 +18,8 @@ interface Waiting {
 }
 
 export interface NatsRequests {
+  /** Has the server know where answers go before the first question, for those that come by another connection. */
+  listen(): Promise<void>;
   /**
    * Waits for the first answer; `publish` sends the question, with the subject on which the answer is expected.
    * @throws NoRespondersError, TimeoutError, CellwrightError `permission-denied`, `closed`; what `publish` throws.
@@ -42,6 +44,12 @@ export function natsRequests(connection: NatsConnection, clock: Clock, inboxPref
     return one;
   }
 
+  function listen(): void {
+    if (listening) return;
+    connection.subscribe(`${inbox}.*`, { callback: answered });
+    listening = true;
+  }
+
   /** Never throws: a throw here would silence the whole connection. */
   function answered(error: Error | null, message: Msg): void {
     if (error !== null) {
@@ -57,12 +65,14 @@ export function natsRequests(connection: NatsConnection, clock: Clock, inboxPref
   }
 
   return {
+    async listen() {
+      listen();
+      // One that is cut off now tells the server when it is back.
+      await connection.flush().catch(() => undefined);
+    },
     ask: (subject, timeoutMs, publish) =>
       new Promise((resolve, reject) => {
-        if (!listening) {
-          connection.subscribe(`${inbox}.*`, { callback: answered });
-          listening = true;
-        }
+        listen();
         asked += 1;
         const token = asked.toString(36);
         const late = () => take(token)?.reject(new TimeoutError(`'${subject}'`, timeoutMs));

@@ -5,36 +5,36 @@ import {
   connect,
   createInbox,
   credsAuthenticator,
-  DebugEvents,
-  Events,
   type Msg,
-  type MsgHdrs,
   type NatsConnection,
   ServiceError,
   type ServiceMsg,
-  type Status,
 } from 'nats';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { unlessGivenUp } from '../giving-up.ts';
 import { systemClock } from '../system-clock.ts';
 import { within } from '../within.ts';
-import type { Bus, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
+import type { Body, Bus, BusMessage, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
+import { interest, type Listener } from './interest.ts';
+import { loopbackOf } from './loopback.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
-import { busError, isPermissionViolation, permissionError, worthRetrying } from './nats-errors.ts';
+import { busError, isPermissionViolation, worthRetrying } from './nats-errors.ts';
+import { type NatsLink, natsLink, statusOfAll } from './nats-link.ts';
 import { headerBlock, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
-import { natsRequests } from './nats-requests.ts';
-import { unsentQueue } from './unsent.ts';
+import { type NatsRequests, natsRequests } from './nats-requests.ts';
 import {
   checkMessage,
   checkService,
   checkSize,
   checkSubscription,
   closedError,
+  type ErrorListener,
   guarded,
   reportToConsole,
+  serviceErrorHeaders,
   serviceErrorText,
 } from './wire.ts';
 
@@ -52,12 +52,12 @@ export interface NatsBus extends Bus {
   closed(): Promise<CellwrightError | undefined>;
 }
 
+/** All attempts at the first connection, in milliseconds; see `connectTimeoutMs`. */
+const CONNECT_TIMEOUT_MS = 10_000;
 /** One attempt to connect, in milliseconds: after it the next server, or the same again, has its turn. */
 const DIAL_TIMEOUT_MS = 5_000;
 /** Pause between first attempts, in milliseconds. */
 const DIAL_PAUSE_MS = 100;
-/** What a server has unless it says otherwise. */
-const USUAL_MAX_PAYLOAD = 1024 * 1024;
 
 /**
  * Connects, and from then on stays connected until `close`.
@@ -67,19 +67,50 @@ const USUAL_MAX_PAYLOAD = 1024 * 1024;
 export async function connectNats(options: NatsOptions): Promise<NatsBus> {
   checkNatsOptions(options);
   const clock = options.clock ?? systemClock();
-  return natsBus(await dial(options, clock), options, clock);
+  const report = guarded(options.onError ?? reportToConsole);
+  const deadline = clock.monotonic() + (options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
+  let requests: NatsRequests | undefined;
+  const tell = (status: NatsStatus): void => {
+    try {
+      options.onStatus?.(status);
+    } catch (error) {
+      report(error, status.type);
+    }
+  };
+  const tellOf = statusOfAll(tell);
+  const link = async (until: number, more: { noEcho?: boolean; name?: string }): Promise<NatsLink> => {
+    const connection = await dial({ ...options, ...more }, clock, until, more.noEcho);
+    return natsLink(connection, {
+      ...options,
+      clock,
+      report,
+      tell: (status) => tellOf(connection, status),
+      onForbidden: (subject) => requests?.forbidden(subject),
+    });
+  };
+  const main = await link(deadline, { noEcho: options.loopback === true });
+  try {
+    // Where one has come about late, the other has its time too.
+    const echoBy = Math.max(deadline, clock.monotonic() + DIAL_TIMEOUT_MS);
+    const echo = options.loopback === true ? await link(echoBy, { name: `${options.name} (echo)` }) : main;
+    requests = natsRequests(echo.connection, clock, options.inboxPrefix);
+    if (echo !== main) await requests.listen();
+    return natsBus({ main, echo, requests, report, tell, clock, inboxPrefix: options.inboxPrefix });
+  } catch (error) {
+    await main.close();
+    throw error;
+  }
 }
 
 /**
  * The client's `waitOnFirstConnect` could not be given up once begun, so the first connection is tried for here.
  */
-async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection> {
-  const { connectTimeoutMs = 10_000, credentials, signal } = options;
+async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho = false): Promise<NatsConnection> {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, credentials, signal } = options;
   const servers = shownAddresses(options.servers);
-  const connection = clientOptions(options);
+  const connection = { ...clientOptions(options), noEcho };
   const authenticator =
     credentials === undefined ? {} : { authenticator: credsAuthenticator(new TextEncoder().encode(credentials)) };
-  const deadline = clock.monotonic() + connectTimeoutMs;
   for (;;) {
     const timeout = Math.max(1, Math.min(deadline - clock.monotonic(), DIAL_TIMEOUT_MS));
     try {
@@ -97,124 +128,70 @@ async function dial(options: NatsOptions, clock: Clock): Promise<NatsConnection>
   }
 }
 
-function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock): NatsBus {
-  const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = 5_000 } = options;
-  const report = guarded(options.onError ?? reportToConsole);
-  const requests = natsRequests(connection, clock, options.inboxPrefix);
-  const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
-  let connected = true;
-  let dropped = 0;
-  let maxPayloadBytes = connection.info?.max_payload ?? USUAL_MAX_PAYLOAD;
+interface Links {
+  /**
+   * Publishes all, and hears what is served to this process alone. If there is a second one, this one is not sent its own
+   * messages: they are handed over here. Leases and journals go by it too: an owner that is deaf soon owns nothing.
+   */
+  readonly main: NatsLink;
+  /** For what is to come by the server even from this process; the same where there is one only. */
+  readonly echo: NatsLink;
+  /** By `echo`. */
+  readonly requests: NatsRequests;
+  readonly report: ErrorListener;
+  readonly tell: (status: NatsStatus) => void;
+  readonly clock: Clock;
+  readonly inboxPrefix: string | undefined;
+}
+
+function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix }: Links): NatsBus {
+  const { connection } = main;
+  const loopback = echo === main ? null : loopbackOf(clock);
+  /** Who is to be told when nobody hears a question. */
+  const askers = interest<Listener>();
+  const links = [...new Set([main, echo])];
   let closing: Promise<void> | undefined;
-  /** Resolved, and replaced, each time the connection comes back or is closed. */
-  let wake = (): void => {};
-  let woken = new Promise<void>((resolve) => (wake = resolve));
 
-  const tell = (status: NatsStatus): void => {
-    try {
-      options.onStatus?.(status);
-    } catch (error) {
-      report(error, status.type);
-    }
-  };
-
-  const wakeWaiting = (): void => {
-    wake();
-    woken = new Promise((resolve) => (wake = resolve));
-  };
-
-  const closed = connection.closed().then((reason) => {
-    connected = false;
-    wakeWaiting();
-    requests.end();
-    const error = reason ? busError(reason, 'connection') : undefined;
+  void echo.closed.then(() => requests.end());
+  const closed = Promise.all(links.map((link) => link.closed)).then((reasons) => {
+    const error = reasons.find((reason) => reason !== undefined);
     tell(error === undefined ? { type: 'closed' } : { type: 'closed', error });
     return error;
   });
 
-  const send = (
-    subject: string,
-    data: Uint8Array,
-    { reply, headers }: PublishOptions,
-    block = headers === undefined ? undefined : headerBlock(headers),
-  ): void => {
-    try {
-      connection.publish(subject, data, {
-        ...(reply === undefined ? {} : { reply }),
-        ...(block === undefined ? {} : { headers: block as unknown as MsgHdrs }),
-      });
-    } catch (error) {
-      throw busError(error, subject);
-    }
+  const sendBy = (link: NatsLink | null, subject: string, data: Uint8Array, publishOptions: PublishOptions): void => {
+    const { reply, headers } = publishOptions;
+    const block = headers === undefined ? undefined : headerBlock(headers);
+    const bytes = checkSize(subject, reply, data.length + (block?.bytes ?? 0), main.maxPayloadBytes);
+    if (link?.connection.isClosed() === true) throw closedError();
+    link?.publish(subject, data, publishOptions, block, bytes);
   };
 
-  const keep = (subject: string, data: Uint8Array, publishOptions: PublishOptions, bytes: number): void => {
-    const lost = unsent.add({ subject, data, options: publishOptions, bytes });
-    if (lost > 0 && dropped === 0) {
-      const limits = `${maxUnsentMessages} messages or ${maxUnsentBytes} bytes`;
-      const message = `more than ${limits} were published while disconnected: the oldest are dropped`;
-      report(new CellwrightError('publish-buffer-full', message), subject);
-    }
-    dropped += lost;
+  const send = (subject: string, body: Body, publishOptions: PublishOptions): void => {
+    if (connection.isClosed()) throw closedError();
+    const data = body instanceof Uint8Array ? body : body.encoded();
+    if (publishOptions.byServer === true) return sendBy(echo, subject, data, publishOptions);
+    const isHeardHere = loopback?.hears(subject) === true;
+    if (!isHeardHere) return sendBy(main, subject, data, publishOptions);
+    const { reply, ...rest } = publishOptions;
+    // The server knows of nobody here, and would say that nobody hears it.
+    const forOthers = reply === undefined || askers.route(reply) === undefined ? publishOptions : rest;
+    // While nobody else can be reached, it is not kept for them.
+    sendBy(main.connected ? main : null, subject, data, forOthers);
+    const same = body instanceof Uint8Array ? data : { value: body.value, encoded: () => data };
+    loopback?.deliver(subject, same, publishOptions);
   };
 
-  const sendUnsent = (): number => {
-    const messages = unsent.takeAll();
-    for (const { subject, data, options: publishOptions } of messages) {
+  /** A throw would silence the whole connection, and leave it open. */
+  const safely =
+    (handler: (message: BusMessage) => void) =>
+    (message: BusMessage): void => {
       try {
-        send(subject, data, publishOptions);
-      } catch (error) {
-        report(error, subject);
+        handler(message);
+      } catch (failure) {
+        report(failure, message.subject);
       }
-    }
-    return messages.length;
-  };
-
-  const onStatus = ({ type, data, permissionContext }: Status): void => {
-    const server = String(data);
-    if (type === Events.Disconnect) {
-      connected = false;
-      tell({ type: 'disconnected', server });
-    } else if (type === Events.Reconnect) {
-      maxPayloadBytes = connection.info?.max_payload ?? maxPayloadBytes;
-      // First what waits, then what is published from now on: the order stays.
-      const resent = sendUnsent();
-      connected = true;
-      tell({ type: 'reconnected', server, resent, dropped });
-      dropped = 0;
-      wakeWaiting();
-    } else if (type === Events.LDM) {
-      tell({ type: 'lame-duck', server });
-    } else if (type === Events.Error && permissionContext !== undefined) {
-      const { operation, subject } = permissionContext;
-      if (operation === 'publish') requests.forbidden(subject);
-      report(permissionError(operation, subject), subject);
-    } else if (type === Events.Error) {
-      report(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
-    } else if (type === DebugEvents.StaleConnection) {
-      report(new CellwrightError('stale', 'the server answers no pings', { retryable: true }), 'connection');
-    }
-  };
-
-  const watch = async (): Promise<void> => {
-    for await (const status of connection.status()) onStatus(status);
-  };
-  void watch();
-
-  const flush = async (): Promise<void> => {
-    for (;;) {
-      if (connection.isClosed()) throw closedError();
-      if (connected) {
-        try {
-          return await connection.flush();
-        } catch (error) {
-          // Cut off while waiting: what was kept meanwhile goes out on return, and is flushed then.
-          if (connection.isClosed()) throw busError(error, 'flush');
-        }
-      }
-      if (!connected) await woken;
-    }
-  };
+    };
 
   /** The client counts and answers what is thrown here; with a message that fits a header it does so safely. */
   const endpointHandler =
@@ -229,65 +206,78 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
       }
     };
 
-  return {
+  /** The same for what is handed over. */
+  const answering =
+    ({ handler }: Endpoint) =>
+    (message: BusMessage): void => {
+      try {
+        handler(message);
+      } catch (failure) {
+        report(failure, message.subject);
+        if (message.reply === undefined || connection.isClosed()) return;
+        send(message.reply, new Uint8Array(0), { headers: serviceErrorHeaders(failure) });
+      }
+    };
+
+  const bus: NatsBus = {
     connection,
     get connected() {
-      return connected;
+      return main.connected;
     },
     get maxPayloadBytes() {
-      return maxPayloadBytes;
+      return main.maxPayloadBytes;
     },
-    inbox: () => createInbox(options.inboxPrefix),
+    inbox: () => createInbox(inboxPrefix),
     closed: () => closed,
-    publish(subject, body, publishOptions = {}) {
-      if (connection.isClosed()) throw closedError();
-      const data = body instanceof Uint8Array ? body : body.encoded();
-      const { reply, headers } = publishOptions;
-      const block = headers === undefined ? undefined : headerBlock(headers);
-      const bytes = checkSize(subject, reply, data.length + (block?.bytes ?? 0), maxPayloadBytes);
-      // The client itself would take the message and lose it.
-      if (connected) send(subject, data, publishOptions, block);
-      else keep(subject, data, publishOptions, bytes);
-    },
-    subscribe(subject, handler, { queue, onUnheard } = {}) {
+    publish: (subject, body, publishOptions = {}) => send(subject, body, publishOptions),
+    subscribe(subject, handler, { queue, onUnheard, loopback: isLooped = false } = {}) {
       checkSubscription(subject, queue);
+      const handle = safely(handler);
       const callback = (error: Error | null, message: Msg): void => {
         if (error !== null) {
           // What the server forbids is reported where its status comes in.
           if (!isPermissionViolation(error)) report(busError(error, subject), subject);
-          return;
-        }
-        // A throw here would silence the whole connection, and leave it open.
-        try {
-          if (!isNoResponders(message)) handler(received(message));
-          else onUnheard?.(message.subject);
-        } catch (failure) {
-          report(failure, message.subject);
-        }
+        } else if (!isNoResponders(message)) handle(received(message));
+        else if (onUnheard !== undefined) safely(() => onUnheard(message.subject))(received(message));
       };
+      // Only the connection that publishes a question is told that nobody heard it.
+      const isMain = isLooped || onUnheard !== undefined;
+      const { connection } = isMain ? main : echo;
       try {
-        const subscription = connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
-        return { unsubscribe: () => subscription.unsubscribe() };
+        const subscribed = connection.subscribe(subject, queue === undefined ? { callback } : { callback, queue });
+        const looped = isMain ? loopback?.subscribe(subject, handle) : undefined;
+        const asker: Listener | null = onUnheard === undefined ? null : { subject, queue: undefined, order: 0 };
+        if (asker !== null) askers.add(asker);
+        return {
+          unsubscribe() {
+            if (asker !== null) askers.remove(asker);
+            looped?.unsubscribe();
+            subscribed.unsubscribe();
+          },
+        };
       } catch (error) {
         throw busError(error, subject);
       }
     },
     async request(subject, data, { timeoutMs, headers }) {
-      checkMessage(subject, data, headers === undefined ? {} : { headers }, maxPayloadBytes);
+      checkMessage(subject, data, headers === undefined ? {} : { headers }, main.maxPayloadBytes);
       const deadline = clock.monotonic() + timeoutMs;
       // The client would lose the question and wait for the answer.
-      if (!connected && !connection.isClosed()) await within(timeoutMs, woken, clock);
-      if (!connected && !connection.isClosed()) throw new TimeoutError(`'${subject}'`, timeoutMs);
-      if (connection.isClosed()) throw closedError();
-      return requests.ask(subject, Math.max(1, Math.ceil(deadline - clock.monotonic())), (reply) =>
-        send(subject, data, headers === undefined ? { reply } : { reply, headers }),
-      );
+      if (!echo.connected) await within(timeoutMs, echo.back(), clock);
+      if (echo.connection.isClosed()) throw closedError();
+      if (!echo.connected) throw new TimeoutError(`'${subject}'`, timeoutMs);
+      return requests.ask(subject, Math.max(1, Math.ceil(deadline - clock.monotonic())), (reply) => {
+        const publishOptions = headers === undefined ? { reply } : { reply, headers };
+        if (loopback?.hears(subject) === true) send(subject, data, publishOptions);
+        else sendBy(echo, subject, data, publishOptions);
+      });
     },
     async serve(config) {
       checkService(config);
       if (connection.isClosed()) throw closedError();
-      const { name, description, version, metadata, endpoints } = config;
-      const service = await connection.services.add({
+      const { name, description, version, metadata, endpoints, loopback: isLooped = false } = config;
+      const link = isLooped ? main : echo;
+      const service = await link.connection.services.add({
         name,
         description,
         version,
@@ -299,28 +289,42 @@ function natsBus(connection: NatsConnection, options: NatsOptions, clock: Clock)
         const group = queue === undefined ? {} : { queue };
         service.addEndpoint(endpoint.name, { subject: endpoint.subject, handler: endpointHandler(endpoint), ...group });
       }
+      const looped = (isLooped ? endpoints : []).map((endpoint) =>
+        loopback?.subscribe(endpoint.subject, safely(answering(endpoint))),
+      );
+      const leave = () => {
+        for (const each of looped) each?.leave();
+      };
       void service.stopped.then((error) => {
+        leave();
         if (error && closing === undefined && !connection.isClosed()) report(busError(error, name), name);
       });
       // From here on the server knows the endpoints; without one it is told them on connecting.
-      if (connected) await connection.flush().catch(() => undefined);
-      return { stop: async () => void (await service.stop()) };
+      if (link.connected) await link.connection.flush().catch(() => undefined);
+      return {
+        async stop() {
+          leave();
+          await service.stop();
+        },
+      };
     },
-    flush,
+    async flush() {
+      await Promise.all([loopback?.flush(), ...links.map((link) => link.flush())]);
+    },
     close() {
       closing ??= (async () => {
-        if (connected) await within(closeTimeoutMs, connection.drain(), clock);
-        // Not drained in time, or cut off while draining: then the client stays open by itself.
-        if (!connection.isClosed()) await connection.close();
-        if (unsent.size > 0) {
-          const message = `closed while disconnected: ${unsent.size} messages were never sent`;
-          report(new CellwrightError('unsent', message), 'connection');
-        }
-        await closed;
+        await loopback?.flush();
+        // What comes by the second one until its end is answered by the first.
+        await echo.close();
+        await loopback?.flush();
+        await main.close();
       })();
       return closing;
     },
   };
+  // One connection without the other would be deaf, or dumb.
+  for (const link of links) void link.closed.then(() => bus.close());
+  return bus;
 }
 
 /** Never fails: the client answers nobody, and ends the process, when statistics cannot be written as JSON. */

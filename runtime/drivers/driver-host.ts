@@ -4,6 +4,7 @@
 import type { Address, Message } from '../../actors/actor.ts';
 import { clipped } from '../../actors/messages/common.ts';
 import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
+import { decode, encode } from '../codec.ts';
 import { messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver } from './driver.ts';
 import { providersOf } from './naming.ts';
@@ -72,7 +73,8 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
       const described = { type: 'described' as const, providers, running: checkedRunning(running), measures };
       insistDescribed(described);
       for (const { id, name } of providers) names.set(id, name);
-      say(described);
+      // A copy: what is said is shared by all who hear it, and the driver may go on with what it has given.
+      say(structuredClone(described));
     } catch (error) {
       undescribable(error);
     } finally {
@@ -136,12 +138,13 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
     payload,
   }: Extract<DriverMessage, { type: 'build' }>): Promise<void> {
     const ofAttempt = { instance, attempt };
-    const named = allocations.map(({ provider, resources }) => ({
-      provider: names.get(provider) ?? provider,
-      resources,
-    }));
     try {
-      const order = { ...ofAttempt, allocations: named, ...(payload === undefined ? {} : { payload }) };
+      // Copies, for what actors have in common is not the driver's to change.
+      const named = allocations.map(({ provider, resources }) => ({
+        provider: names.get(provider) ?? provider,
+        resources: { ...resources },
+      }));
+      const order = { ...ofAttempt, allocations: named, ...(payload === undefined ? {} : copied({ payload })) };
       say(answerOf(ofAttempt, checkedOutcome(await driver.build(order))));
     } catch (error) {
       tell(error, `the build of '${instance}', attempt ${attempt},`);
@@ -176,6 +179,11 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
       }
     },
   };
+}
+
+/** As it would have come over the wire. */
+function copied<Value>(value: Value): Value {
+  return decode(encode(value), Number.POSITIVE_INFINITY) as Value;
 }
 
 function answerOf(ofAttempt: { instance: string; attempt: number }, outcome: BuildOutcome): DriverAnswer {

@@ -75,7 +75,7 @@ export function checkedTraits(traits: unknown): readonly string[] {
 /** @throws CellwrightError `bad-driver` that names the metric. */
 export function checkedMetrics(metrics: unknown): Metrics {
   insist(checkMetrics, metrics, 'bad-driver');
-  return metrics as Metrics;
+  return { ...(metrics as Metrics) };
 }
 
 /** The whole of what a host is, as placement will be told. @throws CellwrightError `bad-driver`. */

@@ -114,23 +114,27 @@ export function asking(options: AskingOptions): Asking {
   }
 
   const nobody = bus.subscribe(subjects.unheard(address, '>'), () => {}, { onUnheard: unheard });
-  const subscription = bus.subscribe(subjects.of(address), (arrived) => {
-    let { parts, isForeign }: Opened = { parts: [], isForeign: true };
-    const what = `an answer on '${arrived.subject}'`;
-    try {
-      ({ parts, isForeign } = opened(arrived, bus.maxPayloadBytes));
-    } catch (error) {
-      onError(error, what);
-    }
-    for (const message of parts.flatMap(({ messages }) => messages)) {
-      // One that is no answer must not cost those that came with it.
+  const subscription = bus.subscribe(
+    subjects.of(address),
+    (arrived) => {
+      let { parts, isForeign }: Opened = { parts: [], isForeign: true };
+      const what = `an answer on '${arrived.subject}'`;
       try {
-        answered((isForeign ? check(message) : message) as GatewayMessage);
+        ({ parts, isForeign } = opened(arrived, bus.maxPayloadBytes));
       } catch (error) {
         onError(error, what);
       }
-    }
-  });
+      for (const message of parts.flatMap(({ messages }) => messages)) {
+        // One that is no answer must not cost those that came with it.
+        try {
+          answered((isForeign ? check(message) : message) as GatewayMessage);
+        } catch (error) {
+          onError(error, what);
+        }
+      }
+    },
+    { loopback: true },
+  );
 
   return {
     address,

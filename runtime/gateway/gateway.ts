@@ -2,6 +2,7 @@
 // gets exactly one answer: what was asked for, or `{ error: { code, message, field? } }`.
 
 import { randomUUID } from 'node:crypto';
+import { MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
 import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
@@ -38,8 +39,8 @@ export interface GatewayOptions {
   readonly aggregates: Aggregates;
   readonly bus: Bus;
   readonly subjects: Subjects;
-  /** Told of an answer that could not be sent. */
   readonly clock: Clock;
+  /** Told of an answer that could not be sent. */
   onError(error: unknown, what: string): void;
 }
 
@@ -119,7 +120,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       json = data.length === 0 || isJson(data);
       const fault = checks[verb](request);
       if (fault !== null) throw fault;
-      const body = await verbs[verb](request as never, headers[HEADERS.traceparent]);
+      const body = await verbs[verb](request as never, traceparentOf(headers));
       bus.publish(reply, json ? encodeJson(body) : encode(body));
       return 'answered';
     } catch (error) {
@@ -180,6 +181,14 @@ function hostQuestion({ host, enabled, fence, reason }: HostRequest) {
   if (enabled === undefined)
     throw new MalformedError("the host request lacks the field 'enabled'", { field: 'enabled' });
   return { type: 'set-host' as const, host, enabled, ...(reason === undefined ? {} : { reason }) };
+}
+
+/** @throws MalformedError when the trace context is too long. */
+function traceparentOf(headers: BusMessage['headers']): string | undefined {
+  const traceparent = headers[HEADERS.traceparent];
+  if (traceparent === undefined || traceparent.length <= MAX_TRACEPARENT_LENGTH) return traceparent;
+  const message = `the header 'traceparent' has over ${MAX_TRACEPARENT_LENGTH} characters`;
+  throw new MalformedError(message, { field: 'traceparent' });
 }
 
 function isShallow(value: unknown, depth: number): boolean {

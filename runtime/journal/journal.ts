@@ -1,5 +1,5 @@
-// The journal port: where an owner's records are kept. What one turn decided is one entry; nothing that follows from
-// it leaves the owner before the entry is acknowledged.
+// The journal port: where an owner's records are kept. What a turn decided, or several, is one entry; nothing that
+// follows from it leaves the owner before the entry is acknowledged.
 
 import type { Address } from '../../actors/actor.ts';
 import type { Tenure } from '../ownership/tenure.ts';
@@ -20,8 +20,9 @@ export interface Journal<R> {
    */
   open(tenure?: Tenure): Promise<Recorded<R>>;
   /**
-   * Appends the records of one turn. `done` is called in the order of the appends: without an error when the entry is
-   * safe; with one when it may not be, and then the owner must drop its state and stop, for somebody else may own it.
+   * Appends the records of one turn or several as one entry. `done` is called in the order of the appends: without an
+   * error when the entry is safe; with one when it may not be, and then the owner must drop its state and stop, for
+   * somebody else may own it.
    */
   append(records: readonly R[], done: (error: Error | null) => void): void;
   /** Whether so much was recorded since the last snapshot that another one is due, and none is being taken. */

@@ -145,7 +145,10 @@ async function atPartOf(top: number, measured: Measured): Promise<void> {
   progress(`builds ${where} at ${STEADY_SHARE * 100} % of the top rate`);
   const outcome = await steadily({ client: fleet.client, watch, label: 'steady' }, { perSecond, forMs: STEADY_FOR_MS });
   watch.stop();
-  const note = `at ${Math.round(perSecond).toLocaleString('en')} a second, ${STEADY_SHARE * 100} % of the top rate`;
+  const { turnedAway } = outcome;
+  const overloaded = turnedAway === 0 ? '' : `; ${turnedAway} turned away: the machine was much slower than before`;
+  const pace = Math.round(perSecond).toLocaleString('en');
+  const note = `at ${pace} a second, ${STEADY_SHARE * 100} % of the top rate${overloaded}`;
   for (const [which, value] of [
     ['p50', outcome.p50Ms],
     ['p99', outcome.p99Ms],

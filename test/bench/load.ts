@@ -3,6 +3,7 @@
 
 import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Client } from '../../runtime/client.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
 import { quantile } from './report.ts';
 
 export const ASKED = { alternates: 2, resources: { VCPU: 1, MEMORY_MB: 512 } } as const;
@@ -13,12 +14,16 @@ export interface Outcome {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
+  /** Requests that were turned away, because what was asked is more than can be done: they count as the slowest. */
+  readonly turnedAway: number;
 }
 
 /** Hears which builds become active. */
 export interface Watch {
   /** Resolves when as many instances of a request are active. */
   active(request: string, count: number): Promise<void>;
+  /** Nobody waits for it any more. */
+  forget(request: string): void;
   stop(): void;
 }
 
@@ -41,6 +46,7 @@ export async function watchEvents(bus: Bus): Promise<Watch> {
   await bus.flush();
   return {
     active: (request, left) => new Promise((resolve) => waiting.set(request, { left, resolve })),
+    forget: (request) => void waiting.delete(request),
     stop: unsubscribe,
   };
 }
@@ -85,17 +91,24 @@ export async function steadily(
   const tookMs: number[] = [];
   const begun = performance.now();
   const underWay: Promise<void>[] = [];
+  let turnedAway = 0;
+  const isTurnedAway = (error: unknown) => {
+    if (!(error instanceof CellwrightError) || !error.retryable) throw error;
+    turnedAway += 1;
+    return BUILT_WITHIN_MS;
+  };
   for (let asked = 0; ; ) {
     const elapsed = performance.now() - begun;
     if (elapsed >= forMs) break;
     for (; asked < (elapsed / 1_000) * perSecond; asked += 1) {
       const lateMs = elapsed - (asked / perSecond) * 1_000;
-      underWay.push(once(client, watch, `${label}x${asked}`, 1).then((ms) => void tookMs.push(ms + lateMs)));
+      const took = once(client, watch, `${label}x${asked}`, 1).catch(isTurnedAway);
+      underWay.push(took.then((ms) => void tookMs.push(ms + lateMs)));
     }
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   await Promise.all(underWay);
-  return outcomeOf(tookMs, 1, begun);
+  return { ...outcomeOf(tookMs, 1, begun), turnedAway };
 }
 
 async function once(client: Client, watch: Watch, id: string, count: number): Promise<number> {
@@ -104,9 +117,13 @@ async function once(client: Client, watch: Watch, id: string, count: number): Pr
   const late = setTimeout(() => {
     throw new Error(`the builds of '${id}' are not active after ${BUILT_WITHIN_MS} ms`);
   }, BUILT_WITHIN_MS);
-  await client.build({ id, count, ...ASKED });
-  await active;
-  clearTimeout(late);
+  try {
+    await client.build({ id, count, ...ASKED });
+    await active;
+  } finally {
+    clearTimeout(late);
+    watch.forget(id);
+  }
   return performance.now() - begun;
 }
 
@@ -114,5 +131,5 @@ function outcomeOf(tookMs: readonly number[], count: number, begun: number): Out
   const seconds = (performance.now() - begun) / 1_000;
   const builds = tookMs.length * count;
   const perSecond = builds / seconds;
-  return { builds, seconds, perSecond, p50Ms: quantile(tookMs, 0.5), p99Ms: quantile(tookMs, 0.99) };
+  return { builds, seconds, perSecond, p50Ms: quantile(tookMs, 0.5), p99Ms: quantile(tookMs, 0.99), turnedAway: 0 };
 }

@@ -5,7 +5,18 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
 import { NoRespondersError, TimeoutError } from '../../runtime/errors.ts';
-import { bytes, EMPTY, greeter, hasCode, inMemory, overNats, type Rig, settled, textOf } from '../support/bus.ts';
+import {
+  bytes,
+  EMPTY,
+  greeter,
+  hasCode,
+  inMemory,
+  loopedBack,
+  overNats,
+  type Rig,
+  settled,
+  textOf,
+} from '../support/bus.ts';
 import { failureOf, until } from '../support/until.ts';
 
 function contract(name: string, withRig: (run: (rig: Rig) => Promise<void>) => Promise<void>): void {
@@ -353,3 +364,4 @@ function contract(name: string, withRig: (run: (rig: Rig) => Promise<void>) => P
 
 contract('in memory', inMemory);
 contract('over NATS', overNats);
+contract('looped back', loopedBack);

@@ -16,6 +16,8 @@ import { until } from '../support/until.ts';
 
 const test = suite('driver host');
 
+type Loose = Record<string, unknown>;
+
 const TREE = { name: 'h1', inventories: { VCPU: { total: 8 } } };
 
 function driverOf(parts: Record<string, unknown>): Driver {
@@ -320,6 +322,45 @@ test('driver host - what a driver throws is told to whoever runs it, with the in
     "the list of what runs by the driver of host 'c1/h1': no list",
     "closing the driver of host 'c1/h1': no end",
   ]);
+});
+
+test('driver host - a driver may do as it likes with what it is given, and with what it has given', async () => {
+  const metrics = { cpuPercent: 10 };
+  const inventories = { VCPU: { total: 8 } };
+  const traits = ['HW_CPU_X86_AVX2'];
+  const driver = driverOf({
+    inventory: async () => ({ name: 'h1', inventories }),
+    capabilities: async () => traits,
+    metrics: async () => metrics,
+    build: async ({
+      allocations,
+      payload,
+    }: {
+      allocations: { resources: Record<string, number> }[];
+      payload: Loose;
+    }) => {
+      for (const { resources } of allocations) resources.VCPU = 999;
+      payload.image = () => 'a function';
+      return { outcome: 'failed', reason: 'flaky' };
+    },
+  });
+  const order = {
+    type: 'build' as const,
+    instance: 'web',
+    attempt: 1,
+    incarnation: 'i',
+    allocations: [{ provider: 'p1', group: '', resources: { VCPU: 1 } }],
+    payload: { image: 'debian' },
+  };
+  await answerOf(driver, order);
+  assert.equal([order.allocations[0]?.resources, order.payload], [{ VCPU: 1 }, { image: 'debian' }]);
+  const described = (await answerOf(driver, { type: 'describe' })).answer;
+  const measured = (await answerOf(driver, { type: 'measure' })).answer;
+  const before = structuredClone([described, measured]);
+  inventories.VCPU.total = 0;
+  traits.length = 0;
+  metrics.cpuPercent = 90;
+  assert.equal([described, measured], before);
 });
 
 test.run();

@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Message } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
+import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { decodeFrame } from '../../runtime/frames.ts';
 import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
@@ -92,6 +93,29 @@ test('outbox - whoever waits for an answer that is too large is told so', () => 
       { type: 'removed', ask: undefined, code: undefined, field: undefined },
     ],
   );
+});
+
+test('outbox - what an actor says to itself travels alone and by the server, as nothing else does', () => {
+  const clock = virtualClock();
+  const published: unknown[] = [];
+  const bus: Bus = {
+    ...memoryBus({ clock }),
+    publish: (subject, body, { byServer = false } = {}) =>
+      published.push([
+        subject,
+        byServer,
+        decodeFrame(body instanceof Uint8Array ? body : body.encoded(), 4_096).map(({ from }) => from),
+      ]),
+  };
+  const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events: true, onError() {} });
+  outbox.send('compute/c1/h1', 'cell/c1', removed('a'));
+  outbox.send('cell/c1', 'cell/c1', { type: 'echo' });
+  outbox.send('conductor/0', 'cell/c1', removed('b'));
+  clock.runUntilIdle();
+  assert.equal(published, [
+    ['cw.cell.c1.conductor', false, ['compute/c1/h1', 'conductor/0']],
+    ['cw.cell.c1.conductor', true, ['cell/c1']],
+  ]);
 });
 
 test.run();

@@ -29,12 +29,30 @@ export async function inMemory(run: (rig: Rig) => Promise<void>): Promise<void> 
   await run({ maxPayloadBytes, errors, connect: async () => server.connect() });
 }
 
-export async function overNats(run: (rig: Rig) => Promise<void>): Promise<void> {
+export const overNats = (run: (rig: Rig) => Promise<void>): Promise<void> => overNatsWith({}, run);
+
+/** Over NATS, where each client hears what it publishes itself without the server. */
+export const loopedBack = (run: (rig: Rig) => Promise<void>): Promise<void> =>
+  overNatsWith({ loopback: true }, (rig) =>
+    run({
+      ...rig,
+      async connect() {
+        const bus = await rig.connect();
+        return {
+          ...bus,
+          subscribe: (subject, handler, options = {}) =>
+            bus.subscribe(subject, handler, { ...options, loopback: options.queue === undefined }),
+        };
+      },
+    }),
+  );
+
+async function overNatsWith(options: Partial<NatsOptions>, run: (rig: Rig) => Promise<void>): Promise<void> {
   const maxPayloadBytes = 4096;
   await withServer({ maxPayloadBytes }, async (_, connect) => {
     const errors: Rig['errors'] = [];
     const onError = (error: unknown, subject: string) => void errors.push({ error, subject });
-    await run({ maxPayloadBytes, errors, connect: () => connect({ onError }) });
+    await run({ maxPayloadBytes, errors, connect: () => connect({ onError, ...options }) });
   });
 }
 

@@ -4,7 +4,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-export interface Proxy {
+export interface TcpProxy {
   /** The server's address for whoever is to go this way. */
   readonly url: string;
   /**
@@ -12,8 +12,8 @@ export interface Proxy {
    * on, which it then never does, or right `after`.
    */
   strike(type: string, when: 'before' | 'after', act: () => void): void;
-  /** From now on nothing goes through, and nobody is told. */
-  cut(): void;
+  /** From now on nothing goes through, and nobody is told: of all connections, or of those whose name is like this. */
+  cut(names?: RegExp): void;
   /** Ends the cut: what was cut off is closed, and may connect again. */
   mend(): void;
   close(): Promise<void>;
@@ -25,14 +25,20 @@ interface Trap {
   act(): void;
 }
 
-export async function startProxy(serverPort: number): Promise<Proxy> {
+/** A connection, by the name that its client gives it. */
+interface Named {
+  name: string | undefined;
+}
+
+export async function startProxy(serverPort: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
-  let isCut = false;
+  let cut: RegExp | null = null;
   let trap: Trap | undefined;
 
-  function carry(from: Socket, to: Socket, look: (chunk: Buffer) => boolean): void {
+  function carry(from: Socket, to: Socket, named: Named, look: (chunk: Buffer) => boolean): void {
     from.on('data', (chunk) => {
-      if (!isCut && look(chunk)) to.write(chunk);
+      named.name ??= /^CONNECT .*"name":"([^"]*)"/m.exec(chunk.toString('latin1'))?.[1];
+      if (cut?.test(named.name ?? '') !== true && look(chunk)) to.write(chunk);
     });
     from.on('close', () => to.destroy());
     from.on('error', () => to.destroy());
@@ -53,8 +59,9 @@ export async function startProxy(serverPort: number): Promise<Proxy> {
   const listener = createServer((inner) => {
     const outer = connect({ host: '127.0.0.1', port: serverPort, noDelay: true });
     inner.setNoDelay(true);
-    carry(inner, outer, (chunk) => lookAt(chunk, () => outer.write(chunk)));
-    carry(outer, inner, () => true);
+    const named: Named = { name: undefined };
+    carry(inner, outer, named, (chunk) => lookAt(chunk, () => outer.write(chunk)));
+    carry(outer, inner, named, () => true);
   }).listen(0, '127.0.0.1');
   await once(listener, 'listening');
   const { port } = listener.address() as { port: number };
@@ -64,11 +71,11 @@ export async function startProxy(serverPort: number): Promise<Proxy> {
     strike(type, when, act) {
       trap = { pattern: new RegExp(`^Cw-Type: (.* )?${type}(\\*\\d+)?( .*)?\\r$`, 'm'), when, act };
     },
-    cut: () => {
-      isCut = true;
+    cut(names = /(?:)/) {
+      cut = names;
     },
     mend() {
-      isCut = false;
+      cut = null;
       for (const socket of sockets) socket.destroy();
     },
     async close() {

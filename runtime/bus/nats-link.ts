@@ -1,0 +1,208 @@
+// One connection to a NATS server, for good: what is published while it is down is kept and sent when it is back.
+
+import { DebugEvents, Events, type MsgHdrs, type NatsConnection, type Status } from 'nats';
+import type { Clock } from '../clock.ts';
+import { CellwrightError } from '../errors.ts';
+import { within } from '../within.ts';
+import type { PublishOptions } from './bus.ts';
+import { busError, permissionError } from './nats-errors.ts';
+import { type HeaderBlock, headerBlock } from './nats-messages.ts';
+import type { NatsOptions, NatsStatus } from './nats-options.ts';
+import { unsentQueue } from './unsent.ts';
+import { closedError, type ErrorListener } from './wire.ts';
+
+export interface NatsLink {
+  readonly connection: NatsConnection;
+  /** Whether a server is there now. */
+  readonly connected: boolean;
+  /** The largest message that the server takes, in bytes. */
+  readonly maxPayloadBytes: number;
+  /**
+   * Sends, or keeps, what has been looked at.
+   * @param bytes Of body and headers.
+   * @throws CellwrightError as the client has it.
+   */
+  publish(
+    subject: string,
+    data: Uint8Array,
+    options: PublishOptions,
+    block: HeaderBlock | undefined,
+    bytes: number,
+  ): void;
+  /** Resolves when a server is there, or the connection is closed. */
+  back(): Promise<void>;
+  flush(): Promise<void>;
+  /** Resolves when the connection is closed for good, with the reason unless `close` was called. */
+  readonly closed: Promise<CellwrightError | undefined>;
+  close(): Promise<void>;
+}
+
+export interface NatsLinkOptions extends Pick<NatsOptions, 'maxUnsentMessages' | 'maxUnsentBytes' | 'closeTimeoutMs'> {
+  readonly clock: Clock;
+  readonly report: ErrorListener;
+  /** Told of all but its end; must not throw. */
+  readonly tell: (status: NatsStatus) => void;
+  /** Told of a subject on which the server does not let this user publish. */
+  readonly onForbidden: (subject: string) => void;
+}
+
+/** What a server has unless it says otherwise. */
+const USUAL_MAX_PAYLOAD = 1024 * 1024;
+
+export function natsLink(connection: NatsConnection, options: NatsLinkOptions): NatsLink {
+  const { clock, report, tell, onForbidden } = options;
+  const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = 5_000 } = options;
+  const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
+  let connected = true;
+  let dropped = 0;
+  let maxPayloadBytes = connection.info?.max_payload ?? USUAL_MAX_PAYLOAD;
+  let closing: Promise<void> | undefined;
+  /** Resolved, and replaced, each time the connection comes back or is closed. */
+  let wake = (): void => {};
+  let woken = new Promise<void>((resolve) => (wake = resolve));
+
+  const wakeWaiting = (): void => {
+    wake();
+    woken = new Promise((resolve) => (wake = resolve));
+  };
+
+  const closed = connection.closed().then((reason) => {
+    connected = false;
+    wakeWaiting();
+    return reason ? busError(reason, 'connection') : undefined;
+  });
+
+  const send = (
+    subject: string,
+    data: Uint8Array,
+    { reply, headers }: PublishOptions,
+    block = headers === undefined ? undefined : headerBlock(headers),
+  ): void => {
+    try {
+      connection.publish(subject, data, {
+        ...(reply === undefined ? {} : { reply }),
+        ...(block === undefined ? {} : { headers: block as unknown as MsgHdrs }),
+      });
+    } catch (error) {
+      throw busError(error, subject);
+    }
+  };
+
+  const keep = (subject: string, data: Uint8Array, publishOptions: PublishOptions, bytes: number): void => {
+    const lost = unsent.add({ subject, data, options: publishOptions, bytes });
+    if (lost > 0 && dropped === 0) {
+      const limits = `${maxUnsentMessages} messages or ${maxUnsentBytes} bytes`;
+      const message = `more than ${limits} were published while disconnected: the oldest are dropped`;
+      report(new CellwrightError('publish-buffer-full', message), subject);
+    }
+    dropped += lost;
+  };
+
+  const sendUnsent = (): number => {
+    const messages = unsent.takeAll();
+    for (const { subject, data, options: publishOptions } of messages) {
+      try {
+        send(subject, data, publishOptions);
+      } catch (error) {
+        report(error, subject);
+      }
+    }
+    return messages.length;
+  };
+
+  const onStatus = ({ type, data, permissionContext }: Status): void => {
+    const server = String(data);
+    if (type === Events.Disconnect) {
+      connected = false;
+      tell({ type: 'disconnected', server });
+    } else if (type === Events.Reconnect) {
+      maxPayloadBytes = connection.info?.max_payload ?? maxPayloadBytes;
+      // First what waits, then what is published from now on: the order stays.
+      const resent = sendUnsent();
+      connected = true;
+      tell({ type: 'reconnected', server, resent, dropped });
+      dropped = 0;
+      wakeWaiting();
+    } else if (type === Events.LDM) {
+      tell({ type: 'lame-duck', server });
+    } else if (type === Events.Error && permissionContext !== undefined) {
+      const { operation, subject } = permissionContext;
+      if (operation === 'publish') onForbidden(subject);
+      report(permissionError(operation, subject), subject);
+    } else if (type === Events.Error) {
+      report(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
+    } else if (type === DebugEvents.StaleConnection) {
+      report(new CellwrightError('stale', 'the server answers no pings', { retryable: true }), 'connection');
+    }
+  };
+
+  const watch = async (): Promise<void> => {
+    for await (const status of connection.status()) onStatus(status);
+  };
+  void watch();
+
+  return {
+    connection,
+    get connected() {
+      return connected;
+    },
+    get maxPayloadBytes() {
+      return maxPayloadBytes;
+    },
+    closed,
+    publish(subject, data, publishOptions, block, bytes) {
+      // The client itself would take the message and lose it.
+      if (connected) send(subject, data, publishOptions, block);
+      else keep(subject, data, publishOptions, bytes);
+    },
+    back: () => (connected || connection.isClosed() ? Promise.resolve() : woken),
+    async flush() {
+      for (;;) {
+        if (connection.isClosed()) throw closedError();
+        if (connected) {
+          try {
+            return await connection.flush();
+          } catch (error) {
+            // Cut off while waiting: what was kept meanwhile goes out on return, and is flushed then.
+            if (connection.isClosed()) throw busError(error, 'flush');
+          }
+        }
+        if (!connected) await woken;
+      }
+    },
+    close() {
+      closing ??= (async () => {
+        if (connected) await within(closeTimeoutMs, connection.drain(), clock);
+        // Not drained in time, or cut off while draining: then the client stays open by itself.
+        if (!connection.isClosed()) await connection.close();
+        if (unsent.size > 0) {
+          const message = `closed while disconnected: ${unsent.size} messages were never sent`;
+          report(new CellwrightError('unsent', message), 'connection');
+        }
+        await closed;
+      })();
+      return closing;
+    },
+  };
+}
+
+/** What is told of several connections as of one: lost with the first of them, back with the last. */
+export function statusOfAll(tell: (status: NatsStatus) => void): (of: NatsConnection, status: NatsStatus) => void {
+  const lost = new Set<NatsConnection>();
+  const since = { resent: 0, dropped: 0 };
+  return (of, status) => {
+    if (status.type === 'disconnected') {
+      lost.add(of);
+      if (lost.size === 1) tell(status);
+    } else if (status.type === 'reconnected') {
+      lost.delete(of);
+      since.resent += status.resent;
+      since.dropped += status.dropped;
+      if (lost.size > 0) return;
+      tell({ ...status, ...since });
+      Object.assign(since, { resent: 0, dropped: 0 });
+    } else {
+      tell(status);
+    }
+  };
+}

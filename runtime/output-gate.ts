@@ -1,0 +1,115 @@
+// The output gate of an actor: what a turn wants let out waits until its records are safe in the journal, and those of
+// all turns before it, on whose state it stands. Where nobody waits for what a turn lets out, its records are appended
+// with those of the next turn: every append is a way to the server and back.
+
+import type { Address, PublicEvent } from '../actors/actor.ts';
+import type { AnyMessage } from '../actors/messages/any.ts';
+import type { Clock, Timer } from './clock.ts';
+import type { Journal } from './journal/journal.ts';
+
+/** What a turn wants let out, in order. */
+export type Output = { to: Address; message: AnyMessage } | { event: PublicEvent };
+
+export interface OutputGate<Recorded> {
+  /** Turns that wait. */
+  readonly size: number;
+  /**
+   * Takes what a turn has decided.
+   * @throws What the journal throws.
+   */
+  pass(records: readonly Recorded[], outputs: readonly Output[]): void;
+  /**
+   * Appends now what was kept for company.
+   * @throws What the journal throws.
+   */
+  appendAll(): void;
+  /** The actor ends: nothing that waits is let out any more, nor appended. */
+  drop(): void;
+}
+
+export interface OutputGateOptions<Recorded> {
+  readonly journal: Journal<Recorded>;
+  readonly clock: Clock;
+  release(outputs: readonly Output[]): void;
+  /** It is time for `appendAll`. */
+  onDue(): void;
+  /** Told of so many records, which are on their way; nothing that was decided is not. */
+  onAppended(records: number): void;
+  /** Told when fewer turns wait. */
+  onReleased(): void;
+  /** An entry is not safe: nothing after it may be let out. */
+  onFailure(error: Error): void;
+}
+
+/**
+ * How long records that nobody waits for are kept for company, ms. Longer would save little: an owner with as much to
+ * do as makes it worth while has another turn by then.
+ */
+const APPENDED_WITHIN_MS = 5;
+
+/** A turn that waits for its entry, or for that of an earlier one. */
+interface Gated {
+  readonly outputs: readonly Output[];
+  safe: boolean;
+}
+
+export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): OutputGate<Recorded> {
+  const { journal, clock, release, onDue, onAppended, onReleased, onFailure } = options;
+  const gate: Gated[] = [];
+  /** Turns that are not appended, and what they recorded. */
+  let kept: { readonly turns: Gated[]; readonly records: Recorded[]; readonly timer: Timer } | null = null;
+  /** Counts the ends of the actor: what was appended in one life means nothing in the next. */
+  let life = 0;
+
+  function append(turns: readonly Gated[], records: readonly Recorded[]): void {
+    const mine = life;
+    journal.append(records, (error) => {
+      if (mine !== life) return;
+      if (error !== null) return onFailure(error);
+      for (const turn of turns) turn.safe = true;
+      while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
+      onReleased();
+    });
+    if (mine === life) onAppended(records.length);
+  }
+
+  function appendAll(): void {
+    if (kept === null) return;
+    const { turns, records, timer } = kept;
+    kept = null;
+    timer.cancel();
+    append(turns, records);
+  }
+
+  return {
+    get size() {
+      return gate.length;
+    },
+    pass(records, outputs) {
+      const isAwaited = outputs.some((output) => 'to' in output);
+      if (records.length === 0) {
+        // An answer shows what was decided before it.
+        const mine = life;
+        if (isAwaited) appendAll();
+        if (mine !== life) return;
+        if (gate.length > 0) gate.push({ outputs, safe: true });
+        else release(outputs);
+        return;
+      }
+      const turn: Gated = { outputs, safe: false };
+      gate.push(turn);
+      if (isAwaited && kept === null) return append([turn], records);
+      kept ??= { turns: [], records: [], timer: clock.after(APPENDED_WITHIN_MS, onDue) };
+      kept.turns.push(turn);
+      for (const record of records) kept.records.push(record);
+      if (isAwaited) appendAll();
+    },
+    appendAll,
+    drop() {
+      life += 1;
+      kept?.timer.cancel();
+      kept = null;
+      gate.length = 0;
+    },
+  };
+}
