@@ -30,8 +30,8 @@ export interface ChainOptions {
   /** The entry that stands last in the stream as it is read now; null when there is none, or no such stream. */
   readTail(): Promise<StoredTail | null>;
   /**
-   * Told, once for each outage, that the server has no room or no leader, or says nothing for ten seconds: writes are
-   * sent again until it stores them.
+   * Told, once for each outage and reason, that the server has no room or no leader, or says nothing for ten seconds:
+   * writes are sent again until it stores them.
    */
   onRefused(reason: string): void;
   /** Told when a write is refused for good: another owner has written, or the stream has lost what it acknowledged. */
@@ -65,7 +65,8 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
   let closed = false;
   let broken: CellwrightError | undefined;
   let looking = false;
-  let refused = false;
+  /** Why nothing was stored, since something was last. */
+  const refusals = new Set<string>();
   let timer: Timer | undefined;
   // Nobody hears what is written while JetStream is not ready, and when there is no such stream any more.
   const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: () => void lookAtTail() });
@@ -92,15 +93,20 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
     const ack = JSON.parse(Buffer.from(data).toString()) as Ack;
     if (ack.error === undefined && ack.seq !== undefined) {
       entry.sequence = ack.seq;
-      refused = false;
+      refusals.clear();
       settle();
     } else if (ack.error?.err_code === WRONG_LAST_ID && entry === pending[0]) {
       void lookAtTail();
-    } else if (ack.error?.err_code !== WRONG_LAST_ID && !refused) {
+    } else if (ack.error?.err_code !== WRONG_LAST_ID) {
       // It passes or is mended by an operator: the timer sends again.
-      refused = true;
-      onRefused(ack.error?.description ?? 'no reason is given');
+      refused(ack.error?.description ?? 'no reason is given');
     }
+  }
+
+  function refused(reason: string): void {
+    if (refusals.has(reason)) return;
+    refusals.add(reason);
+    onRefused(reason);
   }
 
   function settle(): void {
@@ -166,9 +172,9 @@ export function chain({ bus, clock, stream, subject, epoch, readTail, onRefused,
       if (oldest !== undefined && oldest.sentAt + RESEND_AFTER_MS <= clock.monotonic() && bus.connected) {
         for (const entry of [...pending]) if (!closed && entry.sequence === null) sendChained(entry);
       }
-      if (oldest !== undefined && !refused && clock.monotonic() - oldest.since >= SILENT_AFTER_MS) {
-        refused = true;
-        onRefused(`nothing is acknowledged for ${SILENT_AFTER_MS / 1_000} s`);
+      const isSilent = refusals.size === 0 && oldest !== undefined;
+      if (isSilent && clock.monotonic() - oldest.since >= SILENT_AFTER_MS) {
+        refused(`nothing is acknowledged for ${SILENT_AFTER_MS / 1_000} s`);
       }
       if (!closed) watch();
     });

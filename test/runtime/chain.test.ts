@@ -1,60 +1,94 @@
-// Area: journal, its appends. Those that nobody acknowledges are sent again, and it is told, once, that an owner waits.
+// Area: chain. Entries that are not acknowledged are sent again. What an owner tells of a stream that stores nothing, against a server that is played on virtual time.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BusMessage } from '../../runtime/bus/bus.ts';
+import { memoryBus } from '../../runtime/bus/memory.ts';
 import type { NatsBus } from '../../runtime/bus/nats.ts';
 import { chain } from '../../runtime/journal/chain.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { bytes } from '../support/bus.ts';
 
-const test = suite('appends of a journal');
+const test = suite('chain');
 
-test('journal - a server that acknowledges nothing is told of after a while, once, and again in the next outage', () => {
+const JOURNAL = 'journal';
+
+/** A chain, and a server that answers each entry with what `answer` says, if anything. */
+function played() {
   const clock = virtualClock();
-  const sent: string[] = [];
-  let acknowledge: (message: BusMessage) => void = () => assert.unreachable('nobody listens');
-  const bus = {
-    connected: true,
-    inbox: () => 'inbox',
-    publish: (_subject: string, _body: Uint8Array, { reply }: { reply: string }) => void sent.push(reply),
-    subscribe(_subject: string, heard: (message: BusMessage) => void) {
-      acknowledge = heard;
-      return { unsubscribe() {} };
-    },
-  } as unknown as NatsBus;
+  const bus = Object.assign(memoryBus({ clock }), { connected: true, inbox: () => 'inbox' }) as unknown as NatsBus;
   const told: string[] = [];
   const stored: number[] = [];
-  const appends = chain({
+  let answer: (entry: BusMessage) => object | null = () => null;
+  let sent = 0;
+  bus.subscribe(JOURNAL, (entry) => {
+    sent += 1;
+    const said = answer(entry);
+    if (said !== null) bus.publish(entry.reply as string, bytes(JSON.stringify(said)));
+  });
+  const entries = chain({
     bus,
     clock,
-    stream: 'cw-cell-c1-journal',
-    subject: 'cw.cell.c1.journal',
+    stream: JOURNAL,
+    subject: JOURNAL,
     epoch: 1,
-    readTail: () => new Promise(() => {}),
+    readTail: async () => null,
     onRefused: (reason) => told.push(reason),
-    onBroken: (error) => assert.unreachable(error.message),
+    onBroken(error) {
+      throw error;
+    },
   });
-  const pass = (ms: number) => clock.advanceTo(clock.now() + ms);
-  const ack = (n: number) =>
-    acknowledge({ subject: `inbox.${n}`, data: Buffer.from(JSON.stringify({ seq: n })), headers: {} } as BusMessage);
+  return {
+    told,
+    stored,
+    sent: () => sent,
+    append: () => entries.append(bytes('x'), (sequence) => stored.push(sequence)),
+    /** From now on, for so long. */
+    answers(by: (entry: BusMessage) => object | null, forMs: number) {
+      answer = by;
+      clock.advanceTo(clock.now() + forMs);
+    },
+    pending: () => clock.pending,
+    close: () => entries.close(),
+  };
+}
 
-  appends.append(new Uint8Array(1), (sequence) => stored.push(sequence));
-  pass(9_000);
+const refusing = (description: string) => () => ({ error: { err_code: 10047, description } });
+
+test('chain - an entry that nothing answers is sent again, which is told once, and again in the next outage', () => {
+  const { append, answers, told, stored, sent, pending, close } = played();
+  append();
+  answers(() => null, 9_000);
   assert.equal(told, []);
-  pass(30_000);
+  answers(() => null, 30_000);
   assert.equal(told, ['nothing is acknowledged for 10 s']);
-  assert.ok(sent.length > 5, 'it is sent again');
-  ack(1);
+  assert.ok(sent() > 5, `sent ${sent()} times`);
+  answers(() => ({ seq: 1 }), 60_000);
   assert.equal(stored, [1]);
-  pass(60_000);
   assert.is(told.length, 1);
-  appends.append(new Uint8Array(1), (sequence) => stored.push(sequence));
-  pass(12_000);
+  append();
+  answers(() => null, 12_000);
   assert.is(told.length, 2);
-  ack(2);
-  appends.close();
+  answers(() => ({ seq: 2 }), 5_000);
   assert.equal(stored, [1, 2]);
-  assert.is(clock.pending, 0);
+  close();
+  assert.is(pending(), 0);
+});
+
+test('chain - each reason why an entry is not stored is told once, and again once something was stored', () => {
+  const { append, answers, told, stored, close } = played();
+  append();
+  answers(() => null, 15_000);
+  answers(refusing('no room'), 15_000);
+  answers(refusing('no leader'), 15_000);
+  answers(refusing('no room'), 15_000);
+  assert.equal(told.splice(0), ['nothing is acknowledged for 10 s', 'no room', 'no leader']);
+  answers(() => ({ seq: 7 }), 5_000);
+  assert.equal(stored, [7]);
+  append();
+  answers(refusing('no room'), 15_000);
+  assert.equal(told, ['no room']);
+  close();
 });
 
 test.run();
