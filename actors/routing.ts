@@ -14,6 +14,10 @@ export const computeAddress = (cell: string, host: string): Address => `compute/
 /** The driver of a compute: not on the wire, it runs in the process of its compute. */
 export const driverAddress = (cell: string, host: string): Address => `driver/${cell}/${host}`;
 
+/** Where the questions of people and programs come from, one in each process that takes them. */
+export const gatewayAddress = (node: string): Address => `gateway/${node}`;
+export const isGateway = (address: Address): boolean => address.startsWith('gateway/');
+
 /** FNV-1a, 32 bits: the hash of the NATS server's `partition()`, so that a subject mapping can deal ids as we do. */
 export function fnv1a(text: string): number {
   let hash = 0x811c9dc5;

@@ -20,6 +20,7 @@ import {
   computeAddress,
   conductorAddress,
   driverAddress,
+  gatewayAddress,
   placementAddress,
   SCHEDULERS,
 } from '../actors/routing.ts';
@@ -146,7 +147,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   let placementShards = options.placementShards ?? 1;
   let conductorShards = options.conductorShards ?? 1;
 
-  const apiOwner = `gateway/${name}`;
+  const apiOwner = gatewayAddress(name);
   let gateway: Gateway | undefined;
   let stopping: Promise<void> | undefined;
 

@@ -4,6 +4,7 @@
 import type { Address, Message, PublicEvent } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';
 import { PassingMap } from '../actors/passing-map.ts';
+import { isGateway } from '../actors/routing.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { encodeJson } from './codec.ts';
@@ -79,7 +80,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     const body = frameOf(parts);
     const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts), ...epochOf(parts) };
     // Whoever waits for an answer is told at once when nobody hears the question.
-    const asker = parts.find(({ from }) => from.startsWith('gateway/'));
+    const asker = parts.find(({ from }) => isGateway(from));
     // Who says a word to itself wants to know whether it can be heard.
     const byServer = parts[0]?.from === to;
     bus.publish(subjects.of(to), body, {
@@ -104,7 +105,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
 
   /** Whoever waits for an answer that cannot be sent is told so, in fewer words. */
   function tellUnsent(to: Address, from: Address, { type, ask }: Message & { ask?: unknown }, why: string): void {
-    if (!to.startsWith('gateway/') || typeof ask !== 'number' || type === 'declined') return;
+    if (!isGateway(to) || typeof ask !== 'number' || type === 'declined') return;
     const message: AnyMessage = { type: 'declined', ask, code: 'answer-too-large', reason: why, field: 'limit' };
     publishParts(to, [{ from, messages: [message] }]);
   }

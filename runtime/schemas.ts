@@ -62,18 +62,27 @@ function unescapePointer(token: string): string {
   return token.replaceAll('~1', '/').replaceAll('~0', '~');
 }
 
+/** The check of a message, which throws what is wrong with it. */
+export interface ProtocolCheck {
+  (value: unknown): Message;
+  /** Looks at its type only: of what comes from this process the rest is known to be right. */
+  ofType(value: Message): void;
+}
+
 /** Compiles the messages of a protocol into one check that goes by their type. */
-export function checkOfProtocol(protocol: Protocol): (value: unknown) => Message {
+export function checkOfProtocol(protocol: Protocol): ProtocolCheck {
   const checks = new Map(Object.entries(protocol).map(([type, schema]) => [type, checkOf(schema, `'${type}'`)]));
-  return (value) => {
+  function checkFor(value: unknown): Check {
     const type = (value as { type?: unknown } | null)?.type;
     const check = typeof type === 'string' ? checks.get(type) : undefined;
-    if (check === undefined)
-      throw new MalformedError(`there is no message of type ${clipped(String(JSON.stringify(type)), 80)} here`, {
-        field: 'type',
-      });
-    const fault = check(value);
+    if (check !== undefined) return check;
+    const shown = clipped(String(JSON.stringify(type)), 80);
+    throw new MalformedError(`there is no message of type ${shown} here`, { field: 'type' });
+  }
+  function check(value: unknown): Message {
+    const fault = checkFor(value)(value);
     if (fault !== null) throw fault;
     return value as Message;
-  };
+  }
+  return Object.assign(check, { ofType: (value: Message) => void checkFor(value) });
 }

@@ -193,8 +193,8 @@ export function report(work: Work, { build }: Entry): void {
   const { failure } = build.snapshot.context;
   const outcome = stateOfBuild(build) === 'active' ? 'active' : 'failed';
   // It tells of every attempt, which may be more than a message takes; the cell itself shows all of it.
-  const reason = failure === null ? {} : { reason: clipped(failure.message, MAX_REASON_LENGTH) };
-  work.turn.send(work.conductorOf(instance), { type: 'ended', instance, state: outcome, ...reason });
+  const why = failure === null ? {} : { code: failure.code, reason: clipped(failure.message, MAX_REASON_LENGTH) };
+  work.turn.send(work.conductorOf(instance), { type: 'ended', instance, state: outcome, ...why });
 }
 
 export function remove(work: Work, instance: string, from: Address): void {

@@ -43,7 +43,7 @@ export function tellLost(work: Work, { build, lost }: Entry): void {
   if (lost === null || lost.told) return;
   const { instance } = build.facts;
   const conductor = work.conductorOf(instance);
-  work.turn.send(conductor, { type: 'ended', instance, state: 'lost', reason: lost.reason });
+  work.turn.send(conductor, { type: 'ended', instance, state: 'lost', code: 'host-fenced', reason: lost.reason });
   work.turn.wakeAt(wakeOf(instance), work.turn.now + waitMs(work.patience, build.repeats, instance), conductor);
   build.repeats += 1;
 }

@@ -15,7 +15,7 @@ import {
   storeBuild,
 } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
-import type { RequestSpec } from '../messages/common.ts';
+import type { FailureCode, RequestSpec } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
@@ -38,7 +38,13 @@ export type ConductorRecord =
   /** `decision` is the record of a scheduler's decision, with the event that it led to. */
   | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number; decision?: string | undefined }
   | { type: 'started'; instance: string }
-  | { type: 'ended'; instance: string; state: 'active' | 'failed' | 'lost'; reason?: string | undefined }
+  | {
+      type: 'ended';
+      instance: string;
+      state: 'active' | 'failed' | 'lost';
+      code?: FailureCode | undefined;
+      reason?: string | undefined;
+    }
   | { type: 'deleting'; instance: string; at?: number }
   /** The cell has nothing of the instance; what placement holds for it is given back next. */
   | { type: 'removed'; instance: string }
@@ -60,7 +66,7 @@ export interface Entry {
   cell: string | null;
   build: HostedBuild | null;
   /** What the cell said last of a build that is its own; the cell knows better. */
-  told: { state: string; reason?: string | undefined } | null;
+  told: { state: string; code?: FailureCode | undefined; reason?: string | undefined } | null;
   /** The record of the scheduler's decision, as it told it. */
   decision?: string | undefined;
   /** Whether placement has still to say that it gave back what was held. */
@@ -247,7 +253,7 @@ export function applyToConductor(
     case 'ended':
       state.unended.delete(record.instance);
       changing(state, record.instance).told =
-        record.state === 'active' ? TOLD_ACTIVE : { state: record.state, reason: record.reason };
+        record.state === 'active' ? TOLD_ACTIVE : { state: record.state, code: record.code, reason: record.reason };
       return [];
     case 'deleting': {
       const entry = changing(state, record.instance);

@@ -17,14 +17,14 @@ export const WATCH_WAKE = 'ask-ends';
 
 export function ended(
   work: Work,
-  { instance, state, reason }: Extract<ConductorMessage, { type: 'ended' }>,
+  { instance, state, code, reason }: Extract<ConductorMessage, { type: 'ended' }>,
   from: Address,
 ): void {
   if (state === 'lost') work.turn.send(from, { type: 'lost-noted', instance });
   const entry = work.state.instances.get(instance);
   // One that is lost stays so: that it was active is told late.
   if (entry?.phase !== 'in-cell' || entry.told?.state === state || entry.told?.state === 'lost') return;
-  commit(work, { type: 'ended', instance, state, ...present({ reason }) });
+  commit(work, { type: 'ended', instance, state, ...present({ code, reason }) });
 }
 
 /** Asks the cells about every build that is theirs and of whose end nothing was heard; of many, some at a time. */

@@ -132,6 +132,18 @@ export const SelectionSchema = Type.Object({
   maxInstances: Type.Optional(MaxInstances),
 });
 
+/** Why an instance is not, or not known to be, active: what its machine says, and what befalls it afterwards. */
+export const FailureCode = Type.Union([
+  Type.Literal('no-valid-host'),
+  Type.Literal('scheduling-timed-out'),
+  Type.Literal('alternates-exhausted'),
+  Type.Literal('build-aborted'),
+  Type.Literal('deleted'),
+  Type.Literal('host-fenced'),
+  Type.Literal('cell-silent'),
+]);
+export type FailureCode = Static<typeof FailureCode>;
+
 /** What a driver measures on its host, by names of its own such as `load` or `temperature`. */
 export const Metrics = Type.Record(Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,31}$' }), Type.Number(), {
   maxProperties: 16,

@@ -3,6 +3,7 @@
 import Type, { type Static } from 'typebox';
 import {
   Ask,
+  FailureCode,
   MAX_ALTERNATES,
   MAX_COUNT,
   type MessageOf,
@@ -91,6 +92,8 @@ export const conductorMessages = {
   ended: message('ended', {
     instance: Token,
     state: Type.Union([Type.Literal('active'), Type.Literal('failed'), Type.Literal('lost')]),
+    /** Of one that failed or is lost: why. */
+    code: Type.Optional(FailureCode),
     reason: Type.Optional(Reason),
   }),
   /** Nothing of the instance is left in the cell, and nothing ever will be. */

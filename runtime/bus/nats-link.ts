@@ -46,12 +46,14 @@ export interface NatsLinkOptions extends Pick<NatsOptions, 'maxUnsentMessages' |
   readonly onForbidden: (subject: string) => void;
 }
 
+/** How long whoever closes waits for the server, ms, unless told otherwise. */
+export const CLOSE_TIMEOUT_MS = 5_000;
 /** What a server has unless it says otherwise. */
 const USUAL_MAX_PAYLOAD = 1024 * 1024;
 
 export function natsLink(connection: NatsConnection, options: NatsLinkOptions): NatsLink {
   const { clock, report, tell, onForbidden } = options;
-  const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = 5_000 } = options;
+  const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options;
   const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
   let connected = true;
   let dropped = 0;
@@ -110,6 +112,15 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     return messages.length;
   };
 
+  /**
+   * The client itself would first wait until the server has taken all that was sent, which a server that hangs, or is
+   * cut off, never does.
+   */
+  const breakOff = (): void => {
+    const { protocol } = connection as unknown as { protocol: { transport: { close(): Promise<void> } } };
+    void protocol.transport.close();
+  };
+
   const onStatus = ({ type, data, permissionContext }: Status): void => {
     const server = String(data);
     if (type === Events.Disconnect) {
@@ -133,6 +144,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
       report(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
     } else if (type === DebugEvents.StaleConnection) {
       report(new CellwrightError('stale', 'the server answers no pings', { retryable: true }), 'connection');
+      breakOff();
     }
   };
 

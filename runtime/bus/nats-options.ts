@@ -21,7 +21,10 @@ export interface NatsOptions {
   credentials?: string;
   /** Files in PEM form, for a server with certificates of its own or one that asks for the client's. */
   tls?: { caFile?: string; certFile?: string; keyFile?: string };
-  /** First token of the inboxes, for servers that allow each user only its own. Default `_INBOX`. */
+  /**
+   * First token of the inboxes, for servers that allow each user only its own. Default `_INBOX`. Below the prefix of a
+   * deployment nothing is answered.
+   */
   inboxPrefix?: string;
   /**
    * How long the first connection may take in all, in milliseconds; attempts follow each other until then.

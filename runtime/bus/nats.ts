@@ -21,7 +21,7 @@ import { loopbackOf } from './loopback.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
 import { busError, isPermissionViolation, worthRetrying } from './nats-errors.ts';
-import { type NatsLink, natsLink, statusOfAll } from './nats-link.ts';
+import { CLOSE_TIMEOUT_MS, type NatsLink, natsLink, statusOfAll } from './nats-link.ts';
 import { headerBlock, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
 import { type NatsRequests, natsRequests } from './nats-requests.ts';
@@ -78,8 +78,8 @@ export async function connectNats(options: NatsOptions): Promise<NatsBus> {
     }
   };
   const tellOf = statusOfAll(tell);
-  const link = async (until: number, more: { noEcho?: boolean; name?: string }): Promise<NatsLink> => {
-    const connection = await dial({ ...options, ...more }, clock, until, more.noEcho);
+  const link = async (more: { noEcho?: boolean; name?: string }): Promise<NatsLink> => {
+    const connection = await dial({ ...options, ...more }, clock, deadline, more.noEcho);
     return natsLink(connection, {
       ...options,
       clock,
@@ -88,18 +88,28 @@ export async function connectNats(options: NatsOptions): Promise<NatsBus> {
       onForbidden: (subject) => requests?.forbidden(subject),
     });
   };
-  const main = await link(deadline, { noEcho: options.loopback === true });
+  const isLooped = options.loopback === true;
+  const dialed = [link({ noEcho: isLooped }), ...(isLooped ? [link({ name: `${options.name} (echo)` })] : [])];
+  const [main, echo = main] = (await allOrNone(dialed)) as [NatsLink, NatsLink?];
   try {
-    // Where one has come about late, the other has its time too.
-    const echoBy = Math.max(deadline, clock.monotonic() + DIAL_TIMEOUT_MS);
-    const echo = options.loopback === true ? await link(echoBy, { name: `${options.name} (echo)` }) : main;
     requests = natsRequests(echo.connection, clock, options.inboxPrefix);
     if (echo !== main) await requests.listen();
-    return natsBus({ main, echo, requests, report, tell, clock, inboxPrefix: options.inboxPrefix });
+    const { inboxPrefix, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options;
+    return natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, closeTimeoutMs });
   } catch (error) {
-    await main.close();
+    await Promise.all([main.close(), echo.close()]);
     throw error;
   }
+}
+
+/** What has come about beside one that fails is closed. */
+async function allOrNone(links: readonly Promise<NatsLink>[]): Promise<NatsLink[]> {
+  const outcomes = await Promise.allSettled(links);
+  const there = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  if (failed === undefined) return there;
+  await Promise.all(there.map((link) => link.close()));
+  throw failed.reason;
 }
 
 /**
@@ -112,7 +122,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
   const authenticator =
     credentials === undefined ? {} : { authenticator: credsAuthenticator(new TextEncoder().encode(credentials)) };
   for (;;) {
-    const timeout = Math.max(1, Math.min(deadline - clock.monotonic(), DIAL_TIMEOUT_MS));
+    const timeout = Math.max(1, Math.min(Math.round(deadline - clock.monotonic()), DIAL_TIMEOUT_MS));
     try {
       const connecting = connect({ ...connection, ...authenticator, timeout });
       return await unlessGivenUp(connecting, signal, 'connecting', (late) => late.close());
@@ -142,9 +152,10 @@ interface Links {
   readonly tell: (status: NatsStatus) => void;
   readonly clock: Clock;
   readonly inboxPrefix: string | undefined;
+  readonly closeTimeoutMs: number;
 }
 
-function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix }: Links): NatsBus {
+function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, closeTimeoutMs }: Links): NatsBus {
   const { connection } = main;
   const loopback = echo === main ? null : loopbackOf(clock);
   /** Who is to be told when nobody hears a question. */
@@ -304,7 +315,9 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix }: Lin
       return {
         async stop() {
           leave();
-          await service.stop();
+          // The server is to say that it has taken note, which one that hangs does not.
+          const stopping = service.stop();
+          if (await within(closeTimeoutMs, stopping, clock)) await stopping;
         },
       };
     },

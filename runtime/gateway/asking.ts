@@ -6,6 +6,7 @@ import type { AnyMessage } from '../../actors/messages/any.ts';
 import { asksFrom } from '../../actors/messages/common.ts';
 import { type GatewayMessage, gatewayMessages } from '../../actors/messages/gateway.ts';
 import { PassingMap } from '../../actors/passing-map.ts';
+import { gatewayAddress } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
@@ -78,7 +79,7 @@ const check = checkOfProtocol(gatewayMessages);
 
 export function asking(options: AskingOptions): Asking {
   const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
-  const address = `gateway/${name}`;
+  const address = gatewayAddress(name);
   const pending = new PassingMap<number, Pending>();
   let asks = asksFrom(clock.now());
 

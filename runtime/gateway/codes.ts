@@ -1,7 +1,8 @@
 // The codes that explanations carry, beside words that may change: they are stable, and each is said here once. Programs
 // that read `explain`, `why-not` and `fit` branch on them.
 
-import type { AttemptOutcome, FailureCode } from '../../machines/instance-build.ts';
+import type { FailureCode } from '../../actors/messages/common.ts';
+import type { AttemptOutcome } from '../../machines/instance-build.ts';
 
 /**
  * Why a host is refused: `refused[].code` of a decision or a dry run, `refusedClaims[].code`, `now.refusal.code` of
@@ -71,13 +72,15 @@ export const ADVICE_CODES = {
   'host-state': 'bring back hosts that are `about`; those that are set aside come back by themselves, from `until` on',
 } as const;
 
-/** Why a build has failed for good: `failure.code` of an instance. */
+/** Why an instance is not, or not known to be, active: `failure.code` of an instance. */
 export const FAILURE_CODES = {
   'no-valid-host': 'no host fitted, or none was left whose claim was granted',
   'scheduling-timed-out': 'no scheduler answered in time',
   'alternates-exhausted': 'every host that was tried failed',
   'build-aborted': 'the driver said that no host would succeed',
   deleted: 'it was deleted before it was built',
+  'host-fenced': 'it is lost: its host was said to be dead',
+  'cell-silent': 'its cell does not answer now, so that its state is not known',
 } as const satisfies Record<FailureCode, string>;
 
 /** What came of an attempt: `attempts[].outcome` of an instance. */

@@ -132,6 +132,12 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     }
   }
 
+  /**
+   * Whoever asks may not be allowed to publish what this process may: to actors, journals and what the server itself
+   * hears. No answer goes there on his behalf.
+   */
+  const mayBeAnswered = (reply: string): boolean => !reply.startsWith(`${subjects.prefix}.`) && !reply.startsWith('$');
+
   const figures = new Map(Object.keys(verbs).map((verb) => [verb, { answered: 0, refused: 0, tookMs: 0 }]));
 
   async function serve(verb: Verb, message: BusMessage, reply: string): Promise<void> {
@@ -151,6 +157,10 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     handler: (message: BusMessage) => {
       const { reply } = message;
       if (reply === undefined) return;
+      if (!mayBeAnswered(reply)) {
+        const why = `the answer is wanted on '${reply}', which is no inbox: nothing was done`;
+        return onError(new MalformedError(why, { field: 'reply' }), `a request for '${verb}'`);
+      }
       // A reply subject on which nothing can be published, or a bus that is closed by now.
       const serving = serve(verb, message, reply).catch((error) => onError(error, `an answer to '${verb}'`));
       underWay.add(serving);

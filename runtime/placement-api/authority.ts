@@ -1,7 +1,6 @@
 // Asks placement, wherever it runs: a numbered question goes to the shard, and the answer comes back to this process
 // in one or more parts.
 
-import type { Address } from '../../actors/actor.ts';
 import { asksFrom } from '../../actors/messages/common.ts';
 import { gatewayMessages } from '../../actors/messages/gateway.ts';
 import {
@@ -11,7 +10,7 @@ import {
   placementApiAnswers,
 } from '../../actors/messages/placement-api.ts';
 import type { TransactionMessage } from '../../actors/messages/transactions.ts';
-import { placementAddress } from '../../actors/routing.ts';
+import { gatewayAddress, placementAddress } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
@@ -57,7 +56,7 @@ type Answer = PlacementApiAnswer | { type: 'declined'; ask: number; code: string
 
 export function authorityOf(options: AuthorityOptions): Authority {
   const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
-  const address: Address = `gateway/${name}`;
+  const address = gatewayAddress(name);
   const pending = new Map<number, Pending>();
   let asks = asksFrom(clock.now());
 

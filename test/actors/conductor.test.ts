@@ -137,9 +137,10 @@ test('conductor - an instance that its cell has lost is shown as lost, and the c
   handedOver(on, 'web');
   on.tell({ type: 'started', instance: 'web' }, 'cell/c1');
   on.tell({ type: 'ended', instance: 'web', state: 'active' }, 'cell/c1');
-  const lost = { type: 'ended', instance: 'web', state: 'lost', reason: "host 'h1' was fenced" } as const;
+  const [code, reason] = ['host-fenced', "host 'h1' was fenced"] as const;
+  const lost = { type: 'ended', instance: 'web', state: 'lost', code, reason } as const;
   assert.equal(told(on.tell(lost, 'cell/c1')), ['lost-noted to cell/c1']);
-  assert.equal([viewOf(on, 'web')?.state, viewOf(on, 'web')?.failure?.message], ['lost', "host 'h1' was fenced"]);
+  assert.equal([viewOf(on, 'web')?.state, viewOf(on, 'web')?.failure], ['lost', { code, message: reason }]);
   const again = on.tell(lost, 'cell/c1');
   assert.equal([again.records, told(again)], [[], ['lost-noted to cell/c1']]);
   assert.equal(told(on.tell({ ...lost, instance: 'unheard-of' }, 'cell/c1')), ['lost-noted to cell/c1']);
@@ -152,11 +153,14 @@ test('conductor - what the cell says of the end is shown, once and as it came', 
   handedOver(on, 'web');
   on.tell({ type: 'started', instance: 'web' });
   assert.is(viewOf(on, 'web')?.state, 'building');
-  const ended: ConductorMessage = { type: 'ended', instance: 'web', state: 'failed', reason: 'no image' };
+  const [code, reason] = ['build-aborted', 'no image'] as const;
+  const ended: ConductorMessage = { type: 'ended', instance: 'web', state: 'failed', code, reason };
   assert.is(on.tell(ended).records.length, 1);
   assert.equal(on.tell(ended).records, []);
   assert.is(viewOf(on, 'web')?.state, 'failed');
-  assert.is(viewOf(on, 'web')?.failure?.message, 'no image');
+  assert.equal(viewOf(on, 'web')?.failure, { code, message: reason });
+  on.tell({ type: 'delete', ask: 1, instance: 'web' }, 'gateway/g');
+  assert.equal(viewOf(on, 'web')?.failure, { code, message: reason }, 'also when the cell has nothing of it any more');
 });
 
 test('conductor - a cell is asked about a build until its end is heard, also after a recovery', () => {

@@ -16,6 +16,7 @@ import {
   cellFeedAddress,
   computeAddress,
   conductorAddress,
+  gatewayAddress,
   placementAddress,
   placementFeedAddress,
   SCHEDULERS,
@@ -280,15 +281,32 @@ function contract(name: string, withSystem: WithSystem): void {
     }
   });
 
-  on('two actors do not decline each other for ever', async ({ bus, subjects, client }) => {
+  on('actors do not decline what others ask; a gateway is told', async ({ bus, subjects, client }) => {
     const declined: string[] = [];
     bus.subscribe(`${subjects.prefix}.>`, ({ subject, headers }) => {
       if (headers['Cw-Type']?.includes('declined')) declined.push(subject);
     });
     await bus.flush();
-    bus.publish(subjects.of(placementAddress(0)), frame(conductorAddress(0), [{ type: 'nothing', ask: 1 }]));
+    for (const from of [conductorAddress(0), gatewayAddress('nobody')]) {
+      bus.publish(subjects.of(placementAddress(0)), frame(from, [{ type: 'nothing', ask: 1 }]));
+    }
     for (let round = 0; round < 20; round += 1) await client.show('kept');
-    assert.equal(declined, [subjects.of(conductorAddress(0))]);
+    assert.equal(declined, [subjects.of(gatewayAddress('nobody'))]);
+  });
+
+  on('an answer that an actor did not ask for does nothing', async ({ node, bus, subjects }) => {
+    const actors = [...TARGETS.map(([address]) => address), `scheduler/${node.name}`];
+    const questions = [
+      [conductorAddress(0), { type: 'show', ask: 1, instance: 'kept' }],
+      [conductorAddress(0), { type: 'explain', ask: 1, instance: 'kept' }],
+      [cellAddress('c1'), { type: 'list', ask: 1, limit: 5 }],
+      [placementAddress(0), { type: 'list-consumers', ask: 1, limit: 5 }],
+      [computeAddress('c1', 'h1'), { type: 'list-instances', ask: 1 }],
+    ] as const;
+    for (const asker of actors) {
+      for (const [address, question] of questions) bus.publish(subjects.of(address), frame(asker, [question]));
+      await bus.flush();
+    }
   });
 
   const asked: string[] = [];

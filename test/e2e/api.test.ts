@@ -45,6 +45,27 @@ function contract(name: string, withSystem: WithSystem): void {
     for (const instance of ['many-0', 'many-1', 'many-2']) assert.is((await client.ended(instance)).state, 'active');
   });
 
+  on('an answer goes to no actor, journal or interface of the server on behalf of whoever asks', async (system) => {
+    const { bus, subjects, client } = system;
+    const replies = [subjects.journal('placement/0'), subjects.of('conductor/0'), '$KV.cw_leases.placement.0'];
+    const got: string[] = [];
+    for (const reply of replies) {
+      bus.subscribe(reply, ({ headers, data }) => {
+        if (headers['Cw-Type'] === undefined && Buffer.from(data).includes('of-others')) got.push(reply);
+      });
+    }
+    await bus.flush();
+    for (const reply of replies) {
+      bus.publish(subjects.api('show'), encode({ id: 'of-others' }), { reply });
+      bus.publish(subjects.api('build'), encode({ id: 'of-others', ...SMALL }), { reply });
+    }
+    await bus.flush();
+    assert.is((await refusal(() => client.show('of-others'))).code, 'not-found', 'nothing was done');
+    assert.equal(got, []);
+    await client.build({ id: 'own', ...SMALL });
+    assert.is((await client.ended('own')).state, 'active');
+  });
+
   on('JSON is answered in JSON and MessagePack in MessagePack, errors too', async (system) => {
     const api = apiOf(system);
     const bodies = [

@@ -1,12 +1,14 @@
 // Area: bus loopback. What a process publishes and hears itself needs no server, and everybody else hears it all the same.
 
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectTo, createServer, type Socket } from 'node:net';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
-import type { NatsStatus } from '../../runtime/bus/nats.ts';
+import { connectNats, type NatsStatus } from '../../runtime/bus/nats.ts';
 import { bytes, EMPTY, greeter, settled, textOf, withServer } from '../support/bus.ts';
 import { startProxy } from '../support/proxy.ts';
-import { until } from '../support/until.ts';
+import { failureOf, until } from '../support/until.ts';
 
 const test = suite('bus loopback');
 
@@ -104,6 +106,42 @@ test('bus loopback - a question that is heard here is not told to be heard by no
     bus.publish('cw.here', EMPTY, { reply: 'cw.me.unheard.gone' });
     await until('the second one is told to be', () => told.includes('cw.me.unheard.gone'));
     assert.equal([told, heard], [['cw.me.unheard.gone'], ['cw.me.unheard.here']]);
+  });
+});
+
+test('bus loopback - the time to connect is that of both connections together', async () => {
+  await withServer({}, async (server) => {
+    // Of two that come at once one is never answered.
+    let connections = 0;
+    let unanswered: Socket | undefined;
+    const listener = createServer((inner) => {
+      connections += 1;
+      if (connections === 2) {
+        unanswered = inner.on('error', () => {});
+        return;
+      }
+      const outer = connectTo(server.port, '127.0.0.1');
+      for (const [from, to] of [
+        [inner, outer],
+        [outer, inner],
+      ] as const) {
+        from.pipe(to);
+        from.on('error', () => to.destroy());
+      }
+    }).listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    const { port } = listener.address() as AddressInfo;
+    try {
+      const options = { servers: `nats://127.0.0.1:${port}`, name: 'two', connectTimeoutMs: 700, loopback };
+      const error = await failureOf(() => connectNats(options));
+      assert.is(error.code, 'unreachable');
+      const [, all, one] = /within (\d+) ms: .* within (\d+) ms/.exec(error.message) ?? [];
+      assert.is(all, '700', error.message);
+      assert.ok(Number(one) <= 700, error.message);
+    } finally {
+      unanswered?.destroy();
+      listener.close();
+    }
   });
 });
 

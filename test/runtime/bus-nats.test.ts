@@ -10,6 +10,7 @@ import { memoryBus } from '../../runtime/bus/memory.ts';
 import { connectNats, type NatsStatus } from '../../runtime/bus/nats.ts';
 import { clientOf } from '../../runtime/client.ts';
 import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
+import { type NatsServer, startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
@@ -129,6 +130,48 @@ test('bus NATS - closing while disconnected ends, and tells what was never sent'
     assert.is((await flush).code, 'closed');
     assert.equal(errors, ['unsent']);
   });
+});
+
+test('bus NATS - a server that hangs is left for another one, however much was sent to it', async () => {
+  const servers = await Promise.all([startNatsServer({ jetstream: false }), startNatsServer({ jetstream: false })]);
+  const serverAt = (url: string) => servers.find((one) => url.endsWith(`:${one.port}`)) as NatsServer;
+  const statuses: NatsStatus['type'][] = [];
+  const bus = await connectNats({
+    servers: servers.map(({ url }) => url),
+    name: 'test',
+    pingIntervalMs: 100,
+    reconnectWaitMs: 10,
+    reconnectJitterMs: 0,
+    onStatus: ({ type }) => statuses.push(type),
+    onError() {},
+  });
+  const left = serverAt(bus.connection.getServer());
+  try {
+    process.kill(left.pid, 'SIGSTOP');
+    // More than the sockets take, so that some of it waits in this process for ever.
+    for (let sent = 0; sent < 32; sent += 1) bus.publish('cw.large', new Uint8Array(1_000_000));
+    await until('it is connected to the other one', () => statuses.includes('reconnected'));
+    assert.not.equal(serverAt(bus.connection.getServer()).port, left.port);
+    await bus.flush();
+  } finally {
+    process.kill(left.pid, 'SIGCONT');
+    await bus.close();
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+});
+
+test('bus NATS - taking a service off a server that hangs takes no longer than closing', async () => {
+  const server = await startNatsServer({ jetstream: false });
+  const bus = await connectNats({ servers: server.url, name: 'test', closeTimeoutMs: 200, onError() {} });
+  try {
+    const service = await bus.serve(greeter('greeter', () => {}));
+    process.kill(server.pid, 'SIGSTOP');
+    await service.stop();
+    await bus.close();
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+    await server.stop();
+  }
 });
 
 test('bus NATS - a wrong address is an error in time', async () => {

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { FailureCode } from '../../actors/messages/common.ts';
 import { RefusalCode } from '../../actors/messages/placement.ts';
-import { ADVICE_CODES, REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
+import { ADVICE_CODES, FAILURE_CODES, REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
 
 const test = suite('codes of explanations');
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -37,6 +38,10 @@ test('codes - every code by which placement or a filter refuses is listed', asyn
 test('codes - every change that is advised is listed, and nothing else', async () => {
   const given = await found(['actors/scheduler'], /\bcode: '(without-[a-z-]+|fewer-instances|host-state)'/g);
   assert.equal([...given, 'less', 'more'].sort(), Object.keys(ADVICE_CODES).sort());
+});
+
+test('codes - every reason why an instance fails or is lost is listed, and nothing else', () => {
+  assert.equal(FailureCode.anyOf.map((one) => one.const).sort(), Object.keys(FAILURE_CODES).sort());
 });
 
 test.run();

@@ -15,7 +15,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { decode, encode } from '../../runtime/codec.ts';
 import { endpointOf } from '../../runtime/endpoints.ts';
 import { type CellwrightError, OverloadedError } from '../../runtime/errors.ts';
-import { encodeFrame } from '../../runtime/frames.ts';
+import { encodeFrame, frameOf } from '../../runtime/frames.ts';
 import { noJournal } from '../../runtime/journal/journal.ts';
 import { startNode } from '../../runtime/node.ts';
 import type { Outbox } from '../../runtime/outbox.ts';
@@ -121,6 +121,33 @@ test('overload - a question is answered with when to come back; what is no quest
   hand.turn();
   bring(tell, tell, tell);
   assert.equal(errors, ["messages for 'toy/0': overloaded", "messages for 'toy/0': overloaded"], 'once each time');
+});
+
+test('overload - what actors ask and answer each other is not declined, and what no actor knows is refused by its type', async () => {
+  const { hand, host, sent, outbox } = await fullHost(2);
+  const errors: string[] = [];
+  const handler = endpointOf(host, {
+    node: 'n',
+    protocol: { providers: message('providers', { ask: Type.Integer() }) },
+    outbox,
+    maxBytes: 1_000_000,
+    answer() {},
+    onError: (error) => errors.push((error as CellwrightError).message),
+  });
+  // As it is handed over in one process, where nothing is decoded and checked.
+  const bring = (...messages: Message[]) =>
+    handler({
+      subject: 'cw.toy.0',
+      headers: {},
+      ...frameOf([{ from: 'placement/0', messages }]),
+    } as unknown as BusMessage);
+  const answer = { type: 'providers', ask: 1 } as Message;
+  bring(answer, answer, answer);
+  assert.equal(errors.splice(0), ["the mailbox of 'toy/0' is full; try again in 50 ms"]);
+  hand.turn();
+  bring({ type: 'declined', ask: 1 } as Message);
+  assert.equal(errors, ['there is no message of type "declined" here']);
+  assert.equal([host.waiting, sent], [0, []]);
 });
 
 /** Whether work that was given before is settled; from the first time on it is watched. */
