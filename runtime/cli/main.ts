@@ -54,7 +54,9 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
 try {
   await program.parseAsync();
 } catch (error) {
-  process.exitCode = exitCodeOf(error);
+  const code = exitCodeOf(error);
+  // The client forgets a connection that a server has taken and never answered: it would keep the process alive.
+  process.stderr.write('', () => process.exit(code));
 }
 
 function exitCodeOf(error: unknown): number {

@@ -4,6 +4,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -96,6 +97,20 @@ test('usage - a trace that is none is refused with file and line', async () => {
   assert.is.not(code, 0);
   assert.match(err, /'package\.json'/);
   assert.not.match(err, /\n\s+at /, 'no stack is shown for what the user did');
+});
+
+test('usage - a server that takes the connection and says nothing is given up, and the command ends', async () => {
+  const taken: Socket[] = [];
+  const silent = createServer((socket) => void taken.push(socket)).listen(0, '127.0.0.1');
+  await once(silent, 'listening');
+  try {
+    const { port } = silent.address() as AddressInfo;
+    const { code, err } = await run(['explain', 'i', '--nats', `nats://127.0.0.1:${port}`]);
+    assert.equal([code, /no NATS server answers at/.test(err)], [1, true], err);
+  } finally {
+    for (const socket of taken) socket.destroy();
+    silent.close();
+  }
 });
 
 test('decode - a frame becomes a line for each message, other bodies one line', async () => {
