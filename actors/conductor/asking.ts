@@ -5,7 +5,7 @@ import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { deadlineOfRequest } from './state.ts';
-import { waitedInVain, waitsOf } from './waiting.ts';
+import { schedulerFor, waitedInVain, waitsOf } from './waiting.ts';
 import type { Work } from './work.ts';
 
 /** No scheduler has answered: ask again, unless the request has waited for too long. */
@@ -29,8 +29,7 @@ export function askSchedulers(work: Work): void {
     if (open === undefined) continue;
     open.round = nextRound(work, request, open);
     const deadlineAt = deadlineOfRequest(state, open);
-    // One that waits is asked for where it waits, unless nobody has answered there.
-    turn.send(open.repeats <= 1 ? (open.latest?.scheduler ?? SCHEDULERS) : SCHEDULERS, {
+    turn.send(schedulerFor(state, open), {
       type: 'select',
       request,
       round: open.round,

@@ -118,6 +118,11 @@ export interface ConductorState {
   asking: Iterator<string> | null;
   /** Requests that wait for a host; follows from `requests`. */
   readonly parked: Set<string>;
+  /**
+   * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
+   * wait with it. Null: it is not known; not recorded.
+   */
+  line: { readonly scheduler: Address; heardAt: number } | null;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
   readonly releasing: Map<string, Set<Address>>;
   /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
@@ -136,6 +141,7 @@ export function emptyConductor(): ConductorState {
     unended: new Set(),
     asking: null,
     parked: new Set(),
+    line: null,
     releasing: new Map(),
     toAsk: new Set(),
   };

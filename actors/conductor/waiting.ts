@@ -7,7 +7,7 @@ import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
-import { deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
+import { type ConductorState, deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
 
 /** A scheduler holds a request for so many times the pace at which it is asked for again. */
@@ -33,11 +33,35 @@ export function waitsOf(
   return { expiresAt: Math.min(deadlineAt, heldUntil), waits: { since } };
 }
 
+/** How often the scheduler where others wait is asked, before any is. */
+const ASKS_FOR_LINE = 2;
+
+/** One that waits, or may wait, is asked for where it and others do, unless nobody has answered there. */
+export function schedulerFor({ line, parked }: ConductorState, { repeats, waitUntil }: OpenRequest): Address {
+  const mayWait = waitUntil !== undefined && parked.size > 0;
+  return mayWait && repeats < ASKS_FOR_LINE ? (line?.scheduler ?? SCHEDULERS) : SCHEDULERS;
+}
+
+/** Asked for before it was known where others wait, it goes there: the one who says that it waits forgets it. */
+function joinLine({ state, turn, patience }: Work, request: string, open: OpenRequest, from: Address): boolean {
+  const { line } = state;
+  const isSilent = line !== null && turn.now - line.heardAt >= patience.firstMs && open.repeats >= ASKS_FOR_LINE;
+  if (line === null || line.scheduler === from || isSilent || state.parked.size === 0) {
+    state.line = { scheduler: from, heardAt: turn.now };
+    return true;
+  }
+  turn.send(from, { type: 'withdraw', request });
+  open.repeats = 0;
+  state.toAsk.add(request);
+  return false;
+}
+
 /** No host has room: the request waits, unless it has waited for long enough or too many do. */
 export function parked(work: Work, { request, round, reason, decision }: Parked, from: Address): void {
   const { state, turn } = work;
   const open = state.requests.get(request);
   if (open === undefined || open.round !== round || open.waitUntil === undefined) return;
+  if (!joinLine(work, request, open, from)) return;
   open.latest = { reason, decision, scheduler: from };
   open.repeats = 0;
   if (open.parked === undefined) {
@@ -75,7 +99,7 @@ export function waitedInVain(
   request: string,
   { latest, parked: told, since, waitUntil }: OpenRequest,
 ): void {
-  const waited = Math.round(((waitUntil ?? 0) - (since ?? 0)) / 1_000);
+  const waited = Math.round(((waitUntil ?? 0) - (since ?? 0)) / 100) / 10;
   const why = latest?.reason ?? told?.reason ?? '';
   const reason = clipped(`waited ${waited} s in vain; at last: ${why}`, MAX_REASON_LENGTH);
   failRequest(work, request, { type: 'NO_VALID_HOST', reason }, latest?.decision);

@@ -169,9 +169,9 @@ export const Traceparent = Type.Optional(Type.String({ maxLength: MAX_TRACEPAREN
 /** The caller's own words about the instance, handed to the driver unread. */
 export const Payload = Type.Optional(Type.Unknown());
 
-/** The beginning of a text, without half a character at its end, which could not be sent. */
+/** The beginning of a text that is too long, and a mark, without half a character before it, which could not be sent. */
 export function clipped(text: string, length: number): string {
-  return text.length <= length ? text : text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '');
+  return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 
 /** Declares a message: its type tag and its fields. */

@@ -21,6 +21,8 @@ import {
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
 /** Of a root provider: how many members of each instance group hold something of its tree. Absent: none of any. */
 const MembersByGroup = Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 1 })));
+/** The rule of each of these groups, in a word. */
+const RuleByGroup = Type.Optional(Type.Record(Type.String(), Type.String()));
 
 /** The fields of an inventory, as in the Placement API. Capacity is `(total - reserved) * allocation_ratio`. */
 export const Inventory = Type.Object({
@@ -55,6 +57,7 @@ export const ProviderState = Type.Object({
   generation: Type.Integer({ minimum: 0 }),
   used: Type.Record(Type.String(), Amount),
   groups: MembersByGroup,
+  groupRules: RuleByGroup,
 });
 export type ProviderState = Static<typeof ProviderState>;
 
@@ -64,6 +67,7 @@ export const ProviderUsage = Type.Object({
   generation: Type.Integer({ minimum: 0 }),
   used: Type.Record(Type.String(), Amount),
   groups: MembersByGroup,
+  groupRules: RuleByGroup,
 });
 export type ProviderUsage = Static<typeof ProviderUsage>;
 

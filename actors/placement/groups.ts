@@ -98,7 +98,7 @@ function enter(state: Grouped, { group: id, home, roots }: Place, rule: Instance
   }
   group.members += 1;
   if (home !== null) add(group.homes, home, 1);
-  for (const root of roots) count(state, root, id, 1);
+  for (const root of roots) count(state, root, id, 1, group.rule);
 }
 
 function leave(state: Grouped, { group: id, home, roots }: Place): void {
@@ -106,7 +106,7 @@ function leave(state: Grouped, { group: id, home, roots }: Place): void {
   group.members -= 1;
   if (group.members === 0) state.groups.known.delete(id);
   if (home !== null) add(group.homes, home, -1);
-  for (const root of roots) count(state, root, id, -1);
+  for (const root of roots) count(state, root, id, -1, group.rule);
 }
 
 function add(counts: Map<string, number>, key: string, by: number): void {
@@ -116,12 +116,16 @@ function add(counts: Map<string, number>, key: string, by: number): void {
 }
 
 /** Counts members on a root; that is told by the feed, but is no change that callers of the Placement API compare. */
-function count({ providers, untold }: Grouped, root: string, group: string, by: number): void {
+function count({ providers, untold }: Grouped, root: string, group: string, by: number, rule: InstanceGroup): void {
   const provider = providers.get(root);
   if (provider === undefined) return;
   const groups = new Map(provider.groups);
   add(groups, group, by);
   provider.groups = groups;
+  const rules = new Map(provider.groupRules);
+  if (groups.has(group)) rules.set(group, ruleOf(rule));
+  else rules.delete(group);
+  provider.groupRules = rules;
   provider.generation += 1;
   provider.quiet += 1;
   untold.used.add(root);

@@ -15,6 +15,8 @@ export interface Provider {
   readonly aggregates: ReadonlySet<string>;
   /** Of a root: how many members of each instance group hold something of its tree; made in groups.ts. */
   groups: ReadonlyMap<string, number>;
+  /** The rule of each of these groups. */
+  groupRules: ReadonlyMap<string, string>;
   /** Of a root: how many attempts of builds hold something of its tree; made in tenants.ts. */
   tenants: number;
   /** Counts every change, for the feed. */
@@ -29,6 +31,7 @@ export type Providers = Map<string, Provider>;
 
 /** Shared by all providers that have no member of any group. */
 export const NO_GROUPS: ReadonlyMap<string, number> = new Map();
+const NO_RULES: ReadonlyMap<string, string> = new Map();
 
 /** Builds a provider as told, keeping what the one before it had in use and its count of changes. */
 export function makeProvider(spec: ProviderSpec, root: string, before?: Provider): Provider {
@@ -48,6 +51,7 @@ export function makeProvider(spec: ProviderSpec, root: string, before?: Provider
     traits: new Set(spec.traits),
     aggregates: new Set(spec.aggregates),
     groups: before?.groups ?? NO_GROUPS,
+    groupRules: before?.groupRules ?? NO_RULES,
     tenants: before?.tenants ?? 0,
     generation: (before?.generation ?? -1) + 1,
     quiet: before?.quiet ?? 0,
@@ -135,7 +139,10 @@ export function usageOf(provider: Provider): ProviderUsage {
   const used: Record<string, number> = {};
   for (const [resourceClass, stock] of provider.stocks) used[resourceClass] = stock.used;
   const usage: ProviderUsage = { id: provider.spec.id, generation: provider.generation, used };
-  if (provider.groups.size > 0) usage.groups = Object.fromEntries(provider.groups);
+  if (provider.groups.size > 0) {
+    usage.groups = Object.fromEntries(provider.groups);
+    usage.groupRules = Object.fromEntries(provider.groupRules);
+  }
   return usage;
 }
 

@@ -18,6 +18,7 @@ import { explainFailure } from './failing.ts';
 import { mayHaveMissed } from './following.ts';
 import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
+import { GROUP_CONFLICT } from './group-rules.ts';
 import { bestOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
 import { lotOf, type ParkingHooks, park, tryParked, unpark } from './parking.ts';
@@ -29,7 +30,7 @@ import {
   isOrdered,
   mustRecall,
   orderOfClaim,
-  type Resumed,
+  type Served,
   shardOf,
   take,
 } from './rounds.ts';
@@ -41,11 +42,10 @@ import { expect, noteFull } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
 /** Refusals after which no other host would do. */
-const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', 'group-policy-conflict']);
+const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', GROUP_CONFLICT]);
 
-/** @param resumed What it goes on from: it waited, and its turn has come. */
-export function select(work: Work, asked: Select, from: Address, resumed?: Resumed): void {
-  const served = resumed !== undefined;
+/** @param served What it goes on from: it waited, and its turn has come. */
+export function select(work: Work, asked: Select, from: Address, served?: Served): void {
   const key = asked.request;
   const standing = work.state.open.get(key);
   if (standing !== undefined && standing.asked.round >= asked.round) return;
@@ -58,18 +58,18 @@ export function select(work: Work, asked: Select, from: Address, resumed?: Resum
     request: { spec: asked.spec, where: asked.where, project: asked.project },
     locating: null,
     machines: new Map(),
-    taker: resumed?.taker ?? `${work.incarnation} ${work.state.asks}`,
-    tryNumber: resumed?.tryNumber ?? FIRST_TRY,
+    taker: served?.taker ?? `${work.incarnation} ${work.state.asks}`,
+    tryNumber: served?.tryNumber ?? FIRST_TRY,
     taken: !isOrdered(work, { asked }),
     recalls: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
     drafts: new Map(),
-    hopeless: false,
+    hopeless: null,
     failing: false,
-    gathering: gathersFirst(work, asked, served) ? new Set() : null,
+    gathering: gathersFirst(work, asked, served !== undefined) ? new Set() : null,
     givingBack: null,
-    served,
+    servedBefore: served?.servedBefore ?? null,
     repeats: 0,
   };
   work.state.open.set(key, open);
@@ -245,7 +245,7 @@ function gathered(work: Work, open: Open): void {
   open.gathering = null;
   const lot = lotOf(work, open.asked);
   // Others that ask for the same wait already: what stands in their way stands in its own.
-  if (lot !== undefined && !open.served) return parkWithNothing(work, open, lot.reason, lot.decision);
+  if (lot !== undefined && open.servedBefore === null) return parkWithNothing(work, open, lot.reason, lot.decision);
   const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
   for (const instance of [...rest]) {
     if (work.state.open.get(open.asked.request) !== open || open.failing) return;
@@ -279,7 +279,10 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
   const reason = `${refusal.code}: ${refusal.message}`;
   if (refusal.code === 'too-many-instances') noteFull(work.state.view, candidate);
-  if (hopeless) open.hopeless = true;
+  if (hopeless) open.hopeless = refusal.code;
+  if (refusal.code === GROUP_CONFLICT) {
+    noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, together(open));
+  }
   if (refusal.code === 'group-affinity') open.request = { ...open.request, groupAt: refusal.provider };
   advance(work, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason });
 }
@@ -319,7 +322,7 @@ function fail(work: Work, open: Open, instance: string): void {
       ? ''
       : `only ${instances.length - open.waiting.size} of ${instances.length} instances have a host: `;
   explainFailure(work, open, draftOf(open, instance), `${which}${reason}`, (now, why, decision) => {
-    if (open.asked.waits !== undefined && !open.hopeless) return parkWithNothing(now, open, why, decision);
+    if (open.asked.waits !== undefined && open.hopeless === null) return parkWithNothing(now, open, why, decision);
     close(now, open);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
   });

@@ -14,7 +14,7 @@ import {
 import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { refusedBy } from './filters/filter.ts';
-import { misfitOfGroup } from './group-rules.ts';
+import { toldMisfitOfGroup } from './group-rules.ts';
 import { lackOfRoom } from './grouping.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { bestOfAll, type Ranked, rankedOf } from './picking.ts';
@@ -161,7 +161,7 @@ export function standing(
       const host = view.hosts.get(root) as ViewHost;
       const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
       const refusal =
-        by?.refusal ?? misfitOfGroup(view, request.spec, root) ?? lackOfRoom(rankings, view, request, root, count);
+        by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(rankings, view, request, root, count);
       if (refusal !== null) refuse(lately, root, { ...refusal, short: undefined });
     }
     fits -= lately.refused.size;

@@ -5,6 +5,7 @@ import type { Advice } from '../messages/advice.ts';
 import { adviceWords } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Draft, decided } from './decision.ts';
+import { GROUP_CONFLICT } from './group-rules.ts';
 import type { Open, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { begin } from './sweeps.ts';
@@ -28,7 +29,7 @@ export function explainFailure(
     draft.advice = advice;
     tell(now, withAdvice(now, advice, reason), decided(draft, now.turn.now, now.state.rankings.salt, null, []));
   };
-  if (open.hopeless) return answer(work, []);
+  if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, []);
   const kept = instances.length - open.waiting.size;
   if (kept > 0) {
     return answer(work, [{ code: 'fewer-instances', from: instances.length, to: kept, hosts: draft.fits }]);

@@ -2,7 +2,7 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
-import { nameOf } from '../placement/groups.ts';
+import { nameOf, ruleOf } from '../placement/groups.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import type { View } from './view.ts';
 
@@ -24,4 +24,21 @@ export function misfitOfGroup(view: View, { instanceGroup }: RequestSpec, root: 
   const [elsewhere] = roots as [string];
   const message = `${which} keeps together, and it is on host '${hostOf(elsewhere)}', not on '${hostOf(root)}'`;
   return { code: 'group-affinity', message, provider: elsewhere };
+}
+
+/** The code by which a group is refused to whoever says another rule of it than its members do. */
+export const GROUP_CONFLICT = 'group-policy-conflict';
+
+/**
+ * As `misfitOfGroup`, or that the group has another rule, which refuses every host. For what is explained only: a group
+ * ends with its last member, and a view that has not heard of that yet must refuse nothing.
+ */
+export function toldMisfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
+  const { instanceGroup } = spec;
+  const rule = instanceGroup === undefined ? undefined : view.groups.rules.get(instanceGroup.id);
+  if (instanceGroup === undefined || rule === undefined || rule === ruleOf(instanceGroup)) {
+    return misfitOfGroup(view, spec, root);
+  }
+  const message = `instance group '${nameOf(instanceGroup)}' has the rule '${rule}', not '${ruleOf(instanceGroup)}'`;
+  return { code: GROUP_CONFLICT, message };
 }

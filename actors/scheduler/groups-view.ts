@@ -7,6 +7,8 @@ type ByRoot = Map<string, number>;
 export interface GroupsView {
   /** By group. */
   readonly told: Map<string, ByRoot>;
+  /** The rule of each group that has members, as told last. */
+  readonly rules: Map<string, string>;
   /** The groups that have members on a root, as told last. */
   readonly onRoot: Map<string, readonly string[]>;
   /** Claimed and not yet answered, by group. */
@@ -16,20 +18,25 @@ export interface GroupsView {
 const NONE: ReadonlyMap<string, number> = new Map();
 
 export function emptyGroupsView(): GroupsView {
-  return { told: new Map(), onRoot: new Map(), promised: new Map() };
+  return { told: new Map(), rules: new Map(), onRoot: new Map(), promised: new Map() };
 }
 
 /** Takes all that is told of a root: of groups that are not named it has no member. */
 export function learnMembers(
-  { told, onRoot }: GroupsView,
+  { told, rules, onRoot }: GroupsView,
   root: string,
   groups: Readonly<Record<string, number>> | undefined,
+  ruleByGroup: Readonly<Record<string, string>> | undefined,
 ): void {
   const before = onRoot.get(root);
   if (before === undefined && groups === undefined) return;
-  for (const group of before ?? []) if (groups?.[group] === undefined) set(told, group, root, 0);
+  for (const group of before ?? []) {
+    if (groups?.[group] === undefined) set(told, group, root, 0);
+    if (!told.has(group)) rules.delete(group);
+  }
   const named = Object.keys(groups ?? {});
   for (const group of named) set(told, group, root, groups?.[group] as number);
+  for (const [group, rule] of Object.entries(ruleByGroup ?? {})) rules.set(group, rule);
   if (named.length === 0) onRoot.delete(root);
   else onRoot.set(root, named);
 }

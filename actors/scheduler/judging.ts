@@ -7,7 +7,7 @@ import type { Provider } from '../placement/providers.ts';
 import type { Obstacle } from './census.ts';
 import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
 import { fit, fitAtOnce, type ServerPreference } from './fit.ts';
-import { misfitOfGroup } from './group-rules.ts';
+import { toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
 import { misfitOf, plainMisfitOf } from './misfit.ts';
 import type { Request } from './request.ts';
@@ -48,7 +48,7 @@ export function judge(
   const allocations = isThorough ? fit(spec, tree, preference) : fitAtOnce(spec, tree, preference);
   if (allocations === undefined) return { obstacle: hardToTell(host) };
   if (allocations !== null) {
-    const apart = misfitOfGroup(view, spec, host.root);
+    const apart = toldMisfitOfGroup(view, spec, host.root);
     if (apart === null) return { obstacle: null, facts, tree, allocations };
     return { obstacle: { code: apart.code, message: apart.message } };
   }

@@ -7,7 +7,7 @@ import { waitMs } from '../builds.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { effort } from './fit-search.ts';
 import type { Request } from './request.ts';
-import { nextTry, type Resumed } from './rounds.ts';
+import { isOrdered, nextTry, type Resumed, type Served } from './rounds.ts';
 import type { Open, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
@@ -50,10 +50,12 @@ export interface Parking {
   /** When each project was served last, counted. */
   readonly servedAt: Map<string, number>;
   served: number;
+  /** Those whose turn it was, and whose claims may be still to come. */
+  readonly serving: Set<string>;
 }
 
 export function emptyParking(): Parking {
-  return { lots: new Map(), byRequest: new Map(), servedAt: new Map(), served: 0 };
+  return { lots: new Map(), byRequest: new Map(), servedAt: new Map(), served: 0, serving: new Set() };
 }
 
 /** What a parked request is tried by. */
@@ -62,7 +64,7 @@ export interface ParkingHooks {
   admits(work: Work, parked: Parked, root: string): boolean;
   /** Whether any host has. */
   anyAdmits(work: Work, parked: Parked): boolean;
-  select(work: Work, asked: Select, from: Address, resumed: Resumed): void;
+  select(work: Work, asked: Select, from: Address, served: Served): void;
 }
 
 function keyOf({ instances, spec, where, project }: Select): string {
@@ -76,8 +78,8 @@ export function lotOf({ state }: Work, asked: Select): Lot | undefined {
 
 /** Parks a request that has no host now. */
 export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string, decision: string): void {
-  const { asked, served } = open;
-  const { turn, state, patience } = work;
+  const { asked, servedBefore } = open;
+  const { turn, state } = work;
   let lot = lotOf(work, asked);
   if (lot === undefined) {
     const key = keyOf(asked);
@@ -88,8 +90,18 @@ export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string
   }
   lot.reason = reason;
   lot.decision = decision;
-  if (served) lot.notBefore = turn.now + waitMs(patience, 0, asked.request);
+  if (servedBefore !== null) {
+    state.parking.servedAt.set(lot.project, servedBefore);
+    lot.notBefore = turn.now + pauseMs(work, open);
+  }
   line(work, hooks, lot, open);
+}
+
+/** After a turn that came to nothing: a moment where others were quicker, longer where hosts look well and refuse. */
+function pauseMs({ patience }: Work, { asked, drafts, tryNumber }: Open): number {
+  const longest = waitMs(patience, 0, asked.request);
+  const wasRefused = [...drafts.values()].some(({ claimsRefused }) => claimsRefused > 0);
+  return wasRefused ? longest : Math.min(longest, BETWEEN_MS * 2 ** tryNumber);
 }
 
 function line(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
@@ -141,7 +153,7 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
   const isSeen = lookAtFreed(work, hooks);
   for (let tried = 0; tried < MAX_TRIED; tried += 1) {
     const lot = nextLot(work);
-    if (lot === null) break;
+    if (lot === null || isAnyUncounted(work)) break;
     const head = lot.queue[0] as Parked;
     const { asked, from } = head;
     // Whoever was served just now may have taken what there was.
@@ -149,9 +161,11 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     if (!lot.hopeful) continue;
     unpark(work, asked.request);
     if (asked.expiresAt > work.turn.now) {
+      const servedBefore = parking.servedAt.get(lot.project) ?? 0;
       parking.served += 1;
       parking.servedAt.set(lot.project, parking.served);
-      hooks.select(work, asked, from, head);
+      parking.serving.add(asked.request);
+      hooks.select(work, asked, from, { taker: head.taker, tryNumber: head.tryNumber, servedBefore });
     }
     dropEmpty(work, lot);
   }
@@ -160,6 +174,21 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     const soonest = isSeen ? Math.min(...again) : 0;
     work.turn.wakeAt(PARKED_WAKE, Math.max(soonest, work.turn.now + BETWEEN_MS));
   }
+}
+
+/**
+ * Whether what one whose turn it was will claim is still to be seen, so that the next would reach for the same. Where
+ * claims are in order that takes some messages; one that is not answered holds nobody up for long.
+ */
+function isAnyUncounted(work: Work): boolean {
+  const { open, parking } = work.state;
+  for (const request of parking.serving) {
+    const one = open.get(request);
+    const isUncounted = one !== undefined && isOrdered(work, one) && one.promised.size === 0 && !one.failing;
+    if (isUncounted && one.repeats === 0) return true;
+    parking.serving.delete(request);
+  }
+  return false;
 }
 
 /** Which lots the hosts that have come free give hope; false when there are more to look at. */

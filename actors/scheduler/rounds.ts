@@ -21,6 +21,11 @@ export interface Resumed {
   readonly tryNumber: number;
 }
 
+/** That, and when its project had been served before its turn came, counted: a turn that comes to nothing is none. */
+export interface Served extends Resumed {
+  readonly servedBefore: number;
+}
+
 export function nextTry({ taker, tryNumber }: Open): Resumed {
   return { taker, tryNumber: tryNumber + 1 };
 }

@@ -52,16 +52,16 @@ export interface Open {
   readonly promised: Map<string, Selection>;
   /** The record of each instance's decision, as far as it is made. */
   readonly drafts: Map<string, Draft>;
-  /** Whether placement said that no host can help: nothing that could be changed would. */
-  hopeless: boolean;
+  /** The code with which placement said that no host can help; null: it did not. */
+  hopeless: string | null;
   /** Whether it has no host, and only what would have let it fit is still looked for. */
   failing: boolean;
   /** Instances of which is known that they hold nothing, while that is found out of all before any is placed. */
   gathering: Set<string> | null;
   /** Claims that are being given back, because not all of its instances have a host; null when none are. */
   givingBack: GivingBack | null;
-  /** Whether it waited, and its turn has come. */
-  readonly served: boolean;
+  /** When its project had been served before its turn came; null: it did not wait. */
+  readonly servedBefore: number | null;
   repeats: number;
 }
 

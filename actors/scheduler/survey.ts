@@ -24,7 +24,7 @@ import { refusedBy } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
 import { timesIn } from './fit-times.ts';
-import { misfitOfGroup } from './group-rules.ts';
+import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
@@ -166,7 +166,7 @@ function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Re
     const names = allFiltersFor(filters, asked)
       .filter((one) => refusedBy([one], facts) !== null)
       .map(({ filter }) => filter.name);
-    return misfitOfGroup(view, adviser.spec, host.root) === null ? names : [...names, INSTANCE_GROUP];
+    return toldMisfitOfGroup(view, adviser.spec, host.root) === null ? names : [...names, INSTANCE_GROUP];
   };
   const [only, ...more] = refusing(request);
   if (only === undefined) return consider(adviser, tree);

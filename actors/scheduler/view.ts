@@ -108,7 +108,7 @@ export function noteChange(view: View, root: string): void {
 export function learnProvider(view: View, told: ProviderState): void {
   const known = view.providers.get(told.id);
   if (known !== undefined && (view.toldWholeAt.get(told.id) ?? -1) >= told.generation) return;
-  const { root, generation, used, groups, ...spec } = told;
+  const { root, generation, used, groups, groupRules, ...spec } = told;
   // A provider may be given another parent, and with it another tree.
   if (known !== undefined && known.root !== root) leaveTree(view, known);
   const isUseNews = known === undefined || known.generation < generation;
@@ -118,7 +118,7 @@ export function learnProvider(view: View, told: ProviderState): void {
   view.toldWholeAt.set(told.id, generation);
   if (isUseNews) {
     setUsed(view, provider, used);
-    learnMembers(view.groups, told.id, groups);
+    learnMembers(view.groups, told.id, groups, groupRules);
   }
   view.freed?.add(root);
   const early = view.toldEarly.get(told.id);
@@ -149,7 +149,7 @@ export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
   if (provider.generation >= told.generation) return;
   provider.generation = told.generation;
   setUsed(view, provider, told.used);
-  learnMembers(view.groups, told.id, told.groups);
+  learnMembers(view.groups, told.id, told.groups, told.groupRules);
   noteChange(view, provider.root);
 }
 
@@ -168,7 +168,7 @@ function forgetProvider(view: View, id: string): void {
   view.providers.delete(id);
   view.toldWholeAt.delete(id);
   view.toldEarly.delete(id);
-  learnMembers(view.groups, id, undefined);
+  learnMembers(view.groups, id, undefined, undefined);
   leaveTree(view, provider);
 }
 

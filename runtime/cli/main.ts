@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // The command line: which commands there are, and how what they throw becomes a message and an exit code.
 // What a command needs is loaded when it is called: `decode` is called for every message of `nats sub --translate`.
-// 0: all is well; 1: it failed, or a replay or an audit found something wrong; 2: wrong usage, or an audit that could not
-// look everywhere; 130: interrupted.
+// 0: all is well; 1: it failed, would not fit, or a replay or an audit found something wrong; 2: wrong usage, or it is not
+// known whether it would fit, or an audit could not look everywhere; 130: interrupted.
 
 import { Command, CommanderError } from 'commander';
 import { CellwrightError } from '../errors.ts';

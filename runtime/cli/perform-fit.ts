@@ -13,7 +13,7 @@ export interface FitFlags extends AskFlags, Omit<FitRequest, 'groups' | 'groupPo
 export async function fit(flags: FitFlags): Promise<void> {
   const request = requestOf(flags);
   const answer = await answered(flags, (client) => client.fit(request));
-  process.exitCode = answer.fit ? 0 : 1;
+  process.exitCode = answer.fit ? 0 : answer.certain ? 1 : 2;
 }
 
 /** Flags that are about the answer, and how to get it. */

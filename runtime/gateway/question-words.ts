@@ -6,17 +6,18 @@ import { adviceLines, brief, refusedWords, silenceLines, standingWords, weightWo
 import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
 
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
-  const { fit, count, hosts, fits, times, refused, best, advice } = answer;
+  const { fit, certain, count, hosts, fits, times, refused, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
+  const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
   const often = fits === 0 ? '' : `; there is room for ${times}`;
   return [
-    `${what} would ${fit ? '' : 'not '}fit; ${standingWords(hosts, fits)}${often}`,
+    `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...silenceLines(answer.silentCells),
     ...(best.length === 0 ? [] : [best.length < fits ? `the best ${best.length}:` : 'the best first:']),
     ...best.map((one) => `  ${weightWords(one)}; room for ${one.times}`),
     ...adviceLines(advice),
-    ...(!fit && advice.length === 0 && hosts > 0 ? ['no single change would make it fit'] : []),
+    ...(!fit && certain && advice.length === 0 && hosts > 0 ? ['no single change would make it fit'] : []),
   ];
 }
 

@@ -5,6 +5,7 @@ import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Fitted, HostStanding } from '../../actors/messages/questions.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
+import { HARD_TO_TELL } from '../../actors/scheduler/judging.ts';
 import type { Aggregates } from '../aggregates.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';
@@ -19,6 +20,11 @@ const DEFAULT_LIMIT = 10;
 export interface FitAnswer extends Omit<Fitted, 'type' | 'ask'> {
   /** Whether all instances that were asked for would fit. */
   readonly fit: boolean;
+  /**
+   * Whether that is certain. It is not where they do not fit on the hosts that were searched, and others were hard to
+   * tell: a request for them goes on searching.
+   */
+  readonly certain: boolean;
   readonly count: number;
   /** The same for people, a line each. */
   readonly words: readonly string[];
@@ -77,7 +83,9 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
       ask: __,
       ...told
     } = await asking.ask(SCHEDULERS, { type: 'fit', spec, ...more, count, limit }, 'fitted');
-    const answer = { fit: told.times >= count, count, ...told };
+    const fit = told.times >= count;
+    const certain = fit || told.refused.every(({ code }) => code !== HARD_TO_TELL);
+    const answer = { fit, certain, count, ...told };
     return { ...answer, words: fitWords(answer) };
   }
 

@@ -27,8 +27,10 @@ export interface Row<Column extends string> {
 export function readRows<Column extends string>(file: string, columns: readonly Column[]): Row<Column>[] {
   const checkHeader = (header: string[]) => {
     const missing = columns.find((column) => !header.includes(column));
-    if (missing === undefined) return header;
-    throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
+    if (missing !== undefined) throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
+    const twice = columns.find((column) => header.indexOf(column) !== header.lastIndexOf(column));
+    if (twice !== undefined) throw new MalformedError(`'${file}' line 1: two columns '${twice}'`, { field: twice });
+    return header;
   };
   const text = readTrace(file);
   let parsed: { record: Record<Column, string>; info: { lines: number } }[];
@@ -57,7 +59,9 @@ function rowOf<Column extends string>(file: string, line: number, record: Record
     },
     name(column, seen) {
       const name = record[column].toLowerCase();
-      if (!/^[a-z0-9-]{1,63}$/.test(name)) throw wrong(column, 'a name of letters, digits and hyphens');
+      if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) {
+        throw wrong(column, 'a name of letters, digits and inner hyphens');
+      }
       if (seen.has(name)) throw wrong(column, 'a name of its own: an earlier row bears it');
       seen.add(name);
       return name;

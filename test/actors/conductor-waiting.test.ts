@@ -4,12 +4,13 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
-import { bench, replayed, restored, sentOf } from '../support/turn.ts';
+import { bench, replayed, restored, type Sent, sentOf } from '../support/turn.ts';
 import { PATIENCE } from '../support/waiting.ts';
 
 const test = suite('conductor - waiting');
 
-const actor = conductor({ shard: 0, requestedMs: 60_000, patience: PATIENCE, parkedAskMs: 15_000, maxParked: 2 });
+const OPTIONS = { shard: 0, requestedMs: 60_000, patience: PATIENCE, parkedAskMs: 15_000 };
+const actor = conductor({ ...OPTIONS, maxParked: 2 });
 type Desk = ReturnType<typeof desk>;
 const desk = () => bench(actor);
 
@@ -18,10 +19,10 @@ function buildOf(request: string, waitMs: number | undefined = 300_000, more: Pa
   return { type: 'build', ask: 7, request, count: 1, alternates: 2, spec, project: 'p', waitMs, ...more };
 }
 
-function parkedAs(on: Desk, request: string, reason = 'none of 3 hosts') {
+function parkedAs(on: Desk, request: string, reason = 'none of 3 hosts', by = 'scheduler/s') {
   const round = on.state.requests.get(request)?.round ?? 0;
   const message: ConductorMessage = { type: 'parked', request, round, reason, decision: '{}' };
-  return on.tell(message, 'scheduler/s');
+  return on.tell(message, by);
 }
 
 function viewOf(on: Desk, instance: string) {
@@ -54,6 +55,31 @@ test('waiting - it is asked for again where it waits, and of anybody when nobody
   assert.is(asked[0]?.to, 'scheduler/s');
   assert.is(asked[1]?.to, 'scheduler');
   assert.ok(asked.length < 20);
+});
+
+test('waiting - requests that wait do so at one scheduler, which alone knows who came first', () => {
+  const on = bench(conductor(OPTIONS));
+  const { waitMs: _, ...hasty } = buildOf('hasty');
+  const selectsIn = (turned: { sent: readonly Sent[] }) =>
+    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
+  assert.equal(selectsIn(on.tell(buildOf('first'))), ['first of scheduler']);
+  assert.equal(selectsIn(on.tell(buildOf('early'))), ['early of scheduler'], 'nobody waits yet');
+  parkedAs(on, 'first', 'full', 'scheduler/one');
+  const moved = parkedAs(on, 'early', 'full', 'scheduler/two');
+  assert.equal(selectsIn(moved), ['early of scheduler/one']);
+  assert.equal(
+    sentOf(moved, 'withdraw').map(({ to, message }) => `${message.request} of ${to}`),
+    ['early of scheduler/two'],
+  );
+  assert.equal(selectsIn(on.tell(buildOf('late'))), ['late of scheduler/one']);
+  assert.equal(selectsIn(on.tell(hasty)), ['hasty of scheduler'], 'it does not wait');
+  parkedAs(on, 'early', 'full', 'scheduler/one');
+  // The scheduler dies: whoever takes what waits is where all wait from now on.
+  const asked = on.pass(20_000).flatMap(selectsIn);
+  assert.ok(asked.includes('late of scheduler'), asked.join());
+  parkedAs(on, 'late', 'full', 'scheduler/two');
+  assert.is(on.state.line?.scheduler, 'scheduler/two');
+  assert.equal(selectsIn(parkedAs(on, 'first', 'full', 'scheduler/three')), ['first of scheduler/two']);
 });
 
 test('waiting - a crash loses neither the request nor its deadline, and it is asked for at once', () => {

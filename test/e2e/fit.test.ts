@@ -96,6 +96,37 @@ function contract(name: string, withSystem: WithSystem): void {
     },
   );
 
+  on(
+    'an instance group that has another rule refuses every host, and that is told before and after',
+    async (system) => {
+      const { client } = system;
+      const group = (policy: 'affinity' | 'anti-affinity') => ({ ...SMALL, instanceGroup: { name: 'close', policy } });
+      await client.build({ id: 'first', ...group('affinity') });
+      assert.is((await client.ended('first')).state, 'active');
+      const conflict = { code: 'group-policy-conflict', hosts: 5 };
+      await eventually('the scheduler has heard of the member', async () => {
+        const { fits } = await client.fit(group('affinity'));
+        return fits === 1;
+      });
+      const { fit, fits, refused, advice } = await client.fit({ ...group('anti-affinity'), count: 2 });
+      assert.equal([fit, fits, refused], [false, 0, [conflict]]);
+      assert.equal(advice, [{ code: 'without-instance-group', hosts: 5 }]);
+      await client.build({ id: 'second', ...group('anti-affinity') });
+      const { state, failure } = await client.ended('second');
+      assert.is(state, 'failed');
+      assert.match(
+        failure?.message ?? '',
+        /has the rule 'affinity', not 'anti-affinity'; without the rule of its instance group it would fit on 5 hosts/,
+      );
+      const { decision } = await client.explain('second');
+      assert.equal([decision?.fits, decision?.refused, decision?.advice[0]?.code], [0, [conflict], advice[0]?.code]);
+      assert.is((await client.whyNot({ id: 'second', cell: 'c1', host: 'h1' })).now?.refusal?.code, conflict.code);
+      await client.delete('first');
+      assert.is((await client.ended('first')).state, 'deleted');
+      await eventually('the group has ended', async () => (await client.fit(group('anti-affinity'))).fits === 5);
+    },
+  );
+
   on('a request that failed says what would have let it fit, and applied it does', async ({ client }) => {
     await client.build({ id: 'big', resources: { VCPU: 12 } });
     const { state, failure } = await client.ended('big');

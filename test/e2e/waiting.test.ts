@@ -60,7 +60,7 @@ function contract(name: string, withSystem: WithSystem): void {
     const { state, failure } = await client.ended('web');
     assert.is(state, 'failed');
     assert.is(failure?.code, 'no-valid-host');
-    assert.match(failure?.message ?? '', /^waited 2 s in vain; at last: none of 1 hosts: 1 exceeds-capacity VCPU/);
+    assert.match(failure?.message ?? '', /^waited 1.5 s in vain; at last: none of 1 hosts: 1 exceeds-capacity VCPU/);
   });
 
   on('deleted while it waits, it is gone, and the next one is placed', async ({ client }) => {
@@ -105,6 +105,45 @@ contract('over NATS', overNats);
 contract('in memory', inMemory);
 
 const test = suite('waiting');
+
+for (const [schedulers, placementShards] of [
+  [1, 4],
+  [4, 1],
+  [4, 4],
+] as const) {
+  test(`waiting - in order within a project and in turn between projects, with ${schedulers} schedulers and ${placementShards} placement shards`, () =>
+    inMemory({ hosts: { c1: ['h1'], c2: ['k1'] }, placementShards, ...QUICK }, async ({ client, bus, subjects }) => {
+      const others = Array.from({ length: schedulers - 1 }, (_, n) => {
+        const { prefix } = subjects;
+        return startNode({ name: `other-${n}`, roles: ['scheduler'], bus, prefix, placementShards, ...QUICK });
+      });
+      try {
+        await Promise.all(others);
+        for (const id of ['holder-0', 'holder-1']) {
+          await client.build({ id, ...WHOLE, ...FOR_LONG });
+          assert.is((await client.ended(id)).state, 'active');
+        }
+        const asked = ['a0', 'b0', 'a1', 'b1', 'a2', 'a3'];
+        for (const id of asked) {
+          await client.build({ id, project: id.slice(0, 1), ...WHOLE, ...FOR_LONG });
+          await waits(client, id);
+        }
+        const placed: string[] = [];
+        for (let freed = 'holder-0'; placed.length < asked.length; freed = placed.at(-1) as string) {
+          await client.delete(freed);
+          await eventually('another one has its room', async () => {
+            const views = await Promise.all(asked.map((id) => client.show(id)));
+            const next = views.find(({ instance, state }) => state === 'active' && !placed.includes(instance));
+            if (next !== undefined) placed.push(next.instance);
+            return next !== undefined;
+          });
+        }
+        assert.equal(placed, asked);
+      } finally {
+        for (const other of await Promise.all(others)) await other.stop();
+      }
+    }));
+}
 
 test('waiting - outlives the scheduler, the conductor, and both at once', async () => {
   const clock = systemClock();

@@ -3,7 +3,10 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { aggregatesOf } from '../../runtime/aggregates.ts';
+import type { Asking } from '../../runtime/gateway/asking.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
+import { questioningOf } from '../../runtime/gateway/questioning.ts';
 
 const test = suite('explanations in words');
 
@@ -11,7 +14,7 @@ const weighing = (cell: string, weight: number) => ({ cell, host: 'h1', weight, 
 const view = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {
-  const told = { fit: true, count: 1, hosts: 2, fits: 2, times: 9, refused: [], advice: [] };
+  const told = { fit: true, certain: true, count: 1, hosts: 2, fits: 2, times: 9, refused: [], advice: [] };
   const best = [
     { ...weighing('c1', 0.5), times: 4 },
     { ...weighing('c2', 0.9), times: 5 },
@@ -50,6 +53,31 @@ test('words - of a cell that is silent it is said that its hosts come last', () 
     words[2] ?? '',
     /^now: it would fit, number 2 of 2: .*; nothing was heard lately of cell c2, so its hosts come last;/,
   );
+});
+
+test('words - where hosts were hard to tell and no other fits, it is not said that it would not fit', async () => {
+  const told = { type: 'fitted', ask: 1, hosts: 3, best: [], silentCells: [], advice: [] } as const;
+  const hard = { code: 'hard-to-tell', hosts: 1 };
+  const full = { code: 'exceeds-capacity', about: 'VCPU', hosts: 2 };
+  const fitOf = (count: number, fitted: { fits: number; times: number; refused: object[] }) => {
+    const asking = { ask: async () => ({ ...told, ...fitted }) } as unknown as Asking;
+    return questioningOf({
+      asking,
+      known: () => assert.unreachable(),
+      aggregates: aggregatesOf(undefined),
+    } as never).fit({
+      resources: { VCPU: 1 },
+      count,
+    });
+  };
+  const unknown = await fitOf(1, { fits: 0, times: 0, refused: [full, hard] });
+  assert.equal([unknown.fit, unknown.certain], [false, false]);
+  assert.match(unknown.words[0] ?? '', /^it is not known whether it would fit; of 3 hosts, 0 fit/);
+  assert.not.match(unknown.words.join(), /no single change/);
+  const enough = await fitOf(2, { fits: 1, times: 2, refused: [full, hard] });
+  assert.equal([enough.fit, enough.certain], [true, true]);
+  const none = await fitOf(1, { fits: 0, times: 0, refused: [full] });
+  assert.equal([none.fit, none.certain], [false, true]);
 });
 
 test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {

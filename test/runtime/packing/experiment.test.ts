@@ -68,6 +68,8 @@ test('trace - what is wrong is refused with file, line and column', async () => 
     [{ nodes: `${nodes}x,1,1,17,T4\n` }, 'gpu', /line 4, column 'gpu'.*from 0 to 16/],
     [{ nodes: `${nodes}x,1,1,1,\n` }, 'model', /line 4, column 'model'/],
     [{ nodes: `${nodes}node-0,1,1,0,\n` }, 'sn', /line 4, column 'sn'.*earlier row/],
+    [{ nodes: `${nodes}-x-,1,1,0,\n` }, 'sn', /line 4, column 'sn': '-x-' is not a name of letters/],
+    [{ nodes: 'sn,sn,cpu_milli,memory_mib,gpu,model\na,b,1,1,0,\n' }, 'sn', /line 1: two columns 'sn'/],
     [{ nodes: 'sn,cpu_milli,memory_mib,gpu\na,1,1,0\n' }, 'model', /line 1: no column 'model'/],
     [{ nodes: 'sn,cpu_milli,memory_mib,gpu,model\na,1,1,0,\n' }, 'gpu', /no host has a GPU/],
     [{ pods: `${pods}p,-1,1,0,0,\n` }, 'cpu_milli', /pods\.csv' line 4, column 'cpu_milli'/],
