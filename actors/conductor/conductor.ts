@@ -109,7 +109,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'taking':
         return taking(work, message, from);
       case 'selected':
-        return selected(work, message);
+        return selected(work, message, from);
       case 'no-valid-host':
         if (state.requests.get(message.request)?.round !== message.round) return;
         return failRequest(work, message.request, { type: 'NO_VALID_HOST', reason: message.reason }, message.decision);

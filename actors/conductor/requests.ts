@@ -46,13 +46,18 @@ export function build(work: Work, asked: Build, from: Address): void {
   turn.send(from, { type: 'build-accepted', ask, request, instances });
 }
 
-export function selected(work: Work, { request, round, selections }: Selected): void {
+export function selected(work: Work, { request, round, selections }: Selected, from: Address): void {
   const { state, turn } = work;
-  if (state.requests.get(request)?.round !== round) return;
+  const open = state.requests.get(request);
+  if (open?.round !== round) return;
   for (const { instance, selection, alternates, decision } of selections) {
     advance(work, instance, { type: 'SELECTED', selection, alternates }, decision);
   }
-  if (!state.requests.has(request)) turn.cancelWake(REQUEST_WAKE(request));
+  if (state.requests.has(request)) return;
+  turn.cancelWake(REQUEST_WAKE(request));
+  // It has waited with another scheduler before, which may be there after all.
+  const waitedWith = open.latest?.scheduler ?? from;
+  if (waitedWith !== from) turn.send(waitedWith, { type: 'withdraw', request });
 }
 
 export function failRequest(work: Work, request: string, event: InstanceBuildEvent, decision?: string): void {

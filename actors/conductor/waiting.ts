@@ -60,12 +60,17 @@ function joinLine({ state, turn, patience }: Work, request: string, open: OpenRe
 export function parked(work: Work, { request, round, reason, decision }: Parked, from: Address): void {
   const { state, turn } = work;
   const open = state.requests.get(request);
-  if (open === undefined || open.round !== round || open.waitUntil === undefined) return;
+  // Placed, failed or deleted meanwhile, it has its turn in vain.
+  if (open === undefined) return turn.send(from, { type: 'withdraw', request });
+  if (open.round !== round || open.waitUntil === undefined) return;
   if (!joinLine(work, request, open, from)) return;
+  // It has waited elsewhere before: there it is not wanted any more.
+  if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
   open.latest = { reason, decision, scheduler: from };
   open.repeats = 0;
   if (open.parked === undefined) {
     if (state.parked.size >= work.maxParked) {
+      stopWaiting(work, request, open);
       const full = clipped(`it cannot wait, as ${state.parked.size} requests do; ${reason}`, MAX_REASON_LENGTH);
       return failRequest(work, request, { type: 'NO_VALID_HOST', reason: full }, decision);
     }

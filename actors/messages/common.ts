@@ -171,6 +171,7 @@ export const Payload = Type.Optional(Type.Unknown());
 
 /** The beginning of a text that is too long, and a mark, without half a character before it, which could not be sent. */
 export function clipped(text: string, length: number): string {
+  if (length <= 0) return '';
   return text.length <= length ? text : `${text.slice(0, length - 1).replace(/[\uD800-\uDBFF]$/, '')}…`;
 }
 

@@ -1,7 +1,16 @@
 // The answers that the actors give to the API's questions; each carries the number of the question.
 
 import Type, { type Static } from 'typebox';
-import { Ask, FailureCode, type MessageOf, message, Reason, RequestSpec, SelectionSchema, Token } from './common.ts';
+import {
+  Ask,
+  type FailureCode,
+  type MessageOf,
+  message,
+  Reason,
+  RequestSpec,
+  SelectionSchema,
+  Token,
+} from './common.ts';
 import { DecisionText } from './decision.ts';
 import { placementAnswers } from './placement.ts';
 import { Fitted, WhyNotTold } from './questions.ts';
@@ -33,7 +42,7 @@ export const InstanceView = Type.Object({
   /** Hosts still to be tried should this one fail. */
   alternates: Type.Optional(Type.Array(Token)),
   allocations: Type.Optional(SelectionSchema.properties.allocations),
-  failure: Type.Optional(Type.Object({ code: FailureCode, message: Type.String() })),
+  failure: Type.Optional(Type.Object({ code: Type.Unsafe<FailureCode>(Type.String()), message: Type.String() })),
   /** It waits for a host, since and until when (ms since the epoch), and why none had room when it was tried last. */
   waiting: Type.Optional(Type.Object({ since: Type.Number(), until: Type.Number(), reason: Reason })),
   /** When the state that the build is in times out, ms since the epoch. */

@@ -27,7 +27,7 @@ export const questionMessages = {
 
 export const FittingHost = Type.Object({
   ...Weighing.properties,
-  /** How many instances it would hold, one after the other; at least, where hosts were refused as hard to tell. */
+  /** How many instances it would hold, one after the other; at least, where not all was searched. */
   times: Type.Integer(),
 });
 
@@ -36,8 +36,10 @@ export const Fitted = message('fitted', {
   /** How many hosts the scheduler knows: those that fit and those that were refused add up to it. */
   hosts: Type.Integer(),
   fits: Type.Integer(),
-  /** How many instances would fit on all of them; at least, where hosts were refused as hard to tell. */
+  /** How many instances would fit on all of them; at least, where not all was searched. */
   times: Type.Integer(),
+  /** Some hosts were not searched to the end: there may be room for more. */
+  partly: Type.Optional(Type.Literal(true)),
   refused: Type.Array(RefusedHosts),
   best: Type.Array(FittingHost),
   /** Cells that nothing was heard of lately: their hosts come last, whatever they weigh. */

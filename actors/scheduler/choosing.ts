@@ -69,7 +69,7 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     failing: false,
     gathering: gathersFirst(work, asked, served !== undefined) ? new Set() : null,
     givingBack: null,
-    servedBefore: served?.servedBefore ?? null,
+    turnOfProject: served?.turnOfProject ?? null,
     repeats: 0,
   };
   work.state.open.set(key, open);
@@ -245,7 +245,7 @@ function gathered(work: Work, open: Open): void {
   open.gathering = null;
   const lot = lotOf(work, open.asked);
   // Others that ask for the same wait already: what stands in their way stands in its own.
-  if (lot !== undefined && open.servedBefore === null) return parkWithNothing(work, open, lot.reason, lot.decision);
+  if (lot !== undefined && open.turnOfProject === null) return parkWithNothing(work, open, lot.reason, lot.decision);
   const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
   for (const instance of [...rest]) {
     if (work.state.open.get(open.asked.request) !== open || open.failing) return;

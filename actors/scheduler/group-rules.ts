@@ -3,6 +3,7 @@
 import type { RequestSpec } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { nameOf, ruleOf } from '../placement/groups.ts';
+import { placementShardOf } from '../routing.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import type { View } from './view.ts';
 
@@ -30,15 +31,19 @@ export function misfitOfGroup(view: View, { instanceGroup }: RequestSpec, root: 
 export const GROUP_CONFLICT = 'group-policy-conflict';
 
 /**
- * As `misfitOfGroup`, or that the group has another rule, which refuses every host. For what is explained only: a group
- * ends with its last member, and a view that has not heard of that yet must refuse nothing.
+ * As `misfitOfGroup`, or that the shard of the host has members of the group that have another rule. For what is
+ * explained only: a group ends with its last member, and a view that has not heard of that yet must refuse nothing.
  */
 export function toldMisfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
   const { instanceGroup } = spec;
-  const rule = instanceGroup === undefined ? undefined : view.groups.rules.get(instanceGroup.id);
-  if (instanceGroup === undefined || rule === undefined || rule === ruleOf(instanceGroup)) {
-    return misfitOfGroup(view, spec, root);
+  const rules = instanceGroup === undefined ? undefined : view.groups.rules.get(instanceGroup.id);
+  if (instanceGroup === undefined || rules === undefined) return misfitOfGroup(view, spec, root);
+  const asked = ruleOf(instanceGroup);
+  const shardOf = (one: string) => placementShardOf(one, view.shards);
+  for (const [other, rule] of rules) {
+    if (rule === asked || shardOf(other) !== shardOf(root)) continue;
+    const message = `instance group '${nameOf(instanceGroup)}' has the rule '${rule}', not '${asked}'`;
+    return { code: GROUP_CONFLICT, message };
   }
-  const message = `instance group '${nameOf(instanceGroup)}' has the rule '${rule}', not '${ruleOf(instanceGroup)}'`;
-  return { code: GROUP_CONFLICT, message };
+  return misfitOfGroup(view, spec, root);
 }

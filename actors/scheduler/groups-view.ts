@@ -7,8 +7,8 @@ type ByRoot = Map<string, number>;
 export interface GroupsView {
   /** By group. */
   readonly told: Map<string, ByRoot>;
-  /** The rule of each group that has members, as told last. */
-  readonly rules: Map<string, string>;
+  /** The rule of each group by the roots on which it has members, as told of them: shards may know different ones. */
+  readonly rules: Map<string, Map<string, string>>;
   /** The groups that have members on a root, as told last. */
   readonly onRoot: Map<string, readonly string[]>;
   /** Claimed and not yet answered, by group. */
@@ -31,12 +31,18 @@ export function learnMembers(
   const before = onRoot.get(root);
   if (before === undefined && groups === undefined) return;
   for (const group of before ?? []) {
-    if (groups?.[group] === undefined) set(told, group, root, 0);
-    if (!told.has(group)) rules.delete(group);
+    if (groups?.[group] !== undefined) continue;
+    set(told, group, root, 0);
+    rules.get(group)?.delete(root);
+    if (rules.get(group)?.size === 0) rules.delete(group);
   }
   const named = Object.keys(groups ?? {});
   for (const group of named) set(told, group, root, groups?.[group] as number);
-  for (const [group, rule] of Object.entries(ruleByGroup ?? {})) rules.set(group, rule);
+  for (const [group, rule] of Object.entries(ruleByGroup ?? {})) {
+    const byRoot = rules.get(group);
+    if (byRoot === undefined) rules.set(group, new Map([[root, rule]]));
+    else byRoot.set(root, rule);
+  }
   if (named.length === 0) onRoot.delete(root);
   else onRoot.set(root, named);
 }

@@ -17,6 +17,10 @@ const MAX_LOOKS = 2_000;
 const MAX_EFFORT = 20_000;
 /** Between two turns that try, ms. */
 const BETWEEN_MS = 2;
+/** How long the next one waits for the claims of the one whose turn it was, ms. */
+const UNCOUNTED_MS = 50;
+/** So many turns in a row that come to nothing are given back to the project of a request. */
+const MAX_GIVEN_BACK = 3;
 /** How often what is given up is dropped, ms. */
 const SWEEP_MS = 10_000;
 
@@ -50,12 +54,12 @@ export interface Parking {
   /** When each project was served last, counted. */
   readonly servedAt: Map<string, number>;
   served: number;
-  /** Those whose turn it was, and whose claims may be still to come. */
-  readonly serving: Set<string>;
+  /** Those whose turn it was, and whose claims may be still to come, with when that was, ms since the epoch. */
+  readonly serving: Map<string, number>;
 }
 
 export function emptyParking(): Parking {
-  return { lots: new Map(), byRequest: new Map(), servedAt: new Map(), served: 0, serving: new Set() };
+  return { lots: new Map(), byRequest: new Map(), servedAt: new Map(), served: 0, serving: new Map() };
 }
 
 /** What a parked request is tried by. */
@@ -78,7 +82,7 @@ export function lotOf({ state }: Work, asked: Select): Lot | undefined {
 
 /** Parks a request that has no host now. */
 export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string, decision: string): void {
-  const { asked, servedBefore } = open;
+  const { asked, turnOfProject, tryNumber } = open;
   const { turn, state } = work;
   let lot = lotOf(work, asked);
   if (lot === undefined) {
@@ -90,8 +94,9 @@ export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string
   }
   lot.reason = reason;
   lot.decision = decision;
-  if (servedBefore !== null) {
-    state.parking.servedAt.set(lot.project, servedBefore);
+  if (turnOfProject !== null) {
+    const isLatest = state.parking.servedAt.get(lot.project) === turnOfProject.now;
+    if (isLatest && tryNumber <= MAX_GIVEN_BACK) state.parking.servedAt.set(lot.project, turnOfProject.before);
     lot.notBefore = turn.now + pauseMs(work, open);
   }
   line(work, hooks, lot, open);
@@ -164,8 +169,9 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
       const servedBefore = parking.servedAt.get(lot.project) ?? 0;
       parking.served += 1;
       parking.servedAt.set(lot.project, parking.served);
-      parking.serving.add(asked.request);
-      hooks.select(work, asked, from, { taker: head.taker, tryNumber: head.tryNumber, servedBefore });
+      parking.serving.set(asked.request, work.turn.now);
+      const turnOfProject = { before: servedBefore, now: parking.served };
+      hooks.select(work, asked, from, { taker: head.taker, tryNumber: head.tryNumber, turnOfProject });
     }
     dropEmpty(work, lot);
   }
@@ -178,14 +184,14 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
 
 /**
  * Whether what one whose turn it was will claim is still to be seen, so that the next would reach for the same. Where
- * claims are in order that takes some messages; one that is not answered holds nobody up for long.
+ * claims are in order that takes some messages; one whose asker does not answer holds nobody up for long.
  */
 function isAnyUncounted(work: Work): boolean {
   const { open, parking } = work.state;
-  for (const request of parking.serving) {
+  for (const [request, since] of parking.serving) {
     const one = open.get(request);
     const isUncounted = one !== undefined && isOrdered(work, one) && one.promised.size === 0 && !one.failing;
-    if (isUncounted && one.repeats === 0) return true;
+    if (isUncounted && work.turn.now - since < UNCOUNTED_MS) return true;
     parking.serving.delete(request);
   }
   return false;

@@ -21,9 +21,9 @@ export interface Resumed {
   readonly tryNumber: number;
 }
 
-/** That, and when its project had been served before its turn came, counted: a turn that comes to nothing is none. */
+/** That, and when its project was served, counted: a turn that comes to nothing is none. */
 export interface Served extends Resumed {
-  readonly servedBefore: number;
+  readonly turnOfProject: { readonly before: number; readonly now: number };
 }
 
 export function nextTry({ taker, tryNumber }: Open): Resumed {

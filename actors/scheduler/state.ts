@@ -60,8 +60,8 @@ export interface Open {
   gathering: Set<string> | null;
   /** Claims that are being given back, because not all of its instances have a host; null when none are. */
   givingBack: GivingBack | null;
-  /** When its project had been served before its turn came; null: it did not wait. */
-  readonly servedBefore: number | null;
+  /** When its project was served before, and by its turn now, counted; null: it did not wait. */
+  readonly turnOfProject: { readonly before: number; readonly now: number } | null;
   repeats: number;
 }
 

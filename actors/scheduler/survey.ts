@@ -51,6 +51,8 @@ export interface Survey {
   readonly fits: number;
   /** How many instances would fit, on all hosts together. */
   readonly times: number;
+  /** Some hosts were not searched to the end. */
+  readonly partly?: true;
   readonly refused: ReturnType<typeof refusedHosts>;
   /** The best hosts, as far as they were asked for. */
   readonly best: readonly FittingHost[];
@@ -134,6 +136,7 @@ export function surveyOf(
           hosts,
           fits,
           times,
+          ...(isWhole ? {} : { partly: true as const }),
           refused: refusedHosts(view, counted(census)),
           best,
           silentCells: silentAmong(view),

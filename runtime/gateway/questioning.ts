@@ -84,7 +84,9 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
       ...told
     } = await asking.ask(SCHEDULERS, { type: 'fit', spec, ...more, count, limit }, 'fitted');
     const fit = told.times >= count;
-    const certain = fit || told.refused.every(({ code }) => code !== HARD_TO_TELL);
+    const isHard = told.refused.some(({ code }) => code === HARD_TO_TELL);
+    // Where no host fits, each of them refuses it for certain, or is hard to tell.
+    const certain = fit || (!isHard && (told.fits === 0 || told.partly !== true));
     const answer = { fit, certain, count, ...told };
     return { ...answer, words: fitWords(answer) };
   }

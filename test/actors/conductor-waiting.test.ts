@@ -79,7 +79,14 @@ test('waiting - requests that wait do so at one scheduler, which alone knows who
   assert.ok(asked.includes('late of scheduler'), asked.join());
   parkedAs(on, 'late', 'full', 'scheduler/two');
   assert.is(on.state.line?.scheduler, 'scheduler/two');
-  assert.equal(selectsIn(parkedAs(on, 'first', 'full', 'scheduler/three')), ['first of scheduler/two']);
+  const late = parkedAs(on, 'first', 'full', 'scheduler/three');
+  assert.equal(selectsIn(late), ['first of scheduler/two']);
+  const joined = parkedAs(on, 'first', 'full', 'scheduler/two');
+  assert.equal(
+    sentOf(joined, 'withdraw').map(({ to, message }) => `${message.request} of ${to}`),
+    ['first of scheduler/one'],
+    'which may be there after all',
+  );
 });
 
 test('waiting - a crash loses neither the request nor its deadline, and it is asked for at once', () => {

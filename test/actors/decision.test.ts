@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { clipped } from '../../actors/messages/common.ts';
 import {
   type Decision,
   MAX_DECISION_LENGTH,
@@ -229,6 +230,14 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
       { cell: 'c1', host: 'h3', weight: 0.333333, parts: { 'free "share"': 0, odd: -0 } },
     ],
   });
+});
+
+test('decision - a text that is too long has a mark at its end, and none where there is no room', () => {
+  assert.equal(
+    ['abc', 'abcd', 'ab\u{1F600}d'].map((text) => clipped(text, 3)),
+    ['abc', 'ab…', 'ab…'],
+  );
+  assert.equal([clipped('abc', 1), clipped('abc', 0)], ['…', '']);
 });
 
 test.run();

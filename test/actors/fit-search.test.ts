@@ -166,7 +166,8 @@ test('search - it finds allocations exactly when placement grants some, and the 
       else if (!loose) assert.not.ok(spec.groupPolicy === 'isolate' && together, `${code}: ${message}`);
       if (eachAlone && !together) assert.is(code, 'exceeds-capacity', message);
     }),
-    { numRuns: 1_200 },
+    // The rarest reason is one in some hundreds: what is met must not hang on luck.
+    { numRuns: 1_200, seed: 1 },
   );
   for (const code of [
     'fits',

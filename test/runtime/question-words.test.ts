@@ -59,7 +59,7 @@ test('words - where hosts were hard to tell and no other fits, it is not said th
   const told = { type: 'fitted', ask: 1, hosts: 3, best: [], silentCells: [], advice: [] } as const;
   const hard = { code: 'hard-to-tell', hosts: 1 };
   const full = { code: 'exceeds-capacity', about: 'VCPU', hosts: 2 };
-  const fitOf = (count: number, fitted: { fits: number; times: number; refused: object[] }) => {
+  const fitOf = (count: number, fitted: { fits: number; times: number; partly?: true; refused: object[] }) => {
     const asking = { ask: async () => ({ ...told, ...fitted }) } as unknown as Asking;
     return questioningOf({
       asking,
@@ -76,6 +76,8 @@ test('words - where hosts were hard to tell and no other fits, it is not said th
   assert.not.match(unknown.words.join(), /no single change/);
   const enough = await fitOf(2, { fits: 1, times: 2, refused: [full, hard] });
   assert.equal([enough.fit, enough.certain], [true, true]);
+  const more = await fitOf(5, { fits: 1, times: 2, partly: true, refused: [full] });
+  assert.equal([more.fit, more.certain], [false, false], 'hosts that fit were not counted to the end');
   const none = await fitOf(1, { fits: 0, times: 0, refused: [full] });
   assert.equal([none.fit, none.certain], [false, true]);
 });
