@@ -35,6 +35,9 @@ test('passes are summed over files', async () => {
   assert.is(lines.at(-1), '3 passed, 1 failed, 1 skipped');
   assert.is(code, 1);
   assert.match(output, /\| .*FAIL.*"fails"/, 'the output of what failed is shown');
+  const atTheEnd = output.slice(output.lastIndexOf('\nfailed: '));
+  assert.match(atTheEnd, /^\nfailed: .*failing\.ts: 1 of 2 did not pass\n/);
+  assert.match(atTheEnd, /\| .*FAIL.*"fails"/, 'and its end is shown again before the totals');
 });
 
 const failures: readonly { name: string; what: string; totals: string; reason: RegExp }[] = [

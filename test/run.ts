@@ -15,6 +15,9 @@ const PARALLEL = 3;
 const PARALLEL_END_TO_END = 3;
 const EXIT_GRACE_MS = 3_000;
 const OUTPUT_KEPT = 1 << 20;
+/** Of what failed, how much is shown again at the end: a long log is often shown by its end alone. */
+const LINES_AGAIN = 40;
+const LINE_AGAIN_CHARS = 300;
 const TOTALS = /^ {2}Total: +(\d+)\n {2}Passed: +(\d+)\n {2}Skipped: +(\d+)\n {2}Duration: /gm;
 
 /** Loaded into each test process: on SIGUSR2 it names what keeps it alive, and ends. */
@@ -130,7 +133,15 @@ function report({ file, passed, durationMs, failure, output }: Outcome): void {
   console.log(`${failure === null ? 'ok  ' : 'FAIL'}  ${file}  ${passed} passed, ${Math.round(durationMs)} ms`);
   if (failure === null) return;
   console.log(`      ${failure}`);
-  console.log(output.trimEnd().replace(/^/gm, '      | '));
+  console.log(quoted(output));
+}
+
+const quoted = (output: string): string => output.trimEnd().replace(/^/gm, '      | ');
+
+function reportAgain({ file, failure, output }: Outcome): void {
+  const lines = output.trimEnd().split('\n').slice(-LINES_AGAIN);
+  console.log(`\nfailed: ${file}: ${failure}`);
+  console.log(quoted(lines.map((line) => line.slice(0, LINE_AGAIN_CHARS)).join('\n')));
 }
 
 async function runAll(files: readonly string[], deadlineMs: number, parallel: number): Promise<Outcome[]> {
@@ -172,7 +183,7 @@ async function main(): Promise<void> {
 
   const sum = (key: 'passed' | 'failed' | 'skipped') => outcomes.reduce((all, outcome) => all + outcome[key], 0);
   const failures = outcomes.filter(({ failure }) => failure !== null);
-  if (failures.length > 0) console.log(`\nfailed: ${failures.map(({ file }) => file).join(', ')}`);
+  failures.forEach(reportAgain);
   const skipped = sum('skipped') > 0 ? `, ${sum('skipped')} skipped` : '';
   console.log(`\n${sum('passed')} passed, ${sum('failed')} failed${skipped}`);
   if (sum('failed') > 0 || sum('passed') === 0) process.exitCode = 1;

@@ -44,7 +44,11 @@ async function withOwners(run: (deployment: Deployment, ownership: Ownership) =>
     const bus = await connectNats({ servers: deployment.server.url, name: 'looking-on', onError() {} });
     const subjects = subjectsOf();
     const leases = jetStreamLeases({ bus, subjects, timeoutMs: 2_000 });
-    const ownerOf = async (address: string) => (await leases.read(address)).record?.owner ?? null;
+    const ownerOf = async (address: string) => {
+      // What is asked of JetStream between two attempts to connect is forgotten by the client.
+      await until('the onlooker is connected', () => bus.connected);
+      return (await leases.read(address)).record?.owner ?? null;
+    };
     const answers: { from: string; epoch: number }[] = [];
     bus.subscribe('cw.gateway.*', ({ headers }) => {
       answers.push({ from: headers[HEADERS.from] ?? '', epoch: Number(headers[HEADERS.epoch]) });
