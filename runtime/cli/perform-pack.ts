@@ -37,6 +37,11 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
     throw new CellwrightError('bad-option', `--json and --plot name the same file: '${plot}'`, { field: 'plot' });
   }
   const trace = readPackingTrace(nodes, pods);
+  for (const [model, count] of trace.absentModels) {
+    console.error(
+      `no host of '${nodes}' has a GPU '${model}', which ${figure(count)} requests of '${pods}' would take`,
+    );
+  }
   const seeds = Array.from({ length: count }, (_, position) => FIRST_SEED + position);
   const experiments = policy.flatMap((name) => seeds.map((seed): Experiment => ({ policy: name, seed, tune })));
   const begunAt = performance.now();
@@ -51,6 +56,7 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
       hosts: trace.hosts.length,
       gpus: trace.gpuMilli / 1_000,
       requests: trace.requests.length,
+      absentModels: Object.fromEntries(trace.absentModels),
       tune,
       seeds,
       policies: Object.fromEntries(

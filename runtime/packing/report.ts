@@ -35,6 +35,8 @@ export interface PackingReport {
   readonly hosts: number;
   readonly gpus: number;
   readonly requests: number;
+  /** Models of GPUs that requests would take and no host has, with the number of these requests. */
+  readonly absentModels: Readonly<Record<string, number>>;
   readonly tune: number;
   readonly seeds: readonly number[];
   readonly policies: Readonly<Partial<Record<PackingPolicyName, PolicyReport>>>;

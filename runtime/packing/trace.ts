@@ -7,7 +7,7 @@ import { providersOf } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 import { specOf } from '../gateway/requests.ts';
 import { readRows } from '../workload/rows.ts';
-import { gpuGroups, gpuProviders, MAX_GPUS, WHOLE_GPU_MILLI } from '../workload/workload.ts';
+import { gpuGroups, gpuProviders, MAX_GPUS, modelTrait, WHOLE_GPU_MILLI } from '../workload/workload.ts';
 
 export interface PackingRequest {
   readonly name: string;
@@ -27,6 +27,8 @@ export interface PackingTrace {
   readonly shapes: number;
   /** All GPUs of all hosts, in thousandths. */
   readonly gpuMilli: number;
+  /** Models that requests ask for and no host has, with the number of these requests. */
+  readonly absentModels: ReadonlyMap<string, number>;
 }
 
 const NODE_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
@@ -38,8 +40,12 @@ const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 
  * @throws CellwrightError `trace-unreadable` when a file cannot be read
  */
 export function readPackingTrace(nodesFile: string, podsFile: string): PackingTrace {
-  const hosts = readHosts(nodesFile);
-  const requests = readRequests(podsFile);
+  const models = new Set<string>();
+  const hosts = readHosts(nodesFile, models);
+  const absentModels = new Map<string, number>();
+  const requests = readRequests(podsFile, (model) => {
+    if (!models.has(modelTrait(model))) absentModels.set(model, (absentModels.get(model) ?? 0) + 1);
+  });
   if (hosts.every(({ length }) => length === 1)) {
     throw new MalformedError(`'${nodesFile}' column 'gpu': no host has a GPU`, { field: 'gpu' });
   }
@@ -48,10 +54,11 @@ export function readPackingTrace(nodesFile: string, podsFile: string): PackingTr
   }
   const shapes = new Set(requests.map(({ spec }) => JSON.stringify(spec))).size;
   const gpuMilli = hosts.reduce((sum, providers) => sum + (providers.length - 1) * WHOLE_GPU_MILLI, 0);
-  return { hosts, requests, shapes, gpuMilli };
+  return { hosts, requests, shapes, gpuMilli, absentModels };
 }
 
-function readHosts(file: string): ProviderSpec[][] {
+/** @param models Receives the traits of the models. */
+function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
   const seen = new Set<string>();
   return readRows(file, NODE_COLUMNS).map((row) => {
     const name = row.name('sn', seen);
@@ -60,12 +67,14 @@ function readHosts(file: string): ProviderSpec[][] {
     const gpus = row.whole('gpu', 0, MAX_GPUS);
     const [model = '', ...others] = row.models('model');
     if (others.length > 0 || (gpus > 0 && model === '')) throw row.wrong('model', 'the one model of the GPUs');
+    if (gpus > 0) models.add(modelTrait(model));
     const inventories = { CUSTOM_CPU_MILLI: { total: cpu }, MEMORY_MB: { total: memory } };
     return providersOf('fleet', name, { name, inventories, children: gpuProviders(name, gpus, model) }, []);
   });
 }
 
-function readRequests(file: string): PackingRequest[] {
+/** @param onModel Told of each model that a request would take. */
+function readRequests(file: string, onModel: (model: string) => void): PackingRequest[] {
   const seen = new Set<string>();
   const requests = readRows(file, POD_COLUMNS).map((row) => {
     const name = row.name('name', seen);
@@ -75,7 +84,9 @@ function readRequests(file: string): PackingRequest[] {
     const share = gpus === 0 ? 0 : row.whole('gpu_milli', 1, WHOLE_GPU_MILLI);
     if (cpu + memory + gpus === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
     const resources = { ...(cpu > 0 && { CUSTOM_CPU_MILLI: cpu }), ...(memory > 0 && { MEMORY_MB: memory }) };
-    const spec = specOf({ resources, ...gpuGroups(gpus, share, row.models('gpu_spec')) });
+    const models = row.models('gpu_spec');
+    if (gpus > 0) new Set(models).forEach(onModel);
+    const spec = specOf({ resources, ...gpuGroups(gpus, share, models) });
     return { name, spec, share, gpuMilli: gpus * share };
   });
   return requests.sort((one, other) => (one.name < other.name ? -1 : 1));

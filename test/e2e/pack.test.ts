@@ -112,6 +112,24 @@ test('figures - a table for people, a record for programs, a plot, the same agai
   });
 });
 
+test('figures - a model that requests would take and no host has is told', async () => {
+  const pods =
+    'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,1,0,1,1000,T4|G9\nb,1,0,1,1000,G9\nc,1,0,0,0,X\n';
+  const nodes = 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,2,T4\nn2,4000,512,0,X\n';
+  await withTrace(
+    async (files) => {
+      const json = join(files.dir, 'figures.json');
+      const flags = ['--nodes', files.nodes, '--pods', files.pods, '--policy', 'random', '--seeds', '1'];
+      const { code, out, err } = await pack(...flags, '--json', json);
+      assert.is(code, 0, err);
+      assert.match(err, /no host of '.*nodes\.csv' has a GPU 'G9', which 2 requests of '.*pods\.csv' would take/);
+      assert.not.match(out + err, /'X'/, 'nobody asks for a GPU of it');
+      assert.equal((JSON.parse(readFileSync(json, 'utf8')) as PackingReport).absentModels, { G9: 2 });
+    },
+    { nodes, pods },
+  );
+});
+
 test('figures - file names that are markup do not break the plot', async () => {
   await withTrace(async ({ dir, nodes }) => {
     const pods = join(dir, 'a<b>&"c".csv');

@@ -43,6 +43,7 @@ test('trace - hosts become trees of providers, requests groups, sorted by name',
     (files) => {
       const trace = readPackingTrace(files.nodes, files.pods);
       assert.equal([trace.gpuMilli, trace.shapes, trace.hosts.map(({ length }) => length)], [2_000, 3, [3, 1]]);
+      assert.equal([...trace.absentModels], [['P100', 1]]);
       const [root, device] = trace.hosts[0] ?? [];
       assert.equal([root?.name, root?.inventories.CUSTOM_CPU_MILLI?.total, root?.parent], ['n1', 8_000, null]);
       assert.equal([device?.parent, device?.traits], [root?.id, ['CUSTOM_GPU_T4']]);
