@@ -3,7 +3,7 @@
 
 import Type from 'typebox';
 import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
-import type { NatsBus } from './bus/nats.ts';
+import type { Bus } from './bus/bus.ts';
 import { decode } from './codec.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
@@ -24,14 +24,16 @@ interface ServiceInfo {
 }
 const check = checkOf(ServiceInfo, 'what a service says of itself');
 
-/** The number that somebody who serves such a shard goes by; null when nobody says one within a second. */
+/**
+ * The number that somebody who serves such a shard goes by; null when nobody says one within a second.
+ * @param inbox A subject for the answers that nobody else uses.
+ */
 export async function shardsServed(
   kind: 'placement' | 'conductor',
-  { bus, subjects }: { bus: NatsBus; subjects: Subjects },
+  { bus, inbox, subjects }: { bus: Bus; inbox: string; subjects: Subjects },
 ): Promise<number | null> {
   const first = subjects.of(kind === 'placement' ? placementAddress(0) : conductorAddress(0));
   const folder = first.slice(0, first.lastIndexOf('.') + 1);
-  const inbox = bus.inbox();
   return new Promise((resolve) => {
     const end = (shards: number | null) => {
       timer.cancel();

@@ -4,6 +4,7 @@
 
 import Type from 'typebox';
 import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
+import type { Bus } from './bus/bus.ts';
 import type { NatsBus } from './bus/nats.ts';
 import { busError, isWithoutJetStream, lacksJetStream } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
@@ -104,13 +105,26 @@ async function unread(
   wanted: number | undefined,
   cause: unknown,
 ): Promise<number> {
-  const served = await shardsServed(kind, { bus, subjects });
+  const served = await shardsServed(kind, { bus, inbox: bus.inbox(), subjects });
   if (served !== null) return agreed(kind, served, wanted);
   const isForGood = isWithoutJetStream(cause);
   if (isForGood && wanted !== undefined) return wanted;
   const why = isForGood ? 'which this NATS account does not offer' : 'which is not there now';
   const message = `the number of ${kind} shards is kept in JetStream, ${why}, and nobody serves one who could tell it`;
   throw new CellwrightError('no-jetstream', message, { retryable: !isForGood, cause });
+}
+
+/**
+ * The number where nothing is kept: that of those who serve such shards now, or what is wanted when nobody does.
+ * @throws CellwrightError `other-shards`.
+ */
+export async function agreedWithServed(
+  kind: Kind,
+  served: { bus: Bus; inbox: string; subjects: Subjects },
+  wanted: number | undefined,
+): Promise<number> {
+  const known = await shardsServed(kind, served);
+  return known === null ? (wanted ?? 1) : agreed(kind, known, wanted);
 }
 
 /** @throws CellwrightError `other-shards`. */

@@ -1,11 +1,12 @@
 // What a node stands on, chosen by its options: the bus, the journals, the leases. And the checks of those options that
 // are numbers.
 
+import { randomUUID } from 'node:crypto';
 import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
 import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
-import { settleConductorShards, settlePlacementShards } from './deployment.ts';
+import { agreedWithServed, settleConductorShards, settlePlacementShards } from './deployment.ts';
 import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
 import type { Journals } from './journal/journal.ts';
@@ -70,6 +71,7 @@ export function journalsOf(
 
 interface Ports {
   readonly clock: Clock;
+  readonly bus: Bus;
   readonly nats: NatsBus | undefined;
   readonly subjects: Subjects;
   onError(error: unknown, what: string): void;
@@ -78,9 +80,12 @@ interface Ports {
 /** The number of placement shards, as the deployment keeps it where its journals are kept too. */
 export async function placementShardsFor(
   { journals, placementShards, replicas = 1 }: NodeOptions,
-  { nats, subjects, clock, onError }: Ports,
+  { bus, nats, subjects, clock, onError }: Ports,
 ): Promise<number> {
-  if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) return placementShards ?? 1;
+  if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) {
+    const inbox = nats?.inbox() ?? `_INBOX.${randomUUID()}`;
+    return agreedWithServed('placement', { bus, inbox, subjects }, placementShards);
+  }
   const settle = () => settlePlacementShards({ bus: nats, subjects, replicas }, placementShards);
   return patiently(settle, { clock, what: 'reading the number of placement shards', onError });
 }
@@ -88,9 +93,12 @@ export async function placementShardsFor(
 /** The number of conductor shards, likewise. */
 export async function conductorShardsFor(
   { journals, conductorShards, replicas = 1 }: NodeOptions,
-  { nats, subjects, clock, onError }: Ports,
+  { bus, nats, subjects, clock, onError }: Ports,
 ): Promise<number> {
-  if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) return conductorShards ?? 1;
+  if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) {
+    const inbox = nats?.inbox() ?? `_INBOX.${randomUUID()}`;
+    return agreedWithServed('conductor', { bus, inbox, subjects }, conductorShards);
+  }
   const settle = () => settleConductorShards({ bus: nats, subjects, replicas }, conductorShards);
   return patiently(settle, { clock, what: 'reading the number of conductor shards', onError });
 }

@@ -314,7 +314,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     },
   };
   async function play(): Promise<void> {
-    const ports = { clock, subjects, nats, onError };
+    const ports = { clock, subjects, bus, nats, onError };
     const journals = journalsOf(options, ports);
     placementShards = await placementShardsFor(options, ports);
     const has = (...kinds: Role['kind'][]) => roles.some(({ kind }) => kinds.includes(kind));

@@ -22,6 +22,8 @@ export interface Host {
   readonly building: Set<string>;
   /** Instances that are here or on their way, those in `building` included. Follows from the instances. */
   instances: number;
+  /** Builds ordered here since the cell came up; not recorded. */
+  ordered: number;
   /** What the host's driver measures; not recorded. */
   metrics: Readonly<Record<string, number>> | undefined;
   /** Builds that failed here lately, for schedulers; it fades. */
@@ -92,6 +94,7 @@ export function meet(
       service,
       building: new Set(),
       instances: 0,
+      ordered: 0,
       metrics: undefined,
       memory: undefined,
       ...record,
@@ -146,8 +149,8 @@ export function viewOfHost(entry: Host): HostState {
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
 }
 
-function statsOf({ instances, building, metrics }: Host): HostStats {
-  return { instances, builds: building.size, ...(metrics === undefined ? {} : { metrics }) };
+function statsOf({ instances, building, ordered, metrics }: Host): HostStats {
+  return { instances, builds: building.size, ordered, ...(metrics === undefined ? {} : { metrics }) };
 }
 
 /** What there is to know of a fenced host. */
@@ -191,6 +194,7 @@ export function restoreHost(stored: StoredHost): Host {
     service: revived,
     building: new Set(),
     instances: 0,
+    ordered: 0,
     metrics: undefined,
     memory: stored.memory,
     ...record,

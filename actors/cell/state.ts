@@ -202,7 +202,10 @@ function noteWhereItBuilds({ hosts }: CellState, build: HostedBuild, before: str
   const host = build.snapshot.context.selection?.host;
   const underWay = state === 'claimed' || state === 'building';
   if (before !== undefined && !(underWay && before === host)) hosts.get(before)?.building.delete(build.facts.instance);
-  if (underWay && host !== undefined) hosts.get(host)?.building.add(build.facts.instance);
+  const entered = underWay ? hosts.get(host ?? '') : undefined;
+  if (entered === undefined || entered.building.has(build.facts.instance)) return;
+  entered.building.add(build.facts.instance);
+  entered.ordered += 1;
 }
 
 /** What came of an attempt speaks for its host or against it, unless the request itself was at fault. */

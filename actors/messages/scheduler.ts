@@ -24,6 +24,8 @@ export const HostStats = Type.Object({
   instances: Type.Integer({ minimum: 0 }),
   /** Instances that are being built there. */
   builds: Type.Integer({ minimum: 0 }),
+  /** Builds that have been ordered there since the cell came up: whoever claims knows by it what is counted already. */
+  ordered: Type.Optional(Type.Integer({ minimum: 0 })),
   /** What the driver measures, by names of its own. */
   metrics: Type.Optional(Metrics),
 });

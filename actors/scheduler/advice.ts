@@ -15,6 +15,8 @@ const MAX_AMOUNTS = 64;
 const MAX_AMOUNTS_TRIED = 4;
 /** How many changes are advised. */
 const MAX_ADVICE = 3;
+/** How many changes are tried on the hosts that fit without any. */
+const MAX_CHANGES_TRIED = 64;
 
 /** What a change would let fit: hosts, and how many instances they would hold. */
 interface Room {
@@ -29,6 +31,14 @@ interface Change {
   readonly advice: Omit<Advice, 'hosts'>;
   /** How much it asks of whoever makes it, from 0 on. */
   readonly cost: number;
+  /** The request with the change; absent where it is not the request that changes. */
+  readonly changed?: RequestSpec;
+}
+
+/** An amount that would let hosts fit, and the request with it. */
+interface Amount {
+  readonly changed: RequestSpec;
+  readonly room: Room;
 }
 
 export interface Adviser {
@@ -39,7 +49,7 @@ export interface Adviser {
   readonly membersAllowed: (root: string) => number;
   readonly rooms: Map<string, { change: Change; room: Room }>;
   /** By group and class: what each amount would let fit. */
-  readonly amounts: Map<string, { group: string; resourceClass: string; asked: number; rooms: Map<number, Room> }>;
+  readonly amounts: Map<string, { group: string; resourceClass: string; asked: number; amounts: Map<number, Amount> }>;
 }
 
 export function newAdviser(
@@ -86,18 +96,20 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
     // In the way are groups that do not fit even alone; when each does, any of them may be.
     if (spec.groups.length > 1 && fit(alone, tree) !== null && !eachFitsAlone(spec, tree)) continue;
     for (const { advice, cost, without } of conditionsOf(group)) {
-      const times = roomOn(adviser, replaced(spec, position, without), tree);
-      if (times > 0) note(adviser, { advice: { ...advice, group: group.name }, cost }, times);
+      const changed = replaced(spec, position, without);
+      const times = roomOn(adviser, changed, tree);
+      if (times > 0) note(adviser, { advice: { ...advice, group: group.name }, cost, changed }, times);
     }
     for (const resourceClass of Object.keys(group.resources)) considerAmount(adviser, position, resourceClass, tree);
   }
   for (const { advice, cost, changed } of conditionsOfAll(spec)) {
     const times = roomOn(adviser, changed, tree);
-    if (times > 0) note(adviser, { advice, cost }, times);
+    if (times > 0) note(adviser, { advice, cost, changed }, times);
   }
   if (spec.groupPolicy === 'isolate') {
-    const times = roomOn(adviser, { ...spec, groupPolicy: 'none' }, tree);
-    if (times > 0) note(adviser, { advice: { code: 'without-isolation' }, cost: 0.6 }, times);
+    const changed: RequestSpec = { ...spec, groupPolicy: 'none' };
+    const times = roomOn(adviser, changed, tree);
+    if (times > 0) note(adviser, { advice: { code: 'without-isolation' }, cost: 0.6, changed }, times);
   }
 }
 
@@ -173,17 +185,19 @@ function considerAmount(adviser: Adviser, position: number, resourceClass: strin
   const tried = [...amounts].sort((one, other) => Math.abs(one - asked) - Math.abs(other - asked));
   for (const amount of tried.slice(0, MAX_AMOUNTS_TRIED)) {
     const resources = { ...group.resources, [resourceClass]: amount };
-    const times = roomOn(adviser, replaced(spec, position, { ...group, resources }), tree);
+    const changed = replaced(spec, position, { ...group, resources });
+    const times = roomOn(adviser, changed, tree);
     if (times === 0) continue;
-    noteAmount(adviser, group.name, resourceClass, asked, amount, times);
+    noteAmount(adviser, { group: group.name, resourceClass, asked, amount, changed }, times);
     break;
   }
   const { [resourceClass]: _, ...resources } = group.resources;
   const isAll = spec.groups.every(({ resources: all }, at) => at === position || Object.keys(all).length === 0);
   if (Object.keys(resources).length === 0 && isAll) return;
-  const times = roomOn(adviser, replaced(spec, position, { ...group, resources }), tree);
+  const changed = replaced(spec, position, { ...group, resources });
+  const times = roomOn(adviser, changed, tree);
   const advice = { code: 'without-resource', group: group.name, about: resourceClass };
-  if (times > 0) note(adviser, { advice, cost: 1 }, times);
+  if (times > 0) note(adviser, { advice, cost: 1, changed }, times);
 }
 
 /** The amount nearest to what is asked that a provider could give by itself, or null. */
@@ -226,25 +240,23 @@ function note(adviser: Adviser, change: Change, times: number, until?: number): 
 
 function noteAmount(
   adviser: Adviser,
-  group: string,
-  resourceClass: string,
-  asked: number,
-  amount: number,
+  told: { group: string; resourceClass: string; asked: number; amount: number; changed: RequestSpec },
   times: number,
 ) {
+  const { group, resourceClass, asked, amount, changed } = told;
   const key = `${group} ${resourceClass}`;
   let found = adviser.amounts.get(key);
   if (found === undefined) {
-    found = { group, resourceClass, asked, rooms: new Map() };
+    found = { group, resourceClass, asked, amounts: new Map() };
     adviser.amounts.set(key, found);
   }
-  const { rooms } = found;
-  const room = rooms.get(amount) ?? { hosts: 0, times: 0, most: 0 };
-  add(room, times);
-  rooms.set(amount, room);
-  if (rooms.size <= MAX_AMOUNTS) return;
-  rooms.delete(
-    [...rooms.keys()].reduce((one, other) => (Math.abs(one - asked) > Math.abs(other - asked) ? one : other)),
+  const { amounts } = found;
+  const one = amounts.get(amount) ?? { changed, room: { hosts: 0, times: 0, most: 0 } };
+  add(one.room, times);
+  amounts.set(amount, one);
+  if (amounts.size <= MAX_AMOUNTS) return;
+  amounts.delete(
+    [...amounts.keys()].reduce((one, other) => (Math.abs(one - asked) > Math.abs(other - asked) ? one : other)),
   );
 }
 
@@ -256,28 +268,43 @@ function add(room: Room, times: number): void {
 
 /**
  * The changes that would let all instances fit, the one that asks least first.
- * @param fitting How many fit without any.
+ * @param fitting The trees of the hosts that fit as it is: what they would hold with a change is counted with the rest.
  */
-export function adviceOf({ spec, count, rooms, amounts }: Adviser, fitting = 0): Advice[] {
-  const found: { advice: Advice; cost: number }[] = [];
+export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[] = []): Advice[] {
+  const { spec, count, rooms, amounts } = adviser;
   // A group that keeps together is on one host.
   const together = spec.instanceGroup?.policy === 'affinity';
-  for (const { change, room } of rooms.values()) {
-    const isTogether = together && change.advice.code !== 'without-instance-group';
-    if ((isTogether ? room.most : fitting + room.times) < count) continue;
-    const until = room.until === undefined ? {} : { until: room.until };
-    found.push({ advice: { ...change.advice, hosts: room.hosts, ...until }, cost: change.cost });
-  }
-  for (const { group, resourceClass, asked, rooms: byAmount } of amounts.values()) {
+  const found: { change: Change; room: Room; next: () => void }[] = [];
+  for (const { change, room } of rooms.values()) found.push({ change, room, next() {} });
+  for (const { group, resourceClass, asked, amounts: byAmount } of amounts.values()) {
     const nearest = [...byAmount].sort(([one], [other]) => Math.abs(one - asked) - Math.abs(other - asked));
-    for (const [to, { hosts, times, most }] of nearest) {
-      if ((together ? most : fitting + times) < count) continue;
-      const code = to < asked ? 'less' : 'more';
-      const advice = { code, group, about: resourceClass, from: asked, to, hosts };
-      found.push({ advice, cost: Math.abs(asked - to) / Math.max(asked, to) });
-      break;
-    }
+    const next = () => {
+      const [to, { changed, room }] = nearest.shift() ?? [asked, {}];
+      if (changed === undefined || room === undefined) return;
+      const advice = { code: to < asked ? 'less' : 'more', group, about: resourceClass, from: asked, to };
+      found.push({ change: { advice, cost: Math.abs(asked - to) / Math.max(asked, to), changed }, room, next });
+    };
+    next();
   }
-  found.sort((one, other) => one.cost - other.cost || other.advice.hosts - one.advice.hosts);
-  return found.slice(0, MAX_ADVICE).map(({ advice }) => advice);
+  const advised: Advice[] = [];
+  for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && tried < MAX_CHANGES_TRIED; tried += 1) {
+    found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
+    const { change, room, next } = found.shift() as (typeof found)[number];
+    const all = { ...room };
+    for (const tree of fitting) {
+      const times = roomOn(adviser, change.changed ?? spec, tree);
+      if (times > 0) add(all, times);
+    }
+    const isTogether = together && change.advice.code !== 'without-instance-group';
+    if ((isTogether ? all.most : all.times) < count) {
+      // No amount further off is tried where a nearer one is advised.
+      next();
+      continue;
+    }
+    const until = room.until === undefined ? {} : { until: room.until };
+    // Of hosts that are away it is said which they are, of others where it would fit then.
+    const { hosts } = change.advice.code === 'host-state' ? room : all;
+    advised.push({ ...change.advice, hosts, ...until });
+  }
+  return advised;
 }

@@ -64,6 +64,7 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     recalls: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
+    stranded: new Set(),
     drafts: new Map(),
     hopeless: null,
     failing: false,
@@ -205,7 +206,18 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
   if (awaitsSearch(work, open)) return;
+  if (open.promised.size > 0) return void open.stranded.add(instance);
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request, together(open)) });
+}
+
+/** All that was claimed is answered: those that were left without a host are looked at once more, and told. */
+function lookAgainForStranded(work: Work, open: Open): void {
+  if (open.promised.size > 0) return;
+  for (const instance of [...open.stranded]) {
+    open.stranded.delete(instance);
+    if (work.state.open.get(open.asked.request) !== open || open.failing) return;
+    if (open.machines.get(instance)?.value === 'recalling') lookOnceMore(work, open, instance);
+  }
 }
 
 /** The host of a request that keeps together has no room for this one: all go elsewhere, if they can. */
@@ -236,6 +248,7 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   const held = { cell: host.cell, host: host.host, provider: host.root, allocations };
   advance(work, open, consumer, { type: 'GRANTED', held });
   if (open.gathering !== null && work.state.open.get(open.asked.request) === open) gathered(work, open);
+  lookAgainForStranded(work, open);
 }
 
 /** Once it is known which instances hold nothing: they are placed together, or wait together. */
@@ -285,6 +298,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   }
   if (refusal.code === 'group-affinity') open.request = { ...open.request, groupAt: refusal.provider };
   advance(work, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason });
+  lookAgainForStranded(work, open);
 }
 
 function finishInstance(work: Work, open: Open, instance: string): void {
@@ -323,6 +337,10 @@ function fail(work: Work, open: Open, instance: string): void {
       : `only ${instances.length - open.waiting.size} of ${instances.length} instances have a host: `;
   explainFailure(work, open, draftOf(open, instance), `${which}${reason}`, (now, why, decision) => {
     if (open.asked.waits !== undefined && open.hopeless === null) return parkWithNothing(now, open, why, decision);
+    for (const one of instances) {
+      const { candidate } = open.machines.get(one)?.context ?? {};
+      if (candidate) expect(now.state.view, candidate.provider, -1);
+    }
     close(now, open);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
   });

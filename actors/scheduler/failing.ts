@@ -32,7 +32,10 @@ export function explainFailure(
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, []);
   const kept = instances.length - open.waiting.size;
   if (kept > 0) {
-    return answer(work, [{ code: 'fewer-instances', from: instances.length, to: kept, hosts: draft.fits }]);
+    const hosts = new Set(
+      [...open.machines.values()].flatMap(({ context: { candidate } }) => candidate?.provider ?? []),
+    );
+    return answer(work, [{ code: 'fewer-instances', from: instances.length, to: kept, hosts: hosts.size }]);
   }
   const count = instances.length;
   const key = JSON.stringify([count, request.spec, request.where, request.project]);

@@ -50,6 +50,8 @@ export interface Open {
   readonly waiting: Set<string>;
   /** What was claimed and is not answered, by instance. */
   readonly promised: Map<string, Selection>;
+  /** Instances that no host is left for, as far as can be told before what was claimed for the others is answered. */
+  readonly stranded: Set<string>;
   /** The record of each instance's decision, as far as it is made. */
   readonly drafts: Map<string, Draft>;
   /** The code with which placement said that no host can help; null: it did not. */

@@ -88,6 +88,8 @@ export function surveyOf(
     return Math.min(membersAllowed(view, spec, root), left === 0 ? MAX_TIMES : left);
   });
   const best: FittingHost[] = [];
+  /** The hosts that fit, as long as too few do: fewer than there are instances. */
+  const fitting: string[] = [];
   let hosts = 0;
   let fits = 0;
   let times = 0;
@@ -106,6 +108,7 @@ export function surveyOf(
           instancesLeft(rankings, request, facts),
         );
         fits += 1;
+        if (times < count) fitting.push(host.root);
         // A group that keeps together is on one host.
         times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
         const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
@@ -126,7 +129,8 @@ export function surveyOf(
       return true;
     },
     done(work) {
-      const advice = times < count ? adviceOf(adviser, times) : [];
+      const trees = fitting.map((root) => treeOf(view, root));
+      const advice = times < count ? adviceOf(adviser, trees) : [];
       if (fits > 0 && times < count && isWhole) {
         const fewer = { code: 'fewer-instances', from: count, to: times, hosts: fits };
         advice.unshift(fewer);

@@ -20,6 +20,7 @@ export function learnHost(view: View, cell: string, told: HostState): void {
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
   view.hosts.set(root, { cell, host, root, state, stats, failures, until });
+  if (known !== undefined) noteTold(view, root, (stats.ordered ?? 0) - (known.stats.ordered ?? 0));
   view.freed?.add(root);
   if (!isSame || view.statsMatter) noteChange(view, root);
 }
@@ -30,6 +31,7 @@ function sameStats(one: HostStats, other: HostStats): boolean {
   return (
     one.instances === other.instances &&
     one.builds === other.builds &&
+    one.ordered === other.ordered &&
     (one.metrics === other.metrics || JSON.stringify(one.metrics) === JSON.stringify(other.metrics))
   );
 }
@@ -45,55 +47,60 @@ export function factsOf(
   tree: readonly Provider[],
 ): HostFacts {
   const { traits, aggregates } = tree[0] as Provider;
-  const expected = view.expected.get(root);
-  const counted =
-    expected === undefined || expected.until <= view.now
-      ? stats
-      : {
-          ...stats,
-          instances: Math.max(stats.instances, expected.instances),
-          builds: Math.max(stats.builds, expected.builds),
-        };
   const { now } = view;
-  return { cell, host, state, tree, traits, aggregates, stats: counted, failures, now };
+  return { cell, host, state, tree, traits, aggregates, stats: counted(view, root, stats), failures, now };
 }
 
-/** Counts an instance on a host before its cell tells of it (1), or no longer, because the claim was refused (-1). */
+/** What a host has by its cell's word and with what is expected beside it. */
+function counted({ expected, now }: View, root: string, stats: HostStats): HostStats {
+  const known = expected.get(root);
+  if (known === undefined) return stats;
+  const { claimedAt, full } = known;
+  const claimed = claimedAt.filter((at) => at + EXPECTED_MS > now).length;
+  const least = full === null || full.until <= now ? 0 : full.instances;
+  return { ...stats, instances: Math.max(stats.instances + claimed, least), builds: stats.builds + claimed };
+}
+
+/** Counts an instance on a host before its cell tells of it (1), or no longer, because nothing comes of it (-1). */
 export function expect(view: View, root: string, sign: 1 | -1): void {
   if (!view.statsMatter) return;
-  const { stats = NO_STATS } = view.hosts.get(root) ?? {};
-  const known = view.expected.get(root);
-  const { instances, builds } = known === undefined || known.until <= view.now ? stats : known;
-  const until = view.now + EXPECTED_MS;
-  view.expected.set(root, {
-    instances: Math.max(stats.instances, instances) + sign,
-    builds: Math.max(stats.builds, builds) + sign,
-    until,
-  });
-  noteChange(view, root);
-  lookAgainAt(view, root, until);
+  const { claimedAt = [], full = null } = view.expected.get(root) ?? {};
+  setExpected(view, root, { claimedAt: sign === 1 ? [...claimedAt, view.now] : claimedAt.slice(0, -1), full });
+  if (sign === 1) lookAgainAt(view, root, view.now + EXPECTED_MS);
 }
 
 /** Forgets what was counted of a host since it was expected to have this. */
 export function expectAsBefore(view: View, root: string, before: Expected | undefined): void {
-  if (!view.statsMatter) return;
-  if (before === undefined) view.expected.delete(root);
-  else view.expected.set(root, before);
-  noteChange(view, root);
+  if (view.statsMatter) setExpected(view, root, before);
 }
 
 /** A claim was refused because the host has as many instances as it may, though its cell has not told of all yet. */
 export function noteFull(view: View, candidate: Selection | null): void {
   const { provider = '', maxInstances = 0 } = candidate ?? {};
-  const { stats = NO_STATS } = view.hosts.get(provider) ?? {};
-  const builds = view.expected.get(provider)?.builds ?? stats.builds;
-  view.expected.set(provider, { instances: maxInstances, builds, until: view.now + EXPECTED_MS });
-  noteChange(view, provider);
-  lookAgainAt(view, provider, view.now + EXPECTED_MS);
+  const { claimedAt = [] } = view.expected.get(provider) ?? {};
+  const until = view.now + FULL_MS;
+  setExpected(view, provider, { claimedAt, full: { instances: maxInstances, until } });
+  lookAgainAt(view, provider, until);
+}
+
+/** A cell has told of so many more builds ordered on a host: the oldest of those that were expected, and it began anew if fewer. */
+function noteTold(view: View, root: string, ordered: number): void {
+  const known = view.expected.get(root);
+  if (known === undefined || ordered === 0) return;
+  const { claimedAt, full } = known;
+  setExpected(view, root, { claimedAt: ordered < 0 ? [] : claimedAt.slice(ordered), full });
+}
+
+function setExpected(view: View, root: string, one: Expected | undefined): void {
+  if (one === undefined || (one.claimedAt.length === 0 && one.full === null)) view.expected.delete(root);
+  else view.expected.set(root, one);
+  noteChange(view, root);
 }
 
 /** How long what was claimed is counted without a word of the cell, ms: some of its beats. */
 const EXPECTED_MS = 3_000;
+/** How long a host is taken for full because placement said so, ms: then its cell has told of what others claimed. */
+const FULL_MS = 1_500;
 /** Time is looked at this often, ms, however many hosts wait for it. */
 const DUE_STEP_MS = 1_000;
 
@@ -117,9 +124,23 @@ export function passTime(view: View, now: number): void {
       continue;
     }
     view.due.delete(root);
-    const expected = view.expected.get(root);
-    if (expected !== undefined && expected.until > now) lookAgainAt(view, root, expected.until);
-    else if (view.expected.delete(root)) view.freed?.add(root);
+    forgetExpected(view, root);
     noteChange(view, root);
   }
+}
+
+/** Forgets what was expected of a host for long enough, and looks again when more is to be forgotten. */
+function forgetExpected(view: View, root: string): void {
+  const known = view.expected.get(root);
+  if (known === undefined) return;
+  const claimedAt = known.claimedAt.filter((at) => at + EXPECTED_MS > view.now);
+  const full = known.full !== null && known.full.until > view.now ? known.full : null;
+  if (claimedAt.length === 0 && full === null) view.expected.delete(root);
+  else view.expected.set(root, { claimedAt, full });
+  view.freed?.add(root);
+  const next = Math.min(
+    (claimedAt[0] ?? Number.POSITIVE_INFINITY) + EXPECTED_MS,
+    full?.until ?? Number.POSITIVE_INFINITY,
+  );
+  if (next < Number.POSITIVE_INFINITY) lookAgainAt(view, root, next);
 }

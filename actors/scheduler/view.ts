@@ -22,12 +22,12 @@ export interface ViewHost {
   readonly until?: number | undefined;
 }
 
-/** What a host is expected to have, with what this scheduler has claimed there and its cell has hardly told of yet. */
+/** What a host has beside what its cell has told of, as far as this scheduler knows. */
 export interface Expected {
-  instances: number;
-  builds: number;
-  /** Until when it counts, ms since the epoch: by then the cell has told. */
-  until: number;
+  /** When each of its claims there was made of which the cell has not told yet, ms since the epoch, in order. */
+  readonly claimedAt: readonly number[];
+  /** As many instances as placement lets it have, when that was the reason to refuse a claim. */
+  readonly full: { readonly instances: number; readonly until: number } | null;
 }
 
 export interface View {

@@ -1,7 +1,8 @@
 // The bus inside one process, with the semantics of a NATS server: for simulations, tests and replays.
 // Nothing is delivered inside the call that published it, and nothing here is random or reads the time: the
 // same calls give the same deliveries in the same order. Bodies are not copied, and values are handed on as they are:
-// nobody may write to one after it was published. There is no `$SRV` discovery, since no tool can look inside a process.
+// nobody may write to one after it was published. Of `$SRV` discovery there is only what nodes ask of each other, since no
+// tool can look inside a process.
 
 import { PassingMap } from '../../actors/passing-map.ts';
 import type { Clock } from '../clock.ts';
@@ -234,8 +235,14 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       async serve(config) {
         checkService(config);
         const served = config.endpoints.map(serveEndpoint);
+        const { name, description, version, metadata, endpoints } = config;
+        const info = { name, description, version, metadata, endpoints: endpoints.map(({ subject }) => ({ subject })) };
+        const asked = this.subscribe(`$SRV.INFO.${name}`, ({ reply }) => {
+          if (reply !== undefined) this.publish(reply, Buffer.from(JSON.stringify(info)));
+        });
         return {
           async stop() {
+            asked.unsubscribe();
             for (const { leave } of served) leave();
           },
         };

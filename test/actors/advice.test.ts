@@ -195,6 +195,26 @@ test('scheduler - for several instances, as many must fit: else fewer are advise
   }
 });
 
+test('scheduler - for several instances, what is advised lets all of them fit', () => {
+  let followed = 0;
+  for (let seed = 0; seed < 400; seed += 1) {
+    const fleet = randomFleet(`all of them ${seed}`, 6);
+    const spec = fleet.spec();
+    const { times } = survey(fleet.view, spec);
+    const count = times + 1 + (seed % 5);
+    for (const one of survey(fleet.view, spec, count).advice) {
+      if (times === 0 || one.code === 'fewer-instances' || one.code === 'host-state') continue;
+      const changed = applied(spec, one);
+      assert.ok(changed, one.code);
+      const now = survey(fleet.view, changed, count);
+      assert.ok(now.times >= count, `seed ${seed}: ${words(one)} ${JSON.stringify(spec)}`);
+      if (one.code !== 'less' && one.code !== 'more') assert.is(now.fits, one.hosts, `seed ${seed}: ${words(one)}`);
+      followed += 1;
+    }
+  }
+  assert.ok(followed > 20, String(followed));
+});
+
 test('scheduler - hosts of a cell that is silent come last in a dry run, as they do in a choice, and the cell is named', () => {
   let compared = 0;
   for (let seed = 0; seed < 20; seed += 1) {

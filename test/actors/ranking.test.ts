@@ -6,14 +6,14 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
-import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
 import { before, bestOf, type Entry, type Heap, insert, remove, replace } from '../../actors/scheduler/heap.ts';
 import { best, bestOfCell } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { emptyView, promise, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
-import { expect, factsOf, passTime } from '../../actors/scheduler/view-hosts.ts';
+import { expect, factsOf, noteFull, passTime } from '../../actors/scheduler/view-hosts.ts';
 import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
@@ -270,6 +270,43 @@ test('ranking - what was just claimed counts towards a limit, until the cell has
   tellView(view, { host: 'h1', instances: 2 }, 0);
   passTime(view, 40_000);
   assert.not(fits(), 'it came to be');
+});
+
+test('ranking - what a cell has counted is not counted again, however many claims follow each other', () => {
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(3), buildLimit(2)] });
+  const view = viewOf({ host: 'h1' });
+  passTime(view, 10_000);
+  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  for (let ordered = 1; ordered < 20; ordered += 1) {
+    assert.ok(fits(), `${ordered - 1} were built there and are gone`);
+    expect(view, 'p-h1', 1);
+    passTime(view, view.now + 500);
+    tellView(view, { host: 'h1', ordered }, 0);
+  }
+  expect(view, 'p-h1', 1);
+  expect(view, 'p-h1', 1);
+  assert.not(fits(), 'two are claimed');
+  tellView(view, { host: 'h1', instances: 1, builds: 1, ordered: 20 }, 0);
+  assert.not(fits(), 'one of them is told of');
+  tellView(view, { host: 'h1', instances: 1, builds: 0, ordered: 20 }, 0);
+  assert.ok(fits(), 'and is built');
+  expect(view, 'p-h1', 1);
+  assert.not(fits());
+  tellView(view, { host: 'h1', instances: 1, builds: 0, ordered: 0 }, 0);
+  assert.ok(fits(), 'a cell that came up anew has counted all that it knows of');
+});
+
+test('ranking - a host that placement calls full is full until its cell has had the time to tell', () => {
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(3)] });
+  const view = viewOf({ host: 'h1', instances: 1 });
+  passTime(view, 10_000);
+  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  noteFull(view, { cell: 'c1', host: 'h1', provider: 'p-h1', maxInstances: 3 });
+  assert.not(fits());
+  tellView(view, { host: 'h1', instances: 2 }, 0);
+  assert.not(fits());
+  passTime(view, 12_000);
+  assert.ok(fits());
 });
 
 test('ranking - one of the best few is picked by chance, the same for the same seed, never one that is worse', () => {

@@ -3,7 +3,17 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { BuildRequest, Client, Driver, Filter, NodeOptions, Weigher } from '../../runtime/index.ts';
+import {
+  type BuildRequest,
+  type Client,
+  type Driver,
+  type Filter,
+  fakeDriver,
+  type NodeOptions,
+  seededRandom,
+  systemClock,
+  type Weigher,
+} from '../../runtime/index.ts';
 import { until } from '../support/until.ts';
 import { eventually, inMemory, overNats, quickDriver, type WithSystem } from './system.ts';
 
@@ -86,6 +96,49 @@ for (const [where, withSystem] of SYSTEMS) {
       );
       assert.equal(failures, []);
     }));
+}
+
+for (const placementShards of [1, 2, 3]) {
+  test(`placing - several of which only some have room: advice as of a dry run, and nothing of it is left, ${placementShards} shards`, () =>
+    inMemory(
+      {
+        placementShards,
+        scheduler: { filters: [{ name: 'instance-limit', most: 2 }] },
+        driver: ({ cell, host }) =>
+          fakeDriver({
+            host: { name: host, inventories: { VCPU: { total: host === 'h1' ? 8 : 2 } } },
+            clock: systemClock(),
+            random: seededRandom(`${cell}/${host}`),
+          }),
+      },
+      async ({ client, failures }) => {
+        for (const [count, vcpu] of [
+          [3, 4],
+          [2, 8],
+        ] as const) {
+          const asked = { resources: { VCPU: vcpu } };
+          const room = count - 1;
+          const fewer = { code: 'fewer-instances', from: count, to: room, hosts: 1 };
+          assert.equal((await client.fit({ ...asked, count })).advice[0], fewer);
+          const { instances } = await client.build({ ...asked, count });
+          const [first = ''] = instances;
+          const { failure } = await client.ended(first);
+          assert.match(
+            failure?.message ?? '',
+            new RegExp(`^only ${room} of ${count} instances have a host: none of 2`),
+          );
+          assert.equal((await client.explain(first)).decision?.advice, [fewer]);
+          await eventually('what some of them were given is free', async () => {
+            return (await client.fit(asked)).times === room;
+          });
+          const again = await client.build({ ...asked, count: room });
+          for (const instance of again.instances) assert.is((await client.ended(instance)).state, 'active');
+          for (const instance of again.instances) await client.delete(instance);
+          await eventually('they are gone', async () => (await client.fit(asked)).times === room);
+        }
+        assert.equal(failures, []);
+      },
+    ));
 }
 
 test('placing - a filter and a weigher of ones own go by what drivers measure and by hints of the request', async () => {

@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { memoryServer } from '../../runtime/bus/memory.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import {
   isDeployed,
@@ -21,6 +22,7 @@ import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { connectPlacement } from '../../runtime/placement-client.ts';
 import { natsStage } from '../../runtime/replay/stage.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
+import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
 import { failureOf, until } from '../support/until.ts';
 
@@ -242,6 +244,31 @@ test('deployment - what is no number of shards is refused by its field', async (
   for (const placementShards of [0, -1, 1.5, 65, Number.NaN, '4' as never]) {
     const refusal = (await failureOf(() => start({ placementShards }))) as CellwrightError;
     assert.equal([refusal.code, refusal.field], ['bad-option', 'placementShards'], String(placementShards));
+  }
+});
+
+test('deployment - where nothing is kept, who serves shards tells their number, and another one is refused', async () => {
+  const clock = systemClock();
+  const memory = memoryServer({ clock });
+  const buses: readonly (() => Pick<NodeOptions, 'bus' | 'nats' | 'journals' | 'prefix'>)[] = [
+    () => ({ bus: memory.connect() }),
+    () => ({ nats: { servers: server.url }, journals: 'memory', prefix: 'unkept' }),
+  ];
+  for (const on of buses) {
+    const start = (options: Partial<NodeOptions>) =>
+      startNode({ roles: ['scheduler'], logger: pino({ level: 'silent' }), ...on(), ...options });
+    const first = await start({ roles: ['placement', 'conductor'], placementShards: 3, conductorShards: 2 });
+    try {
+      const second = await start({});
+      assert.is(second.placementShards, 3);
+      await second.stop();
+      const wrong = (await failureOf(() => start({ placementShards: 2 }))) as CellwrightError;
+      assert.equal([wrong.code, wrong.field], ['other-shards', 'placementShards']);
+      const other = (await failureOf(() => start({ roles: ['cell:c1'], conductorShards: 1 }))) as CellwrightError;
+      assert.equal([other.code, other.field], ['other-shards', 'conductorShards']);
+    } finally {
+      await first.stop();
+    }
   }
 });
 

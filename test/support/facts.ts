@@ -23,6 +23,8 @@ export interface HostWords {
   readonly aggregates?: readonly string[];
   readonly instances?: number;
   readonly builds?: number;
+  /** Builds ordered there since its cell came up. */
+  readonly ordered?: number;
   readonly metrics?: Readonly<Record<string, number>>;
   readonly failures?: { weight: number; at: number };
 }
@@ -71,9 +73,14 @@ export function candidateOf(words: HostWords = {}, asks: Readonly<Record<string,
 
 /** Tells a view of a host, anew or as it is now. */
 export function tellView(view: View, words: HostWords, generation = 0): void {
-  const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, metrics, failures } = words;
+  const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, ordered, metrics, failures } = words;
   learnProvider(view, { ...stateOf(words), generation });
-  const stats = { instances, builds, ...(metrics === undefined ? {} : { metrics }) };
+  const stats = {
+    instances,
+    builds,
+    ...(ordered === undefined ? {} : { ordered }),
+    ...(metrics === undefined ? {} : { metrics }),
+  };
   const told = { host, provider: `p-${host}`, state, stats };
   learnHost(view, cell, failures === undefined ? told : { ...told, failures });
 }
