@@ -14,7 +14,7 @@ export function capacityOf(inventory: Inventory): number {
   return (inventory.total - inventory.reserved) * inventory.allocation_ratio;
 }
 
-/** Whether the inventory allows one allocation to be of this amount, however much is free. */
+/** Whether the inventory allows a part of a claim to be of this amount, however much is free. */
 export function unitAllowed(inventory: Inventory, amount: number): boolean {
   return amount >= inventory.min_unit && amount <= inventory.max_unit && amount % inventory.step_size === 0;
 }
@@ -24,7 +24,7 @@ export function fits(stock: Stock, amount: number): boolean {
   return stock.used + amount <= stock.capacity;
 }
 
-/** Why `amount` cannot be taken as one allocation beside `sameClaim` taken by the same claim, or null if it can. */
+/** Why `amount` cannot be taken beside `sameClaim` taken by the same claim, or null if it can. */
 export function refusalOf(
   { id: provider, name }: { readonly id: string; readonly name: string },
   resourceClass: string,
@@ -48,6 +48,11 @@ export function refusalOf(
     const free = Math.max(0, stock.capacity - stock.used - sameClaim);
     const message = `${amount} ${resourceClass} exceed what is free on provider '${name}': ${free} (short by ${short})`;
     return { code: 'exceeds-capacity', message, provider, resourceClass, short };
+  }
+  // A claim's parts on one provider are one allocation to the API, and to whoever owns the provider.
+  if (sameClaim + amount > inventory.max_unit) {
+    const message = `${sameClaim + amount} ${resourceClass} in all on provider '${name}' violate its inventory's max_unit ${inventory.max_unit}`;
+    return { code: 'unit-constraint', message, provider, resourceClass };
   }
   return null;
 }

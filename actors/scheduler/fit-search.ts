@@ -4,6 +4,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
+import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { ServerPreference } from './fit.ts';
 import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts';
@@ -213,10 +214,15 @@ function serversOf(search: Search, choice: Choice): Provider[] {
 
 function hasRoomBeside(served: readonly Served[], provider: Provider, { demands }: Choice): boolean {
   for (const { resourceClass, amount } of demands) {
-    const { used, capacity } = provider.stocks.get(resourceClass) as { used: number; capacity: number };
-    if (used + takenOf(served, provider, resourceClass) + amount > capacity) return false;
+    if (amount > freeBeside(served, provider, resourceClass)) return false;
   }
   return true;
+}
+
+/** How much more of a class of a provider one claim may take, beside what the choices that are made take. */
+function freeBeside(served: readonly Served[], provider: Provider, resourceClass: string): number {
+  const { used, capacity, inventory } = provider.stocks.get(resourceClass) as Stock;
+  return Math.min(capacity - used, inventory.max_unit) - takenOf(served, provider, resourceClass);
 }
 
 /** What the choices that are made take of a class of a provider. */
@@ -246,9 +252,7 @@ function areEnough({ isolate, open, served }: Search, choice: Choice, servers: r
   for (const provider of servers) {
     let times = missing;
     for (const { resourceClass, amount } of choice.demands) {
-      const { used, capacity } = provider.stocks.get(resourceClass) as { used: number; capacity: number };
-      const free = capacity - used - takenOf(served, provider, resourceClass);
-      times = Math.min(times, Math.floor(free / amount));
+      times = Math.min(times, Math.floor(freeBeside(served, provider, resourceClass) / amount));
     }
     missing -= times;
     if (missing <= 0) return true;

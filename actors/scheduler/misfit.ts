@@ -90,8 +90,8 @@ function shortOfClass(choices: readonly Choice[], tree: readonly Provider[]): Re
   for (const [resourceClass, { amount, providers }] of asked) {
     let free = 0;
     for (const { stocks } of providers) {
-      const { capacity = 0, used = 0 } = stocks.get(resourceClass) ?? {};
-      free += Math.max(0, capacity - used);
+      const { capacity = 0, used = 0, inventory } = stocks.get(resourceClass) ?? {};
+      free += Math.max(0, Math.min(capacity - used, inventory?.max_unit ?? 0));
     }
     if (amount <= free) continue;
     const short = amount - free;

@@ -180,6 +180,24 @@ test('search - it finds allocations exactly when placement grants some, and the 
     assert.ok(met.has(code), code);
 });
 
+test('search - one provider gives no more to all groups of a request than its max_unit', () => {
+  const node = (id: string): ProviderSpec => {
+    const VCPU = { total: 16, reserved: 0, min_unit: 1, max_unit: 4, step_size: 1, allocation_ratio: 1 };
+    return { ...provider(id, 'h'), inventories: { VCPU } };
+  };
+  const groups = ['g0', 'g1'].map((name) => ({ name, resources: { VCPU: 3 } }));
+  const spec: RequestSpec = { groups, groupPolicy: 'none' };
+  const two = viewOf([provider('h', null), node('n0'), node('n1')]);
+  const found = fit(spec, two) ?? [];
+  assert.equal(found.map((one) => one.provider).sort(), ['n0', 'n1']);
+  assert.is(refusalBy(two, spec, found), null);
+  const one = viewOf([provider('h', null), node('n0')]);
+  assert.is(fit(spec, one), null);
+  assert.match(misfitOf(spec, one).message, /6 VCPU, which the groups ask together, exceed .*: 4 \(short by 2\)/);
+  const both = [0, 1].map((n) => ({ provider: 'n0', group: `g${n}`, resources: { VCPU: 3 } }));
+  assert.is(refusalBy(one, spec, both)?.code, 'unit-constraint');
+});
+
 /** Nodes and GPUs that are alike but for where they are. */
 const alikeTrees = fc
   .record({ vcpu: fc.integer({ min: 2, max: 3 }), pgpu: fc.integer({ min: 1, max: 3 }), above: fc.array(fc.nat(1)) })

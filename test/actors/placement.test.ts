@@ -58,6 +58,18 @@ test('placement - min_unit, max_unit and step_size bound one allocation', () => 
   }
 });
 
+test('placement - max_unit bounds what one claim takes of a provider in all, as the API does', () => {
+  const shard = shardWith([providerOf('a', { inventories: { VCPU: inventoryOf({ max_unit: 4, total: 100 }) } })]);
+  const parts = (consumer: string, ...amounts: number[]) => {
+    const named = amounts.map((VCPU, n) => ({ name: `g${n}`, resources: { VCPU } }));
+    const allocations = named.map(({ name: group, resources }) => ({ provider: 'a', group, resources }));
+    return claimOf(consumer, { spec: { groups: named, groupPolicy: 'none' }, allocations } as never);
+  };
+  assert.is(refusalIn(shard.tell(parts('fits', 3, 1))), null);
+  const refusal = refusalIn(shard.tell(parts('more', 3, 2)));
+  assert.equal([refusal?.code, refusal?.resourceClass], ['unit-constraint', 'VCPU']);
+});
+
 test('placement - an inventory that shrinks below its use keeps what is held and takes nothing new', () => {
   const shard = shardWith(hostTree('a'));
   assert.is(refusalIn(shard.tell(claimOf('c1', { vcpu: 6 }))), null);

@@ -71,7 +71,7 @@ export function placementOracle(): Oracle {
         const all = asked
           .filter((one) => one.provider === provider)
           .reduce((sum, one) => sum + (one.resources[resourceClass] ?? 0), 0);
-        return used(provider, resourceClass) + all <= capacity(provider, resourceClass);
+        return all <= max_unit && used(provider, resourceClass) + all <= capacity(provider, resourceClass);
       }),
     );
   }
