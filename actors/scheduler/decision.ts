@@ -22,7 +22,7 @@ import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from 
 import { type Request, rankedPart } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
-import { type AskedWeigher, multiplierFor, type Overrides, valueBy, weighersFor } from './weighers/weigher.ts';
+import { type AskedWeigher, contributionOf, type Overrides, weighersFor } from './weighers/weigher.ts';
 
 /** How many hosts a record weighs beside the best one. */
 const RUNNERS_UP = 2;
@@ -201,10 +201,7 @@ export function weighingOf(
   const tree = treeOf(view, root);
   const candidate = { host: factsOf(view, view.hosts.get(root) as ViewHost, tree), tree, allocations };
   const parts: Record<string, number> = {};
-  for (const { weigher, part } of weighers) {
-    const multiplier = multiplierFor(weigher, candidate.host, overrides);
-    parts[weigher.name] = multiplier === 0 ? 0 : multiplier * valueBy(weigher, candidate, part);
-  }
+  for (const asked of weighers) parts[asked.weigher.name] = contributionOf(asked, candidate, overrides);
   return { cell, host, weight, parts };
 }
 

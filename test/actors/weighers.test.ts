@@ -14,6 +14,8 @@ import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import { metric } from '../../actors/scheduler/weighers/metric.ts';
 import { preferredCell } from '../../actors/scheduler/weighers/preferred-cell.ts';
 import {
+  type AskedWeigher,
+  contributionOf,
   multiplierFor,
   valueBy,
   type Weigher,
@@ -105,10 +107,41 @@ test('weighers - the weight is the sum of what each says, times its multiplier',
 test('weighers - what one of a deployment says is held within the scale; what is no number is the worst', () => {
   const says = (weigh: () => number) => value({ name: 'mine', multiplier: 1, weigh }, {});
   assert.equal([says(() => 7), says(() => -7), says(() => 0.25)], [1, 0, 0.25]);
-  assert.equal([says(() => Number.NaN), says(() => Number.POSITIVE_INFINITY)], [0, 1]);
+  assert.equal([says(() => Number.NaN), says(() => Number.POSITIVE_INFINITY)], [0, 0]);
   assert.is(says(() => { throw new Error('no'); }), 0); // biome-ignore format: one case
   assert.is(says((() => 'high') as never), 0);
   assert.is(says((() => undefined) as never), 0);
+});
+
+test('weighers - what is no number is the worst by the multiplier that counts, and is told as it counts', () => {
+  const overrides = new Map([
+    ['turned', new Map([['mine', -3]])],
+    ['off', new Map([['mine', 0]])],
+  ]);
+  const asked = (weigh: () => number, multiplier: number): AskedWeigher => ({
+    weigher: { name: 'mine', multiplier, weigh },
+    part: SPEC,
+  });
+  const failing: readonly (() => number)[] = [
+    () => Number.NaN,
+    () => 1 / 0,
+    () => -1 / 0,
+    () => { throw new Error('no'); }, // biome-ignore format: one case
+    (() => 'high') as never,
+    (() => undefined) as never,
+  ];
+  for (const weigh of failing) {
+    for (const [multiplier, aggregates, worst] of [
+      [2, [], 0],
+      [-2, [], -2],
+      [2, ['turned'], -3],
+      [-2, ['off'], 0],
+    ] as const) {
+      const candidate = candidateOf({ aggregates }, ASKS);
+      assert.is(weightOf([asked(weigh, multiplier)], candidate, overrides) + 0, worst);
+      assert.is(contributionOf(asked(weigh, multiplier), candidate, overrides) + 0, worst);
+    }
+  }
 });
 
 test('weighers - free share: by the scarcest of the requested classes', () => {
@@ -149,6 +182,10 @@ test('weighers - a metric: from the least to the most of its scale; who does not
   const weight = (words: HostWords) => weightOf([{ weigher: cool, part: SPEC }], candidateOf(words), new Map());
   assert.ok(weight({ metrics: { heat: 30 } }) > weight({ metrics: { heat: 60 } }));
   assert.ok(weight({ metrics: { heat: 89 } }) > weight({}));
+  const turned = new Map([['cold', new Map([['metric-load', -5]])]]);
+  const asked = [{ weigher: load, part: SPEC }];
+  const there = (words: HostWords) => weightOf(asked, candidateOf({ ...words, aggregates: ['cold'] }), turned);
+  assert.ok(there({ metrics: { load: 9 } }) > there({}), 'also where an aggregate turns the weigher round');
 });
 
 test('weighers - preferred cells outweigh all the others together, and concern only who prefers any', () => {

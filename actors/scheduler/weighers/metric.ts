@@ -11,10 +11,9 @@ export interface Scale {
 }
 
 export function metric(name: string, { least, most }: Scale, multiplier = 1): Weigher {
-  const worse = multiplier < 0 ? most : least;
   return {
     name: `metric-${name}`,
     multiplier,
-    weigh: ({ host }) => ((host.stats.metrics?.[name] ?? worse) - least) / (most - least),
+    weigh: ({ host }) => ((host.stats.metrics?.[name] ?? Number.NaN) - least) / (most - least),
   };
 }

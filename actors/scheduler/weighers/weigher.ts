@@ -29,7 +29,10 @@ export interface Weigher<Part = unknown> {
    * with equal parts share one ranking of all hosts, so a part should take few different values. Default: the spec.
    */
   goesBy?(request: Request): Part | undefined;
-  /** How good the candidate is: 0 the worst, 1 the best that there can be. */
+  /**
+   * How good the candidate is: 0 the worst, 1 the best that there can be. NaN: it cannot be said, and the candidate counts
+   * as the worst, with a negative multiplier too.
+   */
   weigh(candidate: Candidate, part: Part): number;
   /** When it would say something else though the host did not change, ms since the epoch; null: never. */
   changesAt?(host: HostFacts): number | null;
@@ -60,24 +63,36 @@ export function weighersFor(weighers: readonly Weigher[], request: Request): Ask
     .filter(({ part }) => part !== undefined && !(part instanceof Unreadable));
 }
 
-/** The sum of what all weighers say, each times its multiplier. */
+/** The sum of what all weighers count for on a host. */
 export function weightOf(asked: readonly AskedWeigher[], candidate: Candidate, overrides: Overrides): number {
   let weight = 0;
-  for (const { weigher, part } of asked) {
-    const multiplier = multiplierFor(weigher, candidate.host, overrides);
-    if (multiplier !== 0) weight += multiplier * valueBy(weigher, candidate, part);
-  }
+  for (const one of asked) weight += contributionOf(one, candidate, overrides);
   return weight;
 }
 
-/** What a weigher says, held within its scale; one that throws or says what is no number says the worst. */
-export function valueBy(weigher: Weigher, candidate: Candidate, part: unknown): number {
+/** What a weigher counts for on a host: what it says, times the multiplier that counts there. */
+export function contributionOf({ weigher, part }: AskedWeigher, candidate: Candidate, overrides: Overrides): number {
+  const multiplier = multiplierFor(weigher, candidate.host, overrides);
+  return multiplier === 0 ? 0 : multiplier * valueBy(weigher, candidate, part, multiplier);
+}
+
+/**
+ * What a weigher says, held within its scale; one that throws or says no finite number says what is the worst with the
+ * multiplier by which it counts.
+ */
+export function valueBy(
+  weigher: Weigher,
+  candidate: Candidate,
+  part: unknown,
+  multiplier: number = weigher.multiplier,
+): number {
+  const worst = multiplier < 0 ? 1 : 0;
   try {
     const value = weigher.weigh(candidate, part);
-    // It may be anybody's code.
-    return typeof value === 'number' && !Number.isNaN(value) ? Math.min(1, Math.max(0, value)) : 0;
+    // It may be anybody's code: a text is not finite either.
+    return Number.isFinite(value) ? Math.min(1, Math.max(0, value)) : worst;
   } catch {
-    return 0;
+    return worst;
   }
 }
 
