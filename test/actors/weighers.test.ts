@@ -6,15 +6,19 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { afterFailure, afterSuccess, FAILURE_HALF_LIFE_MS, fadesAt, recalled } from '../../actors/failure-memory.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import { adjustUse, makeProvider } from '../../actors/placement/providers.ts';
 import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
 import { fewBuilds, fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { free } from '../../actors/scheduler/weighers/free.ts';
 import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import { metric } from '../../actors/scheduler/weighers/metric.ts';
+import { packDevices } from '../../actors/scheduler/weighers/pack-devices.ts';
 import { preferredCell } from '../../actors/scheduler/weighers/preferred-cell.ts';
+import { spareDevices } from '../../actors/scheduler/weighers/spare-devices.ts';
 import {
   type AskedWeigher,
+  type Candidate,
   contributionOf,
   multiplierFor,
   valueBy,
@@ -22,7 +26,7 @@ import {
   weighersFor,
   weightOf,
 } from '../../actors/scheduler/weighers/weigher.ts';
-import { candidateOf, factsOf, type HostWords } from '../support/facts.ts';
+import { candidateOf, factsOf, type HostWords, inventory } from '../support/facts.ts';
 
 const test = suite('weighers');
 
@@ -152,6 +156,66 @@ test('weighers - free share: by the scarcest of the requested classes', () => {
     { VCPU: 0, MEMORY_MB: 90 },
   ];
   assert.ok(value(freeShare, { has, used: even }, 0, both) > value(freeShare, { has, used: lopsided }, 0, both));
+});
+
+interface Part {
+  readonly id: string;
+  readonly has?: Readonly<Record<string, number>>;
+  readonly used?: Readonly<Record<string, number>>;
+  readonly traits?: readonly string[];
+  /** Default: the first of all. */
+  readonly below?: string;
+}
+
+/** A host in parts, the first of them its root, that would give what is asked of each. */
+function inParts(parts: readonly Part[], asks: Readonly<Record<string, Readonly<Record<string, number>>>>): Candidate {
+  const root = (parts[0] as Part).id;
+  const tree = parts.map(({ id, has = {}, used = {}, traits = [], below = root }) => {
+    const inventories = Object.fromEntries(Object.entries(has).map(([name, total]) => [name, inventory(total)]));
+    const parent = id === root ? null : below;
+    const one = makeProvider({ id, name: id, parent, inventories, traits: [...traits], aggregates: [] }, root);
+    adjustUse(one, used, 1);
+    return one;
+  });
+  const allocations = Object.entries(asks).map(([provider, resources], n) => ({ provider, group: `g${n}`, resources }));
+  return { host: factsOf(), tree, allocations };
+}
+
+const ofParts = (weigher: Weigher, parts: readonly Part[], asks: Parameters<typeof inParts>[1]) =>
+  valueBy(weigher, inParts(parts, asks), SPEC);
+
+const node = (id: string, used = 0): Part => ({ id, has: { VCPU: 8 }, used: { VCPU: used }, traits: ['HW_NUMA_ROOT'] });
+const gpu = (id: string, used = 0, below = 'h'): Part => ({ id, has: { VGPU: 4 }, used: { VGPU: used }, below });
+
+test('weighers - free share: of what NUMA nodes serve, all nodes of the host count', () => {
+  const asks = { n0: { VCPU: 2 } };
+  assert.is(ofParts(freeShare, [{ id: 'h' }, node('n0'), node('n1')], asks), 14 / 16);
+  assert.is(ofParts(freeShare, [{ id: 'h' }, node('n0', 2), node('n1', 4)], asks), 8 / 16);
+  const disk = { id: 'h', has: { DISK_GB: 100 }, used: { DISK_GB: 70 } };
+  assert.is(ofParts(freeShare, [disk, node('n0'), node('n1')], { h: { DISK_GB: 20 }, ...asks }), 10 / 100);
+  assert.is(ofParts(freeShare, [disk, node('n0'), node('n1')], { n0: { VCPU: 4 }, n1: { VCPU: 8 } }), 4 / 16);
+});
+
+test('weighers - spare devices: a NUMA node is no device, a GPU below it is', () => {
+  const numa = [{ id: 'h' }, node('n0'), { id: 'n1', has: { MEMORY_MB: 8 } }, { id: 'n2', has: { PCPU: 8 } }];
+  const withGpu = [...numa, gpu('g0', 0, 'n0')];
+  assert.is(ofParts(spareDevices, numa, { n0: { VCPU: 1 } }), 1);
+  assert.is(ofParts(spareDevices, withGpu, { n0: { VCPU: 1 } }), 0);
+  assert.is(ofParts(spareDevices, withGpu, { n0: { VCPU: 1 }, g0: { VGPU: 1 } }), 1);
+  const bare = { id: 'n3', traits: ['HW_NUMA_ROOT'] };
+  assert.is(ofParts(spareDevices, [{ id: 'h', has: { VCPU: 8 } }, bare], { h: { VCPU: 1 } }), 1);
+});
+
+test('weighers - pack devices: only devices count, each class as a share of its own', () => {
+  const asks = { n0: { VCPU: 1 }, g0: { VGPU: 1 } };
+  assert.is(ofParts(packDevices, [{ id: 'h' }, node('n0', 7), gpu('g0', 0), gpu('g1', 2)], asks), 3 / 8);
+  assert.is(ofParts(packDevices, [{ id: 'h' }, node('n0', 0), gpu('g0', 2), gpu('g1', 2)], asks), 5 / 8);
+  const port = { id: 'p0', has: { NET_BW_EGR_KILOBIT_PER_SEC: 10_000 } };
+  const wide = [{ id: 'h' }, node('n0'), gpu('g0', 3), port];
+  assert.is(ofParts(packDevices, wide, asks), 1, 'of ports, which are not asked for, nothing is said');
+  const both = { ...asks, p0: { NET_BW_EGR_KILOBIT_PER_SEC: 5_000 } };
+  assert.is(ofParts(packDevices, wide, both), 0.75);
+  assert.is(ofParts(packDevices, wide, { n0: { VCPU: 1 } }), 0);
 });
 
 test('weighers - free: by one class, as a part of what there is; packs with a negative multiplier', () => {

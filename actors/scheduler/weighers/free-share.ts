@@ -1,6 +1,8 @@
-// Spreads: prefers the host that would have the largest part of its scarcest requested class left.
+// Spreads: prefers the host that would have the largest part of its scarcest requested class left, wherever in its tree
+// that class is.
 
-import type { Provider } from '../../placement/providers.ts';
+import type { Allocation } from '../../../machines/instance-build.ts';
+import { isFirstToTake, shareLeft } from './shares.ts';
 import type { Weigher } from './weigher.ts';
 
 export const freeShare: Weigher = {
@@ -8,16 +10,14 @@ export const freeShare: Weigher = {
   multiplier: 1,
   ignoresStats: true,
   weigh({ tree, allocations }) {
-    const root = tree[0] as Provider;
     let least = 1;
-    for (const { provider, resources } of allocations) {
-      if (provider !== root.spec.id) continue;
+    for (let position = 0; position < allocations.length; position += 1) {
+      const { resources } = allocations[position] as Allocation;
       for (const resourceClass in resources) {
-        const stock = root.stocks.get(resourceClass);
-        if (stock === undefined) continue;
-        least = Math.min(least, (stock.capacity - stock.used - (resources[resourceClass] as number)) / stock.capacity);
+        if (!isFirstToTake(allocations, position, resourceClass)) continue;
+        least = Math.min(least, shareLeft(tree, allocations, resourceClass));
       }
     }
-    return Math.max(0, least);
+    return least;
   },
 };

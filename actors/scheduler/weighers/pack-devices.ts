@@ -1,6 +1,9 @@
-// Packs devices: a request for devices goes where the fewest would be left, so that large free sets stay together.
+// Packs devices: a request for devices goes where the smallest part of them would be left, so that large free sets stay
+// together. Of several classes of devices each counts the same.
 
 import type { Provider } from '../../placement/providers.ts';
+import { isDevice } from './devices.ts';
+import { isFirstToTake, shareLeft } from './shares.ts';
 import type { Weigher } from './weigher.ts';
 
 export const packDevices: Weigher = {
@@ -9,20 +12,18 @@ export const packDevices: Weigher = {
   ignoresStats: true,
   weigh({ tree, allocations }) {
     const root = tree[0] as Provider;
-    let capacity = 0;
-    let left = 0;
-    for (const { provider, resources } of allocations) {
-      if (provider === root.spec.id) continue;
-      for (const resourceClass in resources) left -= resources[resourceClass] as number;
-    }
-    if (left === 0) return 0;
-    for (const device of tree) {
-      if (device === root) continue;
-      for (const stock of device.stocks.values()) {
-        capacity += stock.capacity;
-        left += stock.capacity - stock.used;
+    if (allocations.every(({ provider }) => provider === root.spec.id)) return 0;
+    const devices = tree.filter(isDevice);
+    const taken = allocations.filter(({ provider }) => devices.some(({ spec }) => spec.id === provider));
+    let classes = 0;
+    let used = 0;
+    for (const [position, { resources }] of taken.entries()) {
+      for (const resourceClass in resources) {
+        if (!isFirstToTake(taken, position, resourceClass)) continue;
+        classes += 1;
+        used += 1 - shareLeft(devices, taken, resourceClass);
       }
     }
-    return capacity === 0 ? 0 : 1 - left / capacity;
+    return classes === 0 ? 0 : used / classes;
   },
 };

@@ -1,6 +1,6 @@
 // Keeps hosts with devices for those who ask for devices.
 
-import type { Provider } from '../../placement/providers.ts';
+import { isDevice } from './devices.ts';
 import type { Weigher } from './weigher.ts';
 
 export const spareDevices: Weigher = {
@@ -8,7 +8,13 @@ export const spareDevices: Weigher = {
   multiplier: 8,
   ignoresStats: true,
   weigh({ tree, allocations }) {
-    const root = (tree[0] as Provider).spec.id;
-    return tree.length === 1 || allocations.some(({ provider }) => provider !== root) ? 1 : 0;
+    if (tree.length === 1) return 1;
+    let spared = false;
+    for (const one of tree) {
+      if (!isDevice(one)) continue;
+      if (allocations.some(({ provider }) => provider === one.spec.id)) return 1;
+      spared = true;
+    }
+    return spared ? 0 : 1;
   },
 };
