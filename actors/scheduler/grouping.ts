@@ -1,5 +1,6 @@
-// Choosing for a member of an instance group: where the rest of it is decides beside the rank. The rankings know nothing
-// of groups, so that requests of one shape share them. A hard rule only spares claims that placement would refuse.
+// Choosing for a member of an instance group: where the rest of it is comes before the rank. The rankings know nothing
+// of groups, so that requests of one shape share them. A hard rule only spares claims that placement would refuse; a soft
+// one is kept among the hosts that fit, whatever weighers say.
 
 import type { RequestSpec } from '../messages/common.ts';
 import type { FilterRefusal } from './filters/filter.ts';
@@ -12,12 +13,6 @@ import type { Request } from './request.ts';
 import { holdsTimes } from './together.ts';
 import { treeOf, type View } from './view.ts';
 import { factsOf } from './view-hosts.ts';
-
-/**
- * What a soft rule counts for beside the weighers: a host with as many members as any is that much better, or worse,
- * than one with none. It outweighs how free hosts are, and not what keeps hosts with devices for those who need them.
- */
-const SOFT_GROUP_MULTIPLIER = 2;
 
 /**
  * The best host that `skip` does not name, for the first of `count` instances that are chosen for together.
@@ -36,31 +31,23 @@ export function bestOfGroup(
   if (group === undefined) return best(rankings, view, request, skip, seed);
   const mayNot = (root: string) => skip(root) || misfitOfGroup(view, spec, root) !== null;
   if (group.policy === 'anti-affinity') return best(rankings, view, request, mayNot, seed);
+  const soft = softlyRanked(rankings, view, request, skip);
+  if (soft !== null) {
+    const without = best(rankings, view, request, (root) => skip(root) || soft.has(root), seed);
+    const others = without === null ? [] : [without];
+    const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
+    // One of a silent cell, which may take its time, only if there is no other.
+    return inOrder.find(({ cell }) => !view.silentCells.has(cell)) ?? inOrder[0] ?? null;
+  }
+  // All of them on one host or none: a host that has room for some only would be claimed in vain.
+  const lacksRoom = (root: string) => skip(root) || lackOfRoom(rankings, view, request, root, count) !== null;
   const roots = rootsOf(view.groups, group.id);
-  if (group.policy === 'affinity') {
-    // All of them on one host or none: a host that has room for some only would be claimed in vain.
-    const lacksRoom = (root: string) => skip(root) || lackOfRoom(rankings, view, request, root, count) !== null;
-    if (roots.length === 0) {
-      const hinted = request.groupAt === undefined ? [] : [request.groupAt];
-      const [there] = rankedAmong(rankings, view, request, hinted, lacksRoom);
-      return there ?? best(rankings, view, request, lacksRoom, seed);
-    }
-    return rankedAmong(rankings, view, request, roots, lacksRoom)[0] ?? null;
+  if (roots.length === 0) {
+    const hinted = request.groupAt === undefined ? [] : [request.groupAt];
+    const [there] = rankedAmong(rankings, view, request, hinted, lacksRoom);
+    return there ?? best(rankings, view, request, lacksRoom, seed);
   }
-  // Among hosts without a member rank alone decides; those with members are few, and each is looked at.
-  const members = (root: string) => membersOn(view.groups, group.id, root);
-  const most = Math.max(1, ...roots.map(members));
-  const sign = group.policy === 'soft-affinity' ? 1 : -1;
-  const worth = ({ weight, root }: Ranked) => weight + (sign * SOFT_GROUP_MULTIPLIER * members(root)) / most;
-  const [withMembers = null] = [...rankedAmong(rankings, view, request, roots, skip)].sort(
-    (one, other) => worth(other) - worth(one),
-  );
-  const without = best(rankings, view, request, (root) => skip(root) || members(root) > 0, seed);
-  if (withMembers === null || without === null) return withMembers ?? without;
-  if (view.silentCells.has(without.cell) !== view.silentCells.has(withMembers.cell)) {
-    return view.silentCells.has(without.cell) ? withMembers : without;
-  }
-  return worth(withMembers) > without.weight ? withMembers : without;
+  return rankedAmong(rankings, view, request, roots, lacksRoom)[0] ?? null;
 }
 
 /** That a host has no room for all that keep together, or null. */
@@ -96,7 +83,7 @@ export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) =>
 
 /** The hosts that have members of a group with a soft rule. */
 export interface SoftlyRanked {
-  /** In the order in which the rule prefers them, those that `skip` names left out. */
+  /** In the order in which the rule prefers them, those with as many members by rank; those that `skip` names left out. */
   readonly ranked: readonly Ranked[];
   /** Whether they come before hosts without a member. */
   readonly first: boolean;

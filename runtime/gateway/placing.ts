@@ -20,7 +20,7 @@ export const PlacementRequest = Type.Object(
     /** Cells that the host must be in one of. */
     cells: Where.properties.cells,
     avoidCells: Where.properties.avoidCells,
-    /** Cells whose hosts come before all others; if none of them fits, others do. */
+    /** Cells whose hosts come before all others, as the rule of an instance group allows; if none fits, others do. */
     preferCells: Where.properties.preferCells,
     /** Availability zones, as the operator made them of aggregates, that the host must be in one of. */
     zones: listOf(Token),

@@ -7,7 +7,7 @@ import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
+import { inventoryOf, rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
 
 const test = suite('instance groups in the scheduler');
 
@@ -110,6 +110,84 @@ test('scheduler groups - a soft rule is followed as far as hosts allow', () => {
   assert.ok(distinct(together) > 1 && distinct(together) < 4, together.join());
   const roomy = scheduling(fleet(3));
   assert.is(distinct(choose(roomy, 'near', specOf(near, 2), 4).hosts), 1);
+});
+
+/** Lets a member of a group be on a host. */
+function settle(all: Scheduling, instanceGroup: InstanceGroup, consumer: string, host: string): void {
+  const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: 1 } }];
+  all.say({
+    type: 'claim',
+    consumer,
+    attempt: 1,
+    spec: specOf(instanceGroup),
+    allocations,
+    keep: [],
+    expiresAt: 100_000_000,
+  });
+  all.deliver();
+}
+
+/** A host with so many devices. */
+const withDevices = (host: string, devices: number) => ({
+  cell: 'c1',
+  host,
+  tree: [
+    rootOf(host),
+    ...Array.from({ length: devices }, (_, at) => ({
+      ...rootOf(`${host}-${at}`),
+      parent: `p-${host}`,
+      inventories: { VGPU: inventoryOf(1) },
+    })),
+  ],
+});
+
+const SPREAD: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
+const NEAR: InstanceGroup = { id: '/near', policy: 'soft-affinity' };
+
+test('scheduler groups - a soft rule comes before what weighers say, such as of devices and of preferred cells', () => {
+  const wantsDevice = (instanceGroup?: InstanceGroup): RequestSpec => {
+    const groups = [...specOf(undefined).groups, { name: 'gpu', resources: { VGPU: 1 } }];
+    return { groups, groupPolicy: 'none', ...(instanceGroup === undefined ? {} : { instanceGroup }) };
+  };
+  const packed = scheduling([withDevices('a', 4), withDevices('b', 4)]);
+  const first = choose(packed, 'first', wantsDevice()).hosts;
+  assert.equal(choose(packed, 'second', wantsDevice()).hosts, first, 'the devices of one host are used first');
+  assert.is(distinct(choose(packed, 'spread', wantsDevice(SPREAD), 2).hosts), 2);
+
+  const spared = scheduling([withDevices('a', 4), ...fleet(3)]);
+  settle(spared, NEAR, 'near-0', 'a');
+  assert.equal(choose(spared, 'near', specOf(NEAR), 3).hosts, ['a', 'a', 'a']);
+
+  const cells = scheduling([...fleet(1), ...fleet(1, 'c2', 'k')]);
+  settle(cells, SPREAD, 'spread-0', 'k0');
+  cells.ask('preferred', specOf(SPREAD), { where: { preferCells: ['c2'] } });
+  cells.deliver();
+  assert.is(cells.outcomeOf('preferred').chosen.get('preferred')?.selection.host, 'h0');
+});
+
+test('scheduler groups - a soft rule goes by how many members hosts have, and keeps away from silent cells', () => {
+  const hosts = [...fleet(2), ...fleet(2, 'c2', 'k')];
+  const settled = (group: InstanceGroup, ...members: readonly string[]) => {
+    const all = scheduling(hosts);
+    for (const [at, host] of members.entries()) settle(all, group, `member-${at}`, host);
+    return all;
+  };
+  const silence = (all: Scheduling, cell: string) =>
+    all.schedulers.get('scheduler/s0')?.state.view.silentCells.add(cell);
+  const near = settled(NEAR, 'h0', 'h0', 'h0', 'k1');
+  assert.equal(choose(near, 'loud', specOf(NEAR)).hosts, ['h0']);
+  silence(near, 'c1');
+  assert.equal(choose(near, 'silent', specOf(NEAR)).hosts, ['k1']);
+
+  const ordered = scheduling(fleet(4));
+  for (const [at, host] of ['h0', 'h0', 'h1', 'h2'].entries()) settle(ordered, SPREAD, `member-${at}`, host);
+  const { hosts: first, alternates } = choose(ordered, 'ordered', specOf(SPREAD), 1, 3);
+  assert.equal([...first, alternates[0]?.at(-1)], ['h3', 'h0'], 'alternates are in the order of the rule');
+
+  const spread = settled(SPREAD, 'h0', 'h1', 'h1', 'k0', 'k0', 'k0', 'k1', 'k1', 'k1');
+  assert.equal(choose(spread, 'loud', specOf(SPREAD)).hosts, ['h0']);
+  silence(spread, 'c1');
+  assert.match(choose(spread, 'silent', specOf(SPREAD)).hosts[0] as string, /^k/);
 });
 
 test('scheduler groups - a soft rule orders alternates too', () => {

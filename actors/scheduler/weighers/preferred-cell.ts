@@ -1,5 +1,6 @@
 // Hosts of the cells that a request prefers come before all others: no sum of the usual weights comes near its
-// multiplier. With none that fits there, the others are as good as ever.
+// multiplier. With none that fits there, the others are as good as ever. Only the rule of an instance group, a soft one
+// too, comes before it.
 
 import type { Weigher } from './weigher.ts';
 
