@@ -13,7 +13,10 @@ const MAX_KEPT = 256;
 
 export const AggregateOptions = Type.Object(
   {
-    /** The availability zone that the hosts of the aggregate are in; several aggregates may make up one zone. */
+    /**
+     * The availability zone that the hosts of the aggregate are in; several aggregates may make up one zone. A host should
+     * be in one zone only: requests that name the default zone and another are not given hosts that are in a third too.
+     */
     zone: Type.Optional(Token),
     /** Only these projects may use its hosts; absent: everybody. They may use other hosts as well. */
     projects: Type.Optional(Type.Array(Token, { minItems: 1, maxItems: 1_000 })),
@@ -32,6 +35,7 @@ export const AggregateOptions = Type.Object(
 );
 export type AggregateOptions = Static<typeof AggregateOptions>;
 
+const checkZone = checkOf(Token, 'the option defaultZone');
 const check = checkOf(
   Type.Record(Id, AggregateOptions, { maxProperties: MAX_AGGREGATES, additionalProperties: false }),
   'the option aggregates',
@@ -41,13 +45,18 @@ const check = checkOf(
 export interface Aggregates {
   /** The aggregates of each zone. */
   readonly zones: ReadonlyMap<string, readonly string[]>;
+  /** The zone of the hosts that are in no aggregate of any zone, if it has a name. */
+  readonly defaultZone: string | undefined;
   /** The aggregates that are kept for some projects, and for which. */
   readonly kept: ReadonlyMap<string, ReadonlySet<string>>;
   readonly all: ReadonlyMap<string, AggregateOptions>;
 }
 
-/** @throws CellwrightError `bad-option` that names the field, such as `aggregates.ssd.zone`. */
-export function aggregatesOf(options: Readonly<Record<string, AggregateOptions>> = {}): Aggregates {
+/** @throws CellwrightError `bad-option` that names the field, such as `aggregates.ssd.zone`, or `defaultZone`. */
+export function aggregatesOf(
+  options: Readonly<Record<string, AggregateOptions>> = {},
+  defaultZone?: string,
+): Aggregates {
   const fault = check(options);
   if (fault !== null) {
     const field = fault.field === undefined ? 'aggregates' : `aggregates.${fault.field}`;
@@ -59,11 +68,19 @@ export function aggregatesOf(options: Readonly<Record<string, AggregateOptions>>
     if (zone !== undefined) zones.set(zone, [...(zones.get(zone) ?? []), id]);
     if (projects !== undefined) kept.set(id, new Set(projects));
   }
+  if (defaultZone !== undefined) refuseDefaultZone(defaultZone, zones);
   if (kept.size > MAX_KEPT) {
     const message = `the option aggregates keeps ${kept.size} aggregates for projects; it may keep ${MAX_KEPT}`;
     throw new CellwrightError('bad-option', message, { field: 'aggregates' });
   }
-  return { zones, kept, all: new Map(Object.entries(options)) };
+  return { zones, defaultZone, kept, all: new Map(Object.entries(options)) };
+}
+
+function refuseDefaultZone(name: string, zones: Aggregates['zones']): void {
+  const message =
+    checkZone(name)?.message ??
+    (zones.has(name) ? `the option defaultZone is '${name}', which is the zone of aggregates` : undefined);
+  if (message !== undefined) throw new CellwrightError('bad-option', message, { field: 'defaultZone' });
 }
 
 /** The aggregates that a project may not use, or that nobody may who names no project. */

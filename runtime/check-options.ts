@@ -75,6 +75,7 @@ const OPTIONS = {
   logger: Type.Object({}),
   maxMailbox: Type.Integer({ minimum: 1 }),
   aggregates: elsewhere,
+  defaultZone: elsewhere,
   conductor: partly(conductor satisfies Fields<OptionsOf<'conductor'>>),
   placement: partly(placement satisfies Fields<OptionsOf<'placement'>>),
   scheduler: partly(scheduler satisfies Fields<OptionsOf<'scheduler'>>),

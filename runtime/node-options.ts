@@ -82,6 +82,11 @@ export interface NodeOptions {
    * schedulers on its hosts. The same on every node with `conductor` or `scheduler`; default: nothing.
    */
   readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
+  /**
+   * The availability zone of all hosts that are in no aggregate with a zone, for requests to name; default: they can be
+   * had only by avoiding every zone. The same on every node with `conductor`.
+   */
+  readonly defaultZone?: string;
   /** Deadlines and paces of the actors; each option says its default where the actor is. */
   readonly conductor?: Omit<ConductorOptions, 'shard' | 'placementShards'>;
   readonly placement?: Omit<PlacementOptions, 'shard' | 'shards'>;

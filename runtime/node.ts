@@ -108,7 +108,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   if (options.leases === 'jetstream' && options.bus !== undefined) {
     throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });
   }
-  const aggregates = aggregatesOf(options.aggregates);
+  const aggregates = aggregatesOf(options.aggregates, options.defaultZone);
   const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates);
   const { driver } = options;
   if (driver === undefined && roles.some(({ kind }) => kind === 'compute')) {

@@ -8,6 +8,7 @@ import { jsonObjectIn } from './files.ts';
 
 export interface FileSettings {
   readonly aggregates?: Readonly<Record<string, AggregateOptions>>;
+  readonly defaultZone?: string;
   readonly scheduler?: Pick<SchedulerSettings, 'filters' | 'weighers' | 'pickAmong'>;
 }
 
@@ -22,7 +23,10 @@ export function settingsIn(path: string): FileSettings {
     new CellwrightError('bad-settings', `--settings '${path}': ${what}`, { field });
   const settings = jsonObjectIn('settings', path, 'bad-settings');
   for (const [name, part] of Object.entries(settings)) {
-    if (!Object.hasOwn(KNOWN, name)) throw bad(`there is no '${name}'; there are aggregates and scheduler`, name);
+    if (name === 'defaultZone') continue;
+    if (!Object.hasOwn(KNOWN, name)) {
+      throw bad(`there is no '${name}'; there are aggregates, defaultZone and scheduler`, name);
+    }
     if (!isObject(part)) throw bad(`'${name}' must be an object`, name);
     const known = KNOWN[name as keyof typeof KNOWN];
     const unknown = known === null ? undefined : Object.keys(part).find((one) => !known.includes(one as never));

@@ -22,7 +22,7 @@ export const PlacementRequest = Type.Object(
     avoidCells: Where.properties.avoidCells,
     /** Cells whose hosts come before all others, as the rule of an instance group allows; if none fits, others do. */
     preferCells: Where.properties.preferCells,
-    /** Availability zones, as the operator made them of aggregates, that the host must be in one of. */
+    /** Availability zones, as the operator made them of aggregates, or the default one, that the host must be in one of. */
     zones: listOf(Token),
     avoidZones: listOf(Token),
     /** Aggregates that the host must be in one of. For several at once, see `memberOf`. */
@@ -61,13 +61,11 @@ export function placingOf(
   aggregates: Aggregates,
 ): { tree?: TreeConditions; where?: Where } {
   refuseContradictions(placement);
-  const { zones, avoidZones, hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const memberOf = [
-    ...(zones === undefined ? [] : [aggregatesOfZones(zones, 'zones', aggregates)]),
-    ...(placement.aggregates === undefined ? [] : [placement.aggregates]),
-  ];
+  const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
+  const ofZones = conditionsOfZones(placement, aggregates);
+  const memberOf = [...ofZones.memberOf, ...(placement.aggregates === undefined ? [] : [placement.aggregates])];
   const notMemberOf = new Set([
-    ...(avoidZones === undefined ? [] : aggregatesOfZones(avoidZones, 'avoidZones', aggregates)),
+    ...ofZones.notMemberOf,
     ...(placement.avoidAggregates ?? []),
     ...closedTo(aggregates, project),
   ]);
@@ -98,11 +96,34 @@ function rootOf(named: string): string {
   return providerId(cell, host, '');
 }
 
-function aggregatesOfZones(names: readonly string[], list: string, { zones }: Aggregates): string[] {
+/** The zones of a request in aggregates: who is in the default zone is in no aggregate of another one. */
+function conditionsOfZones(
+  { zones, avoidZones }: PlacementRequest,
+  aggregates: Aggregates,
+): { memberOf: string[][]; notMemberOf: string[] } {
+  const { defaultZone } = aggregates;
+  const memberOf: string[][] = [];
+  const notMemberOf = avoidZones === undefined ? [] : aggregatesOfZones(avoidZones, 'avoidZones', aggregates);
+  const ofAnyZone = [...aggregates.zones.values()].flat();
+  if (zones !== undefined) {
+    const wanted = aggregatesOfZones(zones, 'zones', aggregates);
+    if (!zones.some((name) => name === defaultZone)) memberOf.push(wanted);
+    else notMemberOf.push(...ofAnyZone.filter((id) => !wanted.includes(id)));
+  }
+  const position = defaultZone === undefined ? -1 : (avoidZones?.indexOf(defaultZone) ?? -1);
+  if (position < 0) return { memberOf, notMemberOf };
+  if (ofAnyZone.length === 0) throw malformed(`avoidZones.${position}`, `is '${defaultZone}', the only zone`);
+  return { memberOf: [...memberOf, ofAnyZone], notMemberOf };
+}
+
+/** Of the default zone there are none. */
+function aggregatesOfZones(names: readonly string[], list: string, { zones, defaultZone }: Aggregates): string[] {
   return names.flatMap((name, position) => {
     const ids = zones.get(name);
     if (ids !== undefined) return ids;
-    const known = zones.size === 0 ? 'there are none' : `zones are ${[...zones.keys()].sort().slice(0, 20).join(', ')}`;
+    if (name === defaultZone) return [];
+    const all = [...zones.keys(), ...(defaultZone === undefined ? [] : [defaultZone])];
+    const known = all.length === 0 ? 'there are none' : `zones are ${all.sort().slice(0, 20).join(', ')}`;
     throw malformed(`${list}.${position}`, `is '${name}', which is no zone: ${known}`);
   });
 }

@@ -179,6 +179,9 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
     /no weigher that is in use/,
   ],
   [{ aggregates: { a: { multipliers: { 'free-share': 'x' } } } }, 'aggregates.a.multipliers.free-share', /number/],
+  [{ defaultZone: 'Nova' }, 'defaultZone', /lower-case/],
+  [{ defaultZone: 7 }, 'defaultZone', /text|string/],
+  [{ defaultZone: 'east', aggregates: { a: { zone: 'east' } } }, 'defaultZone', /zone of aggregates/],
   [{ aggregates: { a: { mostBuilds: -1 } } }, 'aggregates.a.mostBuilds', /at least 0/],
 ];
 

@@ -21,7 +21,11 @@ function read(text: string): object {
 }
 
 test('settings - what is in them is what startNode takes', () => {
-  const settings = { aggregates: { a: { zone: 'east' } }, scheduler: { pickAmong: 3, weighers: ['free-VCPU'] } };
+  const settings = {
+    aggregates: { a: { zone: 'east' } },
+    defaultZone: 'nova',
+    scheduler: { pickAmong: 3, weighers: ['free-VCPU'] },
+  };
   assert.equal(read(JSON.stringify(settings)), settings);
   assert.equal(read('{}'), {});
 });
@@ -30,7 +34,7 @@ const BAD: readonly (readonly [string, string, RegExp])[] = [
   ['{', 'settings', /--settings '.*settings.json': .*JSON/],
   ['[]', 'settings', /must be a JSON object/],
   ['7', 'settings', /must be a JSON object/],
-  ['{ "aggregate": {} }', 'aggregate', /no 'aggregate'; there are aggregates and scheduler/],
+  ['{ "aggregate": {} }', 'aggregate', /no 'aggregate'; there are aggregates, defaultZone and scheduler/],
   ['{ "toString": {} }', 'toString', /no 'toString'/],
   ['{ "scheduler": 7 }', 'scheduler', /'scheduler' must be an object/],
   ['{ "aggregates": [] }', 'aggregates', /'aggregates' must be an object/],
