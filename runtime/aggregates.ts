@@ -18,7 +18,10 @@ export const AggregateOptions = Type.Object(
      * be in one zone only: requests that name the default zone and another are not given hosts that are in a third too.
      */
     zone: Type.Optional(Token),
-    /** Only these projects may use its hosts; absent: everybody. They may use other hosts as well. */
+    /**
+     * Only these projects may use its hosts; absent: everybody. They may use other hosts as well. Of a host in several
+     * such aggregates, only those that all of them name may use it: to share hosts, name all projects in one aggregate.
+     */
     projects: Type.Optional(Type.Array(Token, { minItems: 1, maxItems: 1_000 })),
     /** Multipliers of weighers on its hosts, by name. Of a host in several aggregates the lowest one counts. */
     multipliers: Type.Optional(
