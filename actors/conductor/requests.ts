@@ -14,6 +14,15 @@ import { commit, decline, type Work } from './work.ts';
 
 export const REQUEST_WAKE = (request: string): string => `request ${request}`;
 
+/** So many requests can be accepted in a millisecond and still be told apart; a number of milliseconds holds no more. */
+const PLACES_IN_A_MS = 4_096;
+
+/** Behind those that were accepted in the same millisecond. */
+function placeInLine({ state, turn: { now } }: Work): { since?: number } {
+  state.lastInLine = Math.floor(state.lastInLine) === now ? state.lastInLine + 1 / PLACES_IN_A_MS : now;
+  return state.lastInLine === now ? {} : { since: state.lastInLine };
+}
+
 export function build(work: Work, asked: Build, from: Address): void {
   const { state, turn } = work;
   const { ask, request, count, alternates, spec, where, project, payload, traceparent, waitMs: mayWaitMs } = asked;
@@ -35,7 +44,7 @@ export function build(work: Work, asked: Build, from: Address): void {
     const reason = `request '${request}' exists already, with another count, and still looks for hosts`;
     return decline(work, from, ask, 'already-exists', reason, 'id');
   }
-  const waits = mayWaitMs === undefined ? {} : { waitUntil: turn.now + mayWaitMs };
+  const waits = mayWaitMs === undefined ? {} : { waitUntil: turn.now + mayWaitMs, ...placeInLine(work) };
   commit(work, { type: 'accepted', facts, instances, alternates, at: turn.now, ...waits });
   for (const instance of instances) {
     const { build: hosted } = entryOf(state, instance);

@@ -30,6 +30,8 @@ export type ConductorRecord =
       at: number;
       /** Until when it may wait for a host, ms since the epoch; absent: not at all. */
       waitUntil?: number | undefined;
+      /** Its place in line, where others were accepted in the same millisecond: `at`, and a fraction more for each. */
+      since?: number | undefined;
     }
   /** No host had room: the request waits from now on. */
   | { type: 'parked'; request: string; at: number; reason: string; decision?: string | undefined }
@@ -123,6 +125,8 @@ export interface ConductorState {
    * wait with it. Null: it is not known; not recorded.
    */
   line: { readonly scheduler: Address; heardAt: number } | null;
+  /** The place in line of the request that was accepted last of those that may wait; not recorded. */
+  lastInLine: number;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
   readonly releasing: Map<string, Set<Address>>;
   /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
@@ -142,6 +146,7 @@ export function emptyConductor(): ConductorState {
     asking: null,
     parked: new Set(),
     line: null,
+    lastInLine: 0,
     releasing: new Map(),
     toAsk: new Set(),
   };
@@ -175,7 +180,7 @@ export function applyToConductor(
 ): readonly Effect[] {
   switch (record.type) {
     case 'accepted': {
-      const { facts, instances, alternates, at, waitUntil } = record;
+      const { facts, instances, alternates, at, waitUntil, since = at } = record;
       const waiting = new Set(instances);
       const asked = fingerprintOf(
         facts,
@@ -184,7 +189,7 @@ export function applyToConductor(
         waitUntil === undefined ? undefined : waitUntil - at,
       );
       const { spec, where, project } = facts;
-      const waits = waitUntil === undefined ? {} : { since: at, waitUntil };
+      const waits = waitUntil === undefined ? {} : { since, waitUntil };
       const isOrdered = instances.length > 1 && (waitUntil !== undefined || spec.instanceGroup?.policy === 'affinity');
       state.requests.set(facts.request, {
         spec,

@@ -108,6 +108,20 @@ test('waiting - a crash loses neither the request nor its deadline, and it is as
   assert.match(view?.failure?.message ?? '', /^waited 300 s in vain; at last: none of 3 hosts$/);
 });
 
+test('waiting - those that are accepted in one millisecond stand in line as they came, after a crash too', () => {
+  const on = desk();
+  const placeOf = (select: { readonly message: { readonly waits?: { readonly since: number } } } | undefined) =>
+    select?.message.waits?.since ?? 0;
+  const places = ['a', 'b', 'c'].map((request) => placeOf(sentOf(on.tell(buildOf(request)), 'select')[0]));
+  const acceptedAt = on.now;
+  assert.ok(places.every((place, n) => Math.floor(place) === acceptedAt && place > (places[n - 1] ?? 0)));
+  on.now += 1;
+  assert.is(placeOf(sentOf(on.tell(buildOf('d')), 'select')[0]), acceptedAt + 1);
+  assert.equal(replayed(actor, on.entries), on.stored());
+  const again = bench(actor, { at: on.now, entries: on.entries });
+  assert.equal(sentOf(again.first, 'select').map(placeOf), [...places, acceptedAt + 1]);
+});
+
 test('waiting - it ends when a host is found, and waits no more', () => {
   const on = desk();
   on.tell(buildOf('web'));
