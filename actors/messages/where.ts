@@ -11,7 +11,7 @@ export const Where = Type.Object({
   cells: Type.Optional(Cells),
   /** The host must be in none of these cells. */
   avoidCells: Type.Optional(Cells),
-  /** Hosts of these cells come before all others. */
+  /** Hosts of these cells come before all others, as the rule of an instance group allows. */
   preferCells: Type.Optional(Cells),
   /** Words for filters and weighers of the deployment's own. */
   hints: Type.Optional(
