@@ -1,6 +1,7 @@
 // Questions about requests, for the API: would it fit, and why is an instance not on a host: as of the decision, as far
 // as that is on record, and now, by a scheduler's view.
 
+import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Fitted, HostStanding } from '../../actors/messages/questions.ts';
@@ -15,6 +16,8 @@ import { fitWords, whyNotWords } from './question-words.ts';
 import { type FitRequest, specOf, type WhyNotRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 10;
+/** Asked when it does not matter what is asked for, but where a host is. */
+const ANYTHING: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
 
 /** The answer to `fit`. */
 export interface FitAnswer extends Omit<Fitted, 'type' | 'ask'> {
@@ -99,15 +102,29 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
       ...(where === undefined ? {} : { where }),
       ...(project === undefined ? {} : { project }),
     };
-    const now =
-      spec === undefined
-        ? null
-        : (await asking.ask(SCHEDULERS, { type: 'why-not', spec, host, ...more }, 'why-not-told')).standing;
-    const placed = cell ?? now?.cell ?? decision?.chosen?.cell ?? view.cell;
-    if (placed === undefined) {
-      const reason = `the cell of host '${host}' is not known: name it`;
-      throw new CellwrightError('not-found', reason, { field: 'cell' });
+    const standingOf = async (asked: RequestSpec) =>
+      (await asking.ask(SCHEDULERS, { type: 'why-not', spec: asked, host, ...more }, 'why-not-told')).standing;
+
+    async function placeOf(): Promise<string> {
+      const recorded = cellsOnRecord(decision, view, host);
+      if (cell !== undefined && recorded.has(cell)) return cell;
+      try {
+        return (await standingOf(ANYTHING)).cell;
+      } catch (error) {
+        // Nobody knows the host any more: it is where the record has it.
+        const [only, ...others] = cell === undefined ? recorded : [];
+        const isGone = error instanceof CellwrightError && error.code === 'not-found';
+        if (!isGone || only === undefined) throw error;
+        if (others.length > 0) {
+          const reason = `there was a host '${host}' in the cells ${[only, ...others].sort().join(', ')}: name the cell`;
+          throw new CellwrightError('ambiguous', reason, { field: 'cell' });
+        }
+        return only;
+      }
     }
+
+    const now = spec === undefined ? null : await standingOf(spec);
+    const placed = now?.cell ?? (await placeOf());
     const there = view.host === host && view.cell === placed;
     const then = decision === null ? null : hostThen(decision, view, placed, host);
     const answer = { id, cell: placed, host, there, then, now };
@@ -115,6 +132,21 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
   }
 
   return { fit, whyNot };
+}
+
+/** The cells in which the record has a host of that name. */
+function cellsOnRecord(decision: Decision | null, view: InstanceView, host: string): Set<string> {
+  const cells = new Set<string>();
+  const note = (cell: string | undefined, hosts: readonly (string | undefined)[]) => {
+    if (cell !== undefined && hosts.includes(host)) cells.add(cell);
+  };
+  note(view.cell, [view.host, ...(view.attempts ?? []).map((one) => one.host)]);
+  if (decision === null) return cells;
+  const { chosen, alternates, weights, refusedClaims, refused } = decision;
+  note(chosen?.cell, [chosen?.host, ...alternates]);
+  const nearest = refused.flatMap((one) => one.nearest ?? []);
+  for (const place of [...weights, ...refusedClaims, ...nearest]) note(place.cell, [place.host]);
+  return cells;
 }
 
 /** What is on record of a host. */

@@ -171,6 +171,27 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.equal([body.cell, body.host, body.id], ['c2', 'k1', 'web']);
   });
 
+  on('why a deleted instance was not on a host: the cell is found, or has to be named', async ({ client }) => {
+    await client.build({ id: 'web', ...SMALL, placement: { cells: ['c2'], hosts: ['c2/k1'] } });
+    await client.ended('web');
+    await client.delete('web');
+    assert.is((await client.ended('web')).state, 'deleted');
+    const { cell, now, words } = await client.whyNot({ id: 'web', host: 'h2' });
+    assert.equal([cell, now], ['c1', null]);
+    assert.match(words[0] ?? '', /^instance 'web' is not on c1\/h2: it is deleted/);
+    const was = await client.whyNot({ id: 'web', host: 'k1' });
+    assert.equal([was.cell, was.then?.verdict], ['c2', 'chosen']);
+    const cases: [{ host: string; cell?: string }, string, string][] = [
+      [{ host: 'absent' }, 'not-found', 'host'],
+      [{ cell: 'c2', host: 'h2' }, 'not-found', 'host'],
+      [{ host: 'h1' }, 'ambiguous', 'cell'],
+    ];
+    for (const [place, code, field] of cases) {
+      const error = (await failureOf(() => client.whyNot({ id: 'web', ...place }))) as CellwrightError;
+      assert.equal([error.code, error.field], [code, field]);
+    }
+  });
+
   on('with another instance, or apart from it: as it stands now', async ({ client }) => {
     await client.build({ id: 'web', ...SMALL });
     const { cell = '', host = '' } = await client.ended('web');

@@ -4,9 +4,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
 import { questioningOf } from '../../runtime/gateway/questioning.ts';
+import { failureOf } from '../support/until.ts';
 
 const test = suite('explanations in words');
 
@@ -102,6 +104,23 @@ test('words - by how much a host is short is said once, and of its own instance 
     view,
   );
   assert.match(other ?? '', /^now: it would be refused: too-hot: it is hot \(short by 3\); /);
+});
+
+test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
+  const gone = new CellwrightError('not-found', "no host 'h2' is known", { field: 'host' });
+  const asking = { ask: () => Promise.reject(gone) } as unknown as Asking;
+  const weights = [weighing('c1', 2), { ...weighing('c3', 1), host: 'h2' }];
+  const decision = { alternates: [], refused: [], refusedClaims: [], silentCells: [], weights, claimsRefused: 0 };
+  const known = async () => ({ view: { ...view, state: 'deleted' }, decision, spec: undefined, where: undefined });
+  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const { cell, then } = await whyNot({ id: 'web', host: 'h2' });
+  assert.equal([cell, then?.verdict], ['c3', 'runner-up']);
+  assert.is(await failureOf(() => whyNot({ id: 'web', host: 'h3' })), gone);
+  weights.push({ ...weighing('c4', 1), host: 'h2' });
+  const { code, field, message } = (await failureOf(() => whyNot({ id: 'web', host: 'h2' }))) as CellwrightError;
+  assert.equal([code, field], ['ambiguous', 'cell']);
+  assert.match(message, /in the cells c3, c4: name the cell$/);
+  assert.is((await whyNot({ id: 'web', cell: 'c4', host: 'h2' })).then?.verdict, 'runner-up');
 });
 
 test.run();
