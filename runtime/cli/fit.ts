@@ -21,7 +21,7 @@ export function addFit(program: Command): void {
     .option('--json-request <file>', 'the request as for cw.api.fit, from a file; flags are put over it', readable)
     .option('--count <number>', 'how many instances, all or none', wholeNumber(1, 1_000))
     .option('--limit <number>', 'how many of the best hosts to name', wholeNumber(0, 100))
-    .addHelpText('after', '\nExits with 0 when it would fit, 1 when it would not.');
+    .addHelpText('after', '\nExits with 0 when it would fit, 1 when it would not, 2 when that is not known.');
   withFlags(fit).action(async (flags: FitFlags) => (await import('./perform-fit.ts')).fit(flags));
   withFlags(program.command('why-not').description('say why an instance is not on a host: as of the decision, and now'))
     .argument('<instance>')

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // The command line: which commands there are, and how what they throw becomes a message and an exit code.
 // What a command needs is loaded when it is called: `decode` is called for every message of `nats sub --translate`.
-// 0: all is well; 1: it failed, would not fit, or a replay or an audit found something wrong; 2: wrong usage, or it is not
-// known whether it would fit, or an audit could not look everywhere; 130: interrupted.
+// 0: all is well; 1: it failed, would not fit, or a replay or an audit found something wrong; 2: wrong usage, or one of
+// these has no answer: it is not known whether it would fit, or an audit could not look everywhere; 130: interrupted.
 
 import { Command, CommanderError } from 'commander';
 import { CellwrightError } from '../errors.ts';
@@ -23,7 +23,11 @@ import { printable } from './text.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
+const EXIT_UNANSWERED = 2;
 const EXIT_INTERRUPTED = 130;
+
+/** Commands whose exit code 1 is an answer. */
+const ANSWERING = new Set(['fit', 'audit', 'replay', 'demo']);
 
 const program = new Command('cellwright')
   .description('Places and builds instances on hosts grouped in cells: actors and state machines over NATS.')
@@ -61,11 +65,12 @@ try {
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
+  const failed = ANSWERING.has(program.args[0] ?? '') ? EXIT_UNANSWERED : EXIT_FAILED;
   if (error instanceof CellwrightError) {
     console.error(printable(`cellwright: ${error.message}`.split('\n')));
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
-    return error.field === undefined ? EXIT_FAILED : EXIT_USAGE;
+    return error.field === undefined ? failed : EXIT_USAGE;
   }
   console.error(error);
-  return EXIT_FAILED;
+  return failed;
 }

@@ -99,6 +99,22 @@ test('usage - a trace that is none is refused with file and line', async () => {
   assert.not.match(err, /\n\s+at /, 'no stack is shown for what the user did');
 });
 
+test('usage - where 1 is an answer, a server that is not there is 2; elsewhere it is 1', async () => {
+  const nowhere = ['--nats', 'nats://127.0.0.1:1'];
+  const cases: [string[], number][] = [
+    [['fit', '--resources', 'VCPU=1', ...nowhere], 2],
+    [['audit', ...nowhere], 2],
+    [['explain', 'i', ...nowhere], 1],
+    [['why-not', 'i', 'h', ...nowhere], 1],
+  ];
+  const ended = await Promise.all(cases.map(([args]) => run(args)));
+  for (const [position, { code, err }] of ended.entries()) {
+    const [args, expected] = cases[position] as [string[], number];
+    assert.match(err, /127\.0\.0\.1:1/, args.join(' '));
+    assert.is(code, expected, args.join(' '));
+  }
+});
+
 test('usage - a server that takes the connection and says nothing is given up, and the command ends', async () => {
   const taken: Socket[] = [];
   const silent = createServer((socket) => void taken.push(socket)).listen(0, '127.0.0.1');
