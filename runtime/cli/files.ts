@@ -1,7 +1,17 @@
 // The files that flags name: read as JSON, or found writable before the work whose outcome is to be kept in them.
 
-import { accessSync, constants, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
+import {
+  accessSync,
+  closeSync,
+  constants,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { resolve } from 'node:path';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { jsonIn } from '../json-text.ts';
 
@@ -32,10 +42,42 @@ export function checkWritable(flag: string, file: string | undefined): void {
   try {
     const known = statSync(file, { throwIfNoEntry: false });
     if (known?.isDirectory() === true) throw new Error('it is a folder');
-    accessSync(known === undefined ? dirname(file) : file, constants.W_OK);
+    if (known !== undefined && !known.isFile()) return accessSync(file, constants.W_OK);
+    // Whether a file can be made or written to is known only once it is opened.
+    closeSync(openSync(file, 'a'));
+    if (known === undefined) rmSync(realpathSync(file));
   } catch (cause) {
     throw unwritable(flag, file, cause);
   }
+}
+
+/**
+ * Finds out before the work that what comes of it would be written over what another flag names.
+ * @param read The files that are read, by flag.
+ * @param written Those that are written.
+ * @throws CellwrightError `bad-option` with the later flag as its field.
+ */
+export function checkApart(
+  read: Readonly<Record<string, string>>,
+  written: Readonly<Record<string, string | undefined>>,
+): void {
+  const earlier = Object.entries(read);
+  for (const [flag, file] of Object.entries(written)) {
+    if (file === undefined) continue;
+    const other = earlier.find(([, one]) => isSameFile(one, file));
+    if (other !== undefined) {
+      const message = `--${other[0]} and --${flag} name the same file: '${file}'`;
+      throw new CellwrightError('bad-option', message, { field: flag });
+    }
+    earlier.push([flag, file]);
+  }
+}
+
+/** Whether two paths lead to one file, by whatever links. */
+function isSameFile(one: string, other: string): boolean {
+  if (resolve(one) === resolve(other)) return true;
+  const [known, there] = [one, other].map((path) => statSync(path, { throwIfNoEntry: false }));
+  return known !== undefined && known.dev === there?.dev && known.ino === there.ino;
 }
 
 /** @throws CellwrightError `unwritable` with the flag as its field. */

@@ -1,15 +1,14 @@
 // Performs a packing experiment for a command: shows how far it is, prints the table, writes the record and the plot.
 
-import { basename, resolve } from 'node:path';
+import { basename } from 'node:path';
 import { createLogUpdate } from 'log-update';
 import type { PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
-import { CellwrightError } from '../errors.ts';
 import type { Experiment } from '../packing/experiment.ts';
 import { plotOf } from '../packing/plot.ts';
 import { type Allocation, type PackingReport, policyReport } from '../packing/report.ts';
 import { performAll } from '../packing/runs.ts';
 import { readPackingTrace } from '../packing/trace.ts';
-import { checkWritable, writeTo } from './files.ts';
+import { checkApart, checkWritable, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
 import { figure, seconds, table } from './text.ts';
 
@@ -29,13 +28,14 @@ const FIRST_SEED = 42;
 const DRAW_EVERY_MS = 200;
 const WRITE_EVERY_MS = 2_000;
 
-/** @throws CellwrightError `interrupted`, `unwritable`; what reading the trace throws. */
+/**
+ * @throws CellwrightError `interrupted`, `unwritable`, `bad-option` when one file would be written over another; what
+ * reading the trace throws.
+ */
 export async function performPack({ nodes, pods, policy, seeds: count, tune, json, plot }: PackFlags): Promise<void> {
   checkWritable('json', json);
   checkWritable('plot', plot);
-  if (json !== undefined && plot !== undefined && resolve(json) === resolve(plot)) {
-    throw new CellwrightError('bad-option', `--json and --plot name the same file: '${plot}'`, { field: 'plot' });
-  }
+  checkApart({ nodes, pods }, { json, plot });
   const trace = readPackingTrace(nodes, pods);
   for (const [model, count] of trace.absentModels) {
     console.error(
@@ -64,7 +64,9 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
       ),
     };
     console.log(linesOf(report).join('\n'));
-    console.log(`took ${seconds(performance.now() - begunAt)} for ${figure(runs.length)} runs`);
+    console.log(
+      `took ${seconds(performance.now() - begunAt)} for ${figure(runs.length)} ${runs.length === 1 ? 'run' : 'runs'}`,
+    );
     if (json !== undefined) writeTo('json', json, `${JSON.stringify(report, null, 2)}\n`);
     if (plot !== undefined) writeTo('plot', plot, plotOf(report));
   } finally {

@@ -30,6 +30,8 @@ export function addReplay(program: Command): void {
       .requiredOption('--nodes <file>', 'the list of hosts', readable)
       .requiredOption('--pods <file>', 'the list of requests', readable),
   ).action(async ({ nodes, pods, ...flags }: ReplayFlags & { nodes: string; pods: string }) => {
+    const { checkApart } = await import('./files.ts');
+    checkApart({ nodes, pods }, { json: flags.json });
     const { openbWorkload } = await import('../workload/openb.ts');
     await run(openbWorkload({ nodesFile: nodes, podsFile: pods, ...workloadOptions(flags) }), flags);
   });

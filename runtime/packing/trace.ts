@@ -36,7 +36,8 @@ const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 
 
 /**
  * Reads the trace.
- * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one; `field` is the column
+ * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one; `field` is the column, or the
+ * file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when a file cannot be read
  */
 export function readPackingTrace(nodesFile: string, podsFile: string): PackingTrace {

@@ -44,7 +44,7 @@ const POD_COLUMNS = [
 
 /**
  * Reads the trace.
- * @throws MalformedError for a row or an option that is wrong; `field` is the column or the option
+ * @throws MalformedError for a row or an option that is wrong; `field` is the column, the file or the option
  * @throws CellwrightError `trace-unreadable` when a file cannot be read
  */
 export function openbWorkload(options: OpenbOptions): Workload {

@@ -21,7 +21,7 @@ export interface Row<Column extends string> {
 
 /**
  * The rows of a CSV file with a header; columns that are not named may be there.
- * @throws MalformedError for what is no such file
+ * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
  */
 export function readRows<Column extends string>(file: string, columns: readonly Column[]): Row<Column>[] {
@@ -38,9 +38,12 @@ export function readRows<Column extends string>(file: string, columns: readonly 
     parsed = parse(text, { bom: true, columns: checkHeader, info: true, max_record_size: MAX_RECORD_CHARACTERS });
   } catch (error) {
     if (error instanceof MalformedError) throw error;
-    throw new MalformedError(`'${file}' is not the CSV it should be: ${messageOf(error)}`, { cause: error });
+    throw new MalformedError(`'${file}' is not the CSV it should be: ${messageOf(error)}`, {
+      field: file,
+      cause: error,
+    });
   }
-  if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`);
+  if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
   return parsed.map(({ record, info }) => rowOf(file, info.lines, record));
 }
 

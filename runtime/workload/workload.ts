@@ -111,13 +111,13 @@ export function checkUntil(untilMs: number | undefined): void {
   }
 }
 
-/** @throws CellwrightError `trace-unreadable` when the file cannot be read. */
+/** @throws CellwrightError `trace-unreadable` with the file as its field. */
 export function readTrace(file: string): string {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
     const message = `cannot read the trace '${file}': ${messageOf(error)}`;
-    throw new CellwrightError('trace-unreadable', message, { cause: error });
+    throw new CellwrightError('trace-unreadable', message, { field: file, cause: error });
   }
 }
 

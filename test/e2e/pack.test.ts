@@ -122,6 +122,7 @@ test('figures - a model that requests would take and no host has is told', async
       const flags = ['--nodes', files.nodes, '--pods', files.pods, '--policy', 'random', '--seeds', '1'];
       const { code, out, err } = await pack(...flags, '--json', json);
       assert.is(code, 0, err);
+      assert.match(out, / for 1 run$/m);
       assert.match(err, /no host of '.*nodes\.csv' has a GPU 'G9', which 2 requests of '.*pods\.csv' would take/);
       assert.not.match(out + err, /'X'/, 'nobody asks for a GPU of it');
       assert.equal((JSON.parse(readFileSync(json, 'utf8')) as PackingReport).absentModels, { G9: 2 });
@@ -158,6 +159,8 @@ test('usage - a wrong flag is refused by its name', async () => {
       [[...trace, '--plot', join(dir, 'plot.png')], /--plot.*\.svg/],
       [[...trace, '--json', join(dir, 'nowhere', 'x.json')], /--json: '.*nowhere.*cannot be written/],
       [[...trace, '--plot', join(dir, 'nowhere', 'x.svg')], /--plot: '.*nowhere.*cannot be written/],
+      [[...trace, '--json', pods], /--pods and --json name the same file/],
+      [[...trace, '--json', join(dir, 'x.svg'), '--plot', join(dir, 'x.svg')], /--json and --plot name the same file/],
     ];
     for (const [args, message] of cases) {
       const { message: said, isUsage } = await refusalOf(...args);
@@ -165,6 +168,26 @@ test('usage - a wrong flag is refused by its name', async () => {
       assert.ok(isUsage, args.join(' '));
     }
   });
+});
+
+test('usage - a file that is none of CSV is wrong usage, as a wrong row is', async () => {
+  for (const [text, message] of [
+    ['', /pods\.csv' holds no rows/],
+    [podsText(0), /pods\.csv' holds no rows/],
+    [`${podsText(1)}"a,1,1,1,1,`, /pods\.csv' is not the CSV it should be/],
+  ] as const) {
+    await withTrace(
+      async ({ dir, nodes, pods }) => {
+        const { message: said, isUsage } = await refusalOf('--nodes', nodes, '--pods', pods);
+        assert.match(said, message);
+        assert.ok(isUsage, said);
+        const folder = await refusalOf('--nodes', dir, '--pods', pods);
+        assert.match(folder.message, /cannot read the trace .*EISDIR/);
+        assert.ok(folder.isUsage);
+      },
+      { pods: text },
+    );
+  }
 });
 
 test('usage - a wrong row is refused with file, line and column', async () => {

@@ -1,13 +1,22 @@
 // Area: command line, what it is given. Flags that are given twice, files that people write by hand, and words of others
 // that are shown in a terminal.
 
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { Command } from 'commander';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts';
+import { checkApart, checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts';
 import { addFit } from '../../runtime/cli/fit.ts';
 import { hintsFor } from '../../runtime/cli/hints.ts';
 import { refuseRepeats } from '../../runtime/cli/once.ts';
@@ -145,6 +154,7 @@ test('files - an outcome that could not be kept is found out before the work', (
   const cases: [string, RegExp][] = [
     [made, /--json: '.*' cannot be written: it is a folder/],
     [join(folder, 'absent', 'x'), /cannot be written: ENOENT/],
+    ...(process.platform === 'linux' ? [['/proc/x', /cannot be written: /] as [string, RegExp]] : []),
   ];
   for (const [file, says] of cases) {
     for (const attempt of [() => checkWritable('json', file), () => writeTo('json', file, '')]) {
@@ -153,9 +163,28 @@ test('files - an outcome that could not be kept is found out before the work', (
     assert.throws(() => checkWritable('json', file), says);
   }
   checkWritable('json', join(made, 'new'));
+  assert.not(existsSync(join(made, 'new')), 'what was made to find out is gone again');
   writeTo('json', join(made, 'new'), 'x');
   checkWritable('json', join(made, 'new'));
   checkWritable('json', undefined);
+  assert.is(readFileSync(join(made, 'new'), 'utf8'), 'x', 'what is there stays');
+  symlinkSync(join(made, 'absent'), join(made, 'link'));
+  checkWritable('json', join(made, 'link'));
+  assert.ok(lstatSync(join(made, 'link')).isSymbolicLink(), 'a link stays');
+  assert.not(existsSync(join(made, 'absent')));
+});
+
+test('files - none is written over another, by whatever name', () => {
+  const nodes = join(folder, 'nodes.csv');
+  writeFileSync(nodes, 'x');
+  symlinkSync(nodes, join(folder, 'other.csv'));
+  const same = (read: string, written: string) => () => checkApart({ nodes: read }, { json: written });
+  for (const written of [nodes, relative(process.cwd(), nodes), join(folder, 'other.csv')]) {
+    assert.throws(same(nodes, written), /^--nodes and --json name the same file: '/);
+  }
+  const absent = join(folder, 'absent.json');
+  assert.throws(() => checkApart({ nodes }, { json: absent, plot: absent }), /--json and --plot name the same file/);
+  checkApart({ nodes }, { json: absent, plot: undefined });
 });
 
 test('terminal - words of others break no line and move no cursor', () => {

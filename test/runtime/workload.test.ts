@@ -136,15 +136,15 @@ test('workload - openb errors name file, line and column', () => {
   assert.match(pods('p,0,0,0,0,,LS,Running,1,2,1'), /^cpu_milli: .* line 6/);
   assert.match(pods('two,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);
   assert.match(pods('p_1,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);
-  assert.match(pods('p,1,1'), /^malformed: '.*pods\.csv' is not the CSV .* line 6/);
+  assert.match(pods('p,1,1'), /pods\.csv: '.*pods\.csv' is not the CSV .* line 6/);
   const nodes = (text: string) => failureOf(() => readOpenb({ nodes: text }));
   assert.match(nodes(`${NODES}e,1,1,1,\n`), /^model: '.*nodes\.csv' line 6, column 'model'/);
   assert.match(nodes('sn,cpu_milli,memory_mib,gpu\na,1,1,0\n'), /^model: '.*nodes\.csv' line 1: no column 'model'/);
-  assert.match(nodes('sn,cpu_milli,memory_mib,gpu,model\n'), /^malformed: .* no rows/);
+  assert.match(nodes('sn,cpu_milli,memory_mib,gpu,model\n'), /nodes\.csv: .* no rows/);
   const missing = { nodesFile: 'nowhere.csv', podsFile: 'nowhere.csv', seed: 1 };
   assert.match(
     failureOf(() => openbWorkload({ ...missing, cells: 1 })),
-    /^trace-unreadable: .*'nowhere\.csv'/,
+    /^nowhere\.csv: cannot read the trace 'nowhere\.csv'/,
   );
   assert.match(
     failureOf(() => openbWorkload({ ...missing, cells: 0 })),
