@@ -1,8 +1,9 @@
 // `npm run bench [-- NAME...] [--json FILE]`: measures, and prints each figure beside a bare limit taken in the same
 // run, as a ratio. Figures of different machines do not compare; ratios nearly do.
 
-import { writeFile } from 'node:fs/promises';
-import { parseArgs } from 'node:util';
+import { Argument, Command } from 'commander';
+import { checkWritable, writeTo } from '../../runtime/cli/files.ts';
+import { messageOf } from '../../runtime/errors.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { buildsInMemory, buildsOverNats } from './builds.ts';
 import { bareLimits, type Limits } from './limits.ts';
@@ -28,12 +29,21 @@ const BENCHES: Readonly<Record<string, (context: { url: string; limits: Limits; 
 /** What takes minutes by itself is measured only when it is asked for. */
 const UNASKED = Object.keys(BENCHES).filter((name) => name !== 'million');
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { json: { type: 'string' } } });
-const chosen = positionals.length === 0 ? UNASKED : positionals;
-const unknown = chosen.find((name) => !Object.hasOwn(BENCHES, name));
-if (unknown !== undefined) {
-  console.error(`there is no benchmark '${unknown}'; there are ${Object.keys(BENCHES).join(', ')}`);
-  process.exit(2);
+const EXIT_USAGE = 2;
+
+const bench = new Command('bench')
+  .description('measure, and print each figure beside a bare limit taken in the same run')
+  .addArgument(new Argument('[names...]', 'what to measure').choices(Object.keys(BENCHES)).default(UNASKED))
+  .option('--json <file>', 'write the figures there')
+  .showHelpAfterError('(--help tells the options)')
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EXIT_USAGE))
+  .parse();
+const { json } = bench.opts<{ json?: string }>();
+const names: readonly string[] = bench.processedArgs[0];
+try {
+  checkWritable('json', json);
+} catch (error) {
+  bench.error(`error: ${messageOf(error)}`);
 }
 
 const { report, figures } = printing();
@@ -41,8 +51,8 @@ const server = await startNatsServer({});
 try {
   console.log(`nats-server ${server.version}, Node ${process.version}, ${process.platform} ${process.arch}`);
   const limits = await bareLimits(server.url, report);
-  for (const name of chosen) await BENCHES[name]?.({ url: server.url, limits, report });
+  for (const name of names) await BENCHES[name]?.({ url: server.url, limits, report });
 } finally {
   await server.stop();
 }
-if (values.json !== undefined) await writeFile(values.json, `${JSON.stringify(figures, null, 2)}\n`);
+if (json !== undefined) writeTo('json', json, `${JSON.stringify(figures, null, 2)}\n`);

@@ -11,6 +11,12 @@ export interface Figure {
   readonly note?: string;
 }
 
+/** A figure as it is kept. */
+export interface Reported extends Figure {
+  /** To the bare limit that it stands beside. */
+  readonly ratio?: number;
+}
+
 export type Report = (figure: Figure) => void;
 
 /** Says what is being measured. On a terminal each line takes the place of the one before. */
@@ -21,16 +27,17 @@ export function progress(doing: string): void {
 }
 
 /** A report that prints, and keeps all figures. */
-export function printing(): { report: Report; figures: readonly Figure[] } {
-  const figures: Figure[] = [];
+export function printing(): { report: Report; figures: readonly Reported[] } {
+  const figures: Reported[] = [];
   return {
     figures,
     report(figure) {
-      figures.push(figure);
       const { name, value, unit, beside, note } = figure;
-      const ratio = beside === undefined ? '' : `${(value / beside.value).toFixed(2)} of ${beside.name}`;
+      const ratio = beside === undefined ? undefined : value / beside.value;
+      figures.push(ratio === undefined ? figure : { ...figure, ratio });
+      const share = ratio === undefined ? undefined : `${ratio.toFixed(2)} of ${beside?.name}`;
       const told = value >= 100 ? Math.round(value).toLocaleString('en') : value.toPrecision(3);
-      const more = [ratio, note].filter((part) => part !== undefined && part !== '').join('; ');
+      const more = [share, note].filter((part) => part !== undefined && part !== '').join('; ');
       if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
       console.log(`${name.padEnd(62)} ${told.padStart(10)} ${unit.padEnd(9)} ${more}`.trimEnd());
     },

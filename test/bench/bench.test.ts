@@ -1,0 +1,39 @@
+// Area: benchmark. What it refuses before it measures, and what it keeps of a figure.
+
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { printing } from './report.ts';
+
+const test = suite('benchmark');
+
+const BENCH = fileURLToPath(new URL('bench.ts', import.meta.url));
+
+test('usage - what is wrong is said in a line before anything is measured', () => {
+  const cases: [string[], number, RegExp][] = [
+    [['--help'], 0, /Usage: bench .*what to measure \(choices: "parts"/s],
+    [['--jsno', 'x'], 2, /unknown option '--jsno'/],
+    [['--json'], 2, /'--json <file>' argument missing/],
+    [['--json', '/nowhere/x.json'], 2, /--json: '\/nowhere\/x\.json' cannot be written: ENOENT/],
+    [['juggling'], 2, /'juggling' is invalid.*Allowed choices are parts/],
+  ];
+  for (const [args, code, says] of cases) {
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', BENCH, ...args]);
+    const said = `${stdout}${stderr}`;
+    assert.match(said, says);
+    assert.not.match(said, /\n\s+at /, 'no stack is shown for what the user did');
+    assert.is(status, code, said);
+  }
+});
+
+test('figures - what stands beside a bare limit is kept with its ratio', () => {
+  const { report, figures } = printing();
+  const told = { name: 'builds', value: 50, unit: 'a second' };
+  const beside = { name: 'requests', value: 200 };
+  report(told);
+  report({ ...told, beside });
+  assert.equal(figures, [told, { ...told, beside, ratio: 0.25 }]);
+});
+
+test.run();
