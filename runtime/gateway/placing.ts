@@ -59,10 +59,11 @@ export function placingOf(
   placement: PlacementRequest = {},
   project: string | undefined,
   aggregates: Aggregates,
+  what = 'the build request',
 ): { tree?: TreeConditions; where?: Where } {
-  refuseContradictions(placement);
+  refuseContradictions(placement, what);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const ofZones = conditionsOfZones(placement, aggregates);
+  const ofZones = conditionsOfZones(placement, aggregates, what);
   const memberOf = [...ofZones.memberOf, ...(placement.aggregates === undefined ? [] : [placement.aggregates])];
   const notMemberOf = new Set([
     ...ofZones.notMemberOf,
@@ -100,51 +101,61 @@ function rootOf(named: string): string {
 function conditionsOfZones(
   { zones, avoidZones }: PlacementRequest,
   aggregates: Aggregates,
+  what: string,
 ): { memberOf: string[][]; notMemberOf: string[] } {
   const { defaultZone } = aggregates;
   const memberOf: string[][] = [];
-  const notMemberOf = avoidZones === undefined ? [] : aggregatesOfZones(avoidZones, 'avoidZones', aggregates);
+  const notMemberOf = avoidZones === undefined ? [] : aggregatesOfZones(avoidZones, 'avoidZones', aggregates, what);
   const ofAnyZone = [...aggregates.zones.values()].flat();
   if (zones !== undefined) {
-    const wanted = aggregatesOfZones(zones, 'zones', aggregates);
+    const wanted = aggregatesOfZones(zones, 'zones', aggregates, what);
     if (!zones.some((name) => name === defaultZone)) memberOf.push(wanted);
     else notMemberOf.push(...ofAnyZone.filter((id) => !wanted.includes(id)));
   }
   const position = defaultZone === undefined ? -1 : (avoidZones?.indexOf(defaultZone) ?? -1);
   if (position < 0) return { memberOf, notMemberOf };
-  if (ofAnyZone.length === 0) throw malformed(`avoidZones.${position}`, `is '${defaultZone}', the only zone`);
+  if (ofAnyZone.length === 0) throw malformed(what, `avoidZones.${position}`, `is '${defaultZone}', the only zone`);
   return { memberOf: [...memberOf, ofAnyZone], notMemberOf };
 }
 
 /** Of the default zone there are none. */
-function aggregatesOfZones(names: readonly string[], list: string, { zones, defaultZone }: Aggregates): string[] {
+function aggregatesOfZones(
+  names: readonly string[],
+  list: string,
+  { zones, defaultZone }: Aggregates,
+  what: string,
+): string[] {
   return names.flatMap((name, position) => {
     const ids = zones.get(name);
     if (ids !== undefined) return ids;
     if (name === defaultZone) return [];
     const all = [...zones.keys(), ...(defaultZone === undefined ? [] : [defaultZone])];
     const known = all.length === 0 ? 'there are none' : `zones are ${all.sort().slice(0, 20).join(', ')}`;
-    throw malformed(`${list}.${position}`, `is '${name}', which is no zone: ${known}`);
+    throw malformed(what, `${list}.${position}`, `is '${name}', which is no zone: ${known}`);
   });
 }
 
-function refuseContradictions(placement: PlacementRequest): void {
+function refuseContradictions(placement: PlacementRequest, what: string): void {
   for (const [wanted, avoided] of OPPOSITES) {
     const position = placement[avoided]?.findIndex((one) => placement[wanted]?.includes(one)) ?? -1;
     if (position < 0) continue;
-    throw malformed(`${avoided}.${position}`, `is '${placement[avoided]?.[position]}', which is in '${wanted}' too`);
+    throw malformed(
+      what,
+      `${avoided}.${position}`,
+      `is '${placement[avoided]?.[position]}', which is in '${wanted}' too`,
+    );
   }
   const { cells, avoidCells, hosts = [] } = placement;
   for (const [position, named] of hosts.entries()) {
     const cell = named.slice(0, named.indexOf('/'));
     if (cells?.includes(cell) === false)
-      throw malformed(`hosts.${position}`, `is '${named}', and '${cell}' is not in 'cells'`);
+      throw malformed(what, `hosts.${position}`, `is '${named}', and '${cell}' is not in 'cells'`);
     if (avoidCells?.includes(cell) === true)
-      throw malformed(`hosts.${position}`, `is '${named}', and '${cell}' is in 'avoidCells'`);
+      throw malformed(what, `hosts.${position}`, `is '${named}', and '${cell}' is in 'avoidCells'`);
   }
 }
 
-function malformed(at: string, what: string): MalformedError {
+function malformed(what: string, at: string, fault: string): MalformedError {
   const field = `placement.${at}`;
-  return new MalformedError(`'${field}' of the build request ${what}`, { field });
+  return new MalformedError(`'${field}' of ${what} ${fault}`, { field });
 }

@@ -16,6 +16,7 @@ import { fitWords, whyNotWords } from './question-words.ts';
 import { type FitRequest, specOf, type WhyNotRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 10;
+const ASKED = 'the fit request';
 /** Asked when it does not matter what is asked for, but where a host is. */
 const ANYTHING: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
 
@@ -77,8 +78,8 @@ export interface QuestioningOptions {
 export function questioningOf({ asking, known, aggregates }: QuestioningOptions): Questioning {
   async function fit(request: FitRequest): Promise<FitAnswer> {
     const { placement, project } = request;
-    const { tree, where } = placingOf(placement, project, aggregates);
-    const spec = { ...specOf(request, 'the fit request'), ...(tree === undefined ? {} : { tree }) };
+    const { tree, where } = placingOf(placement, project, aggregates, ASKED);
+    const spec = { ...specOf(request, ASKED), ...(tree === undefined ? {} : { tree }) };
     const more = { ...(where === undefined ? {} : { where }), ...(project === undefined ? {} : { project }) };
     const { count = 1, limit = DEFAULT_LIMIT } = request;
     const {

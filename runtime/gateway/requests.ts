@@ -206,8 +206,10 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     ...(rootForbidden === undefined ? {} : { rootForbidden: [...new Set(rootForbidden)] }),
   };
   const spec: RequestSpec = { groups, groupPolicy: request.groupPolicy ?? 'none', ...ofRoot };
-  if (request.sameSubtree !== undefined) spec.sameSubtree = sameSubtreeOf(request.sameSubtree, named);
-  if (request.instanceGroup !== undefined) spec.instanceGroup = instanceGroupOf(request.instanceGroup, request.project);
+  if (request.sameSubtree !== undefined) spec.sameSubtree = sameSubtreeOf(request.sameSubtree, named, what);
+  if (request.instanceGroup !== undefined) {
+    spec.instanceGroup = instanceGroupOf(request.instanceGroup, request.project, what);
+  }
   return spec;
 }
 
@@ -239,25 +241,29 @@ function onceEach(group: ResourceGroup): ResourceGroup {
   };
 }
 
-function sameSubtreeOf(lists: readonly (readonly string[])[], named: readonly { name: string }[]): string[][] {
+function sameSubtreeOf(
+  lists: readonly (readonly string[])[],
+  named: readonly { name: string }[],
+  what: string,
+): string[][] {
   for (const [at, names] of lists.entries()) {
     for (const [position, name] of names.entries()) {
       if (named.some((group) => group.name === name) && names.indexOf(name) === position) continue;
       const field = `sameSubtree.${at}.${position}`;
-      const what = names.indexOf(name) < position ? 'names a group twice' : 'names no group of it';
-      throw new MalformedError(`'${field}' of the build request ${what}: '${name}'`, { field });
+      const fault = names.indexOf(name) < position ? 'names a group twice' : 'names no group of it';
+      throw new MalformedError(`'${field}' of ${what} ${fault}: '${name}'`, { field });
     }
   }
   return lists.map((names) => [...names]);
 }
 
-function instanceGroupOf(asked: Static<typeof InstanceGroupRequest>, project = ''): InstanceGroup {
+function instanceGroupOf(asked: Static<typeof InstanceGroupRequest>, project = '', what: string): InstanceGroup {
   const { name, policy, maxPerHost } = asked;
   const id = `${project}/${name}`;
   if (policy === 'anti-affinity') return { id, policy, maxPerHost: maxPerHost ?? 1 };
   if (maxPerHost === undefined) return { id, policy };
   const field = 'instanceGroup.maxPerHost';
-  throw new MalformedError(`'${field}' of the build request goes with 'anti-affinity' only`, { field });
+  throw new MalformedError(`'${field}' of ${what} goes with 'anti-affinity' only`, { field });
 }
 
 function pick<T extends object, K extends keyof T>(from: T, keys: readonly K[]): Partial<Pick<T, K>> {

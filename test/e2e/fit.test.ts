@@ -12,6 +12,8 @@ import { runCommand } from './commands.ts';
 import { apiOf, eventually, inMemory, overNats, type System, type WithSystem } from './system.ts';
 
 const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['h1', 'k1'] };
+const CONTRADICTION = { cells: ['c1'], avoidCells: ['c1'] };
+const CLOSE_WITH_MOST = { name: 'close', policy: 'affinity' as const, maxPerHost: 2 };
 const SMALL = { resources: { VCPU: 1, MEMORY_MB: 256 } };
 
 function contract(name: string, withSystem: WithSystem): void {
@@ -223,6 +225,9 @@ function contract(name: string, withSystem: WithSystem): void {
       [() => client.fit({ ...SMALL, limit: 101 }), 'malformed', 'limit'],
       [() => client.fit({ ...SMALL, payload: 1 } as never), 'malformed', 'payload'],
       [() => client.fit({ ...SMALL, placement: { zones: ['z1'] } }), 'malformed', 'placement.zones.0'],
+      [() => client.fit({ ...SMALL, placement: CONTRADICTION }), 'malformed', 'placement.avoidCells.0'],
+      [() => client.fit({ ...SMALL, sameSubtree: [['gpu']] }), 'malformed', 'sameSubtree.0.0'],
+      [() => client.fit({ ...SMALL, instanceGroup: CLOSE_WITH_MOST }), 'malformed', 'instanceGroup.maxPerHost'],
       [() => client.whyNot({ id: 'nobody', host: 'k1' }), 'not-found', 'id'],
       [() => client.whyNot({ id: 'web', host: 'absent' }), 'not-found', 'host'],
       [() => client.whyNot({ id: 'web', host: 'h1' }), 'ambiguous', 'cell'],
@@ -231,6 +236,7 @@ function contract(name: string, withSystem: WithSystem): void {
     for (const [ask, code, field] of cases) {
       const error = (await failureOf(ask)) as CellwrightError;
       assert.equal([error.code, error.field], [code, field]);
+      assert.not.match(error.message, /the build request/);
     }
   });
 
