@@ -104,7 +104,14 @@ export function isJson(data: Uint8Array): boolean {
   return false;
 }
 
+/** Whether the first byte is a character of ASCII, as of what people type, which begins no MessagePack map or array. */
+function isTyped(data: Uint8Array): boolean {
+  const first = data[0] ?? 0;
+  return (first >= 0x20 && first < 0x7f) || (first >= 0x09 && first <= 0x0d);
+}
+
 function readMessagePack(bytes: Buffer): unknown {
+  if (isTyped(bytes)) throw new MalformedError('the body is neither a JSON object or array nor readable MessagePack');
   const fault = faultIn(bytes);
   if (fault !== undefined) throw new MalformedError(`the body is not readable MessagePack: ${fault}`);
   try {

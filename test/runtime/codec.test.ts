@@ -223,6 +223,13 @@ test('codec - malformed MessagePack is refused', () => {
   for (const [name, data] of Object.entries(corpus)) assert.ok(malformed(data), name);
 });
 
+test('codec - what somebody typed is not said to be MessagePack alone', () => {
+  for (const typed of ['garbage', ' \n', '\tx', '"web"', '42', '~']) {
+    assert.is(malformed(text(typed)).message, 'the body is neither a JSON object or array nor readable MessagePack');
+  }
+  assert.match(malformed(bytes(0x91, 0xc1)).message, /^the body is not readable MessagePack: /);
+});
+
 test('codec - malformed JSON is refused, its content not quoted', () => {
   const corpus: Record<string, string> = {
     truncated: '{"secret":"hunter2"',
