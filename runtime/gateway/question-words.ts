@@ -34,9 +34,9 @@ export function whyNotWords({ id, cell, host, there, then, now }: Omit<WhyNot, '
   ];
 }
 
-function thenWords({ verdict, code = '', message = '', short, weight, bestWeight }: HostThen): string {
-  const against =
-    weight === undefined ? '' : `; it weighed ${brief(weight)} against ${brief(bestWeight ?? 0)} of the best`;
+function thenWords(then: HostThen): string {
+  const { verdict, code = '', message = '', short } = then;
+  const against = againstWords(then);
   switch (verdict) {
     case 'chosen':
       return 'it was chosen';
@@ -47,12 +47,25 @@ function thenWords({ verdict, code = '', message = '', short, weight, bestWeight
     case 'alternate':
       return `it was an alternate, to be tried should the build fail${against}`;
     case 'runner-up':
-      return `it fitted, ${message === '' ? 'and another was better' : `but ${message}`}${against}`;
+      return `it fitted, ${message === '' ? `and ${otherWords(then)}` : `but ${message}`}${against}`;
     case 'refused':
       return `it was refused: ${code}, short by ${short}, the nearest of its kind`;
     case 'not-recorded':
       return 'it was not among the hosts that the record names';
   }
+}
+
+function againstWords({ weight, bestWeight = 0 }: HostThen): string {
+  if (weight === undefined) return '';
+  if (weight === bestWeight) return `; it weighed as much as the best, ${brief(weight)}`;
+  return `; it weighed ${brief(weight)} against ${brief(bestWeight)} of the best`;
+}
+
+/** Why another was taken that fitted too. */
+function otherWords({ weight = 0, bestWeight = weight, chosenWeight = bestWeight }: HostThen): string {
+  if (weight < chosenWeight) return 'another was better';
+  const which = weight === chosenWeight ? 'of the same weight' : 'of the best';
+  return `another ${which} was taken: among such chance decides`;
 }
 
 function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: HostStanding): string {

@@ -46,6 +46,8 @@ export interface HostThen {
   readonly short?: number;
   readonly weight?: number;
   readonly bestWeight?: number;
+  /** What the chosen host weighed: less than the best where one of several of the best was drawn. */
+  readonly chosenWeight?: number;
 }
 
 /** The answer to `why-not`. */
@@ -161,7 +163,10 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   if (claim !== undefined) return { verdict: 'claim-refused', code: claim.code, message: claim.message };
   const weighed = weights.find(isIt);
   const bestWeight = weights[0]?.weight;
-  const weight = weighed === undefined || bestWeight === undefined ? {} : { weight: weighed.weight, bestWeight };
+  const chosenWeight = weights.find((one) => one.cell === chosen?.cell && one.host === chosen.host)?.weight;
+  const ofChosen = chosenWeight === undefined ? {} : { chosenWeight };
+  const weight =
+    weighed === undefined || bestWeight === undefined ? {} : { weight: weighed.weight, bestWeight, ...ofChosen };
   if (chosen?.cell === cell && alternates.includes(host)) return { verdict: 'alternate', ...weight };
   if (weighed !== undefined && decision.silentCells.includes(cell)) {
     return { verdict: 'runner-up', message: `nothing was heard lately of cell ${cell}`, ...weight };

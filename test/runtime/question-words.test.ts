@@ -106,6 +106,27 @@ test('words - by how much a host is short is said once, and of its own instance 
   assert.match(other ?? '', /^now: it would be refused: too-hot: it is hot \(short by 3\); /);
 });
 
+test('words - where hosts weighed the same, none is said to be better', () => {
+  const wordsOf = (weight: number, bestWeight: number, chosenWeight: number) => {
+    const then = { verdict: 'runner-up' as const, weight, bestWeight, chosenWeight };
+    return whyNotWords({ id: 'web', cell: 'c1', host: 'h2', there: false, then, now: null }, view)[1];
+  };
+  assert.is(
+    wordsOf(9.75, 9.75, 9.75),
+    'then: it fitted, and another of the same weight was taken: among such chance decides; ' +
+      'it weighed as much as the best, 9.75',
+  );
+  assert.is(
+    wordsOf(9.5, 9.75, 9.25),
+    'then: it fitted, and another of the best was taken: among such chance decides; ' +
+      'it weighed 9.5 against 9.75 of the best',
+  );
+  assert.is(
+    wordsOf(9.5, 9.75, 9.75),
+    'then: it fitted, and another was better; it weighed 9.5 against 9.75 of the best',
+  );
+});
+
 test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
   const gone = new CellwrightError('not-found', "no host 'h2' is known", { field: 'host' });
   const asking = { ask: () => Promise.reject(gone) } as unknown as Asking;
