@@ -2,6 +2,7 @@
 // Every row is checked; an error names the file, the line and the column.
 
 import { basename } from 'node:path';
+import { MAX_AMOUNT } from '../../actors/messages/common.ts';
 import { seededRandom } from '../random.ts';
 import { readRows } from './rows.ts';
 import {
@@ -77,8 +78,8 @@ function readHosts(file: string, cells: readonly string[]): FleetHost[] {
   const seen = new Set<string>();
   const hosts = readRows(file, NODE_COLUMNS).map((row) => {
     const host = row.name('sn', seen);
-    const cpu = row.whole('cpu_milli', 1);
-    const memory = row.whole('memory_mib', 1);
+    const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
+    const memory = row.whole('memory_mib', 1, MAX_AMOUNT);
     const gpus = row.whole('gpu', 0, MAX_GPUS);
     const [model = '', ...others] = row.models('model');
     if (others.length > 0 || (gpus > 0 && model === '')) throw row.wrong('model', 'the one model of the GPUs');
@@ -103,8 +104,8 @@ function readRequests(file: string): Request[] {
   const seen = new Set<string>();
   return readRows(file, POD_COLUMNS).map((row) => {
     const id = row.name('name', seen);
-    const cpu = row.whole('cpu_milli', 0);
-    const memory = row.whole('memory_mib', 0);
+    const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT);
+    const memory = row.whole('memory_mib', 0, MAX_AMOUNT);
     const gpus = row.whole('num_gpu', 0, MAX_GPUS);
     const milli = gpus === 0 ? 0 : row.whole('gpu_milli', 1, WHOLE_GPU_MILLI);
     if (cpu + memory + gpus === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');

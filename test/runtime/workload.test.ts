@@ -141,6 +141,14 @@ test('workload - openb errors name file, line and column', () => {
   assert.match(nodes(`${NODES}e,1,1,1,\n`), /^model: '.*nodes\.csv' line 6, column 'model'/);
   assert.match(nodes('sn,cpu_milli,memory_mib,gpu\na,1,1,0\n'), /^model: '.*nodes\.csv' line 1: no column 'model'/);
   assert.match(nodes('sn,cpu_milli,memory_mib,gpu,model\n'), /nodes\.csv: .* no rows/);
+  const most = / is not a whole number from [01] to 2147483647$/;
+  for (const said of [
+    nodes(`${NODES}e,1,3000000000,0,\n`),
+    nodes(`${NODES}e,3000000000,1,0,\n`),
+    pods('p,1,3000000000,0,0,,LS,Running,1,2,1'),
+    pods('p,3000000000,1,0,0,,LS,Running,1,2,1'),
+  ])
+    assert.match(said, most);
   const missing = { nodesFile: 'nowhere.csv', podsFile: 'nowhere.csv', seed: 1 };
   assert.match(
     failureOf(() => openbWorkload({ ...missing, cells: 1 })),
