@@ -81,14 +81,15 @@ test('every entry can be imported', async () => {
   }
 });
 
-/** Compiles a program of the fixtures in the user's project, strictly, and runs it; answers what it printed. */
-async function compiledAndRun(name: string): Promise<string> {
+/** Compiles a program in the user's project, strictly; answers the folder. */
+async function compiled(name: string, program: string): Promise<string> {
   const { folder } = await installed();
-  await cp(join(repository, `test/fixtures/embedding/${name}.ts`), join(folder, `${name}.ts`));
+  await writeFile(join(folder, `${name}.ts`), program);
   const compilerOptions = {
     target: 'es2023',
     module: 'nodenext',
     strict: true,
+    noUncheckedIndexedAccess: true,
     skipLibCheck: true,
     types: ['node'],
     typeRoots: [join(repository, 'node_modules/@types')],
@@ -97,8 +98,21 @@ async function compiledAndRun(name: string): Promise<string> {
   };
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: [`${name}.ts`] }));
   await run(process.execPath, [join(repository, 'node_modules/typescript/bin/tsc'), '-p', '.'], folder);
-  return run(process.execPath, [`out/${name}.js`], folder);
+  return folder;
 }
+
+/** Compiles a program of the fixtures and runs it; answers what it printed. */
+async function compiledAndRun(name: string): Promise<string> {
+  const program = await readFile(join(repository, `test/fixtures/embedding/${name}.ts`), 'utf8');
+  return run(process.execPath, [`out/${name}.js`], await compiled(name, program));
+}
+
+test('what the README shows of embedding compiles', async () => {
+  const [, shown = ''] =
+    /^## Embedding$.*?^```ts\n(.*?)^```$/ms.exec(await readFile(join(repository, 'README.md'), 'utf8')) ?? [];
+  assert.match(shown, 'startNode');
+  await compiled('shown', `${shown}declare function myDriver(host: string): import('cellwright').Driver;\n`);
+});
 
 test('a program that embeds it compiles with its types, and runs', async () => {
   assert.match(await compiledAndRun('embed'), /^embedded/m);
