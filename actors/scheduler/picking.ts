@@ -22,8 +22,8 @@ export interface Ranked {
 type Accept = (one: Weighed) => boolean;
 
 /**
- * The best host that `skip` does not name, or one of the best few; one of a silent cell, which may take its time, only if
- * there is no other.
+ * The best host that `skip` does not name, or one of the best few: one of the cells that the request prefers, whatever it
+ * weighs, if there is any there; one of a silent cell, which may take its time, only if there is no other at all.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  */
 export function best(
@@ -35,10 +35,13 @@ export function best(
 ): Ranked | null {
   const shape = shapeOf(rankings, view, request);
   const accept = acceptedBy(rankings, view, request, skip);
-  const { cells, avoidCells } = request.where ?? {};
+  const { cells, avoidCells, preferCells } = request.where ?? {};
   const named = namedBy(request);
-  const pick = (isSilent: boolean): Weighed | undefined => {
-    const eligible = (cell: string) => view.silentCells.has(cell) === isSilent && avoidCells?.includes(cell) !== true;
+  const pickIn = (isSilent: boolean, isPreferred: boolean): Weighed | undefined => {
+    const eligible = (cell: string) =>
+      view.silentCells.has(cell) === isSilent &&
+      (preferCells === undefined || preferCells.includes(cell) === isPreferred) &&
+      avoidCells?.includes(cell) !== true;
     const found =
       named === null
         ? rankings.pickAmong === Number.POSITIVE_INFINITY
@@ -47,6 +50,8 @@ export function best(
         : among(shape, named, (one) => eligible(one.cell) && accept(one)).slice(0, rankings.pickAmong);
     return found[found.length < 2 ? 0 : fnv1a(`${rankings.salt} ${seed}`) % found.length];
   };
+  const pick = (isSilent: boolean) =>
+    pickIn(isSilent, true) ?? (preferCells === undefined ? undefined : pickIn(isSilent, false));
   const found = pick(false) ?? (view.silentCells.size === 0 ? undefined : pick(true));
   return found === undefined ? null : rankedOf(rankings, view, shape, found);
 }
@@ -82,7 +87,7 @@ export function bestOfCell(
   return found.map((one) => rankedOf(rankings, view, shape, one));
 }
 
-/** Those of some hosts that can serve a request and that `skip` does not name, best first. */
+/** Those of some hosts that can serve a request and that `skip` does not name, those of preferred cells first. */
 export function rankedAmong(
   rankings: Rankings,
   view: View,
@@ -92,6 +97,10 @@ export function rankedAmong(
 ): readonly Ranked[] {
   const shape = shapeOf(rankings, view, request);
   const found = among(shape, roots, acceptedBy(rankings, view, request, skip));
+  const preferred = request.where?.preferCells;
+  if (preferred !== undefined) {
+    found.sort((one, other) => Number(preferred.includes(other.cell)) - Number(preferred.includes(one.cell)));
+  }
   return found.map((one) => rankedOf(rankings, view, shape, one));
 }
 

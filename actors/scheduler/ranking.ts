@@ -16,6 +16,7 @@ import { HARD_TO_TELL, judge } from './judging.ts';
 import { type Request, rankedPart } from './request.ts';
 import { changesEnd, type View } from './view.ts';
 import { lookAgainAt } from './view-hosts.ts';
+import { preferredCell } from './weighers/preferred-cell.ts';
 import {
   type AskedWeigher,
   changeOf,
@@ -80,6 +81,7 @@ export interface Rankings {
   readonly filters: readonly Filter[];
   /** Those that limit the instances of hosts. */
   readonly limits: readonly Filter[];
+  /** With the one by which explanations tell that a host is in a cell that the request prefers. */
   readonly weighers: readonly Weigher[];
   readonly overrides: Overrides;
   /** Names the scheduler: hosts of equal weight are ordered differently by each. */
@@ -116,7 +118,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
   return {
     filters: [...ALWAYS, ...filters],
     limits: filters.filter(({ mostInstances }) => mostInstances !== undefined),
-    weighers,
+    weighers: weighers.some(({ name }) => name === preferredCell.name) ? weighers : [...weighers, preferredCell],
     overrides,
     salt,
     pickAmong,

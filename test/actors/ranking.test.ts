@@ -9,7 +9,7 @@ import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filte
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
 import { before, bestOf, type Entry, type Heap, insert, remove, replace } from '../../actors/scheduler/heap.ts';
-import { best, bestOfCell } from '../../actors/scheduler/picking.ts';
+import { best, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { emptyView, promise, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
@@ -326,6 +326,38 @@ test('ranking - one of the best few is picked by chance, the same for the same s
   const others = Array.from({ length: 300 }, (_, n) => pick(`i${n} 0`, 'another'));
   const same = others.filter((host, n) => host === picked[n]).length;
   assert.ok(same < 150, `two schedulers picked the same host ${same} times of 300`);
+});
+
+test('ranking - preferred cells come first, however many are picked among, whatever the weighers are', () => {
+  const against: Weigher = { name: 'against', multiplier: 1e6, weigh: ({ host }) => (host.cell === 'c0' ? 0 : 1) };
+  const choices: [readonly Weigher[], number][] = [
+    [DEFAULT_WEIGHERS, 5],
+    [DEFAULT_WEIGHERS, Number.POSITIVE_INFINITY],
+    [[fewInstances], 1],
+    [[], Number.POSITIVE_INFINITY],
+    [[against], 1],
+    [[...DEFAULT_WEIGHERS, against], 5],
+  ];
+  for (const [weighers, pickAmong] of choices) {
+    const rankings = emptyRankings(weighers, 's', { pickAmong });
+    const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host), used: { VCPU: host === 'h0' ? 7 : 0 } })));
+    const isIn = (tree: RequestSpec['tree'] = {}) => {
+      const request = { spec: { ...specOf(1), tree }, where: { preferCells: ['c0', 'c9'] } };
+      const picked = Array.from({ length: 40 }, (_, n) => best(rankings, view, request, NOBODY, `i${n}`)?.cell);
+      assert.not(picked.includes(undefined));
+      const inCell = picked.filter((cell) => cell === 'c0').length;
+      assert.ok([0, picked.length].includes(inCell), `${inCell} of ${picked.length} are in the preferred cell`);
+      return inCell > 0;
+    };
+    assert.ok(isIn());
+    assert.ok(isIn({ oneOf: ['p-h1', 'p-h2', 'p-h3', 'p-h4'] }), 'of hosts that it names too');
+    assert.not(isIn({ noneOf: ['p-h0', 'p-h3', 'p-h6'] }), 'with none there, the others are as good as ever');
+    const roots = ['p-h1', 'p-h0'];
+    const [first] = rankedAmong(rankings, view, { spec: specOf(1), where: { preferCells: ['c0'] } }, roots, NOBODY);
+    assert.is(first?.host, 'h0');
+    view.silentCells.add('c0');
+    assert.not(isIn(), 'a silent cell is the last resort all the same');
+  }
 });
 
 test('ranking - few hosts: chance picks among those that there are', () => {

@@ -1,6 +1,7 @@
 // Hosts of the cells that a request prefers come before all others: no sum of the usual weights comes near its
-// multiplier. With none that fits there, the others are as good as ever. Only the rule of an instance group, a soft one
-// too, comes before it.
+// multiplier, and where a host is picked they are tried first, whatever they weigh. So every scheduler has it, also one
+// that is told of other weighers. With none that fits there, the others are as good as ever. Only the rule of an instance
+// group, a soft one too, comes before it.
 
 import type { Weigher } from './weigher.ts';
 
