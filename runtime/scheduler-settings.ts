@@ -34,8 +34,8 @@ export type FilterChoice = string | { readonly name: string; readonly most: numb
  * - `'defaults'`: the weighers of a scheduler that is told of none; those that follow are added to them, and replace
  *   those of the same name;
  * - by name, or `{ name, multiplier }`: any of the defaults, `free-<class>`, `few-instances`, `few-builds`;
- *   `{ name: 'metric-<name>', least, most, multiplier }` for what drivers measure; a packing policy, `random`,
- *   `dot-product`, `gpu-clustering`, `gpu-packing`, `best-fit` or `{ name: 'fgd', typical }`;
+ *   `{ name: 'metric-<name>', least, most, multiplier }` for what drivers measure; a packing policy, `random`
+ *   (alone), `dot-product`, `gpu-clustering`, `gpu-packing`, `best-fit` or `{ name: 'fgd', typical }`;
  * - a function, or a whole weigher, of one's own.
  */
 export type WeigherChoice =
@@ -73,7 +73,7 @@ export function schedulerOptionsOf(
     throw bad('pickAmong', `must be a whole number from 1 to ${MAX_PICK_AMONG}`);
   }
   const chosen = weighersOf(weighers ?? ['defaults']);
-  const among = pickAmong ?? (weighers?.some(isChance) === true ? Number.POSITIVE_INFINITY : undefined);
+  const among = pickAmong ?? (isByChance(weighers ?? []) ? Number.POSITIVE_INFINITY : undefined);
   return {
     ...others,
     ...(among === undefined ? {} : { pickAmong: among }),
@@ -197,9 +197,18 @@ function ownWeigher(own: Weigher, multiplier: number): Weigher {
   };
 }
 
-/** Whether it is the packing policy to which all hosts are the same. */
+/** Whether hosts are picked by the packing policy to which all are the same: beside others it would undo what they say. */
+function isByChance(choices: readonly WeigherChoice[]): boolean {
+  const position = choices.findIndex(isChance);
+  if (position === -1) return false;
+  if (choices.length > 1) throw bad(`weighers.${position}`, "is 'random', which must be the only weigher");
+  return true;
+}
+
+/** A multiplier of 0 switches it off. */
 function isChance(choice: WeigherChoice): boolean {
-  return choice === 'random' || (typeof choice === 'object' && choice.name === 'random' && !('weigh' in choice));
+  if (typeof choice !== 'object') return choice === 'random';
+  return choice.name === 'random' && choice.multiplier !== 0 && !('weigh' in choice);
 }
 
 function namedWeigher(name: string): Weigher | undefined {

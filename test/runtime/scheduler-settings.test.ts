@@ -56,6 +56,14 @@ test('scheduler settings - weighers replace the defaults, or are added to them',
   assert.equal(weighersOf([]), []);
 });
 
+test('scheduler settings - chance picks among all hosts when it is the only weigher, and a multiplier of 0 ends that', () => {
+  assert.is(of({ weighers: ['random'] }).pickAmong, Number.POSITIVE_INFINITY);
+  assert.is(of({ weighers: ['random'], pickAmong: 7 }).pickAmong, 7);
+  assert.is(of({ weighers: [{ name: 'random', multiplier: 0 }] }).pickAmong, undefined);
+  assert.is(of({ weighers: ['defaults', { name: 'random', multiplier: 0 }] }).pickAmong, undefined);
+  assert.is(of({ weighers: ['defaults', { name: 'random', weigh: () => 1 }] }).pickAmong, undefined);
+});
+
 test('scheduler settings - a weigher or filter may be an object of a class', () => {
   class Loaded implements Weigher, Filter {
     readonly name = 'loaded';
@@ -142,6 +150,12 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
   [{ scheduler: { filters: [{ name: 'mine', refusal() {}, goesBy: 1 }] } }, 'scheduler.filters.0.goesBy', /function/],
   [{ scheduler: { filters: [{ name: 'my filter', refusal() {} }] } }, 'scheduler.filters.0.name', /letters, digits/],
   [{ scheduler: { filters: Array.from({ length: 65 }, () => () => null) } }, 'scheduler.filters', /more than 64/],
+  [{ scheduler: { weighers: ['defaults', 'random'] } }, 'scheduler.weighers.1', /must be the only weigher/],
+  [
+    { scheduler: { weighers: [{ name: 'random', multiplier: 2 }, () => 1] } },
+    'scheduler.weighers.0',
+    /must be the only weigher/,
+  ],
   [{ scheduler: { weighers: ['ram'] } }, 'scheduler.weighers.0', /no weigher; weighers are free-share, .*free-</],
   [{ scheduler: { weighers: ['free-CORES'] } }, 'scheduler.weighers.0', /no weigher/],
   [{ scheduler: { weighers: ['free-VCPU', 'free-VCPU'] } }, 'scheduler.weighers.1', /named twice/],
