@@ -18,7 +18,7 @@ export interface HostFacts {
   readonly stats: HostStats;
   /** Builds that failed there lately; see recalled() for what is left of them. */
   readonly failures: FailureMemory | undefined;
-  /** The scheduler's time, ms since the epoch. */
+  /** The scheduler's time, ms since the epoch. Whoever goes by it must say when it changes what he says: `changesAt`. */
   readonly now: number;
 }
 

@@ -5,14 +5,14 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { Obstacle } from './census.ts';
-import { type Asked, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
+import { type Asked, changeBy, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
 import { fit, fitAtOnce, type ServerPreference } from './fit.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
 import { misfitOf, plainMisfitOf } from './misfit.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
-import { factsOf } from './view-hosts.ts';
+import { factsOf, lookAgainAt } from './view-hosts.ts';
 
 export type Judged =
   | {
@@ -40,6 +40,7 @@ export function judge(
   const tree = treeOf(view, host.root);
   if (tree[0]?.spec.id !== host.root) return { obstacle: untold(host) };
   const facts = factsOf(view, host, tree);
+  lookAgainFor(view, host.root, filters, facts);
   const refused = refusedBy(filters, facts);
   if (refused !== null) {
     const { code, about, short, message } = refused.refusal;
@@ -55,6 +56,15 @@ export function judge(
   const misfit = isThorough ? misfitOf(spec, tree) : plainMisfitOf(spec, tree);
   const { code, resourceClass, condition, short, message } = misfit;
   return { obstacle: { code, about: resourceClass ?? condition, short, message } };
+}
+
+/** Has a host looked at again when one of the filters will say something else of it. */
+export function lookAgainFor(view: View, root: string, filters: readonly Asked[], facts: HostFacts): void {
+  for (const asked of filters) {
+    if (asked.filter.changesAt === undefined) continue;
+    const at = changeBy(asked, facts);
+    if (at !== null && at > view.now) lookAgainAt(view, root, at);
+  }
 }
 
 /** The code of a host that was not searched to the end, because the request is as hard on so many others. */

@@ -6,6 +6,7 @@ import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
 import { fit } from './fit.ts';
 import { before, bestOf, type Heap } from './heap.ts';
+import { lookAgainFor } from './judging.ts';
 import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
@@ -107,8 +108,13 @@ export function rankedAmong(
 function acceptedBy(rankings: Rankings, view: View, request: Request, skip: (root: string) => boolean): Accept {
   const late = lateFiltersOf(rankings, request);
   if (late.length === 0) return ({ root }) => !skip(root);
-  return ({ root }) =>
-    !skip(root) && refusedBy(late, factsOf(view, view.hosts.get(root) as ViewHost, treeOf(view, root))) === null;
+  return ({ root }) => {
+    if (skip(root)) return false;
+    const facts = factsOf(view, view.hosts.get(root) as ViewHost, treeOf(view, root));
+    if (refusedBy(late, facts) === null) return true;
+    lookAgainFor(view, root, late, facts);
+    return false;
+  };
 }
 
 /** The only hosts that can serve a request, if it names any: they are looked at one by one. */

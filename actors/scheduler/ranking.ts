@@ -264,7 +264,7 @@ function weigh(
   const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
   for (const { weigher } of shape.weighers) {
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
-    if (at !== null) lookAgainAt(view, root, at);
+    if (at !== null && at > view.now) lookAgainAt(view, root, at);
   }
   return { root, cell: host.cell, host: host.host, weight, tie, at: 0, told: null, offered: null };
 }

@@ -125,6 +125,7 @@ export function passTime(view: View, now: number): void {
     }
     view.due.delete(root);
     forgetExpected(view, root);
+    view.freed?.add(root);
     noteChange(view, root);
   }
 }
@@ -137,7 +138,6 @@ function forgetExpected(view: View, root: string): void {
   const full = known.full !== null && known.full.until > view.now ? known.full : null;
   if (claimedAt.length === 0 && full === null) view.expected.delete(root);
   else view.expected.set(root, { claimedAt, full });
-  view.freed?.add(root);
   const next = Math.min(
     (claimedAt[0] ?? Number.POSITIVE_INFINITY) + EXPECTED_MS,
     full?.until ?? Number.POSITIVE_INFINITY,

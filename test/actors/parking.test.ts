@@ -4,6 +4,8 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER, rig } from '../support/waiting.ts';
 
 const test = suite('scheduler - waiting');
@@ -164,5 +166,38 @@ test('waiting - of a deleted instance nothing is placed, and it is not parked ag
   assert.is(all.answersOf('no-valid-host').length, 1);
   assert.is(all.on.state.parking.lots.size, 0);
 });
+
+for (const late of [false, true]) {
+  test(`waiting - one that a filter keeps waiting is placed when its time has come${late ? ', asked late too' : ''}`, () => {
+    const opens = { first: 0, last: 0 };
+    const window: Filter = {
+      name: 'window',
+      late,
+      // What it says may change twice, and it tells of the next time only.
+      refusal: ({ now }) => (now < opens.last ? { code: 'closed', message: 'closed for maintenance' } : null),
+      changesAt: ({ now }) => (now < opens.first ? opens.first : now < opens.last ? opens.last : null),
+    };
+    const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [window] }]);
+    const [desk] = all.desks;
+    const now = desk?.now ?? 0;
+    Object.assign(opens, { first: now + 20_000, last: now + 60_000 });
+    all.choose(selectFor('web', { waits: { since: now } }));
+    const pass = (ms: number) => {
+      all.pass(ms);
+      all.deliver();
+    };
+    for (let step = 0; step < 11; step += 1) pass(5_000);
+    assert.equal(
+      all.answers.map(({ type }) => type),
+      ['parked'],
+    );
+    pass(10_000);
+    assert.equal(
+      all.answers.map(({ type }) => type),
+      ['parked', 'selected'],
+    );
+    assert.is(desk?.state.view.due.size, 0, 'one that will say nothing else is not asked again');
+  });
+}
 
 test.run();

@@ -251,6 +251,55 @@ test('ranking - failures fade: a host that failed comes back up the ranking with
   assert.is(view.due.size, 0, 'who has forgotten all is not looked at again');
 });
 
+test('ranking - a filter that goes by time is asked again when it says so, of a host that it refuses too', () => {
+  const asked: number[] = [];
+  const maintenance: Filter = {
+    name: 'maintenance',
+    ignoresStats: true,
+    refusal({ now }) {
+      asked.push(now);
+      return now >= 10_000 && now < 20_000 ? { code: 'maintenance', message: 'for ten seconds' } : null;
+    },
+    changesAt({ now }) {
+      if (now >= 20_000) throw new Error('nobody knows');
+      return now < 10_000 ? 10_000 : 20_000;
+    },
+  };
+  const rankings = emptyRankings([], 's', { filters: [maintenance] });
+  const view = viewOf({ host: 'h1' });
+  const fitsAt = (now: number) => {
+    passTime(view, now);
+    return best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  };
+  assert.equal([5_000, 9_000, 10_000, 15_000, 20_000, 90_000].map(fitsAt), [true, true, false, false, true, true]);
+  assert.equal(asked, [5_000, 10_000, 20_000], 'and at no other time');
+});
+
+test('ranking - a filter or weigher that says a time that has passed is not asked all the time', () => {
+  let asked = 0;
+  const stopped = {
+    name: 'stopped',
+    multiplier: 1,
+    ignoresStats: true,
+    refusal() {
+      asked += 1;
+      return null;
+    },
+    weigh() {
+      asked += 1;
+      return 1;
+    },
+    changesAt: () => 1_000,
+  };
+  const rankings = emptyRankings([stopped], 's', { filters: [stopped] });
+  const view = viewOf({ host: 'h1' });
+  for (let now = 5_000; now < 9_000; now += 100) {
+    passTime(view, now);
+    best(rankings, view, { spec: specOf(1) }, NOBODY);
+  }
+  assert.is(asked, 2);
+});
+
 test('ranking - what was just claimed counts towards a limit, until the cell has had the time to tell', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(2)] });
   const view = viewOf({ host: 'h1', instances: 1 });

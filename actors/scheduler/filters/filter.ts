@@ -30,6 +30,11 @@ export interface Filter<Part = unknown> {
   /** Null when the host may serve; otherwise why not. */
   refusal(host: HostFacts, part: Part): FilterRefusal | null;
   /**
+   * When it would say something else though the host did not change, ms since the epoch; null: never. Whoever goes by
+   * `now` says it: until then a host is not asked about again, nor are requests tried that wait for one.
+   */
+  changesAt?(host: HostFacts, part: Part): number | null;
+  /**
    * True: the filter is asked when a host is picked, best first, and not when hosts are ranked. For parts that differ
    * with every request, of filters that refuse few hosts: each host refused costs the request another look.
    */
@@ -111,6 +116,16 @@ export function refusedBy(
     if (refusal !== null) return { filter: filter.name, refusal };
   }
   return null;
+}
+
+/** When a filter would say something else of a host that did not change; one that throws says never. */
+export function changeBy({ filter, part }: Asked, host: HostFacts): number | null {
+  try {
+    const at = filter.changesAt?.(host, part) ?? null;
+    return typeof at === 'number' && Number.isFinite(at) ? at : null;
+  } catch {
+    return null;
+  }
 }
 
 function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusal | null {
