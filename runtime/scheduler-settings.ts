@@ -1,12 +1,12 @@
 // The filters and weighers of a deployment, as whoever starts a node says them: by name, by name and multiplier, or as
 // functions of his own. What cannot be is refused with the field named.
 
-import type { RequestSpec } from '../actors/messages/common.ts';
 import { isResourceClass } from '../actors/messages/resource-classes.ts';
 import { ALWAYS } from '../actors/scheduler/filters/always.ts';
 import { BUILT_IN_FILTERS } from '../actors/scheduler/filters/built-in.ts';
 import type { Filter, FilterRefusal } from '../actors/scheduler/filters/filter.ts';
 import type { HostFacts } from '../actors/scheduler/host-facts.ts';
+import type { RankedSpec } from '../actors/scheduler/request.ts';
 import type { SchedulerOptions } from '../actors/scheduler/scheduler.ts';
 import { BUILT_IN_WEIGHERS } from '../actors/scheduler/weighers/built-in.ts';
 import { DEFAULT_WEIGHERS } from '../actors/scheduler/weighers/defaults.ts';
@@ -18,10 +18,10 @@ import type { Aggregates } from './aggregates.ts';
 import { CellwrightError } from './errors.ts';
 import { type PackingSettings, packingWeigherOf } from './packing/weigher-choice.ts';
 
-/** A filter of one's own as a mere function; it goes by the host and the request spec. */
-export type FilterFunction = (host: HostFacts, spec: RequestSpec) => FilterRefusal | null;
+/** A filter of one's own as a mere function; it goes by the host and the request spec, as far as hosts are ranked by it. */
+export type FilterFunction = (host: HostFacts, spec: RankedSpec) => FilterRefusal | null;
 /** A weigher of one's own as a mere function, with a multiplier of 1: from 0, the worst, to 1. */
-export type WeigherFunction = (candidate: Candidate, spec: RequestSpec) => number;
+export type WeigherFunction = (candidate: Candidate, spec: RankedSpec) => number;
 
 /**
  * - `'instance-limit'`, `'build-limit'`: at most 50 instances, and 8 that are being built, on a host; or
@@ -106,7 +106,7 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates): Fil
   if (typeof choice === 'function') {
     return {
       name: nameOf(choice, `own-${at.replace('.', '-')}`),
-      refusal: (host, part) => choice(host, part as RequestSpec),
+      refusal: (host, part) => choice(host, part as RankedSpec),
     };
   }
   const told = typeof choice === 'string' ? { name: choice } : choice;
@@ -156,7 +156,7 @@ function weigherOf(choice: WeigherChoice, at: string): Weigher {
     return {
       name: nameOf(choice, `own-${at.replace('.', '-')}`),
       multiplier: 1,
-      weigh: (candidate, part) => choice(candidate, part as RequestSpec),
+      weigh: (candidate, part) => choice(candidate, part as RankedSpec),
     };
   }
   const told: Exclude<WeigherChoice, string | WeigherFunction> = typeof choice === 'string' ? { name: choice } : choice;

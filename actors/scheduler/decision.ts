@@ -19,7 +19,7 @@ import { lackOfRoom } from './grouping.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { bestOfAll, type Ranked, rankedOf } from './picking.ts';
 import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
-import { type Request, rankedPart } from './request.ts';
+import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { type AskedWeigher, contributionOf, type Overrides, weighersFor } from './weighers/weigher.ts';
@@ -188,7 +188,7 @@ export function refusedHosts(view: View, reasons: readonly Counted[]): RefusedHo
 
 /** The weighers that a request concerns, as the ranking asks them. */
 export function weighersOf({ weighers }: Rankings, request: Request): readonly AskedWeigher[] {
-  return weighersFor(weighers, { ...request, spec: rankedPart(request) });
+  return weighersFor(weighers, request);
 }
 
 /** The weight of a host that fits, and each weigher's part in it. */

@@ -1,6 +1,6 @@
 // A request for hosts, as filters and weighers see parts of it.
 
-import type { RequestSpec } from '../messages/common.ts';
+import type { RequestSpec, TreeConditions } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
 
 export interface Request {
@@ -21,11 +21,16 @@ export interface Company {
   readonly far: ReadonlySet<string>;
 }
 
+/** A request spec without its instance group, and without what it says of single hosts and of other instances. */
+export interface RankedSpec extends Omit<RequestSpec, 'tree' | 'instanceGroup'> {
+  readonly tree?: Pick<TreeConditions, 'memberOf' | 'notMemberOf'>;
+}
+
 /**
  * The part of a request by which hosts are ranked whoever asks: what differs from one request to the next, such as the
  * hosts that it names, is left to the filters that look at it when a host is picked.
  */
-export function rankedPart({ spec }: Request): RequestSpec {
+export function rankedPart({ spec }: Pick<Request, 'spec'>): RankedSpec {
   if (spec.tree === undefined && spec.instanceGroup === undefined) return spec;
   const { memberOf, notMemberOf } = spec.tree ?? {};
   const { tree: _, instanceGroup: __, ...others } = spec;

@@ -134,6 +134,9 @@ test('filters - one that cannot say what it goes by refuses, and says so; a weig
     [() => new Set(['a']), /plain data/],
     [() => ({ at: new Date(0) }), /plain data/],
     [() => [1n], /plain data/],
+    [() => Number.NaN, /plain data/],
+    [() => ({ most: Number.POSITIVE_INFINITY }), /plain data/],
+    [() => Symbol('a'), /plain data/],
     [
       () => {
         throw new Error('no such hint');

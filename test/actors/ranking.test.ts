@@ -5,10 +5,12 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import { weighersOf } from '../../actors/scheduler/decision.ts';
 import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
 import { before, bestOf, type Entry, type Heap, insert, remove, replace } from '../../actors/scheduler/heap.ts';
+import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
@@ -230,6 +232,71 @@ test('ranking - a filter of the request is one ranking for each different part t
   assert.is(asked, HOSTS.length);
   assert.is(pick('q'), null);
   assert.is(asked, 2 * HOSTS.length);
+});
+
+test('ranking - a filter and a weigher may go by anything in a request, and whoever judges a host asks them the same', () => {
+  const spec: RequestSpec = {
+    ...specOf(1),
+    tree: { memberOf: [['a0']], noneOf: ['p-h9'] },
+    instanceGroup: { id: 'db', policy: 'soft-anti-affinity' },
+  };
+  const seen: unknown[] = [];
+  const byGroup: Filter<string> = {
+    name: 'by-group',
+    goesBy: (request) => request.spec.instanceGroup?.id,
+    refusal: ({ host }, id) => (host === 'h1' && id === 'db' ? { code: 'no-db', message: 'no db here' } : null),
+  };
+  const bySpec: Filter<RequestSpec> = {
+    name: 'by-spec',
+    refusal(_, part) {
+      seen.push(part);
+      return null;
+    },
+  };
+  const awayFrom: Weigher<readonly string[]> = {
+    name: 'away-from',
+    multiplier: 1,
+    goesBy: (request) => request.spec.tree?.noneOf,
+    weigh: ({ host }, roots) => (roots.includes('p-h9') && host.host === 'h3' ? 1 : 0),
+  };
+  const rankings = emptyRankings([awayFrom], 's', { filters: [byGroup, bySpec] });
+  const view = viewOf(...['h1', 'h2', 'h3'].map((host) => ({ host, aggregates: ['a0'] })));
+  const fitting = (request: Request) =>
+    [...view.hosts.values()]
+      .filter((host) => judge(view, allFiltersFor(rankings.filters, request), request.spec, host).obstacle === null)
+      .map(({ host }) => host);
+  assert.is(best(rankings, view, { spec }, NOBODY)?.host, 'h3');
+  assert.is(
+    best(rankings, view, { spec }, (root) => root !== 'p-h1'),
+    null,
+  );
+  assert.equal(fitting({ spec }), ['h2', 'h3']);
+  const others = { spec: { ...spec, instanceGroup: { id: 'web', policy: 'soft-anti-affinity' as const } } };
+  assert.is(best(rankings, view, others, (root) => root !== 'p-h1')?.host, 'h1', 'another group is another ranking');
+  assert.equal(fitting(others), ['h1', 'h2', 'h3']);
+  const weights = weighersOf(rankings, { spec }).map(({ part }) => part);
+  assert.equal(weights, [['p-h9']], 'explanations weigh by the same');
+  // Without a choice of its own, a filter goes by what requests are ranked by.
+  for (const part of seen) assert.equal(part, { ...specOf(1), tree: { memberOf: [['a0']] } });
+});
+
+test('ranking - a filter and a weigher of one name that go by different parts are not mixed up', () => {
+  const filter: Filter<string> = {
+    name: 'hint',
+    goesBy: ({ where }) => where?.hints?.not,
+    refusal: ({ host }, not) => (host === not ? { code: 'not-this', message: host } : null),
+  };
+  const weigher: Weigher<string> = {
+    name: 'hint',
+    multiplier: 1,
+    goesBy: ({ where }) => where?.hints?.rather,
+    weigh: ({ host }, rather) => (host.host === rather ? 1 : 0),
+  };
+  const rankings = emptyRankings([weigher], 's', { filters: [filter] });
+  const view = viewOf({ host: 'h1' }, { host: 'h2' });
+  const pick = (hints: Record<string, string>) => best(rankings, view, { spec: specOf(1), where: { hints } }, NOBODY);
+  assert.is(pick({ not: 'h1' })?.host, 'h2');
+  assert.is(pick({ rather: 'h1' })?.host, 'h1');
 });
 
 test('ranking - failures fade: a host that failed comes back up the ranking with nothing told of it', () => {

@@ -5,14 +5,13 @@
 import type { TreeConditions } from '../../messages/common.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { outsideAggregates } from '../../placement/tree-conditions.ts';
+import { rankedPart } from '../request.ts';
 import type { Filter } from './filter.ts';
 
 export const aggregates: Filter<TreeConditions> = {
   name: 'aggregates',
   ignoresStats: true,
-  goesBy({ spec: { tree } }) {
-    return tree?.memberOf === undefined && tree?.notMemberOf === undefined ? undefined : tree;
-  },
+  goesBy: (request) => rankedPart(request).tree,
   refusal({ tree }, conditions) {
     return outsideAggregates(conditions, tree[0] as Provider);
   },

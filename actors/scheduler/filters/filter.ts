@@ -2,9 +2,8 @@
 // small pure function of the host and of a part of the request. It names that part itself and is given nothing else:
 // hosts are ranked once for each different part, and a host is asked about again only when it has changed.
 
-import type { RequestSpec } from '../../messages/common.ts';
 import type { HostFacts } from '../host-facts.ts';
-import type { Request } from '../request.ts';
+import { type Request, rankedPart } from '../request.ts';
 
 /** Why a host may not serve a request. */
 export interface FilterRefusal {
@@ -24,7 +23,8 @@ export interface Filter<Part = unknown> {
   /**
    * The part of a request that the filter goes by, as plain data. Undefined: it does not concern this request. Requests
    * with equal parts share one ranking of all hosts, so a part should take few different values; see `late` otherwise.
-   * Default: the request spec, which every ranking is made for.
+   * Default: what every ranking is made for, the request spec but for its instance group and what it says of single
+   * hosts and of other instances; with `late` all of the spec.
    */
   goesBy?(request: Request): Part | undefined;
   /** Null when the host may serve; otherwise why not. */
@@ -63,9 +63,10 @@ export function filtersFor(filters: readonly Filter[], request: Request, late: b
   for (const filter of filters) {
     if ((filter.late ?? false) !== late) continue;
     const part = partOf(filter, request, late);
-    if (part instanceof Unreadable)
-      asked.push({ filter: { name: filter.name, refusal: () => part.refusal(filter.name) }, part: null });
-    else if (part !== undefined) asked.push({ filter, part });
+    if (part instanceof Unreadable) {
+      const { name } = filter;
+      asked.push({ filter: { name, goesBy: () => part, refusal: () => part.refusal(name) }, part });
+    } else if (part !== undefined) asked.push({ filter, part });
   }
   return asked;
 }
@@ -82,11 +83,11 @@ export class Unreadable {
 }
 
 /**
- * What a filter or weigher goes by, of a request: its own choice, or else the spec. Rankings are told apart by it, so it
- * must be plain data, unless it is asked late.
+ * What a filter or weigher goes by, of a request: its own choice, or else the part of the spec that every ranking is made
+ * for. Rankings are told apart by it, so it must be plain data, unless it is asked late.
  */
 export function partOf(asker: { goesBy?(request: Request): unknown }, request: Request, late = false): unknown {
-  if (asker.goesBy === undefined) return request.spec satisfies RequestSpec;
+  if (asker.goesBy === undefined) return late ? request.spec : rankedPart(request);
   try {
     const part = asker.goesBy(request);
     return late || isPlain(part)
@@ -98,7 +99,8 @@ export function partOf(asker: { goesBy?(request: Request): unknown }, request: R
 }
 
 function isPlain(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return typeof value !== 'function' && typeof value !== 'bigint';
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return !['function', 'bigint', 'symbol'].includes(typeof value);
   const prototype = Object.getPrototypeOf(value);
   return (
     (Array.isArray(value) || prototype === Object.prototype || prototype === null) &&
