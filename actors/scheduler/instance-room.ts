@@ -2,7 +2,7 @@
 // whoever counts how many more there is room for.
 
 import { MAX_AMOUNT } from '../messages/common.ts';
-import { type Filter, partOf } from './filters/filter.ts';
+import { limitBy, partOf } from './filters/filter.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -11,25 +11,16 @@ import type { Request } from './request.ts';
 export function mostInstances({ limits }: Rankings, request: Request, facts: HostFacts): number {
   let most = Number.POSITIVE_INFINITY;
   for (const filter of limits) {
-    if (partOf(filter, request, filter.late) !== undefined) most = Math.min(most, limitBy(filter, facts));
+    if (partOf(filter, request, filter.late) === undefined) continue;
+    const limit = limitBy(filter, facts);
+    // One that cannot say refuses the host.
+    most = Math.min(most, Number.isNaN(limit) ? 0 : limit);
   }
-  return most;
+  return most > MAX_AMOUNT ? Number.POSITIVE_INFINITY : most;
 }
 
 /** How many more instances a host may be given, as far as filters limit that. */
 export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts): number {
   if (rankings.limits.length === 0) return Number.POSITIVE_INFINITY;
   return Math.max(0, mostInstances(rankings, request, facts) - facts.stats.instances);
-}
-
-/** A filter may be anybody's code: what is no limit limits nothing. */
-function limitBy(filter: Filter, facts: HostFacts): number {
-  let said: unknown;
-  try {
-    said = filter.mostInstances?.(facts);
-  } catch {
-    return Number.POSITIVE_INFINITY;
-  }
-  if (typeof said !== 'number' || !(said >= 0 && said <= MAX_AMOUNT)) return Number.POSITIVE_INFINITY;
-  return Math.floor(said);
 }

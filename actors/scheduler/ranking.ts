@@ -131,8 +131,8 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
 }
 
 /** Whether a change of a host's counts alone is a reason to weigh it anew. */
-export function statsMatter({ filters, weighers }: Rankings): boolean {
-  return [...filters, ...weighers].some(({ ignoresStats }) => ignoresStats !== true);
+export function statsMatter({ filters, limits, weighers }: Rankings): boolean {
+  return limits.length > 0 || [...filters, ...weighers].some(({ ignoresStats }) => ignoresStats !== true);
 }
 
 /** What of a request is ranked by, which is worked out once for each. */

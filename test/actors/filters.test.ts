@@ -12,6 +12,8 @@ import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filte
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { namedHosts } from '../../actors/scheduler/filters/named-hosts.ts';
 import { serviceState } from '../../actors/scheduler/filters/service-state.ts';
+import { instancesLeft } from '../../actors/scheduler/instance-room.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { weighersFor } from '../../actors/scheduler/weighers/weigher.ts';
 import { factsOf, type HostWords } from '../support/facts.ts';
@@ -93,6 +95,45 @@ test('filters - limits of instances and of builds: general ones, and of aggregat
 test('filters - a limit says by how much the host is over it', () => {
   const refused = refusedBy([{ filter: instanceLimit(3), part: PLAIN }], factsOf({ instances: 5 }));
   assert.is(refused?.refusal.short, 3);
+});
+
+test('filters - one that says how many instances a host may have need not refuse it itself', () => {
+  const most = (mostInstances: unknown, instances: number) =>
+    said({ name: 'mine', refusal: () => null, mostInstances } as Filter, { instances });
+  assert.is(
+    most(() => 2, 1),
+    null,
+  );
+  assert.is(
+    most(() => 2.5, 2),
+    'too-many-instances',
+  );
+  assert.is(
+    most(() => 0, 0),
+    'too-many-instances',
+  );
+  assert.is(
+    most(() => Number.POSITIVE_INFINITY, 9_999),
+    null,
+  );
+  const words: Filter = { name: 'mine', refusal: () => null, mostInstances: () => 3 };
+  assert.equal(refusedBy([{ filter: words, part: PLAIN }], factsOf({ instances: 5 }))?.refusal, {
+    code: 'too-many-instances',
+    message: "host 'h1' has 5 instances, and may have 3",
+    short: 3,
+  });
+});
+
+test('filters - one that cannot say how many instances a host may have refuses, and says so', () => {
+  const wrong = [() => Number.NaN, () => -1, () => '3', () => undefined, () => { throw new Error('no'); }]; // biome-ignore format: a table
+  for (const mostInstances of wrong) {
+    const filter = { name: 'mine', refusal: () => null, mostInstances } as unknown as Filter;
+    const refused = refusedBy([{ filter, part: PLAIN }], factsOf());
+    assert.is(refused?.refusal.code, 'filter-failed');
+    assert.match(refused?.refusal.message ?? '', /'mine' failed: mostInstances must answer a number/);
+    const rankings = emptyRankings([], 's', { filters: [filter] });
+    assert.is(instancesLeft(rankings, { spec: PLAIN }, factsOf()), 0, 'there is no room that it vouches for');
+  }
 });
 
 test('filters - a request that says nothing of where is asked of the state of the service alone', () => {

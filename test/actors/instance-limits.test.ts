@@ -7,9 +7,10 @@ import type { Claim } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { stateOf } from '../support/facts.ts';
-import { schedulersOf, selectFor } from '../support/schedulers.ts';
+import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { bench, sentOf } from '../support/turn.ts';
 
 const test = suite('instance limits');
@@ -150,20 +151,42 @@ test('instance limits - one that waits is tried when the host has fewer, though 
   assert.is(on.answers.at(-1)?.type, 'selected');
 });
 
-test('instance limits - a filter of a deployment that throws, or says what is no limit, limits nothing', () => {
+test('instance limits - a filter of a deployment that throws, or says what is no limit, refuses: it cannot vouch', () => {
   const own = (mostInstances: unknown): Filter => ({ name: 'own', refusal: () => null, mostInstances }) as Filter;
   const throwing = () => {
     throw new Error('broken');
   };
-  for (const said of [throwing, () => 'two', () => Number.NaN, () => -1, () => Number.POSITIVE_INFINITY]) {
+  for (const said of [throwing, () => 'two', () => Number.NaN, () => -1]) {
     const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own(said)] }]);
-    on.hear('scheduler/s', selectFor('web'), 'conductor/0');
-    const claims = on.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
-    assert.equal(
-      claims.map(({ maxInstances }) => maxInstances),
-      [undefined],
-    );
+    assert.match(chosenIn(on.choose(selectFor('web'))), /none of 1 hosts: 1 filter-failed own/);
   }
+  const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own(() => Number.POSITIVE_INFINITY)] }]);
+  on.hear('scheduler/s', selectFor('web'), 'conductor/0');
+  const claims = on.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
+  assert.equal(
+    claims.map(({ maxInstances }) => maxInstances),
+    [undefined],
+    'no limit is no condition',
+  );
+});
+
+test('instance limits - a filter that names a limit and refuses nothing itself fills every host to it', () => {
+  const oneEach: Filter = { name: 'one-each', ignoresStats: true, refusal: () => null, mostInstances: () => 1 };
+  const names = Array.from({ length: 90 }, (_, n) => `h${n}`);
+  // It packs: hosts that are full already are the best of all.
+  const packing = { ...freeShare, multiplier: -1 };
+  const all = schedulersOf(
+    names.map((host) => ({ host })),
+    [{ name: 's', filters: [oneEach], weighers: [packing] }],
+  );
+  const chosen = names.map((_, n) => {
+    const host = chosenIn(all.choose(selectFor(`i${n}`, { alternates: 0 })));
+    all.tellHost({ host, instances: 1 });
+    return host;
+  });
+  assert.equal(chosen.toSorted(), names.toSorted());
+  assert.match(chosenIn(all.choose(selectFor('more'))), /none of 90 hosts: 90 too-many-instances/);
+  assert.is(all.desks[0]?.state.conflicts, 0, 'no claim was made in vain');
 });
 
 test.run();

@@ -45,8 +45,9 @@ export interface Filter<Part = unknown> {
    */
   readonly ignoresStats?: boolean;
   /**
-   * The most instances that the host may have with this one, where the filter limits that; infinite when it does not. It
-   * becomes a condition of the claim: placement, which knows of what all schedulers claim, keeps to it.
+   * The most instances that the host may have with this one, where the filter limits that; infinite when it does not. A
+   * host that has as many is refused, whatever `refusal` says, and looked at again when its `stats` change. It becomes a
+   * condition of the claim: placement, which knows of what all schedulers claim, keeps to it.
    */
   mostInstances?(host: HostFacts): number;
 }
@@ -78,7 +79,7 @@ export class Unreadable {
     this.why = why;
   }
   refusal(name: string): FilterRefusal {
-    return { code: 'filter-failed', message: `filter '${name}' failed: ${this.why}`, about: name };
+    return failure(name, this.why);
   }
 }
 
@@ -114,7 +115,7 @@ export function refusedBy(
   host: HostFacts,
 ): { readonly filter: string; readonly refusal: FilterRefusal } | null {
   for (const { filter, part } of asked) {
-    const refusal = refusalOf(filter, host, part);
+    const refusal = refusalOf(filter, host, part) ?? (filter.mostInstances === undefined ? null : fullBy(filter, host));
     if (refusal !== null) return { filter: filter.name, refusal };
   }
   return null;
@@ -131,16 +132,43 @@ export function changeBy({ filter, part }: Asked, host: HostFacts): number | nul
 }
 
 function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusal | null {
-  let why: string;
   try {
     const said = filter.refusal(host, part) ?? null;
     if (said === null || isRefusal(said)) return said;
-    why =
-      'it must answer null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number';
   } catch (error) {
-    why = error instanceof Error ? error.message : String(error);
+    return failure(filter.name, error instanceof Error ? error.message : String(error));
   }
-  return { code: 'filter-failed', message: `filter '${filter.name}' failed: ${why}`, about: filter.name };
+  return failure(
+    filter.name,
+    'it must answer null, or an object with a code such as too-hot and a message, and if need be about, a text, and short, a number',
+  );
+}
+
+function failure(name: string, why: string): FilterRefusal {
+  return { code: 'filter-failed', message: `filter '${name}' failed: ${why}`, about: name };
+}
+
+/** How many instances a filter lets a host have; not a number when it cannot say: it may be anybody's code. */
+export function limitBy(filter: Filter, host: HostFacts): number {
+  try {
+    const said: unknown = filter.mostInstances?.(host);
+    return typeof said === 'number' && said >= 0 ? Math.floor(said) : Number.NaN;
+  } catch {
+    return Number.NaN;
+  }
+}
+
+function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
+  const limit = limitBy(filter, host);
+  if (host.stats.instances < limit) return null;
+  if (!Number.isNaN(limit)) return tooManyInstances(host, limit);
+  return failure(filter.name, 'mostInstances must answer a number, 0 or more');
+}
+
+/** That a host has as many instances as it may. */
+export function tooManyInstances({ host, stats: { instances } }: HostFacts, limit: number): FilterRefusal {
+  const message = `host '${host}' has ${instances} instances, and may have ${limit}`;
+  return { code: 'too-many-instances', message, short: instances + 1 - limit };
 }
 
 /** A filter may be anybody's code, and what it says goes into counts and messages. */

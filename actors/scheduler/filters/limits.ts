@@ -4,7 +4,7 @@
 // schedulers may overshoot that limit by what each of them claims within a second.
 
 import type { HostFacts } from '../host-facts.ts';
-import type { Filter } from './filter.ts';
+import { type Filter, tooManyInstances } from './filter.ts';
 
 /** Limits of aggregates, by their ids: the lowest of those of a host's aggregates replaces the general one. */
 export type LimitsOfAggregates = ReadonlyMap<string, number>;
@@ -18,10 +18,7 @@ export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: Limit
     name: 'instance-limit',
     refusal(host) {
       const limit = limitOf(host, most, ofAggregates);
-      const { instances } = host.stats;
-      if (instances < limit) return null;
-      const message = `host '${host.host}' has ${instances} instances, and may have ${limit}`;
-      return { code: 'too-many-instances', message, short: instances + 1 - limit };
+      return host.stats.instances < limit ? null : tooManyInstances(host, limit);
     },
     mostInstances: (host) => limitOf(host, most, ofAggregates),
   };
