@@ -59,6 +59,27 @@ export interface SchedulerSettings extends Omit<SchedulerOptions, OfNode | 'filt
   readonly weighers?: readonly WeigherChoice[];
 }
 
+/** What a filter of one's own may say, and as what. */
+const FIELDS_OF_FILTER: Readonly<Record<keyof Filter, string>> = {
+  name: 'string',
+  refusal: 'function',
+  goesBy: 'function',
+  changesAt: 'function',
+  mostInstances: 'function',
+  late: 'boolean',
+  ignoresStats: 'boolean',
+};
+const FIELDS_OF_WEIGHER: Readonly<Record<keyof Weigher, string>> = {
+  name: 'string',
+  multiplier: 'number',
+  weigh: 'function',
+  goesBy: 'function',
+  changesAt: 'function',
+  prefers: 'function',
+  granted: 'function',
+  ignoresStats: 'boolean',
+};
+
 const MAX_CHOICES = 64;
 const MAX_MULTIPLIER = 1e9;
 const MAX_PICK_AMONG = 100;
@@ -113,7 +134,7 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates): Fil
   const name = checkedName(told, at);
   if ('refusal' in told) {
     if (typeof told.refusal !== 'function') throw bad(`${at}.refusal`, 'must be a function');
-    if (told.goesBy !== undefined && typeof told.goesBy !== 'function') throw bad(`${at}.goesBy`, 'must be a function');
+    checkOwn(told, FIELDS_OF_FILTER, at);
     return told as Filter;
   }
   refuseUnknown(told, ['name', 'most'], at);
@@ -166,10 +187,8 @@ function weigherOf(choice: WeigherChoice, at: string): Weigher {
     throw bad(`${at}.multiplier`, `must be a number from -${MAX_MULTIPLIER} to ${MAX_MULTIPLIER}`);
   }
   if ('weigh' in told) {
-    for (const method of ['weigh', 'goesBy', 'changesAt', 'prefers', 'granted'] as const) {
-      if (told[method] !== undefined && typeof told[method] !== 'function')
-        throw bad(`${at}.${method}`, 'must be a function');
-    }
+    if (typeof told.weigh !== 'function') throw bad(`${at}.weigh`, 'must be a function');
+    checkOwn(told, FIELDS_OF_WEIGHER, at);
     return ownWeigher(told as Weigher, multiplier ?? 1);
   }
   const more = name.startsWith('metric-') ? ['least', 'most'] : isPolicy(name) ? ['typical', 'scale'] : [];
@@ -247,6 +266,15 @@ function listOf<T>(choices: readonly T[], what: string): readonly T[] {
   if (!Array.isArray(choices)) throw bad(what, 'must be a list');
   if (choices.length > MAX_CHOICES) throw bad(what, `must not have more than ${MAX_CHOICES} entries`);
   return choices;
+}
+
+/** Checks what is said of a filter or weigher of one's own; an object of a class may have more, for itself. */
+function checkOwn(own: object, types: Readonly<Record<string, string>>, at: string): void {
+  for (const [field, type] of Object.entries(types)) {
+    const told: unknown = own[field as keyof typeof own];
+    if (told !== undefined && typeof told !== type) throw bad(`${at}.${field}`, `must be a ${type}`);
+  }
+  if (Object.getPrototypeOf(own) === Object.prototype) refuseUnknown(own, Object.keys(types), at);
 }
 
 /** A field that nobody reads is a field that is misspelt. */

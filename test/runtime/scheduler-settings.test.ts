@@ -69,6 +69,7 @@ test('scheduler settings - a weigher or filter may be an object of a class', () 
     readonly name = 'loaded';
     readonly multiplier = 2;
     readonly #value = 0.25;
+    readonly ownField = 'for itself';
     goesBy() {
       return this.#value;
     }
@@ -148,6 +149,33 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
   [{ scheduler: { filters: [{ name: 'cells', refusal: () => null }] } }, 'scheduler.filters.0', /in use already/],
   [{ scheduler: { filters: [{ name: 'mine', refusal: 'no' }] } }, 'scheduler.filters.0.refusal', /function/],
   [{ scheduler: { filters: [{ name: 'mine', refusal() {}, goesBy: 1 }] } }, 'scheduler.filters.0.goesBy', /function/],
+  [
+    { scheduler: { filters: [{ name: 'mine', refusal() {}, goesby: 1 }] } },
+    'scheduler.filters.0.goesby',
+    /no field of it; there are name, refusal, goesBy/,
+  ],
+  [
+    { scheduler: { filters: [{ name: 'mine', refusal() {}, changesAt: 9 }] } },
+    'scheduler.filters.0.changesAt',
+    /function/,
+  ],
+  [
+    { scheduler: { filters: [{ name: 'mine', refusal() {}, mostInstances: 9 }] } },
+    'scheduler.filters.0.mostInstances',
+    /function/,
+  ],
+  [{ scheduler: { filters: [{ name: 'mine', refusal() {}, late: 'yes' }] } }, 'scheduler.filters.0.late', /boolean/],
+  [
+    { scheduler: { weighers: [{ name: 'mine', weigh() {}, goesby() {} }] } },
+    'scheduler.weighers.0.goesby',
+    /no field of it; there are name, multiplier, weigh/,
+  ],
+  [{ scheduler: { weighers: [{ name: 'mine', weigh: undefined }] } }, 'scheduler.weighers.0.weigh', /function/],
+  [
+    { scheduler: { weighers: [{ name: 'mine', weigh() {}, ignoresStats: 1 }] } },
+    'scheduler.weighers.0.ignoresStats',
+    /boolean/,
+  ],
   [{ scheduler: { filters: [{ name: 'my filter', refusal() {} }] } }, 'scheduler.filters.0.name', /letters, digits/],
   [{ scheduler: { filters: Array.from({ length: 65 }, () => () => null) } }, 'scheduler.filters', /more than 64/],
   [{ scheduler: { weighers: ['defaults', 'random'] } }, 'scheduler.weighers.1', /must be the only weigher/],
