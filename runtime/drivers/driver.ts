@@ -52,7 +52,7 @@ export interface Driver {
    * has answered: a call that never ends keeps the host away, which is said.
    */
   list(): Promise<readonly { instance: string; attempt: number }[]>;
-  /** The host's tree of providers. */
+  /** The host's tree of providers. Read when its compute starts: what changes later counts from the next start on. */
   inventory(): Promise<ProviderReport>;
   /** Traits of the host beyond those in its inventory, for example what images it can boot. */
   capabilities(): Promise<readonly string[]>;

@@ -1,6 +1,7 @@
 // Filters: whether a host may serve a request at all, beyond the resources and traits that placement knows of. Each is a
 // small pure function of the host and of a part of the request. It names that part itself and is given nothing else:
-// hosts are ranked once for each different part, and a host is asked about again only when it has changed.
+// hosts are ranked once for each different part, and a host is asked about again only when it has changed, or when the
+// filter says that it will answer something else.
 
 import type { HostFacts } from '../host-facts.ts';
 import { type Request, rankedPart } from '../request.ts';
@@ -17,6 +18,10 @@ export interface FilterRefusal {
   readonly short?: number;
 }
 
+/**
+ * Filters are asked when a host is chosen. An alternate is claimed later without asking them again: what holds then too is
+ * `mostInstances`, and what a request itself says of hosts, aggregates, zones and other instances.
+ */
 export interface Filter<Part = unknown> {
   /** Unique among the filters in use. */
   readonly name: string;
