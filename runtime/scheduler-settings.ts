@@ -18,7 +18,10 @@ import type { Aggregates } from './aggregates.ts';
 import { CellwrightError } from './errors.ts';
 import { type PackingSettings, packingWeigherOf } from './packing/weigher-choice.ts';
 
-/** A filter of one's own as a mere function; it goes by the host and the request spec, as far as hosts are ranked by it. */
+/**
+ * A filter of one's own as a mere function. It goes by the host and the request spec, as far as hosts are ranked by it:
+ * one that goes by more of the request, or by the time, is a whole filter, with `goesBy` or `changesAt`.
+ */
 export type FilterFunction = (host: HostFacts, spec: RankedSpec) => FilterRefusal | null;
 /** A weigher of one's own as a mere function, with a multiplier of 1: from 0, the worst, to 1. */
 export type WeigherFunction = (candidate: Candidate, spec: RankedSpec) => number;
