@@ -1,6 +1,6 @@
 // The output gate of an actor: what a turn wants let out waits until its records are safe in the journal, and those of
-// all turns before it, on whose state it stands. Where nobody waits for what a turn lets out, its records are appended
-// with those of the next turn: every append is a way to the server and back.
+// all turns before it, on whose state it stands. One entry is under way at a time, and where nobody waits for what a turn
+// lets out, its records are not appended at once: what is decided meanwhile is the next entry, in one.
 
 import type { Address, PublicEvent } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';
@@ -53,21 +53,34 @@ interface Gated {
   safe: boolean;
 }
 
+/** Turns that are not appended, and what they recorded. */
+interface Kept<Recorded> {
+  readonly turns: Gated[];
+  readonly records: Recorded[];
+  readonly timer: Timer;
+  /** They are to be appended as soon as nothing is under way. */
+  isDue: boolean;
+}
+
 export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): OutputGate<Recorded> {
   const { journal, clock, release, onDue, onAppended, onReleased, onFailure } = options;
   const gate: Gated[] = [];
-  /** Turns that are not appended, and what they recorded. */
-  let kept: { readonly turns: Gated[]; readonly records: Recorded[]; readonly timer: Timer } | null = null;
+  let kept: Kept<Recorded> | null = null;
+  /** Entries under way. */
+  let underWay = 0;
   /** Counts the ends of the actor: what was appended in one life means nothing in the next. */
   let life = 0;
 
   function append(turns: readonly Gated[], records: readonly Recorded[]): void {
     const mine = life;
+    underWay += 1;
     journal.append(records, (error) => {
       if (mine !== life) return;
+      underWay -= 1;
       if (error !== null) return onFailure(error);
       for (const turn of turns) turn.safe = true;
       while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
+      if (underWay === 0 && kept?.isDue === true) onDue();
       onReleased();
     });
     if (mine === life) onAppended(records.length);
@@ -81,6 +94,24 @@ export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): Outp
     append(turns, records);
   }
 
+  function keep(turn: Gated, records: readonly Recorded[]): void {
+    kept ??= { turns: [], records: [], timer: clock.after(APPENDED_WITHIN_MS, due), isDue: false };
+    kept.turns.push(turn);
+    for (const record of records) kept.records.push(record);
+  }
+
+  /** It is time to append what is kept. */
+  function due(): void {
+    if (kept === null) return;
+    if (underWay === 0) onDue();
+    else kept.isDue = true;
+  }
+
+  function appendSoon(): void {
+    if (underWay === 0) appendAll();
+    else due();
+  }
+
   return {
     get size() {
       return gate.length;
@@ -90,7 +121,7 @@ export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): Outp
       if (records.length === 0) {
         // An answer shows what was decided before it.
         const mine = life;
-        if (isAwaited) appendAll();
+        if (isAwaited) appendSoon();
         if (mine !== life) return;
         if (gate.length > 0) gate.push({ outputs, safe: true });
         else release(outputs);
@@ -98,15 +129,14 @@ export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): Outp
       }
       const turn: Gated = { outputs, safe: false };
       gate.push(turn);
-      if (isAwaited && kept === null) return append([turn], records);
-      kept ??= { turns: [], records: [], timer: clock.after(APPENDED_WITHIN_MS, onDue) };
-      kept.turns.push(turn);
-      for (const record of records) kept.records.push(record);
-      if (isAwaited) appendAll();
+      if (isAwaited && kept === null && underWay === 0) return append([turn], records);
+      keep(turn, records);
+      if (isAwaited) appendSoon();
     },
     appendAll,
     drop() {
       life += 1;
+      underWay = 0;
       kept?.timer.cancel();
       kept = null;
       gate.length = 0;

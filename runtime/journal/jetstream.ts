@@ -9,12 +9,12 @@ import type { Clock } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
 import type { Subjects } from '../subjects.ts';
-import { type Chain, chain, type StoredTail } from './chain.ts';
 import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './entries.ts';
 import type { Journal, Journals } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
 import { type Reading, readStream } from './reading.ts';
 import { type KnownStream, streamOf, whatIsThere } from './stream.ts';
+import { journalWriter, type StoredTail, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
   readonly bus: NatsBus;
@@ -63,7 +63,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   const { bus, clock, subjects, replicas = 1, snapshotEvery = 50_000 } = options;
   const subject = subjects.journal(owner);
   const stream = subject.replaceAll('.', '-');
-  let entries: Chain | undefined;
+  let writer: Writer | undefined;
   /** What was recorded since the last snapshot, and how large that was. */
   let recordsSince = 0;
   let bytesSince = 0;
@@ -87,7 +87,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   }
 
   async function openNow(tenure?: Tenure) {
-    entries?.close();
+    writer?.close();
     const { streams } = await managerOf(bus, stream);
     const { made } = shared;
     const onError = (error: CellwrightError) => options.onError?.(error, stream);
@@ -109,12 +109,13 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       shared.known.set(stream, known);
       ({ recordsSince, bytesSince, snapshotBytes } = recorded);
       isSaving = false;
-      entries = chain({
+      writer = journalWriter({
         bus,
         clock,
         stream,
         subject,
         epoch,
+        begun,
         readTail,
         onRefused,
         onBroken: (error) => breakOff(error),
@@ -181,7 +182,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       const bodies = entriesOf(records, { epoch, pieceBytes: pieceBytes() });
       bytesSince += bytesOf(bodies);
       bodies.forEach((body, position) => {
-        entries?.append(body, (sequence) => {
+        writer?.append(body, (sequence) => {
           if (known !== undefined) known.lastSequence = sequence;
           if (position === bodies.length - 1) done(null);
         });
@@ -191,7 +192,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       return !isSaving && recordsSince >= snapshotEvery && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
     },
     beginSnapshot() {
-      const writing = entries;
+      const writing = writer;
       isSaving = true;
       recordsSince = 0;
       bytesSince = 0;
@@ -219,7 +220,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     },
     async close() {
       reading?.stop();
-      entries?.close();
+      writer?.close();
     },
   };
 }

@@ -117,4 +117,49 @@ test('output gate - an answer that stands on what the journal refuses at once is
   assert.equal([out, failures, counts.appended], [[], ['refused'], 0]);
 });
 
+test('output gate - what is decided while an entry is under way is the next entry, in one', () => {
+  const { gate, out, entries, appended, until } = gated();
+  gate.pass([1], [message('a')]);
+  gate.pass([2], [message('b')]);
+  gate.pass([3], [event('building')]);
+  gate.pass([], [message('gateway/g')]);
+  gate.pass([4], [message('c')]);
+  until(100);
+  assert.equal(appended(), [[1]], 'however long it takes');
+  entries[0]?.done(null);
+  assert.equal(out.splice(0), ['to a']);
+  assert.equal(appended(), [[1], [2, 3, 4]]);
+  entries[1]?.done(null);
+  assert.equal(out, ['to b', 'building', 'to gateway/g', 'to c']);
+  assert.is(gate.size, 0);
+});
+
+test('output gate - what nobody waits for is kept as long with an entry under way as without, or until it is stored', () => {
+  const { gate, entries, appended, until } = gated();
+  gate.pass([1], [message('a')]);
+  gate.pass([2], [event('building')]);
+  until(3);
+  entries[0]?.done(null);
+  assert.equal(appended(), [[1]], 'it is not due');
+  until(5);
+  assert.equal(appended(), [[1], [2]]);
+  gate.pass([3], [event('building')]);
+  until(20);
+  assert.equal(appended().length, 2);
+  entries[1]?.done(null);
+  assert.equal(appended(), [[1], [2], [3]], 'it was due');
+});
+
+test('output gate - an answer waits for what is under way, and one after a new life for nothing', () => {
+  const { gate, out, entries, appended } = gated();
+  gate.pass([1], [message('a')]);
+  gate.pass([2], [message('b')]);
+  gate.drop();
+  gate.pass([3], [message('c')]);
+  assert.equal(appended(), [[1], [3]], 'the entry of the last life is not waited for');
+  entries[0]?.done(null);
+  entries[1]?.done(null);
+  assert.equal(out, ['to c']);
+});
+
 test.run();

@@ -1,0 +1,203 @@
+// Appends to a journal's stream, by one writer only, one entry at a time. An entry is stored only if the one before it
+// stands last in the stream: so once another owner has written, nothing of this one is stored any more. And each has an
+// id, `<epoch>-<n>`, by which the server knows one that is sent again, and this writer its own.
+// With several under way this would not do: after a rival's one entry the later numbers fit again. To expect the id of
+// the last entry instead (Nats-Expected-Last-Msg-Id), many under way, stops copies: a server that has caught up with the
+// others does not know that id, and an entry that it cannot store is the end of its copy (seen with 2.15.2).
+
+import type { BusMessage } from '../bus/bus.ts';
+import type { NatsBus } from '../bus/nats.ts';
+import type { Clock, Timer } from '../clock.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
+
+const WRONG_LAST_SEQUENCE = 10071;
+
+/** How long an acknowledgement may take before the entry is sent again, ms. */
+const RESEND_AFTER_MS = 3_000;
+/** How long one may be missing before that is told, ms: longer than a cluster usually takes to elect a leader. */
+const SILENT_AFTER_MS = 10_000;
+
+export interface StoredTail {
+  /** The id of the last entry, empty when it has none. */
+  readonly id: string;
+  readonly sequence: number;
+}
+
+export interface WriterOptions {
+  readonly bus: NatsBus;
+  readonly clock: Clock;
+  readonly stream: string;
+  readonly subject: string;
+  readonly epoch: number;
+  /** The number in the stream of the entry that began the epoch. */
+  readonly begun: number;
+  /** The entry that stands last in the stream as it is read now; null when there is none, or no such stream. */
+  readTail(): Promise<StoredTail | null>;
+  /**
+   * Told, once for each outage and reason, that the server has no room or no leader, or says nothing for ten seconds:
+   * the entry is sent again until it is stored.
+   */
+  onRefused(reason: string): void;
+  /** Told when an entry is refused for good: another owner has written, or the stream has lost what it acknowledged. */
+  onBroken(error: CellwrightError): void;
+}
+
+export interface Writer {
+  /** `stored` is called in the order of the appends, with the entry's number in the stream. */
+  append(body: Uint8Array, stored: (sequence: number) => void): void;
+  close(): void;
+}
+
+interface Entry {
+  /** Its number in the epoch. */
+  readonly n: number;
+  readonly body: Uint8Array;
+  readonly stored: (sequence: number) => void;
+}
+
+interface Ack {
+  seq?: number;
+  error?: { err_code?: number; description?: string };
+}
+
+export function journalWriter(options: WriterOptions): Writer {
+  const { bus, clock, stream, subject, epoch, begun, readTail, onRefused, onBroken } = options;
+  const inbox = bus.inbox();
+  /** The first one is under way, the others wait for it. */
+  const entries: Entry[] = [];
+  /** Since when the first one is under way, and when it was sent last. */
+  const sent = { first: 0, last: 0 };
+  /** The number in the stream of the entry before the first. */
+  let before = begun;
+  let n = 0;
+  let closed = false;
+  let broken: CellwrightError | undefined;
+  let looking = false;
+  /** Why nothing was stored, since something was last. */
+  const refusals = new Set<string>();
+  let timer: Timer | undefined;
+  // Nobody hears what is written while JetStream is not ready, and when there is no such stream any more.
+  const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: () => void lookAtTail(send) });
+
+  const idOf = (entry: Entry) => `${epoch}-${entry.n}`;
+
+  function begin(): void {
+    sent.first = clock.monotonic();
+    send();
+  }
+
+  function send(): void {
+    const [entry] = entries;
+    if (entry === undefined || closed) return;
+    sent.last = clock.monotonic();
+    const headers = { 'Nats-Msg-Id': idOf(entry), 'Nats-Expected-Last-Sequence': String(before) };
+    try {
+      bus.publish(subject, entry.body, { reply: `${inbox}.${entry.n}`, headers });
+    } catch (error) {
+      // The server may carry less than when the entry was made; whoever opens the journal anew makes smaller ones.
+      const why = `an entry of journal '${stream}' cannot be sent: ${messageOf(error)}`;
+      breakOff(new CellwrightError('journal-refused', why));
+    }
+  }
+
+  function acknowledged({ subject: to, data }: BusMessage): void {
+    if (data.length === 0 || Number(to.slice(to.lastIndexOf('.') + 1)) !== entries[0]?.n) return;
+    const ack = JSON.parse(Buffer.from(data).toString()) as Ack;
+    if (ack.error === undefined && ack.seq !== undefined) stored(ack.seq);
+    else if (ack.error?.err_code === WRONG_LAST_SEQUENCE) void lookAtTail(refusedInVain);
+    // It passes or is mended by an operator: the timer sends again.
+    else refused(ack.error?.description ?? 'no reason is given');
+  }
+
+  /** The first entry stands in the stream, under this number. */
+  function stored(sequence: number): void {
+    const entry = entries.shift() as Entry;
+    before = sequence;
+    refusals.clear();
+    if (entries.length > 0) begin();
+    entry.stored(sequence);
+  }
+
+  function refused(reason: string): void {
+    if (refusals.has(reason)) return;
+    refusals.add(reason);
+    onRefused(reason);
+  }
+
+  /** The entry does not follow the last one, although that is ours: the timer sends again. */
+  function refusedInVain(): void {
+    refused('it ends with an entry that is of no owner');
+  }
+
+  function breakOff(error: CellwrightError): void {
+    if (closed) return;
+    close();
+    broken = error;
+    onBroken(error);
+  }
+
+  /**
+   * The first entry does not follow the last one stored, or nobody hears it: finds out why.
+   * @param otherwise What is to be done when the stream stands as it was left.
+   */
+  async function lookAtTail(otherwise: () => void): Promise<void> {
+    const [entry] = entries;
+    if (looking || entry === undefined) return;
+    looking = true;
+    // When the server does not answer now, the timer brings us here again.
+    const tail = await readTail().catch(() => undefined);
+    looking = false;
+    const isAcknowledgedOrClosed = entries[0] !== entry;
+    if (tail === undefined || isAcknowledgedOrClosed) return;
+    const fault = faultOf(tail, entry);
+    if (fault !== null) return breakOff(fault);
+    if (tail?.id === idOf(entry)) stored(tail.sequence);
+    else otherwise();
+  }
+
+  /** Why an entry can never follow what stands last, or null. */
+  function faultOf(tail: StoredTail | null, { n: mine }: Entry): CellwrightError | null {
+    if (tail === null) {
+      return new CellwrightError('journal-lost', `journal '${stream}' is gone, with all that it acknowledged`);
+    }
+    const [tailEpoch, tailN] = tail.id.split('-').map(Number) as [number, number];
+    if (tailEpoch !== epoch) {
+      const why = `another owner writes to journal '${stream}' (epoch ${tailEpoch}, ours ${epoch})`;
+      return new CellwrightError('fenced', why);
+    }
+    if (tailN >= mine - 1) return null;
+    const why = `journal '${stream}' ends at '${tail.id}', which is before what it acknowledged`;
+    return new CellwrightError('journal-lost', why);
+  }
+
+  function close(): void {
+    closed = true;
+    timer?.cancel();
+    subscription.unsubscribe();
+    entries.length = 0;
+  }
+
+  function watch(): void {
+    timer = clock.after(RESEND_AFTER_MS / 3, () => {
+      if (entries.length > 0) {
+        const now = clock.monotonic();
+        if (now - sent.last >= RESEND_AFTER_MS && bus.connected) send();
+        if (refusals.size === 0 && now - sent.first >= SILENT_AFTER_MS) {
+          refused(`nothing is acknowledged for ${SILENT_AFTER_MS / 1_000} s`);
+        }
+      }
+      if (!closed) watch();
+    });
+  }
+  watch();
+
+  return {
+    append(body, stored) {
+      if (broken !== undefined) return onBroken(broken);
+      n += 1;
+      entries.push({ n, body, stored });
+      if (entries.length === 1) begin();
+    },
+    close,
+  };
+}

@@ -1,0 +1,184 @@
+// Area: journal writer. One entry is under way at a time, and one that is not acknowledged is sent again. What an owner
+// does and tells when a stream stores nothing, against a server that is played on virtual time.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { BusMessage } from '../../runtime/bus/bus.ts';
+import { memoryBus } from '../../runtime/bus/memory.ts';
+import type { NatsBus } from '../../runtime/bus/nats.ts';
+import { journalWriter, type StoredTail } from '../../runtime/journal/writer.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { bytes } from '../support/bus.ts';
+
+const test = suite('journal writer');
+
+const JOURNAL = 'journal';
+
+/** A writer, and a server that answers each entry with what `answer` says, if anything. */
+function played() {
+  const clock = virtualClock();
+  const bus = Object.assign(memoryBus({ clock }), { connected: true, inbox: () => 'inbox' }) as unknown as NatsBus;
+  const told: string[] = [];
+  const stored: number[] = [];
+  const broken: string[] = [];
+  const expected: string[] = [];
+  let tail: StoredTail | null = null;
+  let answer: (entry: BusMessage) => object | null = () => null;
+  let sent = 0;
+  bus.subscribe(JOURNAL, (entry) => {
+    sent += 1;
+    expected.push(`${entry.headers['Nats-Msg-Id']} after ${entry.headers['Nats-Expected-Last-Sequence']}`);
+    const said = answer(entry);
+    if (said !== null) bus.publish(entry.reply as string, bytes(JSON.stringify(said)));
+  });
+  const writer = journalWriter({
+    bus,
+    clock,
+    stream: JOURNAL,
+    subject: JOURNAL,
+    epoch: 1,
+    begun: 1,
+    readTail: async () => tail,
+    onRefused: (reason) => told.push(reason),
+    onBroken: ({ code }) => broken.push(code),
+  });
+  return {
+    told,
+    stored,
+    broken,
+    expected,
+    /** What stands last in the stream. */
+    stands(last: StoredTail | null) {
+      tail = last;
+    },
+    sent: () => sent,
+    append: () => writer.append(bytes('x'), (sequence) => stored.push(sequence)),
+    /** From now on, for so long. */
+    answers(by: (entry: BusMessage) => object | null, forMs: number) {
+      answer = by;
+      clock.advanceTo(clock.now() + forMs);
+    },
+    pending: () => clock.pending,
+    close: () => writer.close(),
+  };
+}
+
+const refusing = (description: string) => () => ({ error: { err_code: 10047, description } });
+
+test('journal writer - an entry that nothing answers is sent again, which is told once, and again in the next outage', () => {
+  const { append, answers, told, stored, sent, pending, close } = played();
+  append();
+  answers(() => null, 9_000);
+  assert.equal(told, []);
+  answers(() => null, 30_000);
+  assert.equal(told, ['nothing is acknowledged for 10 s']);
+  assert.ok(sent() > 5, `sent ${sent()} times`);
+  answers(() => ({ seq: 1 }), 60_000);
+  assert.equal(stored, [1]);
+  assert.is(told.length, 1);
+  append();
+  answers(() => null, 12_000);
+  assert.is(told.length, 2);
+  answers(() => ({ seq: 2 }), 5_000);
+  assert.equal(stored, [1, 2]);
+  close();
+  assert.is(pending(), 0);
+});
+
+test('journal writer - each reason why an entry is not stored is told once, and again once something was stored', () => {
+  const { append, answers, told, stored, close } = played();
+  append();
+  answers(() => null, 15_000);
+  answers(refusing('no room'), 15_000);
+  answers(refusing('no leader'), 15_000);
+  answers(refusing('no room'), 15_000);
+  assert.equal(told.splice(0), ['nothing is acknowledged for 10 s', 'no room', 'no leader']);
+  answers(() => ({ seq: 7 }), 5_000);
+  assert.equal(stored, [7]);
+  append();
+  answers(refusing('no room'), 15_000);
+  assert.equal(told, ['no room']);
+  close();
+});
+
+const WRONG_LAST_SEQUENCE = () => ({ error: { err_code: 10071, description: 'wrong last sequence' } });
+/** Lets what waits for no time happen. */
+const settle = () => new Promise((resolve) => setImmediate(resolve));
+
+test('journal writer - an entry is sent when the one before it is stored, and expects that one to be the last', () => {
+  const { append, answers, expected, stored, close } = played();
+  for (let n = 0; n < 3; n += 1) append();
+  answers(() => null, 10);
+  assert.equal(expected.splice(0), ['1-1 after 1']);
+  let sequence = 1;
+  answers(() => ({ seq: ++sequence }), 4_000);
+  assert.equal(expected, ['1-1 after 1', '1-2 after 2', '1-3 after 3']);
+  assert.equal(stored, [2, 3, 4]);
+  close();
+});
+
+test('journal writer - an entry is stored though its acknowledgement was lost', async () => {
+  const { append, answers, stands, stored, expected, broken, close } = played();
+  append();
+  append();
+  stands({ id: '1-1', sequence: 2 });
+  answers(WRONG_LAST_SEQUENCE, 10);
+  await settle();
+  assert.equal(stored, [2]);
+  answers(() => ({ seq: 3 }), 10);
+  assert.equal(stored, [2, 3]);
+  assert.is(expected.at(-1), '1-2 after 2');
+  assert.equal(broken, []);
+  close();
+});
+
+test('journal writer - it breaks off when another owner has written, or what it acknowledged is gone', async () => {
+  for (const [last, code] of [
+    [{ id: '2-0', sequence: 2 }, 'fenced'],
+    [{ id: '', sequence: 2 }, 'fenced'],
+    [{ id: '1-0', sequence: 1 }, 'journal-lost'],
+    [null, 'journal-lost'],
+  ] as const) {
+    const { append, answers, stands, broken, pending } = played();
+    append();
+    answers(() => ({ seq: 2 }), 10);
+    append();
+    stands(last);
+    answers(WRONG_LAST_SEQUENCE, 10);
+    await settle();
+    assert.equal(broken, [code]);
+    assert.is(pending(), 0);
+    append();
+    assert.equal(broken, [code, code], 'whoever goes on is told again');
+  }
+});
+
+test('journal writer - an entry that is refused though nothing stands in its way is told of, and sent again', async () => {
+  const { append, answers, stands, stored, told, sent, close } = played();
+  append();
+  stands({ id: '1-0', sequence: 1 });
+  answers(WRONG_LAST_SEQUENCE, 10);
+  await settle();
+  assert.equal(told, ['it ends with an entry that is of no owner']);
+  answers(() => ({ seq: 3 }), 2_000);
+  assert.is(sent(), 1, 'not in a hurry');
+  answers(() => ({ seq: 3 }), 2_000);
+  assert.equal(stored, [3]);
+  close();
+});
+
+test('journal writer - a stream that was looked at before an entry was stored says nothing of the next one', async () => {
+  const { append, answers, stands, stored, told, broken, close } = played();
+  append();
+  append();
+  stands({ id: '1-0', sequence: 1 });
+  let answered = 0;
+  // The first entry is refused, then stored when it is sent again, while the stream is looked at.
+  answers(() => (answered++ === 0 ? WRONG_LAST_SEQUENCE() : { seq: 1 + answered }), 20_000);
+  await settle();
+  assert.equal([told, broken], [[], []]);
+  assert.equal(stored, [3, 4]);
+  close();
+});
+
+test.run();
