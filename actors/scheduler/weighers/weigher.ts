@@ -26,7 +26,9 @@ export interface Weigher<Part = unknown> {
   readonly multiplier: number;
   /**
    * The part of a request that the weigher goes by, as plain data. Undefined: it does not concern this request. Requests
-   * with equal parts share one ranking of all hosts, so a part should take few different values. Default: the spec.
+   * with equal parts share one ranking of all hosts, so a part should take few different values. Default: what every
+   * ranking is made for, the request spec but for its instance group and what it says of single hosts and of other
+   * instances.
    */
   goesBy?(request: Request): Part | undefined;
   /**
