@@ -7,7 +7,8 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { positiveNumber } from '../runtime/cli/options.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
@@ -159,18 +160,18 @@ async function runAll(files: readonly string[], deadlineMs: number, parallel: nu
 }
 
 async function main(): Promise<void> {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { 'deadline-ms': { type: 'string', default: '360000' } },
-  });
-  const deadlineMs = Number(values['deadline-ms']);
-  if (!(deadlineMs > 0)) throw new Error(`--deadline-ms must be a positive number, not '${values['deadline-ms']}'`);
+  const command = new Command('test')
+    .description('runs test files: all, or those that match')
+    .argument('[files...]', 'paths, or regular expressions')
+    .option('--deadline-ms <number>', 'how long one file may take', positiveNumber(1e9), 360_000)
+    .parse();
+  const { deadlineMs } = command.opts<{ deadlineMs: number }>();
 
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   process.on('exit', () => running.forEach(killGroup));
 
-  const files = filesFor(positionals);
-  if (files.length === 0) console.log(`no test file matches ${positionals.map((filter) => `'${filter}'`).join(', ')}`);
+  const files = filesFor(command.args);
+  if (files.length === 0) console.log(`no test file matches ${command.args.map((filter) => `'${filter}'`).join(', ')}`);
   const isEndToEnd = (file: string) => file.startsWith('test/e2e/');
   const outcomes = [
     ...(await runAll(

@@ -3,7 +3,8 @@
 // Use: npm run simulate -- [--runs 1000] [--seed 1] [--workers 2] [--shards 4] [--replay SEED [--whole]]
 
 import { availableParallelism } from 'node:os';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
+import { wholeNumber } from '../../runtime/cli/options.ts';
 import { told } from './coverage.ts';
 import { seedsFrom, simulateAll } from './pool.ts';
 import { simulate } from './run.ts';
@@ -11,14 +12,30 @@ import { shortened } from './shrinking.ts';
 
 const PROGRESS_MS = 5_000;
 
-function count(text: string, name: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new Error(`--${name} must be a whole number from 1 on, not '${text}'`);
+interface Flags {
+  runs: number;
+  seed: string;
+  workers: number;
+  shards?: number;
+  replay?: string;
+  whole: boolean;
 }
 
-/** Tells the story of a seed: `whole`, or if it fails as short as it can be made. */
-async function replay(seed: string, whole: boolean): Promise<boolean> {
+const MANY = 1e9;
+const { runs, seed, workers, shards, replay, whole } = new Command('simulate')
+  .description('simulates deployments under faults, over all cores; a run that fails is told as a story')
+  .option('--runs <number>', 'how many', wholeNumber(1, MANY), 1_000)
+  .option('--seed <seed>', 'the first seed', '1')
+  .option('--workers <number>', 'how many at a time', wholeNumber(1, 1_000), availableParallelism())
+  .option('--shards <number>', 'placement shards (default: as each seed has it)', wholeNumber(1, 64))
+  .option('--replay <seed>', 'tell the story of one run; of one that fails, as short as it can be made')
+  .option('--whole', 'all of that story', false)
+  .parse()
+  .opts<Flags>();
+const sharded = shards === undefined ? {} : { placementShards: shards };
+
+/** Tells the story of a seed, and whether it failed. */
+async function tell(seed: string): Promise<boolean> {
   const result = await simulate({ seed, story: true, ...sharded });
   const failed = result.faults.length > 0;
   const { story, plan, happened, steps, faults } =
@@ -30,13 +47,14 @@ async function replay(seed: string, whole: boolean): Promise<boolean> {
   return failed;
 }
 
-async function run(first: string, runs: number, workers: number): Promise<boolean> {
+/** Whether a run failed. */
+async function run(): Promise<boolean> {
   const startedAt = performance.now();
   const seconds = () => ((performance.now() - startedAt) / 1_000).toFixed(1);
   let toldAt = startedAt;
   let failuresTold = 0;
   const { coverage, failures } = await simulateAll({
-    seeds: seedsFrom(first, runs),
+    seeds: seedsFrom(seed, runs),
     ...sharded,
     workers,
     onProgress({ coverage: so, failures: failed }) {
@@ -54,25 +72,10 @@ async function run(first: string, runs: number, workers: number): Promise<boolea
   const [one] = failures;
   if (one !== undefined)
     console.log(
-      `\nits story: npm run simulate -- --replay ${one.seed}${values.shards === undefined ? '' : ` --shards ${values.shards}`}`,
+      `\nits story: npm run simulate -- --replay ${one.seed}${shards === undefined ? '' : ` --shards ${shards}`}`,
     );
   return one !== undefined;
 }
 
-const { values } = parseArgs({
-  options: {
-    runs: { type: 'string', default: '1000' },
-    seed: { type: 'string', default: '1' },
-    workers: { type: 'string', default: String(availableParallelism()) },
-    /** Placement shards; default: as each seed has it. */
-    shards: { type: 'string' },
-    replay: { type: 'string' },
-    whole: { type: 'boolean', default: false },
-  },
-});
-const sharded = values.shards === undefined ? {} : { placementShards: count(values.shards, 'shards') };
-const failed =
-  values.replay === undefined
-    ? await run(values.seed, count(values.runs, 'runs'), count(values.workers, 'workers'))
-    : await replay(values.replay, values.whole);
+const failed = replay === undefined ? await run() : await tell(replay);
 if (failed) process.exitCode = 1;

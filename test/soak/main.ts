@@ -1,8 +1,9 @@
 // `npm run soak -- --minutes M`: see soak.ts. Ends with exit code 1 when anything was lost, stuck or left over.
 
-import { writeFile } from 'node:fs/promises';
 import { Command } from 'commander';
-import { positiveNumber, wholeNumber } from '../../runtime/cli/options.ts';
+import { checkWritable, writeTo } from '../../runtime/cli/files.ts';
+import { positiveNumber, readable, wholeNumber } from '../../runtime/cli/options.ts';
+import { messageOf } from '../../runtime/errors.ts';
 import { type SoakResult, soak } from './soak.ts';
 
 interface Flags {
@@ -17,7 +18,7 @@ interface Flags {
   json?: string;
 }
 
-const flags = new Command('soak')
+const command = new Command('soak')
   .description('a deployment of real processes under load and under fire')
   .option('--minutes <number>', 'how long', positiveNumber(1e6), 20)
   .option('--seed <number>', 'decides the load and the blows', wholeNumber(0, 1_000_000_000), 1)
@@ -25,14 +26,19 @@ const flags = new Command('soak')
   .option('--every <seconds>', 'from one blow to the next, on average', positiveNumber(1e6), 10)
   .option('--lease <seconds>', 'for how long an owner that is silent keeps its place', positiveNumber(1e6), 2)
   .option('--shards <number>', 'placement shards', wholeNumber(1, 64), 3)
-  .option('--nodes <file>', 'play the openb trace: its list of hosts')
-  .option('--pods <file>', 'play the openb trace: its list of requests')
+  .option('--nodes <file>', 'play the openb trace: its list of hosts', readable)
+  .option('--pods <file>', 'play the openb trace: its list of requests', readable)
   .option('--json <file>', 'write the outcome there')
-  .parse()
-  .opts<Flags>();
+  .parse();
+const { minutes, seed, rate, every, lease, shards, nodes, pods, json } = command.opts<Flags>();
+if ((nodes === undefined) !== (pods === undefined)) command.error("error: '--nodes' and '--pods' go together");
+try {
+  checkWritable('json', json);
+} catch (error) {
+  command.error(`error: ${messageOf(error)}`);
+}
 
 const begunAt = Date.now();
-const { minutes, seed, rate, every, lease, shards, nodes, pods, json } = flags;
 const result = await soak({
   minutes,
   seed,
@@ -43,7 +49,7 @@ const result = await soak({
   ...(nodes === undefined || pods === undefined ? {} : { trace: { nodesFile: nodes, podsFile: pods } }),
   log: (line) => console.log(`${((Date.now() - begunAt) / 1_000).toFixed(1).padStart(7)} s  ${line}`),
 });
-if (json !== undefined) await writeFile(json, `${JSON.stringify(result, null, 2)}\n`);
+if (json !== undefined) writeTo('json', json, `${JSON.stringify(result, null, 2)}\n`);
 summary(result);
 process.exitCode = isClean(result) ? 0 : 1;
 
