@@ -1,6 +1,6 @@
 // The output gate of an actor: what a turn wants let out waits until its records are safe in the journal, and those of
-// all turns before it, on whose state it stands. One entry is under way at a time, and where nobody waits for what a turn
-// lets out, its records are not appended at once: what is decided meanwhile is the next entry, in one.
+// all turns before it, on whose state it stands. What is decided while an entry is under way is the next entry, in one; and
+// where nobody waits for what a turn lets out, its records are kept for company a moment longer.
 
 import type { Address, PublicEvent } from '../actors/actor.ts';
 import type { AnyMessage } from '../actors/messages/any.ts';

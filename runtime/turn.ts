@@ -1,7 +1,7 @@
 // Hosts one actor: a bounded mailbox, turns, and the output gate. A turn takes what is in the mailbox, lets the actor
-// decide each message, appends what was decided to the journal as one entry, and lets replies, sends and events out
-// only when that entry is safe. The next turn may be decided meanwhile, on the state that the last one left: if its
-// entry then fails, nothing of either was ever seen, and the whole state is dropped.
+// decide each message, appends what was decided to the journal, and lets replies, sends and events out only when that is
+// safe. The next turns may be decided meanwhile, on the state that the last one left, and are the next entry together: if
+// an entry then fails, nothing of it and of later ones was ever seen, and the whole state is dropped.
 
 import type { Actor, Address, Message, Turn, Wake } from '../actors/actor.ts';
 import { PassingMap } from '../actors/passing-map.ts';
@@ -196,7 +196,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       body(turn);
       actor.endTurn?.(state, turn);
     } catch (error) {
-      // The state may be half changed: it is dropped, and all that this turn wanted; only what was decided before stays.
+      // The state may be half changed: it is dropped, and all that this turn wanted. What was decided before may stay.
       isHalfChanged = true;
       appendKept();
       isHalfChanged = false;

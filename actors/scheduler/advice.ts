@@ -15,7 +15,7 @@ const MAX_AMOUNTS = 64;
 const MAX_AMOUNTS_TRIED = 4;
 /** How many changes are advised. */
 const MAX_ADVICE = 3;
-/** How many changes are tried on the hosts that fit without any, and on how many hosts in all, after which no more are. */
+/** How many changes are tried on the hosts that fit without any, and on about how many hosts in all. */
 const MAX_CHANGES_TRIED = 64;
 const MAX_HOSTS_TRIED = 8_192;
 
@@ -288,8 +288,8 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     next();
   }
   const advised: Advice[] = [];
-  const mostTried = Math.min(MAX_CHANGES_TRIED, 1 + MAX_HOSTS_TRIED / (fitting.length + 1));
-  for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && tried < mostTried; tried += 1) {
+  const isEnough = (tried: number) => tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED;
+  for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
     const { change, room, next } = found.shift() as (typeof found)[number];
     const all = { ...room };

@@ -36,9 +36,15 @@ export interface JetStreamJournalsOptions {
 const MAX_PIECE_BYTES = 512 * 1024;
 /** Bytes of records for each byte of the last snapshot before the next one is written. */
 const RECORDED_FOR_SNAPSHOT = 4;
-/** How often a rival may get in between reading the stream and beginning an epoch. */
+/**
+ * How often a rival may get in between reading the stream and beginning an epoch; and for how long at least, ms, since a
+ * short stream is read again in no time.
+ */
 const MAX_OPENINGS = 10;
+const OPENING_MS = 5_000;
 const WRONG_LAST_SEQUENCE = 10071;
+/** So many tries differ by their ids. */
+const MAX_ID_TRIES = 64;
 /** How long the client waits for an answer of JetStream, ms: its own default. */
 const API_TIMEOUT_MS = 5_000;
 
@@ -93,7 +99,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     const onError = (error: CellwrightError) => options.onError?.(error, stream);
     known = shared.known.get(stream);
     const info = await streamOf({ streams, made, owner, stream, subject, replicas, known, onError });
-    for (let opening = 0; opening < MAX_OPENINGS; opening += 1) {
+    const until = clock.monotonic() + OPENING_MS;
+    for (let opening = 0; opening < MAX_OPENINGS || clock.monotonic() < until; opening += 1) {
       const { state } = opening === 0 ? info : await streams.info(stream);
       const recorded = await readAll(state.messages, state.last_seq);
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
@@ -103,7 +110,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         const why = `the lease of '${owner}' was not renewed while its journal was read`;
         throw new CellwrightError('fenced', why, { retryable: true });
       }
-      const begun = await begin(state.last_seq);
+      const begun = await begin(state.last_seq, opening);
       if (begun === null) continue;
       known = { created: info.created, lastSequence: begun };
       shared.known.set(stream, known);
@@ -137,8 +144,10 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   }
 
   /** Begins an epoch after the entry `last`, and answers the number of its entry; null when somebody wrote meanwhile. */
-  async function begin(last: number): Promise<number | null> {
-    const headers = { 'Nats-Msg-Id': `${epoch}-0`, 'Nats-Expected-Last-Sequence': String(last) };
+  async function begin(last: number, opening: number): Promise<number | null> {
+    // Servers before 2.12 take an id that they have refused for one that they know: each try has its own, all are 0.
+    const zero = opening === 0 ? '0' : `0.${'0'.repeat(1 + (opening % MAX_ID_TRIES))}`;
+    const headers = { 'Nats-Msg-Id': `${epoch}-${zero}`, 'Nats-Expected-Last-Sequence': String(last) };
     const { data } = await bus.request(subject, epochEntry(epoch), { timeoutMs: 10_000, headers });
     const ack = JSON.parse(Buffer.from(data).toString()) as {
       seq?: number;

@@ -2,8 +2,9 @@
 // stands last in the stream: so once another owner has written, nothing of this one is stored any more. And each has an
 // id, `<epoch>-<n>`, by which the server knows one that is sent again, and this writer its own.
 // With several under way this would not do: after a rival's one entry the later numbers fit again. To expect the id of
-// the last entry instead (Nats-Expected-Last-Msg-Id), many under way, stops copies: a server that has caught up with the
-// others does not know that id, and an entry that it cannot store is the end of its copy (seen with 2.15.2).
+// the last entry instead (Nats-Expected-Last-Msg-Id), many under way, stops copies: with 2.15 each server checks that for
+// itself and gives up its copy when it is wrong, as it is in all of them after a leader was lost in the middle, and in one
+// that has caught up and so does not know the last id.
 
 import type { BusMessage } from '../bus/bus.ts';
 import type { NatsBus } from '../bus/nats.ts';
@@ -11,6 +12,7 @@ import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 
 const WRONG_LAST_SEQUENCE = 10071;
+const IS_BEING_STORED = 10158;
 
 /** How long an acknowledgement may take before the entry is sent again, ms. */
 const RESEND_AFTER_MS = 3_000;
@@ -77,7 +79,7 @@ export function journalWriter(options: WriterOptions): Writer {
   const refusals = new Set<string>();
   let timer: Timer | undefined;
   // Nobody hears what is written while JetStream is not ready, and when there is no such stream any more.
-  const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: () => void lookAtTail(send) });
+  const subscription = bus.subscribe(`${inbox}.*`, acknowledged, { onUnheard: unheard });
 
   const idOf = (entry: Entry) => `${epoch}-${entry.n}`;
 
@@ -102,11 +104,18 @@ export function journalWriter(options: WriterOptions): Writer {
 
   function acknowledged({ subject: to, data }: BusMessage): void {
     if (data.length === 0 || Number(to.slice(to.lastIndexOf('.') + 1)) !== entries[0]?.n) return;
-    const ack = JSON.parse(Buffer.from(data).toString()) as Ack;
-    if (ack.error === undefined && ack.seq !== undefined) stored(ack.seq);
-    else if (ack.error?.err_code === WRONG_LAST_SEQUENCE) void lookAtTail(refusedInVain);
+    const { seq = 0, error } = JSON.parse(Buffer.from(data).toString()) as Ack;
+    if (error === undefined && seq > before) return stored(seq);
+    // A server with copies knows an entry before it has stored it: 2.10 says so with a sequence of 0.
+    if (error === undefined || error.err_code === IS_BEING_STORED) return void lookAtTail(() => {});
+    if (error.err_code === WRONG_LAST_SEQUENCE) return void lookAtTail(refusedInVain);
     // It passes or is mended by an operator: the timer sends again.
-    else refused(ack.error?.description ?? 'no reason is given');
+    refused(error.description ?? 'no reason is given');
+  }
+
+  function unheard(): void {
+    sent.last = Number.NEGATIVE_INFINITY;
+    void lookAtTail(() => {});
   }
 
   /** The first entry stands in the stream, under this number. */
@@ -124,9 +133,9 @@ export function journalWriter(options: WriterOptions): Writer {
     onRefused(reason);
   }
 
-  /** The entry does not follow the last one, although that is ours: the timer sends again. */
+  /** The entry does follow the last one, as far as can be seen: the timer sends again. */
   function refusedInVain(): void {
-    refused('it ends with an entry that is of no owner');
+    refused(`it refuses what follows entry ${before}, which is the last`);
   }
 
   function breakOff(error: CellwrightError): void {

@@ -25,8 +25,12 @@ function played() {
   let tail: StoredTail | null = null;
   let answer: (entry: BusMessage) => object | null = () => null;
   let sent = 0;
-  bus.subscribe(JOURNAL, (entry) => {
-    sent += 1;
+  const { publish } = bus;
+  bus.publish = (subject, body, options) => {
+    if (subject === JOURNAL) sent += 1;
+    publish(subject, body, options);
+  };
+  const server = bus.subscribe(JOURNAL, (entry) => {
     expected.push(`${entry.headers['Nats-Msg-Id']} after ${entry.headers['Nats-Expected-Last-Sequence']}`);
     const said = answer(entry);
     if (said !== null) bus.publish(entry.reply as string, bytes(JSON.stringify(said)));
@@ -52,6 +56,8 @@ function played() {
       tail = last;
     },
     sent: () => sent,
+    /** From now on nobody hears what is written. */
+    goAway: () => server.unsubscribe(),
     append: () => writer.append(bytes('x'), (sequence) => stored.push(sequence)),
     /** From now on, for so long. */
     answers(by: (entry: BusMessage) => object | null, forMs: number) {
@@ -73,14 +79,14 @@ test('journal writer - an entry that nothing answers is sent again, which is tol
   answers(() => null, 30_000);
   assert.equal(told, ['nothing is acknowledged for 10 s']);
   assert.ok(sent() > 5, `sent ${sent()} times`);
-  answers(() => ({ seq: 1 }), 60_000);
-  assert.equal(stored, [1]);
+  answers(() => ({ seq: 2 }), 60_000);
+  assert.equal(stored, [2]);
   assert.is(told.length, 1);
   append();
   answers(() => null, 12_000);
   assert.is(told.length, 2);
-  answers(() => ({ seq: 2 }), 5_000);
-  assert.equal(stored, [1, 2]);
+  answers(() => ({ seq: 3 }), 5_000);
+  assert.equal(stored, [2, 3]);
   close();
   assert.is(pending(), 0);
 });
@@ -159,11 +165,47 @@ test('journal writer - an entry that is refused though nothing stands in its way
   stands({ id: '1-0', sequence: 1 });
   answers(WRONG_LAST_SEQUENCE, 10);
   await settle();
-  assert.equal(told, ['it ends with an entry that is of no owner']);
+  assert.equal(told, ['it refuses what follows entry 1, which is the last']);
   answers(() => ({ seq: 3 }), 2_000);
   assert.is(sent(), 1, 'not in a hurry');
   answers(() => ({ seq: 3 }), 2_000);
   assert.equal(stored, [3]);
+  close();
+});
+
+test('journal writer - a server that knows an entry and has not stored it is waited for', async () => {
+  for (const answer of [
+    { seq: 0, duplicate: true },
+    { error: { err_code: 10158, description: 'duplicate message id is in process' } },
+  ]) {
+    const { append, answers, stands, stored, told, expected, broken, close } = played();
+    append();
+    append();
+    stands({ id: '1-0', sequence: 1 });
+    answers(() => answer, 10);
+    await settle();
+    assert.equal([stored, told, broken], [[], [], []]);
+    stands({ id: '1-1', sequence: 2 });
+    answers(() => answer, 4_000);
+    await settle();
+    assert.equal(stored, [2], 'it is found in the stream');
+    answers(() => null, 10);
+    assert.is(expected.at(-1), '1-2 after 2');
+    close();
+  }
+});
+
+test('journal writer - what nobody hears is sent again within a second, and not in a hurry', async () => {
+  const { append, answers, stands, sent, told, goAway, close } = played();
+  goAway();
+  stands({ id: '1-0', sequence: 1 });
+  append();
+  for (let second = 1; second <= 5; second += 1) {
+    answers(() => null, 1_000);
+    await settle();
+    assert.ok(sent() >= second && sent() <= second + 1, `sent ${sent()} times in ${second} s`);
+  }
+  assert.equal(told, []);
   close();
 });
 

@@ -88,7 +88,7 @@ test('journal - in memory it keeps what is appended, for each owner', () =>
 test('journal - on JetStream it keeps what is appended, for each owner', () =>
   onServer((_, bus) => keepsWhatIsAppended(onJetStream(bus))));
 
-test('journal - many appends in flight are acknowledged in order', () =>
+test('journal - many appends at once are stored and acknowledged in order', () =>
   onServer(async (_, bus) => {
     const journal = onJetStream(bus)<Noted>(OWNER);
     await journal.open();
@@ -191,7 +191,6 @@ test('journal - an owner that goes on writing while another one opens the journa
     const ofRival = Array.from({ length: records.length - 500 }, (_each, n) => n);
     assert.equal(records, [...ofRival, ...ofWinner]);
     assert.ok(stored <= ofRival.length, 'what was acknowledged to the old owner is stored');
-    assert.ok(ofRival.length < asked, 'it went on writing');
   }));
 
 test('journal - an append made while the server is down is stored when it is back, once', () =>
