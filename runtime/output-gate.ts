@@ -46,6 +46,8 @@ export interface OutputGateOptions<Recorded> {
  * do as makes it worth while has another turn by then.
  */
 const APPENDED_WITHIN_MS = 5;
+/** The most records that are kept while an entry is under way: one of more would take long to write. */
+const MAX_KEPT_RECORDS = 8_192;
 
 /** A turn that waits for its entry, or for that of an earlier one. */
 interface Gated {
@@ -94,10 +96,12 @@ export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): Outp
     append(turns, records);
   }
 
-  function keep(turn: Gated, records: readonly Recorded[]): void {
+  /** Answers how many records are kept now. */
+  function keep(turn: Gated, records: readonly Recorded[]): number {
     kept ??= { turns: [], records: [], timer: clock.after(APPENDED_WITHIN_MS, due), isDue: false };
     kept.turns.push(turn);
     for (const record of records) kept.records.push(record);
+    return kept.records.length;
   }
 
   /** It is time to append what is kept. */
@@ -130,8 +134,8 @@ export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): Outp
       const turn: Gated = { outputs, safe: false };
       gate.push(turn);
       if (isAwaited && kept === null && underWay === 0) return append([turn], records);
-      keep(turn, records);
-      if (isAwaited) appendSoon();
+      if (keep(turn, records) >= MAX_KEPT_RECORDS) appendAll();
+      else if (isAwaited) appendSoon();
     },
     appendAll,
     drop() {

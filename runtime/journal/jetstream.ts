@@ -14,7 +14,7 @@ import type { Journal, Journals } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
 import { type Reading, readStream } from './reading.ts';
 import { type KnownStream, streamOf, whatIsThere } from './stream.ts';
-import { journalWriter, type StoredTail, type Writer } from './writer.ts';
+import { IS_BEING_STORED, journalWriter, type StoredTail, WRONG_LAST_SEQUENCE, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
   readonly bus: NatsBus;
@@ -42,7 +42,6 @@ const RECORDED_FOR_SNAPSHOT = 4;
  */
 const MAX_OPENINGS = 10;
 const OPENING_MS = 5_000;
-const WRONG_LAST_SEQUENCE = 10071;
 /** So many tries differ by their ids. */
 const MAX_ID_TRIES = 64;
 /** How long the client waits for an answer of JetStream, ms: its own default. */
@@ -155,7 +154,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       error?: { err_code: number; description: string };
     };
     if (ack.error === undefined) return ack.duplicate === true ? null : (ack.seq ?? last + 1);
-    if (ack.error.err_code === WRONG_LAST_SEQUENCE) return null;
+    if ([WRONG_LAST_SEQUENCE, IS_BEING_STORED].includes(ack.error.err_code)) return null;
     throw new CellwrightError('journal-refused', `journal '${stream}' refuses to be opened: ${ack.error.description}`);
   }
 

@@ -1,6 +1,7 @@
 // Appends to a journal's stream, by one writer only, one entry at a time. An entry is stored only if the one before it
-// stands last in the stream: so once another owner has written, nothing of this one is stored any more. And each has an
-// id, `<epoch>-<n>`, by which the server knows one that is sent again, and this writer its own.
+// stands last in the stream: so once another owner has written, nothing of this one is stored any more, unless the server
+// has lost what it acknowledged and the other wrote just as many (then the journal is refused when it is read). And each
+// has an id, `<epoch>-<n>`, by which the server knows one that is sent again, and this writer its own.
 // With several under way this would not do: after a rival's one entry the later numbers fit again. To expect the id of
 // the last entry instead (Nats-Expected-Last-Msg-Id), many under way, stops copies: with 2.15 each server checks that for
 // itself and gives up its copy when it is wrong, as it is in all of them after a leader was lost in the middle, and in one
@@ -11,8 +12,9 @@ import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 
-const WRONG_LAST_SEQUENCE = 10071;
-const IS_BEING_STORED = 10158;
+/** What JetStream says of an entry that does not follow the last one, and of one that it knows and has not stored yet. */
+export const WRONG_LAST_SEQUENCE = 10071;
+export const IS_BEING_STORED = 10158;
 
 /** How long an acknowledgement may take before the entry is sent again, ms. */
 const RESEND_AFTER_MS = 3_000;

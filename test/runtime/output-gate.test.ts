@@ -150,6 +150,21 @@ test('output gate - what nobody waits for is kept as long with an entry under wa
   assert.equal(appended(), [[1], [2], [3]], 'it was due');
 });
 
+test('output gate - very many records are not kept until they are one entry', () => {
+  const { gate, out, entries } = gated();
+  gate.pass([0], [message('a')]);
+  const turns = 20;
+  for (let turn = 0; turn < turns; turn += 1) gate.pass(Array(1_000).fill(turn), [message('b')]);
+  assert.equal(
+    entries.map(({ records }) => records.length),
+    [1, 9_000, 9_000],
+  );
+  for (const { done } of [...entries]) done(null);
+  entries.at(-1)?.done(null);
+  assert.equal(entries.at(-1)?.records.length, 2_000, 'the rest, once nothing is under way');
+  assert.is(out.length, 1 + turns);
+});
+
 test('output gate - an answer waits for what is under way, and one after a new life for nothing', () => {
   const { gate, out, entries, appended } = gated();
   gate.pass([1], [message('a')]);
