@@ -13,7 +13,7 @@ import { decode } from '../../runtime/codec.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { fakeDriver } from '../../runtime/drivers/fake.ts';
 import type { ErrorBody } from '../../runtime/errors.ts';
-import { asking } from '../../runtime/gateway/asking.ts';
+import { type Asking, asking } from '../../runtime/gateway/asking.ts';
 import { type Node, type NodeOptions, startNode } from '../../runtime/node.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -172,7 +172,11 @@ function loggerTo(errors: string[]) {
   return pino({ level: 'error' }, sink);
 }
 
-async function dumpOf(bus: Bus, subjects: Subjects, client: Client, cells: readonly string[]): Promise<object> {
+/** Asks actors by their own subjects, in line with all that the bus has published to them. */
+export async function withAsker<T>(
+  { bus, subjects }: Pick<System, 'bus' | 'subjects'>,
+  run: (asker: Asking) => Promise<T>,
+): Promise<T> {
   const onError = (error: unknown) => {
     throw error;
   };
@@ -180,7 +184,15 @@ async function dumpOf(bus: Bus, subjects: Subjects, client: Client, cells: reado
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
   const asker = asking({ name: 'test', bus, clock, outbox, subjects, timeoutMs: 5_000, onError });
   try {
-    const everything = { limit: 1_000 };
+    return await run(asker);
+  } finally {
+    asker.stop();
+  }
+}
+
+async function dumpOf(bus: Bus, subjects: Subjects, client: Client, cells: readonly string[]): Promise<object> {
+  const everything = { limit: 1_000 };
+  return withAsker({ bus, subjects }, async (asker) => {
     const { providers } = await asker.ask(placementAddress(0), { type: 'list-providers', ...everything }, 'providers');
     const { consumers } = await asker.ask(placementAddress(0), { type: 'list-consumers', ...everything }, 'consumers');
     const { instances } = await client.list(everything);
@@ -190,9 +202,7 @@ async function dumpOf(bus: Bus, subjects: Subjects, client: Client, cells: reado
       inCells[cell] = { instances: held.instances, hosts: (await client.hosts({ cell, ...everything })).hosts };
     }
     return { providers, consumers, instances, inCells };
-  } finally {
-    asker.stop();
-  }
+  });
 }
 
 /** Sends a small request until it is accepted, however often its answer is lost. */
