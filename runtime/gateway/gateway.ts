@@ -12,6 +12,7 @@ import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
+import { companyOf } from './company.ts';
 import { explainingOf } from './explaining.ts';
 import { lookingOf, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { placingOf } from './placing.ts';
@@ -58,6 +59,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const { show, list, hosts } = lookingOf({ asking, conductorShards });
   const { explain, known } = explainingOf({ asking, conductorShards });
   const { fit, whyNot } = questioningOf({ asking, known, aggregates });
+  const company = companyOf(clock);
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -70,6 +72,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     if (longest.length > 64)
       throw new MalformedError(`'id' is too long: the instance '${longest}' has over 64 characters`, { field: 'id' });
     const { tree, where } = placingOf(request.placement, request.project, aggregates);
+    await company();
     const answer = await asking.ask(
       conductorOf(names[0] as string),
       {
@@ -90,6 +93,8 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   }
 
   async function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
+    // In line with the builds: a deletion must not overtake what it deletes.
+    await company();
     const answer = await asking.ask(conductorOf(id), { type: 'delete', instance: id }, 'delete-accepted');
     return { id, state: answer.state };
   }
