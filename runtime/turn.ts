@@ -124,7 +124,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   /** Since when the mailbox has not been empty, and how many messages were decided since. */
   const busy = { since: 0, decided: 0 };
   let waitingForEnd: (() => void)[] = [];
-  /** What the turn under way has recorded and wants let out. */
+  /** What the turn under way has recorded and wants let out. Nothing is kept of it: many actors wait long for the next. */
   let records: Recorded[] = [];
   let outputs: Output[] = [];
   /** One for all turns: it means something only while an actor decides. */
@@ -189,13 +189,13 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */
   function decide(body: (turn: Turn<Recorded>) => void): void {
-    records = [];
-    outputs = [];
     turn.now = clock.now();
     try {
       body(turn);
       actor.endTurn?.(state, turn);
     } catch (error) {
+      records = [];
+      outputs = [];
       // The state may be half changed: it is dropped, and all that this turn wanted. What was decided before may stay.
       isHalfChanged = true;
       appendKept();
@@ -203,9 +203,12 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       return fail(new Error(`actor '${address}' failed: ${messageOf(error)}`, { cause: error }));
     }
     if (records.length === 0 && outputs.length === 0) return;
-    stats.records += records.length;
+    const decided = { records, outputs };
+    records = [];
+    outputs = [];
+    stats.records += decided.records.length;
     try {
-      gate.pass(records, outputs);
+      gate.pass(decided.records, decided.outputs);
     } catch (error) {
       journalFailed(error);
     }

@@ -4,9 +4,9 @@ import type { Msg, MsgHdrs, ServiceMsg } from 'nats';
 import type { BusMessage } from './bus.ts';
 import { headerBytes, NO_HEADERS } from './wire.ts';
 
-/** Header blocks kept ready: an owner says much the same of each of very many builds. */
-const MAX_BLOCKS = 16_384;
-const blocks = new Map<string, HeaderBlock>();
+/** By how many they are: headers of which all keys and values can be carried, and none holds more than one. */
+const carried: RegExp[] = [];
+const LINE = '[!-9;-~]+: (?:\\S(?:[^\\r\\n]*\\S)?)?\\r\\n';
 
 /** Headers in the form in which they are sent; of those that the client makes, only `encode` is used in sending. */
 export interface HeaderBlock {
@@ -15,20 +15,22 @@ export interface HeaderBlock {
 }
 
 /**
- * Headers as they are sent, looked at when they are seen for the first time.
+ * Headers as they are sent.
  * @throws CellwrightError `bad-header`.
  */
 export function headerBlock(record: Readonly<Record<string, string>>): HeaderBlock {
   let text = 'NATS/1.0\r\n';
-  for (const key in record) text += `${key}: ${record[key]}\r\n`;
-  const known = blocks.get(text);
-  if (known !== undefined) return known;
-  headerBytes(record);
-  const encoded = Buffer.from(`${text}\r\n`);
-  const block = { bytes: encoded.length, encode: () => encoded };
-  if (blocks.size >= MAX_BLOCKS) blocks.clear();
-  blocks.set(text, block);
-  return block;
+  let count = 0;
+  for (const key in record) {
+    text += `${key}: ${record[key]}\r\n`;
+    count += 1;
+  }
+  text += '\r\n';
+  carried[count] ??= new RegExp(`^NATS/1\\.0\\r\\n(?:${LINE}){${count}}\\r\\n$`);
+  // What does not look right as a whole is looked at by its parts, for one that can be named.
+  if (!carried[count]?.test(text)) headerBytes(record);
+  const encoded = Buffer.from(text);
+  return { bytes: encoded.length, encode: () => encoded };
 }
 
 /** A message as it came. Its parts are read when they are first looked at: most receivers need the body only. */

@@ -28,13 +28,16 @@ function contract(name: string, withRig: (run: (rig: Rig) => Promise<void>) => P
     const got: BusMessage[] = [];
     receiver.subscribe('cw.cell.c1.conductor', (message) => got.push(message));
     await receiver.flush();
-    sender.publish('cw.cell.c1.conductor', bytes('one'), { reply: 'cw.me', headers: { type: 'start', Cause: 'ä 1' } });
+    sender.publish('cw.cell.c1.conductor', bytes('one'), {
+      reply: 'cw.me',
+      headers: { type: 'start', Cause: 'ä 1', none: '' },
+    });
     sender.publish('cw.cell.c1.conductor', EMPTY);
     await until('both are there', () => got.length === 2);
     assert.equal(
       got.map((message) => [message.subject, textOf(message), message.reply, message.headers]),
       [
-        ['cw.cell.c1.conductor', 'one', 'cw.me', { type: 'start', Cause: 'ä 1' }],
+        ['cw.cell.c1.conductor', 'one', 'cw.me', { type: 'start', Cause: 'ä 1', none: '' }],
         ['cw.cell.c1.conductor', '', undefined, {}],
       ],
     );
@@ -266,7 +269,16 @@ function contract(name: string, withRig: (run: (rig: Rig) => Promise<void>) => P
       assert.throws(() => bus.subscribe(subject, () => {}), hasCode('bad-subject'), subject);
     }
     assert.throws(() => bus.subscribe('a', () => {}, { queue: 'q 1' }), hasCode('bad-subject'));
-    for (const headers of [{ 'a b': '1' }, { 'a:': '1' }, { a: 'x\r\ny' }, { a: ' x' }, { '': 'x' }]) {
+    const split = [{ a: 'x\r\nb: y' }, { a: '1', b: 'x\r\nc: y' }, { 'a: x\r\nb': '1' }, { a: 'x\nb: y' }];
+    for (const headers of [
+      ...split,
+      { 'a b': '1' },
+      { 'a:': '1' },
+      { a: 'x\r\ny' },
+      { a: ' x' },
+      { a: 'x ' },
+      { '': 'x' },
+    ]) {
       assert.throws(() => bus.publish('a', EMPTY, { headers }), hasCode('bad-header'));
     }
     await settled(bus);
