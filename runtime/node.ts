@@ -233,7 +233,16 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       ),
     );
     goOn();
-    gateway = gatewayOf({ asking: asker, conductorShards, aggregates, bus, clock, subjects, onError });
+    gateway = gatewayOf({
+      asking: asker,
+      conductorShards,
+      aggregates,
+      bus,
+      isInMemory: nats === undefined,
+      clock,
+      subjects,
+      onError,
+    });
     const { endpoints, stats } = gateway;
     await hosting.serve(apiOwner, { role: 'api', description: 'API', endpoints, stats });
   }

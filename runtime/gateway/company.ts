@@ -4,13 +4,16 @@
 
 import type { Clock } from '../clock.ts';
 
-/** The time between two beats, ms: what a request may wait for company. */
+/** The longest time between two beats, ms: what a request may wait for company. */
 export const BEAT_MS = 10;
-/** So many in one beat are many, so that fewer than 800 a second never wait. */
+/** So many in that time are many, so that fewer than 800 a second never wait. */
 export const MANY = 8;
+/** The beat is the quicker the fewer come: for each that came during the last `BEAT_MS`, so much of it, ms. */
+export const MS_FOR_EACH = 0.35;
 
-/** @returns What each request waits for; resolved at once unless many came during the last beat. */
+/** @returns What each request waits for; resolved at once unless many came just before. */
 export function companyOf(clock: Clock): () => Promise<void> {
+  /** Of the time of one longest beat, and of the one before it. */
   const beats = { current: 0, came: 0, cameBefore: 0 };
   let leftAt = Number.NEGATIVE_INFINITY;
   let waiting: (() => void)[] = [];
@@ -40,7 +43,7 @@ export function companyOf(clock: Clock): () => Promise<void> {
         leftAt = now;
         return Promise.resolve();
       }
-      const waitMs = leftAt + BEAT_MS - now;
+      const waitMs = leftAt + Math.min(BEAT_MS, beats.cameBefore * MS_FOR_EACH) - now;
       if (waitMs > 0) clock.after(waitMs, leave);
       else clock.soon(leave);
     }

@@ -21,6 +21,8 @@ const FOR_MS = 5_000;
 const STEADY_FOR_MS = 8_000;
 /** How much of the top rate the latency is taken at. */
 const STEADY_SHARE = 0.7;
+/** A pace that does not go by the top rate, so that latencies of different versions compare: builds a second. */
+const STEADY_PACE = 3_500;
 const SCHEDULERS = 4;
 const COUNT_EVERY_MS = 1;
 
@@ -79,7 +81,8 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
     try {
       const measured = { where, bus, fleet, report, server: server.pid, beside };
       const top = await allLoads(measured);
-      await atPartOf(top, measured);
+      if (start === fleetApart) await atPace(STEADY_PACE, measured);
+      await atPace(top * STEADY_SHARE, measured, `${STEADY_SHARE * 100} % of the top rate`);
       if (start === fleetInOne) await memoryOfBuilds(measured);
       else await manySchedulers(server.url, measured);
     } finally {
@@ -138,22 +141,22 @@ async function used(
   return outcome;
 }
 
-async function atPartOf(top: number, measured: Measured): Promise<void> {
-  const { bus, fleet, where, report } = measured;
+/** The latency at a steady pace. */
+async function atPace(perSecond: number, { bus, fleet, where, report }: Measured, share?: string): Promise<void> {
   const watch = await watchEvents(bus);
-  const perSecond = top * STEADY_SHARE;
-  progress(`builds ${where} at ${STEADY_SHARE * 100} % of the top rate`);
-  const outcome = await steadily({ client: fleet.client, watch, label: 'steady' }, { perSecond, forMs: STEADY_FOR_MS });
+  const pace = `at ${Math.round(perSecond).toLocaleString('en')} a second`;
+  progress(`builds ${where} ${pace}`);
+  const load = { client: fleet.client, watch, label: `steady${Math.round(perSecond)}` };
+  const outcome = await steadily(load, { perSecond, forMs: STEADY_FOR_MS });
   watch.stop();
   const { turnedAway } = outcome;
   const overloaded = turnedAway === 0 ? '' : `; ${turnedAway} turned away: the machine was much slower than before`;
-  const pace = Math.round(perSecond).toLocaleString('en');
-  const note = `at ${pace} a second, ${STEADY_SHARE * 100} % of the top rate${overloaded}`;
   for (const [which, value] of [
     ['p50', outcome.p50Ms],
     ['p99', outcome.p99Ms],
   ] as const) {
-    report({ name: `builds ${where}, ${which}`, value, unit: 'ms', note });
+    const name = share === undefined ? `builds ${where} ${pace}, ${which}` : `builds ${where}, ${which}`;
+    report({ name, value, unit: 'ms', note: `${share === undefined ? 'steady' : `${pace}, ${share}`}${overloaded}` });
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { BEAT_MS, companyOf, MANY } from '../../runtime/gateway/company.ts';
+import { BEAT_MS, companyOf, MANY, MS_FOR_EACH } from '../../runtime/gateway/company.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 
@@ -59,6 +59,13 @@ test('company - many set out once a beat, in order, and wait for no longer', asy
   for (const { cameAt, at } of left) assert.ok(at - cameAt <= BEAT_MS, `waited ${at - cameAt} ms`);
   const later = left.filter(({ cameAt }) => cameAt >= 2 * BEAT_MS);
   assert.ok(departures(later) <= 1_000 / BEAT_MS, `${departures(later)} departures`);
+});
+
+test('company - the fewer come, the shorter they wait', async () => {
+  const left = await leaving(steadily(1, 1_000));
+  const waitMs = BEAT_MS * MS_FOR_EACH;
+  for (const { cameAt, at } of left) assert.ok(at - cameAt <= waitMs + 1e-6, `waited ${at - cameAt} ms`);
+  assert.ok(departures(left) < 400, `${departures(left)} departures`);
 });
 
 test('company - what comes together when a beat has passed goes at once, together', async () => {
