@@ -57,7 +57,9 @@ export async function buildsInMemory(report: Report): Promise<void> {
     const [after] = await fleet.usage(true);
     const value = ((after as Usage).heapBytes - before.heapBytes) / HOSTS;
     report({ name: 'memory for each host', value: value / 1_024, unit: 'KiB' });
-    await allLoads({ where: 'in memory', bus, fleet, report });
+    const measured = { where: 'in memory', bus, fleet, report };
+    await warmUp(measured);
+    await allLoads(measured);
   } finally {
     await fleet.stop();
     await bus.close();
@@ -80,8 +82,9 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
     const fleet = await start({ nats: { servers: server.url } });
     try {
       const measured = { where, bus, fleet, report, server: server.pid, beside };
-      const top = await allLoads(measured);
+      await warmUp(measured);
       if (start === fleetApart) await atPace(STEADY_PACE, measured);
+      const top = await allLoads(measured);
       await atPace(top * STEADY_SHARE, measured, `${STEADY_SHARE * 100} % of the top rate`);
       if (start === fleetInOne) await memoryOfBuilds(measured);
       else await manySchedulers(server.url, measured);
@@ -94,14 +97,19 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
   await withoutEvents(report);
 }
 
+async function warmUp({ where, bus, fleet }: Measured): Promise<void> {
+  const watch = await watchEvents(bus);
+  progress(`builds ${where}: warming up`);
+  await closedLoop({ client: fleet.client, watch, label: 'warm' }, { inFlight: 512, forMs: WARM_UP_MS });
+  watch.stop();
+}
+
 /** Answers the top rate of single builds. */
 async function allLoads(measured: Measured): Promise<number> {
-  const { where, bus, fleet } = measured;
+  const { bus, fleet } = measured;
   const watch = await watchEvents(bus);
   const { client } = fleet;
   let top = 0;
-  progress(`builds ${where}: warming up`);
-  await closedLoop({ client, watch, label: 'warm' }, { inFlight: 512, forMs: WARM_UP_MS });
   for (const [inFlight, count] of LOADS) {
     const label = `n${inFlight}c${count}`;
     const name = `${inFlight} in flight${count === 1 ? '' : `, batches of ${count}`}`;
@@ -144,10 +152,13 @@ async function used(
 /** The latency at a steady pace. */
 async function atPace(perSecond: number, { bus, fleet, where, report }: Measured, share?: string): Promise<void> {
   const watch = await watchEvents(bus);
+  // What earlier loads have left is not this one's.
+  await fleet.usage(true);
   const pace = `at ${Math.round(perSecond).toLocaleString('en')} a second`;
   progress(`builds ${where} ${pace}`);
-  const load = { client: fleet.client, watch, label: `steady${Math.round(perSecond)}` };
-  const outcome = await steadily(load, { perSecond, forMs: STEADY_FOR_MS });
+  const load = (label: string) => ({ client: fleet.client, watch, label: `${label}${Math.round(perSecond)}` });
+  await steadily(load('warm'), { perSecond, forMs: WARM_UP_MS });
+  const outcome = await steadily(load('steady'), { perSecond, forMs: STEADY_FOR_MS });
   watch.stop();
   const { turnedAway } = outcome;
   const overloaded = turnedAway === 0 ? '' : `; ${turnedAway} turned away: the machine was much slower than before`;
