@@ -128,6 +128,20 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.equal(await dump(), before);
   });
 
+  on('however many come, a deletion does not overtake the build that it deletes', async ({ client }) => {
+    const asked: Promise<unknown>[] = [];
+    for (let n = 0; n < 400; n += 1) {
+      asked.push(client.build({ id: `brief-${n}x`, ...SMALL }), client.delete(`brief-${n}x`));
+      // Evenly, so that very many come in each of several beats.
+      if (n % 8 === 7) await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    await Promise.all(asked);
+    await eventually('all are gone', async () => {
+      const { instances } = await client.list({ limit: 1_000 });
+      return instances.length === 400 && instances.every(({ state }) => state === 'deleted');
+    });
+  });
+
   on('what is not there is said to be not there, by the field', async ({ client }) => {
     const notFound = (field: string) => ({ code: 'not-found', field, retryable: false });
     assert.equal(await refusal(() => client.show('nobody')), notFound('id'));
