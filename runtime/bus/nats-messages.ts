@@ -21,14 +21,17 @@ export interface HeaderBlock {
 export function headerBlock(record: Readonly<Record<string, string>>): HeaderBlock {
   let text = 'NATS/1.0\r\n';
   let count = 0;
+  let isPlain = true;
   for (const key in record) {
-    text += `${key}: ${record[key]}\r\n`;
+    const value = record[key];
+    text += `${key}: ${value}\r\n`;
     count += 1;
+    if (typeof value !== 'string' || key.includes(':')) isPlain = false;
   }
   text += '\r\n';
   carried[count] ??= new RegExp(`^NATS/1\\.0\\r\\n(?:${LINE}){${count}}\\r\\n$`);
   // What does not look right as a whole is looked at by its parts, for one that can be named.
-  if (!carried[count]?.test(text)) headerBytes(record);
+  if (!isPlain || !carried[count]?.test(text)) headerBytes(record);
   const encoded = Buffer.from(text);
   return { bytes: encoded.length, encode: () => encoded };
 }

@@ -6,13 +6,22 @@ import type { Clock } from '../clock.ts';
 
 /** The longest time between two beats, ms: what a request may wait for company. */
 export const BEAT_MS = 10;
-/** So many in that time are many, so that fewer than 800 a second never wait. */
+/** So many in that time are many: of an even stream of fewer than 800 a second none waits. */
 export const MANY = 8;
 /** The beat is the quicker the fewer come: for each that came during the last `BEAT_MS`, so much of it, ms. */
 export const MS_FOR_EACH = 0.35;
 
-/** @returns What each request waits for; resolved at once unless many came just before. */
-export function companyOf(clock: Clock): () => Promise<void> {
+export interface Company {
+  /** What a request waits for; null: it goes at once. */
+  join(): Promise<void> | null;
+  /** The same for what must not overtake a request, and needs no company itself: it waits only if one does. */
+  behind(): Promise<void> | null;
+}
+
+/** Where it saves nothing to go together. */
+export const alone: Company = { join: () => null, behind: () => null };
+
+export function companyOf(clock: Clock): Company {
   /** Of the time of one longest beat, and of the one before it. */
   const beats = { current: 0, came: 0, cameBefore: 0 };
   let leftAt = Number.NEGATIVE_INFINITY;
@@ -35,18 +44,22 @@ export function companyOf(clock: Clock): () => Promise<void> {
     for (const go of together) go();
   }
 
-  return () => {
-    const now = clock.monotonic();
-    count(now);
-    if (waiting.length === 0) {
+  const inLine = () => new Promise<void>((resolve) => waiting.push(resolve));
+
+  return {
+    join() {
+      const now = clock.monotonic();
+      count(now);
+      if (waiting.length > 0) return inLine();
       if (beats.cameBefore < MANY) {
         leftAt = now;
-        return Promise.resolve();
+        return null;
       }
       const waitMs = leftAt + Math.min(BEAT_MS, beats.cameBefore * MS_FOR_EACH) - now;
       if (waitMs > 0) clock.after(waitMs, leave);
       else clock.soon(leave);
-    }
-    return new Promise((resolve) => waiting.push(resolve));
+      return inLine();
+    },
+    behind: () => (waiting.length > 0 ? inLine() : null),
   };
 }

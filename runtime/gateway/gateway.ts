@@ -12,7 +12,7 @@ import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
-import { companyOf } from './company.ts';
+import { alone, companyOf } from './company.ts';
 import { explainingOf } from './explaining.ts';
 import { lookingOf, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { placingOf } from './placing.ts';
@@ -61,7 +61,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const { show, list, hosts } = lookingOf({ asking, conductorShards });
   const { explain, known } = explainingOf({ asking, conductorShards });
   const { fit, whyNot } = questioningOf({ asking, known, aggregates });
-  const company = isInMemory ? () => Promise.resolve() : companyOf(clock);
+  const company = isInMemory ? alone : companyOf(clock);
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -74,7 +74,8 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     if (longest.length > 64)
       throw new MalformedError(`'id' is too long: the instance '${longest}' has over 64 characters`, { field: 'id' });
     const { tree, where } = placingOf(request.placement, request.project, aggregates);
-    await company();
+    const inLine = company.join();
+    if (inLine !== null) await inLine;
     const answer = await asking.ask(
       conductorOf(names[0] as string),
       {
@@ -95,8 +96,6 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   }
 
   async function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
-    // In line with the builds: a deletion must not overtake what it deletes.
-    await company();
     const answer = await asking.ask(conductorOf(id), { type: 'delete', instance: id }, 'delete-accepted');
     return { id, state: answer.state };
   }
@@ -127,7 +126,11 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       json = data.length === 0 || isJson(data);
       const fault = checks[verb](request);
       if (fault !== null) throw fault;
-      const body = await verbs[verb](request as never, traceparentOf(headers));
+      const traceparent = traceparentOf(headers);
+      // What is asked about a build must not overtake it.
+      const inLine = verb === 'build' ? null : company.behind();
+      if (inLine !== null) await inLine;
+      const body = await verbs[verb](request as never, traceparent);
       bus.publish(reply, json ? encodeJson(body) : encode(body));
       return 'answered';
     } catch (error) {

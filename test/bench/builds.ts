@@ -156,8 +156,12 @@ async function atPace(perSecond: number, { bus, fleet, where, report }: Measured
   await fleet.usage(true);
   const pace = `at ${Math.round(perSecond).toLocaleString('en')} a second`;
   progress(`builds ${where} ${pace}`);
-  const load = (label: string) => ({ client: fleet.client, watch, label: `${label}${Math.round(perSecond)}` });
-  await steadily(load('warm'), { perSecond, forMs: WARM_UP_MS });
+  const load = (label: string) => ({
+    client: fleet.client,
+    watch,
+    label: `${label}${share === undefined ? '' : 'share'}`,
+  });
+  await steadily(load('warmsteady'), { perSecond, forMs: WARM_UP_MS });
   const outcome = await steadily(load('steady'), { perSecond, forMs: STEADY_FOR_MS });
   watch.stop();
   const { turnedAway } = outcome;

@@ -128,10 +128,19 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.equal(await dump(), before);
   });
 
-  on('however many come, a deletion does not overtake the build that it deletes', async ({ client }) => {
+  on('however many come, nothing overtakes the build that it is about', async ({ client }) => {
     const asked: Promise<unknown>[] = [];
+    const ask = (work: Promise<unknown>) => {
+      // A refusal is told at the end.
+      work.catch(() => undefined);
+      asked.push(work);
+    };
     for (let n = 0; n < 400; n += 1) {
-      asked.push(client.build({ id: `brief-${n}x`, ...SMALL }), client.delete(`brief-${n}x`));
+      const id = `brief-${n}x`;
+      ask(client.build({ id, ...SMALL }));
+      ask(client.show(id));
+      ask(client.delete(id));
+      ask(client.show(id));
       // Evenly, so that very many come in each of several beats.
       if (n % 8 === 7) await new Promise((resolve) => setTimeout(resolve, 2));
     }

@@ -269,7 +269,14 @@ function contract(name: string, withRig: (run: (rig: Rig) => Promise<void>) => P
       assert.throws(() => bus.subscribe(subject, () => {}), hasCode('bad-subject'), subject);
     }
     assert.throws(() => bus.subscribe('a', () => {}, { queue: 'q 1' }), hasCode('bad-subject'));
-    const split = [{ a: 'x\r\nb: y' }, { a: '1', b: 'x\r\nc: y' }, { 'a: x\r\nb': '1' }, { a: 'x\nb: y' }];
+    const split = [
+      { a: 'x\r\nb: y' },
+      { a: '1', b: 'x\r\nc: y' },
+      { 'a: x\r\nb': '1' },
+      { a: 'x\nb: y' },
+      { 'a: x': '1' },
+      { 'a: ': '1' },
+    ];
     for (const headers of [
       ...split,
       { 'a b': '1' },

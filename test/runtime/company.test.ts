@@ -24,7 +24,10 @@ async function leaving(times: readonly number[]): Promise<Left[]> {
     clock.after(cameAt, () => {
       for (; times[request] === cameAt; request += 1) {
         const own = request;
-        void company().then(() => left.push({ request: own, cameAt, at: clock.now() }));
+        const leaves = () => left.push({ request: own, cameAt, at: clock.now() });
+        const inLine = company.join();
+        if (inLine === null) leaves();
+        else void inLine.then(leaves);
       }
     });
   }
@@ -78,6 +81,22 @@ test('company - when many no longer come, none waits', async () => {
   const calm = steadily(0.2, 500, 500 + 3 * BEAT_MS);
   const left = await leaving([...busy, ...calm]);
   for (const { cameAt, at } of left.filter((one) => one.cameAt > 500)) assert.is(at, cameAt);
+});
+
+test('company - what must not overtake a request waits only behind one', async () => {
+  const clock = virtualClock();
+  const company = companyOf(clock);
+  for (let request = 0; request < 20; request += 1) company.behind();
+  assert.is(company.behind(), null, 'it does not count');
+  for (let request = 0; request < 20; request += 1) assert.is(company.join(), null);
+  clock.advanceTo(BEAT_MS);
+  const left: string[] = [];
+  void company.join()?.then(() => left.push('request'));
+  void company.behind()?.then(() => left.push('question'));
+  assert.equal(left, []);
+  await clock.runAsync(() => left.length === 2);
+  assert.equal(left, ['request', 'question']);
+  assert.is(company.behind(), null);
 });
 
 test('company - whatever the times, all leave in order, within a beat', async () => {
