@@ -86,9 +86,8 @@ test('company - when many no longer come, none waits', async () => {
 test('company - what must not overtake a request waits only behind one', async () => {
   const clock = virtualClock();
   const company = companyOf(clock);
-  for (let request = 0; request < 20; request += 1) company.behind();
-  assert.is(company.behind(), null, 'it does not count');
-  for (let request = 0; request < 20; request += 1) assert.is(company.join(), null);
+  for (let question = 0; question < 20; question += 1) assert.is(company.behind(), null);
+  for (let request = 0; request < 20; request += 1) assert.is(company.join(), null, 'questions do not count');
   clock.advanceTo(BEAT_MS);
   const left: string[] = [];
   void company.join()?.then(() => left.push('request'));
