@@ -1,10 +1,11 @@
 // One connection to a NATS server, for good: what is published while it is down is kept and sent when it is back.
 
-import { DebugEvents, Events, type MsgHdrs, type NatsConnection, type Status } from 'nats';
+import { DebugEvents, Events, type NatsConnection, type Status } from 'nats';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import { within } from '../within.ts';
 import type { PublishOptions } from './bus.ts';
+import { natsCommands } from './nats-commands.ts';
 import { busError, permissionError } from './nats-errors.ts';
 import { type HeaderBlock, headerBlock } from './nats-messages.ts';
 import type { NatsOptions, NatsStatus } from './nats-options.ts';
@@ -54,6 +55,7 @@ const USUAL_MAX_PAYLOAD = 1024 * 1024;
 export function natsLink(connection: NatsConnection, options: NatsLinkOptions): NatsLink {
   const { clock, report, tell, onForbidden } = options;
   const { maxUnsentMessages = 10_000, maxUnsentBytes = 8 * 1024 * 1024, closeTimeoutMs = CLOSE_TIMEOUT_MS } = options;
+  const commands = natsCommands(connection);
   const unsent = unsentQueue({ maxMessages: maxUnsentMessages, maxBytes: maxUnsentBytes });
   let connected = true;
   let dropped = 0;
@@ -81,10 +83,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     block = headers === undefined ? undefined : headerBlock(headers),
   ): void => {
     try {
-      connection.publish(subject, data, {
-        ...(reply === undefined ? {} : { reply }),
-        ...(block === undefined ? {} : { headers: block as unknown as MsgHdrs }),
-      });
+      commands.publish(subject, reply, block, data);
     } catch (error) {
       throw busError(error, subject);
     }
@@ -112,15 +111,6 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     return messages.length;
   };
 
-  /**
-   * The client itself would first wait until the server has taken all that was sent, which a server that hangs, or is
-   * cut off, never does.
-   */
-  const breakOff = (): void => {
-    const { protocol } = connection as unknown as { protocol: { transport: { close(): Promise<void> } } };
-    void protocol.transport.close();
-  };
-
   const onStatus = ({ type, data, permissionContext }: Status): void => {
     const server = String(data);
     if (type === Events.Disconnect) {
@@ -144,7 +134,9 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
       report(busError(Object.assign(new Error(server), { code: server }), 'connection'), 'connection');
     } else if (type === DebugEvents.StaleConnection) {
       report(new CellwrightError('stale', 'the server answers no pings', { retryable: true }), 'connection');
-      breakOff();
+      // The client itself would first wait until the server has taken all that was sent, which one that hangs, or is cut
+      // off, never does.
+      commands.breakOff();
     }
   };
 

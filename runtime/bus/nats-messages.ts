@@ -8,16 +8,13 @@ import { headerBytes, NO_HEADERS } from './wire.ts';
 const carried: RegExp[] = [];
 const LINE = '[!-9;-~]+: (?:\\S(?:[^\\r\\n]*\\S)?)?\\r\\n';
 
-/** Headers in the form in which they are sent; of those that the client makes, only `encode` is used in sending. */
+/** Headers as they are sent. */
 export interface HeaderBlock {
+  readonly text: string;
   readonly bytes: number;
-  encode(): Uint8Array;
 }
 
-/**
- * Headers as they are sent.
- * @throws CellwrightError `bad-header`.
- */
+/** @throws CellwrightError `bad-header`. */
 export function headerBlock(record: Readonly<Record<string, string>>): HeaderBlock {
   let text = 'NATS/1.0\r\n';
   let count = 0;
@@ -32,8 +29,7 @@ export function headerBlock(record: Readonly<Record<string, string>>): HeaderBlo
   carried[count] ??= new RegExp(`^NATS/1\\.0\\r\\n(?:${LINE}){${count}}\\r\\n$`);
   // What does not look right as a whole is looked at by its parts, for one that can be named.
   if (!isPlain || !carried[count]?.test(text)) headerBytes(record);
-  const encoded = Buffer.from(text);
-  return { bytes: encoded.length, encode: () => encoded };
+  return { text, bytes: Buffer.byteLength(text) };
 }
 
 /** A message as it came. Its parts are read when they are first looked at: most receivers need the body only. */
