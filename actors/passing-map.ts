@@ -38,11 +38,20 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
   }
 
   delete(key: Key): boolean {
+    const { size } = this.#places;
+    this.take(key);
+    return this.#places.size < size;
+  }
+
+  /** Deletes what stands under the key, and answers it. */
+  take(key: Key): Value | undefined {
     const place = this.#places.get(key);
-    if (place === undefined) return false;
+    if (place === undefined) return undefined;
+    const value = this.#values[place];
     this.#values[place] = undefined;
     this.#free.push(place);
-    return this.#places.delete(key);
+    this.#places.delete(key);
+    return value;
   }
 
   clear(): void {

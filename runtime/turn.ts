@@ -135,8 +135,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     publish: (event) => outputs.push({ event }),
     wakeAt: arm,
     cancelWake(id) {
-      wakes.get(id)?.timer.cancel();
-      wakes.delete(id);
+      wakes.take(id)?.timer.cancel();
     },
   };
   /** The snapshot that was begun last. */

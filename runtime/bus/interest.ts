@@ -41,17 +41,22 @@ interface Node<L> {
 export function interest<L extends Listener>(): Interest<L> {
   const root: Node<L> = { children: new Map(), listeners: [] };
   const routes = new Map<string, Route<L>>();
-  /** By subjects that have no wildcard. Where there are no others, most subjects need no walk. */
+  /** By subjects that have no wildcard. */
   const exact = new Map<string, number>();
-  let patterns = 0;
+  /** By the number of their tokens: patterns that match subjects of as many, and those that match longer ones too. */
+  const closed = new Map<number, number>();
+  const open = new Map<number, number>();
 
   function count(subject: string, change: 1 | -1): void {
-    if (isPattern(subject)) patterns += change;
-    else {
-      const listeners = (exact.get(subject) ?? 0) + change;
-      if (listeners === 0) exact.delete(subject);
-      else exact.set(subject, listeners);
-    }
+    if (!isPattern(subject)) add(exact, subject, change);
+    else add(subject.endsWith('>') ? open : closed, tokensIn(subject), change);
+  }
+
+  /** Whether a pattern could match, by the number of tokens alone: nobody listens to most events of single builds. */
+  function mayMatch(tokens: number): boolean {
+    if (closed.has(tokens)) return true;
+    for (const least of open.keys()) if (least <= tokens) return true;
+    return false;
   }
 
   return {
@@ -77,7 +82,7 @@ export function interest<L extends Listener>(): Interest<L> {
     route(subject) {
       const known = routes.get(subject);
       if (known !== undefined) return known;
-      if (patterns === 0 && !exact.has(subject)) return undefined;
+      if (!exact.has(subject) && !mayMatch(tokensIn(subject))) return undefined;
       const found: L[] = [];
       collect(root, subject, 0, found);
       if (found.length === 0) return undefined;
@@ -89,6 +94,18 @@ export function interest<L extends Listener>(): Interest<L> {
       return route;
     },
   };
+}
+
+function add<Key>(counts: Map<Key, number>, key: Key, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change;
+  if (count === 0) counts.delete(key);
+  else counts.set(key, count);
+}
+
+function tokensIn(subject: string): number {
+  let tokens = 1;
+  for (let dot = subject.indexOf('.'); dot !== -1; dot = subject.indexOf('.', dot + 1)) tokens += 1;
+  return tokens;
 }
 
 const isPattern = (subject: string) => subject.includes('*') || subject.includes('>');
