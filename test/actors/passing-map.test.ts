@@ -69,6 +69,21 @@ test('whoever goes through it while it changes misses nothing that stays, and me
   }
 });
 
+test('whoever goes through it while nearly all of it is taken out meets each of the others, with its own value', () => {
+  const met = [new PassingMap<string, number>(), new Map<string, number>()].map((map) => {
+    for (let n = 0; n < 300; n += 1) map.set(`k${n}`, n);
+    const seen: unknown[] = [];
+    for (const [key, value] of map) {
+      seen.push([key, value]);
+      if (value === 10) for (let n = 0; n < 280; n += 1) map.delete(`k${n}`);
+      if (value < 290) map.set(`new${value}`, 1_000 + value);
+    }
+    return seen;
+  });
+  assert.is(met[0]?.length, 300 - 280 + 11 + 11 + 10);
+  assert.equal(met[0], met[1]);
+});
+
 test('an undefined value is a value', () => {
   const map = new PassingMap<string, undefined>();
   map.set('a', undefined);
@@ -79,29 +94,32 @@ test('an undefined value is a value', () => {
   assert.not(map.delete('a'));
 });
 
-test('what has passed through it is collected with the young', () => {
-  setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
-  /** How much memory is taken after so many entries have come and gone, above what was taken before. */
-  const grownBy = (map: Map<string, unknown>): number => {
-    const put = (n: number) =>
-      map.set(
-        `k${n}`,
-        Array.from({ length: 64 }, (_, at) => ({ n, at })),
-      );
-    for (let n = 0; n < 500; n += 1) put(n);
-    // Now the map is old.
-    collect();
-    const before = process.memoryUsage().heapUsed;
-    for (let n = 500; n < 20_500; n += 1) {
-      if (n < 20_000) put(n);
-      map.delete(`k${n - 500}`);
-    }
-    for (let times = 0; times < 3; times += 1) collect({ type: 'minor' });
-    return process.memoryUsage().heapUsed - before;
-  };
-  const [ours, theirs] = [grownBy(new PassingMap()), grownBy(new Map())];
-  assert.ok(ours < theirs / 3, `${ours} of ${theirs} bytes`);
-});
+/** The values that pass through are large, or the keys. */
+const passing: readonly [string, (n: number) => [string, unknown]][] = [
+  ['what', (n) => [`k${n}`, Array.from({ length: 64 }, (_, at) => ({ n, at }))]],
+  ['the name of what', (n) => [`k${n}`.padEnd(2_000, '.'), n]],
+];
+
+for (const [what, entryOf] of passing) {
+  test(`${what} has passed through it is collected with the young`, () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
+    /** How much memory is taken after so many entries have come and gone, above what was taken before. */
+    const grownBy = (map: Map<string, unknown>): number => {
+      for (let n = 0; n < 500; n += 1) map.set(...entryOf(n));
+      // Now the map is old.
+      collect();
+      const before = process.memoryUsage().heapUsed;
+      for (let n = 500; n < 20_500; n += 1) {
+        if (n < 20_000) map.set(...entryOf(n));
+        map.delete(entryOf(n - 500)[0]);
+      }
+      for (let times = 0; times < 3; times += 1) collect({ type: 'minor' });
+      return process.memoryUsage().heapUsed - before;
+    };
+    const [ours, theirs] = [grownBy(new PassingMap()), grownBy(new Map())];
+    assert.ok(ours < theirs / 3, `${ours} of ${theirs} bytes`);
+  });
+}
 
 test.run();
