@@ -73,7 +73,11 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
   }
 
   clear(): void {
-    this.#places.clear();
+    if (this.#places.size === 0) return;
+    // One that is emptied leaves its table as one that grows does.
+    if (this.#iterations === 0) this.#places = new Map();
+    else this.#places.clear();
+    this.#deleted = 0;
     this.#values.length = 0;
     this.#free.length = 0;
   }

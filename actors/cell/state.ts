@@ -19,6 +19,7 @@ import {
 } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
 import { PassingMap } from '../passing-map.ts';
+import { PassingSet } from '../passing-set.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf, Table } from '../table.ts';
 import {
@@ -114,7 +115,7 @@ export function emptyCell(): CellState {
     removals: new Table(storeRemoval),
     hosts: new Map(),
     deleted: new Deleted(),
-    feed: { untold: new Set(), recounted: new Set(), epoch: 0, sequence: 0 },
+    feed: { untold: new PassingSet(), recounted: new PassingSet(), epoch: 0, sequence: 0 },
     moves: new PassingMap(),
     sweptAt: 0,
   };

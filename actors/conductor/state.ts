@@ -17,6 +17,7 @@ import {
 import { Deleted } from '../deleted.ts';
 import type { FailureCode, RequestSpec } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
+import { PassingSet } from '../passing-set.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
 import { fingerprintOf } from './fingerprint.ts';
@@ -142,13 +143,13 @@ export function emptyConductor(): ConductorState {
     instances: new Table(storeEntry),
     requests: new Table(storeRequest),
     deleted: new Deleted(),
-    unended: new Set(),
+    unended: new PassingSet(),
     asking: null,
     parked: new Set(),
     line: null,
     lastInLine: 0,
     releasing: new Map(),
-    toAsk: new Set(),
+    toAsk: new PassingSet(),
   };
 }
 

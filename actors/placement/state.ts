@@ -3,6 +3,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { Inventory, ProviderSpec, Refusal } from '../messages/placement.ts';
+import { PassingSet } from '../passing-set.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf, Table } from '../table.ts';
 import { type ApiRecord, applyApiRecord } from './api-apply.ts';
@@ -147,7 +148,7 @@ export function emptyPlacement(): PlacementState {
     groupHomes: noGroupHomes(),
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),
-    untold: { changed: new Set(), used: new Set(), removed: new Set() },
+    untold: { changed: new PassingSet(), used: new PassingSet(), removed: new PassingSet() },
     feed: { epoch: 0, sequence: 0 },
   };
 }

@@ -87,7 +87,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings) },
       rankings,
       open: new PassingMap(),
-      selecting: new Map(),
+      selecting: new PassingMap(),
       followers: new Map(everyPlacementFeed(placementShards).map((feed) => [feed, newFollower()])),
       locating: new Map(),
       questions: new Map(),

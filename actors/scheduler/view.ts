@@ -78,7 +78,7 @@ export function emptyView(shards = 1): View {
     silentCells: new Set(),
     promised: new PassingMap(),
     freed: null,
-    expected: new Map(),
+    expected: new PassingMap(),
     statsMatter: true,
     now: 0,
     due: new Map(),

@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
+import { PassingSet } from '../../actors/passing-set.ts';
 import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
@@ -159,7 +160,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     figure.tookMs += clock.monotonic() - begun;
   }
 
-  const underWay = new Set<Promise<void>>();
+  const underWay = new PassingSet<Promise<void>>();
 
   const endpoints = (Object.keys(verbs) as Verb[]).map((verb) => ({
     name: verb,
