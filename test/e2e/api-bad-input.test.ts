@@ -1,7 +1,7 @@
 // Area: api. Bad input of every kind: each gets exactly one error, in words that name the field; nothing is changed by
 // it, nothing fails, and the next good request is carried out.
 
-import { Packr } from 'msgpackr';
+import { Packr } from 'msgpackr/pack';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { connectNats } from '../../runtime/bus/nats.ts';

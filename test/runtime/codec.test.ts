@@ -1,7 +1,9 @@
 // Area: codec. What is encoded comes back, and nothing that is not well formed gets past decode, or breaks it.
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import * as fc from 'fast-check';
-import { Packr } from 'msgpackr';
+import { Packr } from 'msgpackr/pack';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { decode, encode, encodeJson, isJson } from '../../runtime/codec.ts';
@@ -297,6 +299,24 @@ test('codec - the input is left as it was', () => {
   decode(data);
   assert.equal([...data], before);
   assert.equal(Object.keys(data).length, data.length);
+});
+
+test('codec - a name that is kept does not keep what it came with', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const bodies = Array.from({ length: 200 }, (_, n) =>
+    encode({
+      more: Array.from({ length: 200 }, (_, at) => `${n}, ${at}`.padEnd(100, '.')),
+      name: `name ${n}`.padEnd(40),
+    }),
+  );
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  const names = bodies.map((body) => (decode(body) as { name: string }).name);
+  collect();
+  const kept = (process.memoryUsage().heapUsed - before) / names.length;
+  assert.is(names.length, 200);
+  assert.ok(kept < 500, `${kept} bytes for each`);
 });
 
 test.run();
