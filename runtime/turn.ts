@@ -82,6 +82,12 @@ export interface ActorHost {
   stop(): Promise<void>;
 }
 
+/**
+ * Stands for a list while there is nothing on it. Of thousands of actors most wait for seconds: a list that waited with
+ * them would grow old, and so would, in the collector's eyes, all that is ever put on it, long after it is done with.
+ */
+const NOTHING = Object.freeze([]) as unknown as never[];
+
 interface Letter {
   readonly message: Message;
   readonly from: Address;
@@ -112,7 +118,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     onFailure: fail,
   });
   const wakes = new PassingMap<string, ArmedWake>();
-  let mailbox: Letter[] = [];
+  let mailbox: Letter[] = NOTHING;
   let state: State;
   let phase: 'new' | 'running' | 'stopped' = 'new';
   let tenure: Tenure | undefined;
@@ -124,9 +130,9 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   /** Since when the mailbox has not been empty, and how many messages were decided since. */
   const busy = { since: 0, decided: 0 };
   let waitingForEnd: (() => void)[] = [];
-  /** What the turn under way has recorded and wants let out. Nothing is kept of it: many actors wait long for the next. */
-  let records: Recorded[] = [];
-  let outputs: Output[] = [];
+  /** What the turn under way has recorded and wants let out. */
+  let records: Recorded[] = NOTHING;
+  let outputs: Output[] = NOTHING;
   /** One for all turns: it means something only while an actor decides. */
   const turn: { -readonly [Key in keyof Turn<Recorded>]: Turn<Recorded>[Key] } = {
     now: 0,
@@ -142,6 +148,12 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   let taking: Taking | undefined;
   /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
   let life = 0;
+
+  function put(letter: Letter): void {
+    if (mailbox.length === 0) mailbox = [letter];
+    else mailbox.push(letter);
+    schedule();
+  }
 
   function schedule(): void {
     if (scheduled || phase !== 'running') return;
@@ -176,7 +188,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   function runTurn(): void {
     const letters = mailbox.length <= MAX_TURN ? mailbox : mailbox.slice(0, MAX_TURN);
-    mailbox = mailbox.length <= MAX_TURN ? [] : mailbox.slice(MAX_TURN);
+    mailbox = mailbox.length <= MAX_TURN ? NOTHING : mailbox.slice(MAX_TURN);
     decide((turn) => {
       for (const { message, from } of letters) actor.receive(state, message as Incoming | Wake, from, turn);
     });
@@ -189,22 +201,24 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */
   function decide(body: (turn: Turn<Recorded>) => void): void {
     turn.now = clock.now();
+    records = [];
+    outputs = [];
     try {
       body(turn);
       actor.endTurn?.(state, turn);
     } catch (error) {
-      records = [];
-      outputs = [];
+      records = NOTHING;
+      outputs = NOTHING;
       // The state may be half changed: it is dropped, and all that this turn wanted. What was decided before may stay.
       isHalfChanged = true;
       appendKept();
       isHalfChanged = false;
       return fail(new Error(`actor '${address}' failed: ${messageOf(error)}`, { cause: error }));
     }
-    if (records.length === 0 && outputs.length === 0) return;
     const decided = { records, outputs };
-    records = [];
-    outputs = [];
+    records = NOTHING;
+    outputs = NOTHING;
+    if (decided.records.length === 0 && decided.outputs.length === 0) return;
     stats.records += decided.records.length;
     try {
       gate.pass(decided.records, decided.outputs);
@@ -245,8 +259,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   function wake(id: string): void {
     wakes.delete(id);
-    mailbox.push({ message: { type: 'wake', id } as Wake, from: address });
-    schedule();
+    put({ message: { type: 'wake', id } as Wake, from: address });
   }
 
   function release(outputs: readonly Output[]): void {
@@ -261,7 +274,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     life += 1;
     for (const { timer } of wakes.values()) timer.cancel();
     wakes.clear();
-    mailbox = [];
+    mailbox = NOTHING;
     gate.drop();
     owing = false;
     tellIfDrained();
@@ -325,14 +338,12 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         return false;
       }
       if (mailbox.length === 0) Object.assign(busy, { since: clock.monotonic(), decided: 0 });
-      mailbox.push({ message, from });
-      schedule();
+      put({ message, from });
       return true;
     },
     deliverAnswer(message, from) {
       if (phase === 'stopped') return;
-      mailbox.push({ message, from });
-      schedule();
+      put({ message, from });
     },
     drained: () =>
       new Promise((resolve) => {
