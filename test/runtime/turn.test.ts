@@ -1,6 +1,8 @@
 // Area: turn. How one actor is hosted: what fails is dropped whole and begun again from the journal; the mailbox has an
 // end; a wake comes once; no turn is taken while the lease is in doubt.
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Message } from '../../actors/actor.ts';
@@ -47,6 +49,30 @@ test('mailbox - a flood is taken in several turns, without losing any', async ()
   assert.ok(host.stats.turns > 1);
   assert.is(host.stats.messages, 2_000);
   assert.is(out.at(-2), 'total 2000');
+});
+
+test('mailbox - what comes to an actor that has waited for long is collected with the young', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options: { type: 'minor' }) => void;
+  const growOld = () => {
+    for (let times = 0; times < 3; times += 1) collect({ type: 'minor' });
+  };
+  const { host, clock, out } = await started();
+  const ask = (size: number) => {
+    host.deliver({ type: 'ask', more: Array.from({ length: size }, (_, at) => ({ at })) } as Message, 'test');
+    clock.runUntilIdle();
+    out.length = 0;
+  };
+  const askAfterWaiting = (size: number) => {
+    growOld();
+    ask(size);
+  };
+  for (let times = 0; times < 20; times += 1) askAfterWaiting(1);
+  const before = process.memoryUsage().heapUsed;
+  for (let times = 0; times < 100; times += 1) askAfterWaiting(1_000);
+  growOld();
+  const kept = (process.memoryUsage().heapUsed - before) / 100;
+  assert.ok(kept < 10_000, `${kept} bytes of each message`);
 });
 
 test('wake - comes once, at its time, as a message', async () => {
