@@ -50,7 +50,7 @@ export interface NodeOptions {
   readonly placementShards?: number;
   /** Makes the driver of each host whose compute runs here; needed with a `compute` role. */
   readonly driver?: (place: { cell: string; host: string }) => Driver;
-  /** Whether events for people are published; default true. They cost about a fifth of the throughput. */
+  /** Whether events for people are published; default true. They cost a twentieth of the throughput, of batches a sixth. */
   readonly events?: boolean;
   /**
    * Where owners keep their records: `jetstream`, the default on NATS, survives the death of any process; `memory`,
