@@ -72,6 +72,7 @@ export class Table<Value> extends PassingMap<string, Value> {
         // What has been put in since stands after all that stood here before.
         if (next.done === true || stood === false) {
           isSwept = true;
+          entries.return?.();
           this.#captures = this.#captures.filter((one) => one !== capture);
           return;
         }

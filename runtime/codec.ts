@@ -2,11 +2,12 @@
 // It knows bytes and plain values only; whether a value has the right shape is for the message schemas.
 
 import { isUtf8 } from 'node:buffer';
-// Without what reads strings natively: those are slices of a larger text, and one that is kept would keep all of that. It
-// is no faster here.
+// Without what reads strings natively: those are slices of a larger text, and one that is kept would keep all of that.
+// Reading alone takes half as long again, a whole build no longer. (It is back for the whole process where somebody imports
+// all of msgpackr.)
 import { Packr } from 'msgpackr/pack';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
-import { faultIn, MAX_DEPTH } from './messagepack.ts';
+import { faultIn, MARK, MAX_DEPTH, readExactly } from './messagepack.ts';
 
 /** The largest body read when the caller names no limit, in bytes: what a NATS server carries by default. */
 export const DEFAULT_MAX_BYTES = 1024 * 1024;
@@ -116,6 +117,7 @@ function readMessagePack(bytes: Buffer): unknown {
   if (isTyped(bytes)) throw new MalformedError('the body is neither a JSON object or array nor readable MessagePack');
   const fault = faultIn(bytes);
   if (fault !== undefined) throw new MalformedError(`the body is not readable MessagePack: ${fault}`);
+  if (bytes.includes(MARK)) return readExactly(bytes);
   try {
     return packr.unpack(bytes);
   } catch {

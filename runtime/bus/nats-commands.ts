@@ -1,7 +1,7 @@
 // How messages are put into the client's socket: as commands of the NATS protocol (docs.nats.io, reference, client
 // protocol: PUB and HPUB). The client's own `publish` encodes a command, its headers and its end each by themselves, which
 // is a third of what a small message costs; here all before the body is one piece. For this, and to break off a
-// connection, the inside of the client is used, whose version is pinned; nothing else may.
+// connection, the inside of the client is used, whose version is pinned; nowhere else is it.
 
 import type { MsgHdrs, NatsConnection } from 'nats';
 import type { HeaderBlock } from './nats-messages.ts';
@@ -27,7 +27,7 @@ const LINE_END = Buffer.from('\r\n');
 export function natsCommands(connection: NatsConnection): NatsCommands {
   const { protocol } = connection as unknown as { protocol: Protocol };
 
-  /** Whether the client would take it. */
+  /** Whether the client is sure to take it; otherwise it is asked. */
   function isTaken(bytes: number): boolean {
     if (connection.isClosed() || connection.isDraining()) return false;
     const { info } = connection;

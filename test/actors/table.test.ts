@@ -1,5 +1,7 @@
 // Area: tables of which snapshots are taken while they change, and the memory of what was deleted.
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { Deleted } from '../../actors/deleted.ts';
@@ -180,6 +182,26 @@ test('with clocks that go back the order stays, also when it is put back from a 
       );
     }
   }
+});
+
+test('a table of which a snapshot was taken while rows came keeps nothing of what passes through it later', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
+  const counted = table();
+  for (let n = 0; n < 300; n += 1) counted.set(`row ${n}`, { count: n });
+  const rows = counted.capture();
+  rows.take(100);
+  counted.set('one that is new', { count: 0 });
+  assert.is(byKey(allOf(rows, 100)).size, 200);
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (let n = 0; n < 20_000; n += 1) {
+    counted.set(`passing ${n}`.padEnd(2_000), { count: n });
+    counted.delete(`passing ${n - 500}`.padEnd(2_000));
+  }
+  for (let times = 0; times < 3; times += 1) collect({ type: 'minor' });
+  const kept = (process.memoryUsage().heapUsed - before) / 20_000;
+  assert.ok(kept < 500, `${kept} bytes of each`);
 });
 
 test.run();

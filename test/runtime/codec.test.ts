@@ -301,6 +301,43 @@ test('codec - the input is left as it was', () => {
   assert.equal(Object.keys(data).length, data.length);
 });
 
+const MARK = '\uFEFF';
+
+test('codec - a byte order mark in front of a string of any length comes back', () => {
+  for (const length of [0, 10, 31, 60, 61, 62, 63, 64, 65, 300, 70_000]) {
+    const marked = MARK + 'x'.repeat(length);
+    const value = {
+      [marked]: 1,
+      [marked.slice(1)]: 2,
+      list: [marked, MARK + marked, { marked, more: 'é'.repeat(40) }],
+    };
+    assert.equal(decode(encode(value)), value, `${length}`);
+  }
+});
+
+test('codec - whatever stands in a body beside a byte order mark comes back', () => {
+  void fc.assert(
+    fc.property(document, (value) => {
+      const marked = { mark: MARK + 'x'.repeat(80), value };
+      assert.equal(decode(encode(marked)), marked);
+    }),
+  );
+  const other = new Packr({ useRecords: false, int64AsType: 'number', useFloat32: 4 });
+  const values = [0, 31, 32, 127, 128, 255, 256, 65_535, 65_536, 2 ** 32 - 1, 2 ** 32, Number.MAX_SAFE_INTEGER]
+    .flatMap((each) => [each, -each])
+    .concat([0.5, 1 / 3, -33, -128, -129, -32_768, -32_769, 2 ** 40]);
+  const bigs = [2n ** 40n, -(2n ** 40n), -5n];
+  const body = { mark: MARK + 'x'.repeat(80), values, bigs, data: Buffer.from(`${MARK}abc`), many: 'y'.repeat(70_000) };
+  const read = decode(other.pack(body)) as typeof body;
+  assert.equal(
+    read.values.map((each) => each + 0),
+    values.map((each) => each + 0),
+  );
+  assert.equal(read.bigs as unknown, bigs.map(Number));
+  assert.equal([...read.data], [...body.data]);
+  assert.is(read.many, body.many);
+});
+
 test('codec - a name that is kept does not keep what it came with', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
