@@ -7,7 +7,8 @@ import { isUtf8 } from 'node:buffer';
 // all of msgpackr.)
 import { Packr } from 'msgpackr/pack';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
-import { faultIn, MARK, MAX_DEPTH, readExactly } from './messagepack.ts';
+import { faultIn, MAX_DEPTH } from './messagepack.ts';
+import { MARK, readExactly } from './messagepack-reader.ts';
 
 /** The largest body read when the caller names no limit, in bytes: what a NATS server carries by default. */
 export const DEFAULT_MAX_BYTES = 1024 * 1024;

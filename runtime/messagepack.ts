@@ -1,6 +1,5 @@
 // Checks that bytes are MessagePack of the kind that travels here, before anything is built from them.
-// It allocates next to nothing and does not recurse, so no input can make it slow or deep. Reading is codec.ts's, but
-// for one thing that its library gets wrong.
+// It allocates next to nothing and does not recurse, so no input can make it slow or deep. Reading is codec.ts's.
 
 import { isUtf8 } from 'node:buffer';
 
@@ -126,86 +125,4 @@ function isSafeInt64(data: Buffer, position: number): boolean {
   const upper = data.readInt32BE(position);
   if (upper >= UPPER_LIMIT || upper < -UPPER_LIMIT) return false;
   return upper > -UPPER_LIMIT || data.readUInt32BE(position + 4) > 0;
-}
-
-/** A byte order mark in UTF-8. */
-export const MARK = Buffer.from([0xef, 0xbb, 0xbf]);
-
-/**
- * Reads bytes in which `faultIn` has found no fault. Slower than msgpackr, which drops a byte order mark at the beginning
- * of a longer string.
- */
-export function readExactly(data: Buffer): unknown {
-  let position = 0;
-
-  const number = (bytes: number): number => {
-    position += bytes;
-    return data.readUIntBE(position - bytes, bytes);
-  };
-
-  const bytes = (length: number): Buffer => {
-    position += length;
-    return data.subarray(position - length, position);
-  };
-
-  const list = (count: number): unknown[] => Array.from({ length: count }, read);
-
-  const map = (count: number): Record<string, unknown> => {
-    const value: Record<string, unknown> = {};
-    for (let left = count; left > 0; left -= 1) {
-      const key = read() as string;
-      value[key] = read();
-    }
-    return value;
-  };
-
-  function read(): unknown {
-    const token = number(1);
-    if (token <= 0x7f) return token;
-    if (token <= 0x8f) return map(token & 0x0f);
-    if (token <= 0x9f) return list(token & 0x0f);
-    if (token <= 0xbf) return bytes(token & 0x1f).toString();
-    if (token >= 0xe0) return token - 0x100;
-    const size = SIZES[token - 0xc0] as number;
-    const at = position;
-    switch (token) {
-      case 0xc0:
-        return null;
-      case 0xc2:
-      case 0xc3:
-        return token === 0xc3;
-      case 0xc4:
-      case 0xc5:
-      case 0xc6:
-        return Buffer.from(bytes(number(size)));
-      case 0xca:
-        return bytes(size).readFloatBE();
-      case 0xcb:
-        return bytes(size).readDoubleBE();
-      case 0xcf:
-        return Number(bytes(size).readBigUInt64BE());
-      case 0xd3:
-        return Number(bytes(size).readBigInt64BE());
-      case 0xd0:
-      case 0xd1:
-      case 0xd2:
-        position += size;
-        return data.readIntBE(at, size);
-      case 0xd9:
-      case 0xda:
-      case 0xdb:
-        return bytes(number(1 << (token - 0xd9))).toString();
-      case 0xdc:
-      case 0xdd:
-        return list(number(token === 0xdc ? 2 : 4));
-      case 0xde:
-      case 0xdf:
-        return map(number(token === 0xde ? 2 : 4));
-      default:
-        // 0xcc, 0xcd, 0xce: what is not allowed has been found before.
-        return number(size);
-    }
-  }
-
-  return read();
 }

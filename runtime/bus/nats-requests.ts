@@ -38,8 +38,7 @@ export function natsRequests(connection: NatsConnection, clock: Clock, inboxPref
   let listening = false;
 
   function take(token: string): Waiting | undefined {
-    const one = waiting.get(token);
-    waiting.delete(token);
+    const one = waiting.take(token);
     one?.timer.cancel();
     return one;
   }

@@ -24,8 +24,9 @@ export interface JetStreamJournalsOptions {
   readonly replicas?: number;
   /**
    * Records after which a snapshot is written; default 50,000. Opening an owner reads one snapshot and about as many
-   * records as this, and those of the time that the snapshot took, which takes a second or two. Of a large state the next snapshot waits until four times as much was
-   * recorded as the last one took, so that most of all that is written is records; so much is read then.
+   * records as this, and those of the time that the snapshot took, which takes a second or two. Of a large state the next
+   * snapshot waits until four times as much was recorded as the last one took, so that most of all that is written is
+   * records; so much is read then.
    */
   readonly snapshotEvery?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */

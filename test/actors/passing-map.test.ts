@@ -5,6 +5,8 @@ import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PassingMap } from '../../actors/passing-map.ts';
+import { PassingSet } from '../../actors/passing-set.ts';
+import { Table } from '../../actors/table.ts';
 import { seededRandom } from '../../runtime/random.ts';
 
 const test = suite('passing map');
@@ -82,6 +84,44 @@ test('whoever goes through it while nearly all of it is taken out meets each of 
   });
   assert.is(met[0]?.length, 300 - 280 + 11 + 11 + 10);
   assert.equal(met[0], met[1]);
+});
+
+test('a set of what passes does what a Set does, in the same order', () => {
+  const chance = seededRandom('passing set');
+  const [ours, theirs] = [new PassingSet<number>(), new Set<number>()];
+  for (let step = 0; step < 10_000; step += 1) {
+    const member = Math.floor(chance.next() * 60);
+    const what = chance.next();
+    if (what < 0.5) {
+      assert.is(ours.add(member), ours);
+      theirs.add(member);
+    } else if (what < 0.998) {
+      assert.is(ours.delete(member), theirs.delete(member));
+    } else {
+      ours.clear();
+      theirs.clear();
+    }
+    assert.equal([ours.size, ours.has(member)], [theirs.size, theirs.has(member)]);
+    if (step % 100 > 0) continue;
+    for (const how of ['keys', 'values', 'entries'] as const) assert.equal([...ours[how]()], [...theirs[how]()]);
+    assert.equal([...ours], [...theirs]);
+  }
+});
+
+test('what is taken out of it is answered, once; of a table too, whose snapshot has it still', () => {
+  const map = new PassingMap<string, number>().set('a', 1).set('b', 2);
+  assert.equal([map.take('a'), map.take('a'), map.size], [1, undefined, 1]);
+  const table = new Table<number>((value, key) => [key, value]);
+  table.set('a', 1).set('b', 2);
+  const rows = table.capture();
+  assert.is(table.take('a'), 1);
+  assert.equal(
+    new Map(rows.take(10) as [string, number][]),
+    new Map([
+      ['a', 1],
+      ['b', 2],
+    ]),
+  );
 });
 
 test('an undefined value is a value', () => {
