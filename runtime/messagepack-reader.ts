@@ -44,7 +44,8 @@ export function readExactly(data: Buffer): unknown {
     if (token <= 0xbf) return text(token & 0x1f);
     if (token === 0xc0) return null;
     if (token <= 0xc3) return token === 0xc3;
-    if (token <= 0xc6) return Buffer.from(bytes(unsigned(1 << (token - 0xc4))));
+    // A copy with memory of its own, as msgpackr gives it.
+    if (token <= 0xc6) return Uint8Array.prototype.slice.call(bytes(unsigned(1 << (token - 0xc4))));
     if (token === 0xca) return bytes(4).readFloatBE();
     if (token === 0xcb) return bytes(8).readDoubleBE();
     if (token <= 0xce) return unsigned(1 << (token - 0xcc));

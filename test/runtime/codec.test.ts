@@ -335,6 +335,7 @@ test('codec - whatever stands in a body beside a byte order mark comes back', ()
   );
   assert.equal(read.bigs as unknown, bigs.map(Number));
   assert.equal([...read.data], [...body.data]);
+  assert.is(read.data.buffer.byteLength, body.data.length, 'it shares its memory with nobody');
   assert.is(read.many, body.many);
 });
 
