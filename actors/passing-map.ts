@@ -50,20 +50,26 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
   delete(key: Key): boolean {
     const place = this.#places.get(key);
     if (place === undefined) return false;
+    this.#vacate(key, place);
+    return true;
+  }
+
+  /** Deletes what stands under the key, and answers it. */
+  take(key: Key): Value | undefined {
+    const place = this.#places.get(key);
+    if (place === undefined) return undefined;
+    const value = this.#values[place];
+    this.#vacate(key, place);
+    return value;
+  }
+
+  #vacate(key: Key, place: number): void {
     this.#values[place] = undefined;
     this.#free.push(place);
     this.#places.delete(key);
     this.#deleted += 1;
     const { size } = this.#places;
     if (this.#deleted >= Math.max(RENEWED_AFTER, size) && size <= MOST_RENEWED && this.#iterations === 0) this.#renew();
-    return true;
-  }
-
-  /** Deletes what stands under the key, and answers it. */
-  take(key: Key): Value | undefined {
-    const value = this.get(key);
-    this.delete(key);
-    return value;
   }
 
   #renew(): void {

@@ -52,6 +52,11 @@ export class Table<Value> extends PassingMap<string, Value> {
     return super.delete(key);
   }
 
+  override take(key: string): Value | undefined {
+    if (this.#captures.length > 0) this.touch(key);
+    return super.take(key);
+  }
+
   override clear(): void {
     for (const key of this.keys()) this.touch(key);
     super.clear();

@@ -94,11 +94,16 @@ interface Letter {
 }
 
 interface ArmedWake {
-  readonly timer: Timer;
-  readonly at: number;
+  timer: Timer;
+  /** When the timer comes, and when the wake is due, which may be later; by the clock that nobody sets. */
+  comesAt: number;
+  dueAt: number;
   /** Whose answer is waited for until then. */
-  readonly awaited: Address | undefined;
+  awaited: Address | undefined;
 }
+
+/** A wake that comes so little early is in time, ms: sums of times are rounded. */
+const IN_TIME_MS = 1;
 
 export function actorHost<State, Incoming extends Message, Recorded>(
   options: ActorHostOptions<State, Incoming, Recorded>,
@@ -139,7 +144,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     record: (record) => records.push(record),
     send: (to, message) => outputs.push({ to, message }),
     publish: (event) => outputs.push({ event }),
-    wakeAt: arm,
+    wakeAt: (id, at, awaited) => arm(id, at - turn.now, awaited),
     cancelWake(id) {
       wakes.take(id)?.timer.cancel();
     },
@@ -252,12 +257,27 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     fail(new Error(`the journal of '${address}' failed: ${messageOf(error)}`, { cause: error }));
   }
 
-  function arm(id: string, at: number, awaited?: Address): void {
-    wakes.get(id)?.timer.cancel();
-    wakes.set(id, { timer: clock.at(at, () => wake(id)), at, awaited });
+  /** Most wakes are put off before they are due, as a build goes on: their timers are left to come, and are set anew then. */
+  function arm(id: string, afterMs: number, awaited?: Address): void {
+    const dueAt = clock.monotonic() + afterMs;
+    const armed = wakes.get(id);
+    if (armed !== undefined && armed.comesAt <= dueAt) {
+      armed.dueAt = dueAt;
+      armed.awaited = awaited;
+      return;
+    }
+    armed?.timer.cancel();
+    wakes.set(id, { timer: clock.after(afterMs, () => wake(id)), comesAt: dueAt, dueAt, awaited });
   }
 
   function wake(id: string): void {
+    const armed = wakes.get(id) as ArmedWake;
+    const leftMs = armed.dueAt - clock.monotonic();
+    if (leftMs >= IN_TIME_MS) {
+      armed.comesAt = armed.dueAt;
+      armed.timer = clock.after(leftMs, () => wake(id));
+      return;
+    }
     wakes.delete(id);
     put({ message: { type: 'wake', id } as Wake, from: address });
   }
@@ -325,10 +345,11 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       schedule();
     },
     cameUp(who) {
-      for (const [id, { at, awaited }] of wakes) {
+      const now = clock.monotonic();
+      for (const [id, { dueAt, awaited }] of wakes) {
         if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
-        const soon = clock.now() + (fnv1a(id) % SAID_AGAIN_WITHIN_MS);
-        if (soon < at) arm(id, soon, awaited);
+        const soonMs = fnv1a(id) % SAID_AGAIN_WITHIN_MS;
+        if (now + soonMs < dueAt) arm(id, soonMs, awaited);
       }
     },
     deliver(message, from) {

@@ -101,8 +101,23 @@ export const StoredDecision = Type.Object({
 });
 export type StoredDecision = Static<typeof StoredDecision>;
 
+/** What records say of the weighing of a host, written once however many of them name it. */
+export interface WeighingText {
+  /** The names of the weighers, as JSON. */
+  readonly names: string;
+  readonly text: string;
+}
+
+export function textOfWeighing({ cell, host, weight, parts }: Weighing): WeighingText {
+  const numbers = [weight, ...Object.values(parts)].map(brief);
+  return { names: JSON.stringify(Object.keys(parts)), text: `[${placeText({ cell, host })},${numbers.join()}]` };
+}
+
+/** A decision of which the weighings are written already: all of the same weighers. */
+export type AlmostPacked = Omit<Decision, 'weights'> & { readonly weights: readonly WeighingText[] };
+
 /** The record as a text that is kept, never longer than it may be; what is long of `where` is not kept. */
-export function packDecision(whole: Decision): string {
+export function packDecision(whole: AlmostPacked): string {
   const decision = isLong(whole.where) ? withoutWhere(whole) : whole;
   for (let reasons = MAX_REASONS, claims = MAX_CLAIMS_TOLD; ; reasons >>= 1, claims >>= 1) {
     const text = textOf(decision, reasons, claims);
@@ -118,32 +133,34 @@ function isLong(where: Where | undefined): boolean {
 
 const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
 
-function withoutWhere({ where: _, ...rest }: Decision): Decision {
+function withoutWhere({ where: _, ...rest }: AlmostPacked): AlmostPacked {
   return rest;
 }
 
-/** A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between. */
-function textOf(decision: Decision, reasons: number, claims: number): string {
+/**
+ * A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between; and
+ * joined, for a string that grows by pieces keeps every one of them.
+ */
+function textOf(decision: AlmostPacked, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
   const { alternates, advice, narrowedBy, silentCells, where } = decision;
-  const names = Object.keys(weights[0]?.parts ?? {});
-  const weighed = weights.map((one) => {
-    const parts = names.map((name) => brief(one.parts[name] ?? 0));
-    return `[${placeText(one)},${brief(one.weight)}${parts.length === 0 ? '' : `,${parts.join()}`}]`;
-  });
   const told = refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason));
-  let text = `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits},"r":${told}`;
-  text += `,"m":${JSON.stringify(names)},"w":[${weighed.join()}],"a":${JSON.stringify(alternates)}`;
-  if (chosen !== undefined) text += `,"g":${placeText(chosen)}`;
-  if (claimsRefused > 0) text += `,"t":${claimsRefused}`;
+  const members = [
+    `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits},"r":${told}`,
+    `"m":${weights[0]?.names ?? '[]'},"w":[${weights.map(({ text }) => text).join()}]`,
+    `"a":${JSON.stringify(alternates)}`,
+  ];
+  if (chosen !== undefined) members.push(`"g":${placeText(chosen)}`);
+  if (claimsRefused > 0) members.push(`"t":${claimsRefused}`);
   if (refusedClaims.length > 0) {
-    text += `,"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`;
+    members.push(`"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`);
   }
-  if (narrowedBy.length > 0) text += `,"l":${JSON.stringify(narrowedBy)}`;
-  if (silentCells.length > 0) text += `,"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`;
-  if (where !== undefined) text += `,"e":${JSON.stringify(where)}`;
-  if (advice.length > 0) text += `,"x":${JSON.stringify(advice.map(storedAdvice))}`;
-  return `${text}}`;
+  if (narrowedBy.length > 0) members.push(`"l":${JSON.stringify(narrowedBy)}`);
+  if (silentCells.length > 0) members.push(`"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`);
+  if (where !== undefined) members.push(`"e":${JSON.stringify(where)}`);
+  if (advice.length > 0) members.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);
+  members[members.length - 1] += '}';
+  return members.join();
 }
 
 /** Cells and hosts are tokens, so there is nothing in them to be escaped. */

@@ -35,7 +35,17 @@ import {
   take,
 } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
-import { close, concerns, contextOf, draftOf, isAnswer, openOf, promiseClaim, settle } from './selecting.ts';
+import {
+  close,
+  concerns,
+  contextOf,
+  draftOf,
+  isAnswer,
+  openOf,
+  promiseClaim,
+  settle,
+  settleGranted,
+} from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage } from './view.ts';
 import { expect, noteFull } from './view-hosts.ts';
@@ -236,10 +246,13 @@ function tryElsewhere(work: Work, open: Open, instance: string): boolean {
 
 export function granted(work: Work, told: ClaimGranted, from: Address): void {
   const { consumer, attempt, allocations, usages } = told;
-  for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
+  const shard = shardOf(from);
   const open = openOf(work, consumer);
-  if (open === undefined || attempt !== 1 || !isAnswer(work, open, told)) return;
-  settle(work, open, consumer);
+  if (open === undefined || attempt !== 1 || !isAnswer(work, open, told)) {
+    for (const usage of usages) learnUsage(work.state.view, usage, shard);
+    return;
+  }
+  settleGranted(work, open, told, shard);
   tellGranted(work.state.rankings.weighers, allocations);
   const root = work.state.view.providers.get(allocations[0]?.provider ?? '')?.root;
   const host = work.state.view.hosts.get(root ?? '');

@@ -4,12 +4,14 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import type { Advice } from '../messages/advice.ts';
 import {
-  type Decision,
+  type AlmostPacked,
   MAX_CLAIMS_TOLD,
   packDecision,
   type RefusedClaim,
   type RefusedHosts,
+  textOfWeighing,
   type Weighing,
+  type WeighingText,
 } from '../messages/decision.ts';
 import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
@@ -35,7 +37,7 @@ export interface Draft {
   hosts: number;
   fits: number;
   refused: readonly RefusedHosts[];
-  weights: readonly Weighing[];
+  weights: readonly WeighingText[];
   claimsRefused: number;
   refusedClaims: RefusedClaim[];
   advice: readonly Advice[];
@@ -100,9 +102,11 @@ export function noteRanked(draft: Draft, rankings: Rankings, view: View, request
   draft.weights = all.map((one) => toldOf(rankings, view, shape, one));
 }
 
-/** Worked out once for each weighing of a host: those that come next are told of again and again. */
-function toldOf(rankings: Rankings, view: View, shape: Shape, one: Weighed): Weighing {
-  one.told ??= weighingOf(shape.weighers, rankings.overrides, view, rankedOf(rankings, view, shape, one));
+/** Written once for each weighing of a host: those that come next are told of again and again. */
+function toldOf(rankings: Rankings, view: View, shape: Shape, one: Weighed): WeighingText {
+  one.told ??= textOfWeighing(
+    weighingOf(shape.weighers, rankings.overrides, view, rankedOf(rankings, view, shape, one)),
+  );
   return one.told;
 }
 
@@ -122,13 +126,13 @@ export function decided(
   alternates: readonly Selection[],
 ): string {
   const { refused, weights, advice, narrowedBy, silentCells, where } = draft;
-  const decision: Decision = {
+  const decision: AlmostPacked = {
     at,
     scheduler,
     hosts: draft.hosts,
     fits: draft.fits,
     refused: refused as RefusedHosts[],
-    weights: weights as Weighing[],
+    weights,
     claimsRefused: draft.claimsRefused,
     refusedClaims: draft.refusedClaims,
     advice: advice as Advice[],

@@ -4,7 +4,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { Weighing } from '../messages/decision.ts';
+import type { WeighingText } from '../messages/decision.ts';
 import { fnv1a } from '../routing.ts';
 import { type Census, emptyCensus, refuse, unrefuse } from './census.ts';
 import { ALWAYS } from './filters/always.ts';
@@ -48,8 +48,8 @@ export interface Weighed extends Entry {
   readonly root: string;
   readonly cell: string;
   readonly host: string;
-  /** What each weigher had in it, once somebody has asked. */
-  told: Weighing | null;
+  /** What each weigher had in it, once a record has told of it. */
+  told: WeighingText | null;
   /** What the host would give, once somebody has asked. */
   offered: readonly Allocation[] | null;
 }

@@ -8,7 +8,7 @@ import { emptyDraft } from './decision.ts';
 import { promiseMember } from './groups-view.ts';
 import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
-import { promise } from './view.ts';
+import { fulfil, learnUsage, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
 
 export function openOf(work: Work, instance: string): Open | undefined {
@@ -54,13 +54,36 @@ export function promiseClaim(
 
 /** What was promised for an instance is no longer. */
 export function settle(work: Work, open: Open, instance: string): void {
+  settleBy(work, open, instance, (allocations) => promise(work.state.view, allocations, -1));
+}
+
+/** What was promised for an instance is used, as placement tells. */
+export function settleGranted(
+  work: Work,
+  open: Open,
+  { consumer, usages }: Pick<ClaimGranted, 'consumer' | 'usages'>,
+  shard: number,
+): void {
+  const isPromised = settleBy(work, open, consumer, (allocations) =>
+    fulfil(work.state.view, allocations, usages, shard),
+  );
+  if (!isPromised) for (const usage of usages) learnUsage(work.state.view, usage, shard);
+}
+
+function settleBy(
+  work: Work,
+  open: Open,
+  instance: string,
+  end: (allocations: readonly Allocation[]) => void,
+): boolean {
   const promised = open.promised.get(instance);
-  if (promised === undefined) return;
+  if (promised === undefined) return false;
   open.promised.delete(instance);
   const { spec } = open.asked;
-  promise(work.state.view, allocationsOf(spec, promised), -1);
+  end(allocationsOf(spec, promised));
   const group = spec.instanceGroup;
   if (group !== undefined) count(work, group, promised, -1);
+  return true;
 }
 
 function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, sign: 1 | -1): void {

@@ -148,18 +148,23 @@ export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
   }
   if (provider.generation >= told.generation) return;
   provider.generation = told.generation;
-  setUsed(view, provider, told.used);
+  const isOther = setUsed(view, provider, told.used);
+  const hasMembers = told.groups !== undefined || view.groups.onRoot.has(told.id);
   learnMembers(view.groups, told.id, told.groups, told.groupRules);
-  noteChange(view, provider.root);
+  if (isOther || hasMembers) noteChange(view, provider.root);
 }
 
-function setUsed(view: View, provider: Provider, used: Readonly<Record<string, number>>): void {
+/** Answers whether anything counts as used that did not, or the reverse. */
+function setUsed(view: View, provider: Provider, used: Readonly<Record<string, number>>): boolean {
   const promised = view.promised.get(provider.spec.id);
+  let isOther = false;
   for (const [resourceClass, stock] of provider.stocks) {
     const before = stock.used;
     stock.used = (used[resourceClass] ?? 0) + (promised?.get(resourceClass) ?? 0);
     if (stock.used < before) view.freed?.add(provider.root);
+    if (stock.used !== before) isOther = true;
   }
+  return isOther;
 }
 
 function forgetProvider(view: View, id: string): void {
@@ -189,21 +194,47 @@ const NO_TREE: readonly Provider[] = [];
 /** Counts allocations as used while their claim is under way (sign 1), and no longer when it is answered (-1). */
 export function promise(view: View, allocations: readonly Allocation[], sign: 1 | -1): void {
   for (const { provider: id, resources } of allocations) {
-    const promised = view.promised.get(id) ?? new Map<string, number>();
+    notePromised(view, id, resources, sign);
     const provider = view.providers.get(id);
+    if (provider === undefined) continue;
     for (const resourceClass in resources) {
-      const change = sign * (resources[resourceClass] as number);
-      const left = (promised.get(resourceClass) ?? 0) + change;
-      if (left === 0) promised.delete(resourceClass);
-      else promised.set(resourceClass, left);
-      const stock = provider?.stocks.get(resourceClass);
-      if (stock !== undefined) stock.used += change;
+      const stock = provider.stocks.get(resourceClass);
+      if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
     }
-    if (sign === -1 && provider !== undefined) view.freed?.add(provider.root);
-    if (promised.size === 0) view.promised.delete(id);
-    else view.promised.set(id, promised);
-    if (provider !== undefined) noteChange(view, provider.root);
+    if (sign === -1) view.freed?.add(provider.root);
+    noteChange(view, provider.root);
   }
+}
+
+function notePromised(view: View, id: string, resources: Allocation['resources'], sign: 1 | -1): void {
+  const promised = view.promised.get(id) ?? new Map<string, number>();
+  for (const resourceClass in resources) {
+    const left = (promised.get(resourceClass) ?? 0) + sign * (resources[resourceClass] as number);
+    if (left === 0) promised.delete(resourceClass);
+    else promised.set(resourceClass, left);
+  }
+  if (promised.size === 0) view.promised.delete(id);
+  else view.promised.set(id, promised);
+}
+
+/**
+ * What was promised to a claim is used, as the answer to it tells. As a rule that is the same, and no reason to weigh the
+ * host anew.
+ */
+export function fulfil(
+  view: View,
+  allocations: readonly Allocation[],
+  usages: readonly ProviderUsage[],
+  shard: number,
+): void {
+  for (const allocation of allocations) {
+    const { provider: id, resources } = allocation;
+    const known = view.providers.get(id)?.generation ?? Number.POSITIVE_INFINITY;
+    const isTold = usages.some((usage) => usage.id === id && usage.generation > known);
+    if (isTold) notePromised(view, id, resources, -1);
+    else promise(view, [allocation], -1);
+  }
+  for (const usage of usages) learnUsage(view, usage, shard);
 }
 
 /** What is gone goes first: a provider that went and came back in one turn is told as both. */

@@ -33,13 +33,36 @@ export interface Interest<L extends Listener> {
 const MAX_ROUTES = 16_384;
 
 interface Node<L> {
-  /** By token, `*` and `>` being tokens too. */
-  children: Map<string, Node<L>>;
-  listeners: L[];
+  /** By token. */
+  readonly children: Map<string, Node<L>>;
+  /** Under `*`. */
+  any: Node<L> | undefined;
+  /** Under `>`. */
+  rest: Node<L> | undefined;
+  readonly listeners: L[];
+}
+
+function emptyNode<L>(): Node<L> {
+  return { children: new Map(), any: undefined, rest: undefined, listeners: [] };
+}
+
+function childOf<L>(node: Node<L>, token: string): Node<L> | undefined {
+  return token === '*' ? node.any : token === '>' ? node.rest : node.children.get(token);
+}
+
+function setChild<L>(node: Node<L>, token: string, child: Node<L> | undefined): void {
+  if (token === '*') node.any = child;
+  else if (token === '>') node.rest = child;
+  else if (child === undefined) node.children.delete(token);
+  else node.children.set(token, child);
+}
+
+function isEmpty<L>({ children, any, rest, listeners }: Node<L>): boolean {
+  return children.size === 0 && any === undefined && rest === undefined && listeners.length === 0;
 }
 
 export function interest<L extends Listener>(): Interest<L> {
-  const root: Node<L> = { children: new Map(), listeners: [] };
+  const root = emptyNode<L>();
   const routes = new Map<string, Route<L>>();
   /** By subjects that have no wildcard. */
   const exact = new Map<string, number>();
@@ -63,10 +86,10 @@ export function interest<L extends Listener>(): Interest<L> {
     add(listener) {
       let node = root;
       for (const token of listener.subject.split('.')) {
-        let child = node.children.get(token);
+        let child = childOf(node, token);
         if (child === undefined) {
-          child = { children: new Map(), listeners: [] };
-          node.children.set(token, child);
+          child = emptyNode();
+          setChild(node, token, child);
         }
         node = child;
       }
@@ -119,9 +142,9 @@ function prune<L>(node: Node<L>, listener: L, tokens: string[], depth: number): 
     return true;
   }
   const token = tokens[depth] as string;
-  const child = node.children.get(token);
+  const child = childOf(node, token);
   if (child === undefined || !prune(child, listener, tokens, depth + 1)) return false;
-  if (child.children.size === 0 && child.listeners.length === 0) node.children.delete(token);
+  if (isEmpty(child)) setChild(node, token, undefined);
   return true;
 }
 
@@ -131,15 +154,13 @@ function collect<L>(node: Node<L>, subject: string, from: number, found: L[]): v
     for (const listener of node.listeners) found.push(listener);
     return;
   }
-  const { children } = node;
-  if (children.size === 0) return;
-  const rest = children.get('>');
+  const { children, any, rest } = node;
   if (rest !== undefined) for (const listener of rest.listeners) found.push(listener);
+  if (any === undefined && children.size === 0) return;
   const end = subject.indexOf('.', from);
   const to = end === -1 ? subject.length : end;
-  const any = children.get('*');
   if (any !== undefined) collect(any, subject, to + 1, found);
-  const exact = children.get(subject.slice(from, to));
+  const exact = children.size === 0 ? undefined : children.get(subject.slice(from, to));
   if (exact !== undefined) collect(exact, subject, to + 1, found);
 }
 

@@ -221,9 +221,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
             timer.cancel();
             settle?.();
           };
-          const timer = clock.at(clock.now() + timeoutMs, () =>
-            end(() => reject(new TimeoutError(`'${subject}'`, timeoutMs))),
-          );
+          const timer = clock.after(timeoutMs, () => end(() => reject(new TimeoutError(`'${subject}'`, timeoutMs))));
           const receiver: Receiver = {
             receive: (message) =>
               end(() => (message === NO_RESPONDERS ? reject(new NoRespondersError(subject)) : resolve(message))),

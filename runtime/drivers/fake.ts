@@ -115,7 +115,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
       destroyed: deferred(),
     };
     if (fate.failure?.kind !== 'hang') {
-      presence.timer = clock.at(clock.now() + fate.buildMs, () => finish(key, presence, fate.failure));
+      presence.timer = clock.after(fate.buildMs, () => finish(key, presence, fate.failure));
     }
     present.set(key, presence);
     return presence;
@@ -159,7 +159,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
       if (presence.state !== 'destroying') {
         presence.timer?.cancel();
         presence.state = 'destroying';
-        presence.timer = clock.at(clock.now() + fateOf(instance, attempt).destroyMs, () => {
+        presence.timer = clock.after(fateOf(instance, attempt).destroyMs, () => {
           present.delete(key);
           remember(key, DESTROYED);
           presence.answer.resolve(DESTROYED);
