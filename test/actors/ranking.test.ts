@@ -14,7 +14,15 @@ import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
-import { emptyView, promise, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
+import {
+  changesEnd,
+  emptyView,
+  fulfil,
+  promise,
+  treeOf,
+  type View,
+  type ViewHost,
+} from '../../actors/scheduler/view.ts';
 import { expect, factsOf, noteFull, passTime } from '../../actors/scheduler/view-hosts.ts';
 import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
@@ -69,6 +77,8 @@ test('ranking - a heap gives the best of what is in it, whatever was put in, tak
     { numRuns: 300 },
   );
 });
+
+const oneCpuOf = (host: string) => ({ provider: `p-${host}`, group: '', resources: { VCPU: 1 } });
 
 const HOSTS = ['h0', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7'];
 const cellOf = (host: string) => `c${Number(host.slice(1)) % 3}`;
@@ -139,6 +149,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
     words.map((told) => ({ what: 'host' as const, told })),
     requests.map((request) => ({ what: 'pick' as const, request })),
     fc.constantFrom(...HOSTS).map((host) => ({ what: 'claim' as const, host })),
+    fc.record({ what: fc.constant('grant' as const), used: fc.nat(8), isNews: fc.boolean() }),
     fc.integer({ min: 1, max: 400_000 }).map((ms) => ({ what: 'pass' as const, ms })),
   );
   const overrides = new Map([['a0', new Map([['free-share', -2]])]]);
@@ -148,6 +159,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
       const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
       const rankings = emptyRankings(weighers, 's', { filters: [instanceLimit(5), NOT_MINE], overrides });
       let generation = 0;
+      const claimed: string[] = [];
       const check = (request: Request) => {
         const wanted = bestByHand(rankings, view, request);
         const found = best(rankings, view, request, NOBODY);
@@ -168,9 +180,15 @@ test('ranking - what is picked is what a look at every host would pick, after wh
         if (one.what === 'host') tellView(view, one.told, ++generation);
         else if (one.what === 'pick') check(one.request);
         else if (one.what === 'pass') passTime(view, view.now + one.ms);
-        else {
-          promise(view, [{ provider: `p-${one.host}`, group: '', resources: { VCPU: 1 } }], 1);
+        else if (one.what === 'grant') {
+          const host = claimed.shift();
+          if (host === undefined) continue;
+          const usage = { id: `p-${host}`, generation: one.isNews ? ++generation : 0, used: { VCPU: one.used } };
+          fulfil(view, [oneCpuOf(host)], [usage], 0);
+        } else {
+          promise(view, [oneCpuOf(one.host)], 1);
           expect(view, `p-${one.host}`, 1);
+          claimed.push(one.host);
         }
       }
       // What changes with time is seen to the second.
@@ -179,6 +197,30 @@ test('ranking - what is picked is what a look at every host would pick, after wh
     }),
     { numRuns: 250 },
   );
+});
+
+test('ranking - a host that was given what was promised is not weighed anew; one of which more or less is used is', () => {
+  const freed = new Set<string>();
+  for (const [used, generation, usedThen, isWeighed, isFreed] of [
+    [1, 1, 1, false, false],
+    [3, 1, 3, true, false],
+    [0, 1, 0, true, true],
+    // What is known already is of this claim or a later one.
+    [1, 0, 0, true, true],
+  ] as const) {
+    const view = viewOf({ host: 'h1', cell: 'c1' });
+    view.freed = freed;
+    promise(view, [oneCpuOf('h1')], 1);
+    const [provider] = treeOf(view, 'p-h1');
+    assert.is(provider?.stocks.get('VCPU')?.used, 1);
+    freed.clear();
+    const before = changesEnd(view);
+    fulfil(view, [oneCpuOf('h1')], [{ id: 'p-h1', generation, used: { VCPU: used } }], 0);
+    assert.is(provider?.stocks.get('VCPU')?.used, usedThen);
+    assert.is(view.promised.size, 0);
+    assert.is(changesEnd(view) > before, isWeighed);
+    assert.is(freed.size > 0, isFreed);
+  }
 });
 
 test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {

@@ -90,8 +90,28 @@ test('wake - asked for again replaces the one before', async () => {
   const { clock, out, take } = await started();
   take({ type: 'nap', at: 50 });
   take({ type: 'nap', at: 80 });
+  clock.advanceTo(79);
+  assert.equal(out, []);
   clock.advanceTo(500);
   assert.equal(out, pair('woken at 80'));
+  take({ type: 'nap', at: 600 });
+  take({ type: 'nap', at: 900 });
+  take({ type: 'nap', at: 700 });
+  clock.advanceTo(700);
+  assert.equal(out, [...pair('woken at 80'), ...pair('woken at 700')]);
+  clock.advanceTo(2_000);
+  assert.is(out.length, 4);
+  assert.is(clock.pending, 0);
+});
+
+test('wake - one that is put off a thousand times has one timer', async () => {
+  const { clock, out, take } = await started();
+  for (let at = 50; at < 1_050; at += 1) take({ type: 'nap', at });
+  assert.is(clock.pending, 1);
+  clock.advanceTo(1_048);
+  assert.equal(out, []);
+  clock.advanceTo(1_049);
+  assert.equal(out, pair('woken at 1049'));
 });
 
 test('wake - for an answer of one who comes up anew comes soon, and no later than it would have', async () => {
@@ -108,6 +128,14 @@ test('wake - for an answer of one who comes up anew comes soon, and no later tha
     assert.is(out.length, comesWithin === 200 ? 2 : 0, `${awaited}`);
     clock.advanceTo(20_000);
     assert.is(out.length, 2);
+  }
+  {
+    const { host, clock, out, take } = await started();
+    take({ type: 'nap', at: 50 });
+    take({ type: 'nap', at: 10_000, awaited: 'placement/0' });
+    host.cameUp('placement/0');
+    clock.advanceTo(200);
+    assert.is(out.length, 2, 'one that was put off, too');
   }
   const { host, clock, out, take } = await started();
   take({ type: 'nap', at: 1, awaited: 'placement/0' });
