@@ -56,8 +56,10 @@ export const Decision = Type.Object({
   refused: Type.Array(RefusedHosts),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
-  /** The best host, then the runners-up. */
+  /** The best host, then the runners-up, in the order in which they would be taken but for chance. */
   weights: Type.Array(Weighing),
+  /** Of a request with an instance group: its policy, and how many members each host of `weights` had, in that order. */
+  group: Type.Optional(Type.Object({ policy: Type.String(), members: Type.Array(Type.Integer()) })),
   /** How many claims were refused before one was granted, or none was left to try. */
   claimsRefused: Type.Integer(),
   /** The last of them. */
@@ -91,6 +93,7 @@ export const StoredDecision = Type.Object({
   g: Type.Optional(Type.String()),
   m: Type.Array(Type.String()),
   w: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 2 })),
+  i: Type.Optional(Type.Tuple([Type.String(), Type.Array(Type.Integer())])),
   t: Type.Optional(Type.Integer()),
   c: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String(), Type.String()]))),
   a: Type.Array(Type.String()),
@@ -143,7 +146,7 @@ function withoutWhere({ where: _, ...rest }: AlmostPacked): AlmostPacked {
  */
 function textOf(decision: AlmostPacked, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { alternates, advice, narrowedBy, silentCells, where } = decision;
+  const { alternates, advice, narrowedBy, silentCells, where, group } = decision;
   const told = refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason));
   const members = [
     `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits},"r":${told}`,
@@ -151,6 +154,9 @@ function textOf(decision: AlmostPacked, reasons: number, claims: number): string
     `"a":${JSON.stringify(alternates)}`,
   ];
   if (chosen !== undefined) members.push(`"g":${placeText(chosen)}`);
+  if (group !== undefined && weights.length > 0) {
+    members.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
+  }
   if (claimsRefused > 0) members.push(`"t":${claimsRefused}`);
   if (refusedClaims.length > 0) {
     members.push(`"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`);
@@ -196,7 +202,7 @@ function brief(value: number): number {
   return Math.abs(value) < 1e9 ? Math.round(value * 1e6) / 1e6 : value;
 }
 
-export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l, q, e }: StoredDecision): Decision {
+export function unpackDecision({ at, by, n, f, r, g, m, w, i, t, c, a, x, l, q, e }: StoredDecision): Decision {
   return {
     at,
     scheduler: by,
@@ -214,6 +220,7 @@ export function unpackDecision({ at, by, n, f, r, g, m, w, t, c, a, x, l, q, e }
       weight: Number(weight),
       parts: Object.fromEntries(m.map((name, position) => [name, Number(parts[position] ?? 0)])),
     })),
+    ...(i === undefined ? {} : { group: { policy: i[0], members: i[1] } }),
     claimsRefused: t ?? 0,
     refusedClaims: (c ?? []).map(([where, code, message]) => ({ ...placeOf(where), code, message })),
     alternates: a,

@@ -137,12 +137,13 @@ function bestFor(work: Work, open: Open, instance: string) {
   const { request } = open;
   const draft = draftOf(open, instance);
   const seed = `${instance} ${tried.length}`;
-  const found = bestOfGroup(rankings, view, request, together(open), (root) => tried.includes(root), seed);
+  const count = together(open);
+  const found = bestOfGroup(rankings, view, request, count, (root) => tried.includes(root), seed);
   if (found === null) {
-    noteAll(draft, rankings, view, request, together(open));
+    noteAll(draft, rankings, view, request, count);
   } else {
     noteStanding(draft, rankings, view, request);
-    noteRanked(draft, rankings, view, request, found);
+    noteRanked(draft, rankings, view, request, found, count);
   }
   return found;
 }

@@ -5,6 +5,7 @@ import type { Selection } from '../../machines/instance-build.ts';
 import type { Advice } from '../messages/advice.ts';
 import {
   type AlmostPacked,
+  type Decision,
   MAX_CLAIMS_TOLD,
   packDecision,
   type RefusedClaim,
@@ -17,9 +18,10 @@ import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
-import { lackOfRoom } from './grouping.ts';
+import { firstOfGroup, lackOfRoom } from './grouping.ts';
+import { membersOn } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { bestOfAll, type Ranked, rankedOf } from './picking.ts';
+import { type Ranked, rankedOf } from './picking.ts';
 import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
@@ -38,6 +40,7 @@ export interface Draft {
   fits: number;
   refused: readonly RefusedHosts[];
   weights: readonly WeighingText[];
+  group: Decision['group'];
   claimsRefused: number;
   refusedClaims: RefusedClaim[];
   advice: readonly Advice[];
@@ -53,6 +56,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     fits: 0,
     refused: [],
     weights: [],
+    group: undefined,
     claimsRefused: 0,
     refusedClaims: [],
     advice: [],
@@ -93,13 +97,26 @@ export function noteAll(draft: Draft, rankings: Rankings, view: View, request: R
   Object.assign(draft, { ...standing(rankings, view, request, count), narrowedBy: [] });
 }
 
-/** Notes the host that was picked, and those that came next. */
-export function noteRanked(draft: Draft, rankings: Rankings, view: View, request: Request, found: Ranked): void {
-  const top = bestOfAll(rankings, view, request, RUNNERS_UP + 1);
+/**
+ * Notes the host that was picked, and those that came next.
+ * @param count For how many instances together.
+ */
+export function noteRanked(
+  draft: Draft,
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  found: Ranked,
+  count = 1,
+): void {
+  const top = firstOfGroup(rankings, view, request, count, RUNNERS_UP + 1, found);
   const shape = shapeOf(rankings, view, request);
   const picked = shape.current.get(found.root) as Weighed;
   const all = top.includes(picked) ? top : [...top.slice(0, RUNNERS_UP), picked];
   draft.weights = all.map((one) => toldOf(rankings, view, shape, one));
+  const group = request.spec.instanceGroup;
+  if (group === undefined) return;
+  draft.group = { policy: group.policy, members: all.map(({ root }) => membersOn(view.groups, group.id, root)) };
 }
 
 /** Written once for each weighing of a host: those that come next are told of again and again. */
@@ -125,7 +142,7 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
-  const { refused, weights, advice, narrowedBy, silentCells, where } = draft;
+  const { refused, weights, group, advice, narrowedBy, silentCells, where } = draft;
   const decision: AlmostPacked = {
     at,
     scheduler,
@@ -133,6 +150,7 @@ export function decided(
     fits: draft.fits,
     refused: refused as RefusedHosts[],
     weights,
+    ...(group === undefined ? {} : { group }),
     claimsRefused: draft.claimsRefused,
     refusedClaims: draft.refusedClaims,
     advice: advice as Advice[],

@@ -7,8 +7,8 @@ import type { FilterRefusal } from './filters/filter.ts';
 import { misfitOfGroup } from './group-rules.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
-import { best, type Ranked, rankedAmong } from './picking.ts';
-import type { Rankings } from './ranking.ts';
+import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
+import { type Rankings, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { holdsTimes } from './together.ts';
 import { treeOf, type View } from './view.ts';
@@ -48,6 +48,36 @@ export function bestOfGroup(
     return there ?? best(rankings, view, request, lacksRoom, seed);
   }
   return rankedAmong(rankings, view, request, roots, lacksRoom)[0] ?? null;
+}
+
+/**
+ * The hosts that come first, in the order in which they would be taken, without chance.
+ * @param count For how many instances together, as in `bestOfGroup`.
+ * @param found The one that is taken: all that is told where the group is there, or others would have to be searched for
+ * room for all.
+ */
+export function firstOfGroup(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  count: number,
+  most: number,
+  found: Ranked,
+): readonly Weighed[] {
+  const { spec } = request;
+  const { current } = shapeOf(rankings, view, request);
+  const weighed = ({ root }: Ranked) => current.get(root) as Weighed;
+  const group = spec.instanceGroup;
+  const isFree = group?.policy !== 'affinity' || (count === 1 && rootsOf(view.groups, group.id).length === 0);
+  if (!isFree) return [weighed(found)];
+  const soft = softlyRanked(rankings, view, request, () => false);
+  if (soft === null) {
+    const mayNot = (root: string) => misfitOfGroup(view, spec, root) !== null;
+    return bestOfAll(rankings, view, request, most, mayNot);
+  }
+  const withMembers = soft.ranked.slice(0, most).map(weighed);
+  const without = bestOfAll(rankings, view, request, most, (root) => soft.has(root));
+  return (soft.first ? [...withMembers, ...without] : [...without, ...withMembers]).slice(0, most);
 }
 
 /** That a host has no room for all that keep together, or null. */

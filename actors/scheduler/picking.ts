@@ -57,10 +57,16 @@ export function best(
   return found === undefined ? null : rankedOf(rankings, view, shape, found);
 }
 
-/** The best hosts of all cells, best first and without chance; those of silent cells count like others. */
-export function bestOfAll(rankings: Rankings, view: View, request: Request, most: number): readonly Weighed[] {
+/** The best hosts of all cells that `skip` does not name, best first and without chance; those of silent cells count like others. */
+export function bestOfAll(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  most: number,
+  skip: (root: string) => boolean = () => false,
+): readonly Weighed[] {
   const shape = shapeOf(rankings, view, request);
-  const accept = acceptedBy(rankings, view, request, () => false);
+  const accept = acceptedBy(rankings, view, request, skip);
   const named = namedBy(request);
   return named === null ? bestOf([...shape.heaps.values()], most, accept) : among(shape, named, accept).slice(0, most);
 }

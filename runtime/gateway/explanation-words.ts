@@ -42,7 +42,10 @@ function wordsOfDecision(decision: Decision): string[] {
     lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
   }
   lines.push(...silenceLines(decision.silentCells));
-  if (weights.length > 0) lines.push('weighed, the best first:', ...weights.map((one) => `  ${weightWords(one)}`));
+  if (weights.length > 0) {
+    lines.push(orderWords(decision.group?.policy));
+    lines.push(...weights.map((one, position) => `  ${weightWords(one)}${membersWords(decision, position)}`));
+  }
   if (claimsRefused > 0) {
     const told = refusedClaims.length < claimsRefused ? `, the last ${refusedClaims.length} of them` : '';
     lines.push(`claims refused: ${claimsRefused}${told}`);
@@ -54,6 +57,19 @@ function wordsOfDecision(decision: Decision): string[] {
   lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
   lines.push(`alternates: ${alternates.length === 0 ? 'none' : alternates.join(', ')}`);
   return lines;
+}
+
+/** In which order hosts are named. A soft rule comes before what hosts weigh. */
+function orderWords(policy = ''): string {
+  if (policy === 'soft-affinity') return 'weighed, those with the most members of its instance group first:';
+  if (policy === 'soft-anti-affinity') return 'weighed, those with the fewest members of its instance group first:';
+  return 'weighed, the best first:';
+}
+
+function membersWords({ group }: Decision, position: number): string {
+  const members = group?.members[position];
+  if (members === undefined) return '';
+  return `; ${members === 0 ? 'no member' : members === 1 ? '1 member' : `${members} members`} of its group there`;
 }
 
 /** `of 6 hosts, 2 fit and 4 were refused`. */

@@ -62,7 +62,12 @@ function againstWords({ weight, bestWeight = 0 }: HostThen): string {
 }
 
 /** Why another was taken that fitted too. */
-function otherWords({ weight = 0, bestWeight = weight, chosenWeight = bestWeight }: HostThen): string {
+function otherWords(then: HostThen): string {
+  const { weight = 0, bestWeight = weight, chosenWeight = bestWeight, members = 0, chosenMembers = members } = then;
+  if (members !== chosenMembers) {
+    const whose = `${chosenMembers} of its instance group there, against ${members} here`;
+    return `another came first by the rule of its group: ${whose}`;
+  }
   if (weight < chosenWeight) return 'another was better';
   const which = weight === chosenWeight ? 'of the same weight' : 'of the best';
   return `another ${which} was taken: among such chance decides`;

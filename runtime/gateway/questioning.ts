@@ -48,6 +48,9 @@ export interface HostThen {
   readonly bestWeight?: number;
   /** What the chosen host weighed: less than the best where one of several of the best was drawn. */
   readonly chosenWeight?: number;
+  /** Members of the request's instance group that it had, and the chosen host: a soft rule goes by them first. */
+  readonly members?: number;
+  readonly chosenMembers?: number;
 }
 
 /** The answer to `why-not`. */
@@ -162,11 +165,8 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   const claim = refusedClaims.findLast(isIt);
   if (claim !== undefined) return { verdict: 'claim-refused', code: claim.code, message: claim.message };
   const weighed = weights.find(isIt);
-  const bestWeight = weights[0]?.weight;
-  const chosenWeight = weights.find((one) => one.cell === chosen?.cell && one.host === chosen.host)?.weight;
-  const ofChosen = chosenWeight === undefined ? {} : { chosenWeight };
-  const weight =
-    weighed === undefined || bestWeight === undefined ? {} : { weight: weighed.weight, bestWeight, ...ofChosen };
+  const chosenAt = weights.findIndex((one) => one.cell === chosen?.cell && one.host === chosen.host);
+  const weight = weighed === undefined ? {} : weightThen(decision, weights.indexOf(weighed), chosenAt);
   if (chosen?.cell === cell && alternates.includes(host)) return { verdict: 'alternate', ...weight };
   if (weighed !== undefined && decision.silentCells.includes(cell)) {
     return { verdict: 'runner-up', message: `nothing was heard lately of cell ${cell}`, ...weight };
@@ -178,4 +178,15 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
     return { verdict: 'refused', code, short: near.nearest.short };
   }
   return { verdict: 'not-recorded' };
+}
+
+/** What a host weighed beside the others, by its place among those of the record; -1: the chosen one is none of them. */
+function weightThen({ weights, group }: Decision, at: number, chosenAt: number): Partial<HostThen> {
+  const weightAt = (position: number) => weights[position]?.weight as number;
+  const then = { weight: weightAt(at), bestWeight: Math.max(...weights.map(({ weight }) => weight)) };
+  if (chosenAt === -1) return then;
+  const [members, chosenMembers] = [group?.members[at], group?.members[chosenAt]];
+  const isSoft = group?.policy.startsWith('soft-') === true;
+  const byGroup = isSoft && members !== undefined && chosenMembers !== undefined ? { members, chosenMembers } : {};
+  return { ...then, chosenWeight: weightAt(chosenAt), ...byGroup };
 }

@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { clipped } from '../../actors/messages/common.ts';
+import { clipped, type InstanceGroup } from '../../actors/messages/common.ts';
 import {
   type Decision,
   MAX_DECISION_LENGTH,
@@ -21,11 +21,14 @@ import {
   standing,
 } from '../../actors/scheduler/decision.ts';
 import { whyNone } from '../../actors/scheduler/explain.ts';
+import { bestOfGroup } from '../../actors/scheduler/grouping.ts';
+import { learnMembers } from '../../actors/scheduler/groups-view.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { checkOf } from '../../runtime/schemas.ts';
+import { viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 
 const test = suite('scheduler - decisions');
@@ -169,6 +172,45 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
     );
     assert.is(told.claimsRefused, 64);
   }
+});
+
+test('scheduler - of a request with an instance group the hosts that it may use are told as its rule orders them', () => {
+  const view = viewOf(...['h1', 'h2', 'h3', 'h4'].map((host, n) => ({ host, cell: 'c1', used: { VCPU: n } })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  learnMembers(view.groups, 'p-h1', { '/g': 1 }, {});
+  learnMembers(view.groups, 'p-h3', { '/g': 2 }, {});
+  const toldOf = (policy: InstanceGroup['policy'], count = 1) => {
+    const groups = [{ name: '', resources: { VCPU: 1 } }];
+    const request = { spec: { groups, groupPolicy: 'none' as const, instanceGroup: { id: '/g', policy } } };
+    const draft = emptyDraft({ where: undefined });
+    const found = bestOfGroup(rankings, view, request, count, () => false, '');
+    assert.ok(found);
+    noteRanked(draft, rankings, view, request, found, count);
+    const { weights, group } = read(decided(draft, 0, 's', null, []));
+    assert.is(weights[0]?.host, found.host);
+    assert.is(group?.policy, policy);
+    return weights.map(({ host }, position) => [host, group?.members[position]]);
+  };
+  assert.equal(toldOf('soft-affinity'), [
+    ['h3', 2],
+    ['h1', 1],
+    ['h2', 0],
+  ]);
+  assert.equal(toldOf('soft-anti-affinity'), [
+    ['h2', 0],
+    ['h4', 0],
+    ['h1', 1],
+  ]);
+  assert.equal(toldOf('anti-affinity'), [
+    ['h2', 0],
+    ['h4', 0],
+  ]);
+  learnMembers(view.groups, 'p-h1', undefined, undefined);
+  assert.equal(toldOf('affinity'), [['h3', 2]]);
+  assert.equal(toldOf('affinity', 2), [['h3', 2]]);
+  learnMembers(view.groups, 'p-h3', undefined, undefined);
+  assert.equal(toldOf('affinity').length, 3, 'the first of a group may go anywhere');
+  assert.equal(toldOf('affinity', 2), [['h1', 0]]);
 });
 
 test('scheduler - a record in which the request says much of where it may go loses that, and nothing else', () => {

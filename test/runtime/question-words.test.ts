@@ -1,11 +1,13 @@
-// Area: explanations in words. What is said of one host and of all when nothing was heard of its cell, and that numbers
-// are said once, in few digits.
+// Area: explanations in words. What is said of one host and of all when nothing was heard of its cell, or the rule of an
+// instance group came before weights, and that numbers are said once, in few digits.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Decision } from '../../actors/messages/decision.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
+import { wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
 import { questioningOf } from '../../runtime/gateway/questioning.ts';
 import { failureOf } from '../support/until.ts';
@@ -125,6 +127,54 @@ test('words - where hosts weighed the same, none is said to be better', () => {
     wordsOf(9.5, 9.75, 9.75),
     'then: it fitted, and another was better; it weighed 9.5 against 9.75 of the best',
   );
+});
+
+test('words - where a soft rule of its group came before weights, it is said, and of every host by how many members', async () => {
+  const weights = [
+    { ...weighing('c1', 0.25), host: 'h1' },
+    { ...weighing('c1', 0.75), host: 'h2' },
+    { ...weighing('c1', 0.5), host: 'h3' },
+  ];
+  const whole: Decision = {
+    at: 0,
+    scheduler: 's',
+    hosts: 3,
+    fits: 3,
+    refused: [],
+    chosen: { cell: 'c1', host: 'h1' },
+    weights,
+    group: { policy: 'soft-affinity', members: [2, 1, 0] },
+    claimsRefused: 0,
+    refusedClaims: [],
+    alternates: ['h3'],
+    advice: [],
+    narrowedBy: [],
+    silentCells: [],
+  };
+  assert.equal(wordsOfExplanation(view, whole).slice(2, 6), [
+    'weighed, those with the most members of its instance group first:',
+    '  c1/h1 0.25 = free-share 0.25; 2 members of its group there',
+    '  c1/h2 0.75 = free-share 0.75; 1 member of its group there',
+    '  c1/h3 0.5 = free-share 0.5; no member of its group there',
+  ]);
+  const asking = { ask: () => Promise.reject(new CellwrightError('not-found', 'gone')) } as unknown as Asking;
+  const thenOf = async (decision: Decision, host: string) => {
+    const known = async () => ({ view, decision, spec: undefined, where: undefined });
+    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    return (await whyNot({ id: 'web', host })).words[1];
+  };
+  assert.is(
+    await thenOf(whole, 'h2'),
+    'then: it fitted, and another came first by the rule of its group: 2 of its instance group there, against 1 here; ' +
+      'it weighed as much as the best, 0.75',
+  );
+  assert.match(
+    (await thenOf(whole, 'h3')) ?? '',
+    /^then: it was an alternate, .*; it weighed 0.5 against 0.75 of the best$/,
+  );
+  const hard = { ...whole, alternates: [], group: { policy: 'anti-affinity', members: [1, 0, 0] } };
+  assert.match((await thenOf(hard, 'h3')) ?? '', /another of the best was taken: among such chance decides/);
+  assert.is(wordsOfExplanation(view, hard)[2], 'weighed, the best first:');
 });
 
 test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
