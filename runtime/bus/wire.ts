@@ -16,6 +16,11 @@ export type ErrorListener = (error: unknown, subject: string) => void;
 const PUBLISHABLE = /^[^\s.*>]+(?:\.[^\s.*>]+)*$/;
 const SUBSCRIBABLE = /^(?:[^\s.*>]+|\*)(?:\.(?:[^\s.*>]+|\*))*(?:\.>)?$|^>$/;
 const QUEUE = /^\S+$/;
+/**
+ * The longest subject, in bytes: a server reads lines of 4,096 (its option max_control_line), in which there is room for
+ * another one to answer to, and ends the connection at a longer one.
+ */
+const MAX_SUBJECT_BYTES = 2_000;
 const SERVICE_NAME = /^[A-Za-z0-9_-]+$/;
 const VERSION = /^\d+\.\d+\.\d+(?:[-+].+)?$/;
 const HEADER_KEY = /^[!-9;-~]+$/;
@@ -27,8 +32,10 @@ const MAX_ERROR_CHARACTERS = 256;
 
 /** @throws CellwrightError `bad-subject` when nobody could subscribe to `subject`, or with that `queue`. */
 export function checkSubscription(subject: string, queue: string | undefined): void {
+  checkLength(subject);
   if (!SUBSCRIBABLE.test(subject))
     throw new CellwrightError('bad-subject', `'${subject}' is not a subject to subscribe to`);
+  if (queue !== undefined) checkLength(queue);
   if (queue !== undefined && !QUEUE.test(queue))
     throw new CellwrightError('bad-subject', `'${queue}' is not a queue group`);
 }
@@ -71,9 +78,17 @@ export function checkSize(subject: string, reply: string | undefined, bytes: num
  * @throws CellwrightError `bad-subject`.
  */
 export function checkSubject(subject: string): void {
+  checkLength(subject);
   if (!PUBLISHABLE.test(subject)) {
     throw new CellwrightError('bad-subject', `'${subject}' is not a subject to publish on`);
   }
+}
+
+function checkLength(subject: string): void {
+  // No character takes more than three bytes for each of its units.
+  if (subject.length * 3 <= MAX_SUBJECT_BYTES || Buffer.byteLength(subject) <= MAX_SUBJECT_BYTES) return;
+  const which = `'${subject.slice(0, 80)}…'`;
+  throw new CellwrightError('bad-subject', `a subject has at most ${MAX_SUBJECT_BYTES} bytes; ${which} is longer`);
 }
 
 /**

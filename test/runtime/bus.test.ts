@@ -258,6 +258,25 @@ function contract(name: string, withRig: (run: (rig: Rig) => Promise<void>) => P
     assert.is(largest, maxPayloadBytes);
   });
 
+  on('a subject is as long as a server reads, with another one to answer to, and no longer', async ({ connect }) => {
+    const bus = await connect();
+    const long = (first: string) => `${first}.${'é'.repeat(999)}`;
+    const arrived: (string | undefined)[] = [];
+    bus.subscribe(long('a'), ({ reply }) => arrived.push(reply), { queue: long('q') });
+    await bus.flush();
+    bus.publish(long('a'), EMPTY, { reply: long('b'), headers: { k: 'v' } });
+    await settled(bus);
+    assert.equal(arrived, [long('b')]);
+    const tooLong = `${long('a')}e`;
+    assert.throws(() => bus.publish(tooLong, EMPTY), hasCode('bad-subject'));
+    assert.throws(() => bus.publish('a', EMPTY, { reply: tooLong }), hasCode('bad-subject'));
+    assert.throws(() => bus.subscribe(tooLong, () => {}), hasCode('bad-subject'));
+    assert.throws(() => bus.subscribe('a', () => {}, { queue: tooLong }), hasCode('bad-subject'));
+    bus.publish(long('a'), EMPTY, { reply: 'still-there' });
+    await settled(bus);
+    assert.is(arrived.length, 2);
+  });
+
   on('subjects, queues and headers that would break the protocol are refused', async ({ connect }) => {
     const bus = await connect();
     for (const subject of ['', ' ', 'a b', 'a..b', '.a', 'a.', 'a.*', '>', 'a\r\nPUB b 0', 'a\tb']) {
