@@ -348,7 +348,7 @@ function fail(work: Work, open: Open, instance: string): void {
   const which =
     instances.length === 1
       ? ''
-      : `only ${instances.length - open.waiting.size} of ${instances.length} instances have a host: `;
+      : `only ${instances.length - open.waiting.size} of ${instances.length} instances have a host, and those count as used: `;
   explainFailure(work, open, draftOf(open, instance), `${which}${reason}`, (now, why, decision) => {
     if (open.asked.waits !== undefined && open.hopeless === null) return parkWithNothing(now, open, why, decision);
     for (const one of instances) {

@@ -185,7 +185,7 @@ test('scheduler - several instances have hosts all together, or the request has 
   const instances = ['web-0', 'web-1', 'web-2'];
   const { selected, reason } = choose(all, selectOf('web', { instances, vcpu: 8 }));
   assert.is(selected, null);
-  assert.match(reason ?? '', /^only \d of 3 instances have a host: /);
+  assert.match(reason ?? '', /^only \d of 3 instances have a host, and those count as used: /);
   assert.is(all.on.state.open.size, 0);
   assert.is(all.on.state.selecting.size, 0);
 });
