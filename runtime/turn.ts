@@ -370,6 +370,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       new Promise((resolve) => {
         // What is due later is for the next owner.
         for (const { timer } of wakes.values()) timer.cancel();
+        wakes.clear();
         waitingForEnd.push(resolve);
         appendKept();
         if (phase === 'running') schedule();

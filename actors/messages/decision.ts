@@ -56,7 +56,7 @@ export const Decision = Type.Object({
   refused: Type.Array(RefusedHosts),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
-  /** The best host, then the runners-up, in the order in which they would be taken but for chance. */
+  /** The best host, then the runners-up, in the order in which they would be taken but for chance and silent cells. */
   weights: Type.Array(Weighing),
   /** Of a request with an instance group: its policy, and how many members each host of `weights` had, in that order. */
   group: Type.Optional(Type.Object({ policy: Type.String(), members: Type.Array(Type.Integer()) })),
@@ -116,11 +116,11 @@ export function textOfWeighing({ cell, host, weight, parts }: Weighing): Weighin
   return { names: JSON.stringify(Object.keys(parts)), text: `[${placeText({ cell, host })},${numbers.join()}]` };
 }
 
-/** A decision of which the weighings are written already: all of the same weighers. */
-export type AlmostPacked = Omit<Decision, 'weights'> & { readonly weights: readonly WeighingText[] };
+/** A decision as it is packed: its weighings, all of the same weighers, are written already. */
+export type DecisionToPack = Omit<Decision, 'weights'> & { readonly weights: readonly WeighingText[] };
 
 /** The record as a text that is kept, never longer than it may be; what is long of `where` is not kept. */
-export function packDecision(whole: AlmostPacked): string {
+export function packDecision(whole: DecisionToPack): string {
   const decision = isLong(whole.where) ? withoutWhere(whole) : whole;
   for (let reasons = MAX_REASONS, claims = MAX_CLAIMS_TOLD; ; reasons >>= 1, claims >>= 1) {
     const text = textOf(decision, reasons, claims);
@@ -136,7 +136,7 @@ function isLong(where: Where | undefined): boolean {
 
 const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
 
-function withoutWhere({ where: _, ...rest }: AlmostPacked): AlmostPacked {
+function withoutWhere({ where: _, ...rest }: DecisionToPack): DecisionToPack {
   return rest;
 }
 
@@ -144,7 +144,7 @@ function withoutWhere({ where: _, ...rest }: AlmostPacked): AlmostPacked {
  * A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between; and
  * joined, for a string that grows by pieces keeps every one of them.
  */
-function textOf(decision: AlmostPacked, reasons: number, claims: number): string {
+function textOf(decision: DecisionToPack, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
   const { alternates, advice, narrowedBy, silentCells, where, group } = decision;
   const told = refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason));

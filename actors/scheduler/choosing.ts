@@ -19,7 +19,7 @@ import { mayHaveMissed } from './following.ts';
 import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
-import { bestOfGroup } from './grouping.ts';
+import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
 import { lotOf, type ParkingHooks, park, tryParked, unpark } from './parking.ts';
 import {
@@ -47,7 +47,7 @@ import {
   settleGranted,
 } from './selecting.ts';
 import type { Open, Work } from './state.ts';
-import { learnUsage } from './view.ts';
+import { learnUsage, noteChange } from './view.ts';
 import { expect, noteFull } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
@@ -138,14 +138,14 @@ function bestFor(work: Work, open: Open, instance: string) {
   const draft = draftOf(open, instance);
   const seed = `${instance} ${tried.length}`;
   const count = together(open);
-  const found = bestOfGroup(rankings, view, request, count, (root) => tried.includes(root), seed);
-  if (found === null) {
+  const picked = pickOfGroup(rankings, view, request, count, (root) => tried.includes(root), seed);
+  if (picked === null) {
     noteAll(draft, rankings, view, request, count);
-  } else {
-    noteStanding(draft, rankings, view, request);
-    noteRanked(draft, rankings, view, request, found, count);
+    return null;
   }
-  return found;
+  noteStanding(draft, rankings, view, request);
+  noteRanked(draft, rankings, view, request, picked, count);
+  return picked.found;
 }
 
 /** Goes on with the best host, if there is one. */
@@ -254,9 +254,10 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
     return;
   }
   settleGranted(work, open, told, shard);
-  tellGranted(work.state.rankings.weighers, allocations);
-  const root = work.state.view.providers.get(allocations[0]?.provider ?? '')?.root;
-  const host = work.state.view.hosts.get(root ?? '');
+  const { rankings, view } = work.state;
+  const isWeighedAnew = tellGranted(rankings.weighers, allocations);
+  const host = view.hosts.get(view.providers.get(allocations[0]?.provider ?? '')?.root ?? '');
+  if (host !== undefined && isWeighedAnew) noteChange(view, host.root);
   // An earlier ask was granted a host that this scheduler has not heard of yet: the asker will ask again.
   if (host === undefined) return;
   const held = { cell: host.cell, host: host.host, provider: host.root, allocations };
@@ -345,10 +346,9 @@ function fail(work: Work, open: Open, instance: string): void {
   open.failing = true;
   const { request, round, instances } = open.asked;
   const { reason } = contextOf(open, instance);
-  const which =
-    instances.length === 1
-      ? ''
-      : `only ${instances.length - open.waiting.size} of ${instances.length} instances have a host, and those count as used: `;
+  const kept = instances.length - open.waiting.size;
+  const counted = kept === 0 ? '' : ', and those count as used';
+  const which = instances.length === 1 ? '' : `only ${kept} of ${instances.length} instances have a host${counted}: `;
   explainFailure(work, open, draftOf(open, instance), `${which}${reason}`, (now, why, decision) => {
     if (open.asked.waits !== undefined && open.hopeless === null) return parkWithNothing(now, open, why, decision);
     for (const one of instances) {

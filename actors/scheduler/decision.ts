@@ -4,8 +4,8 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import type { Advice } from '../messages/advice.ts';
 import {
-  type AlmostPacked,
   type Decision,
+  type DecisionToPack,
   MAX_CLAIMS_TOLD,
   packDecision,
   type RefusedClaim,
@@ -18,7 +18,7 @@ import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
-import { firstOfGroup, lackOfRoom } from './grouping.ts';
+import { firstOfGroup, lackOfRoom, type Picked } from './grouping.ts';
 import { membersOn } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { type Ranked, rankedOf } from './picking.ts';
@@ -106,13 +106,13 @@ export function noteRanked(
   rankings: Rankings,
   view: View,
   request: Request,
-  found: Ranked,
+  picked: Picked,
   count = 1,
 ): void {
-  const top = firstOfGroup(rankings, view, request, count, RUNNERS_UP + 1, found);
+  const top = firstOfGroup(rankings, view, request, count, RUNNERS_UP + 1, picked);
   const shape = shapeOf(rankings, view, request);
-  const picked = shape.current.get(found.root) as Weighed;
-  const all = top.includes(picked) ? top : [...top.slice(0, RUNNERS_UP), picked];
+  const taken = shape.current.get(picked.found.root) as Weighed;
+  const all = top.includes(taken) ? top : [...top.slice(0, RUNNERS_UP), taken];
   draft.weights = all.map((one) => toldOf(rankings, view, shape, one));
   const group = request.spec.instanceGroup;
   if (group === undefined) return;
@@ -143,7 +143,7 @@ export function decided(
   alternates: readonly Selection[],
 ): string {
   const { refused, weights, group, advice, narrowedBy, silentCells, where } = draft;
-  const decision: AlmostPacked = {
+  const decision: DecisionToPack = {
     at,
     scheduler,
     hosts: draft.hosts,

@@ -7,22 +7,28 @@ import { placementShardOf } from '../routing.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import type { View } from './view.ts';
 
+/** Whether the rule of its group lets a new member onto a host, as far as is known. */
+export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: string): boolean {
+  if (instanceGroup === undefined) return true;
+  const { id, policy, maxPerHost = 1 } = instanceGroup;
+  if (policy === 'anti-affinity') return membersOn(view.groups, id, root) < maxPerHost;
+  if (policy !== 'affinity' || membersOn(view.groups, id, root) > 0) return true;
+  return rootsOf(view.groups, id).length === 0;
+}
+
 /** Why the rule of its group keeps a new member off a host, as far as is known, or null. */
-export function misfitOfGroup(view: View, { instanceGroup }: RequestSpec, root: string): Refusal | null {
-  if (instanceGroup === undefined) return null;
+export function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
+  const { instanceGroup } = spec;
+  if (instanceGroup === undefined || groupAllows(view, spec, root)) return null;
   const { id, policy, maxPerHost = 1 } = instanceGroup;
   const which = `instance group '${nameOf(instanceGroup)}'`;
   const hostOf = (provider: string) => view.hosts.get(provider)?.host ?? provider;
   if (policy === 'anti-affinity') {
     const members = membersOn(view.groups, id, root);
-    if (members < maxPerHost) return null;
     const message = `${which} may have ${maxPerHost} on each host, and host '${hostOf(root)}' has ${members}`;
     return { code: 'group-anti-affinity', message, provider: root };
   }
-  if (policy !== 'affinity') return null;
-  const roots = rootsOf(view.groups, id);
-  if (roots.length === 0 || roots.includes(root)) return null;
-  const [elsewhere] = roots as [string];
+  const [elsewhere] = rootsOf(view.groups, id) as [string];
   const message = `${which} keeps together, and it is on host '${hostOf(elsewhere)}', not on '${hostOf(root)}'`;
   return { code: 'group-affinity', message, provider: elsewhere };
 }

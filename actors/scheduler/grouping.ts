@@ -4,7 +4,7 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import type { FilterRefusal } from './filters/filter.ts';
-import { misfitOfGroup } from './group-rules.ts';
+import { groupAllows } from './group-rules.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
@@ -14,11 +14,39 @@ import { holdsTimes } from './together.ts';
 import { treeOf, type View } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
+/** The host that is picked for a request. */
+export interface Picked {
+  readonly found: Ranked;
+  /** The hosts that its group's soft rule goes by, if it has one. */
+  readonly soft: SoftlyRanked | null;
+}
+
 /**
  * The best host that `skip` does not name, for the first of `count` instances that are chosen for together.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  */
-export function bestOfGroup(
+export function pickOfGroup(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  count: number,
+  skip: (root: string) => boolean,
+  seed: string,
+): Picked | null {
+  const soft = softlyRanked(rankings, view, request, skip);
+  const found =
+    soft === null
+      ? bestByRule(rankings, view, request, count, skip, seed)
+      : bestBySoftRule(rankings, view, request, soft, skip, seed);
+  return found === null ? null : { found, soft };
+}
+
+/** As `pickOfGroup`, of which the host alone is wanted. */
+export function bestOfGroup(...asked: Parameters<typeof pickOfGroup>): Ranked | null {
+  return pickOfGroup(...asked)?.found ?? null;
+}
+
+function bestByRule(
   rankings: Rankings,
   view: View,
   request: Request,
@@ -29,16 +57,8 @@ export function bestOfGroup(
   const { spec } = request;
   const group = spec.instanceGroup;
   if (group === undefined) return best(rankings, view, request, skip, seed);
-  const mayNot = (root: string) => skip(root) || misfitOfGroup(view, spec, root) !== null;
+  const mayNot = (root: string) => skip(root) || !groupAllows(view, spec, root);
   if (group.policy === 'anti-affinity') return best(rankings, view, request, mayNot, seed);
-  const soft = softlyRanked(rankings, view, request, skip);
-  if (soft !== null) {
-    const without = best(rankings, view, request, (root) => skip(root) || soft.has(root), seed);
-    const others = without === null ? [] : [without];
-    const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
-    // One of a silent cell, which may take its time, only if there is no other.
-    return inOrder.find(({ cell }) => !view.silentCells.has(cell)) ?? inOrder[0] ?? null;
-  }
   // All of them on one host or none: a host that has room for some only would be claimed in vain.
   const lacksRoom = (root: string) => skip(root) || lackOfRoom(rankings, view, request, root, count) !== null;
   const roots = rootsOf(view.groups, group.id);
@@ -50,11 +70,26 @@ export function bestOfGroup(
   return rankedAmong(rankings, view, request, roots, lacksRoom)[0] ?? null;
 }
 
+function bestBySoftRule(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  soft: SoftlyRanked,
+  skip: (root: string) => boolean,
+  seed: string,
+): Ranked | null {
+  const without = best(rankings, view, request, (root) => skip(root) || soft.has(root), seed);
+  const others = without === null ? [] : [without];
+  const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
+  // One of a silent cell, which may take its time, only if there is no other.
+  return inOrder.find(({ cell }) => !view.silentCells.has(cell)) ?? inOrder[0] ?? null;
+}
+
 /**
- * The hosts that come first, in the order in which they would be taken, without chance.
- * @param count For how many instances together, as in `bestOfGroup`.
- * @param found The one that is taken: all that is told where the group is there, or others would have to be searched for
- * room for all.
+ * The hosts that come first, in the order in which they would be taken, without chance; those of silent cells count like
+ * others. Where a group keeps together it is the one that is taken: the group is there, or others would have to be
+ * searched for room for all.
+ * @param count For how many instances together, as in `pickOfGroup`.
  */
 export function firstOfGroup(
   rankings: Rankings,
@@ -62,22 +97,21 @@ export function firstOfGroup(
   request: Request,
   count: number,
   most: number,
-  found: Ranked,
+  { found, soft }: Picked,
 ): readonly Weighed[] {
-  const { spec } = request;
+  const { spec, groupAt } = request;
+  const group = spec.instanceGroup;
+  if (group === undefined) return bestOfAll(rankings, view, request, most);
   const { current } = shapeOf(rankings, view, request);
   const weighed = ({ root }: Ranked) => current.get(root) as Weighed;
-  const group = spec.instanceGroup;
-  const isFree = group?.policy !== 'affinity' || (count === 1 && rootsOf(view.groups, group.id).length === 0);
-  if (!isFree) return [weighed(found)];
-  const soft = softlyRanked(rankings, view, request, () => false);
-  if (soft === null) {
-    const mayNot = (root: string) => misfitOfGroup(view, spec, root) !== null;
-    return bestOfAll(rankings, view, request, most, mayNot);
+  if (soft !== null) {
+    const withMembers = soft.ranked.slice(0, most).map(weighed);
+    const without = bestOfAll(rankings, view, request, most, (root) => soft.has(root));
+    return (soft.first ? [...withMembers, ...without] : [...without, ...withMembers]).slice(0, most);
   }
-  const withMembers = soft.ranked.slice(0, most).map(weighed);
-  const without = bestOfAll(rankings, view, request, most, (root) => soft.has(root));
-  return (soft.first ? [...withMembers, ...without] : [...without, ...withMembers]).slice(0, most);
+  const isFirst = count === 1 && groupAt === undefined && rootsOf(view.groups, group.id).length === 0;
+  if (group.policy === 'affinity' && !isFirst) return [weighed(found)];
+  return bestOfAll(rankings, view, request, most, (root) => !groupAllows(view, spec, root));
 }
 
 /** That a host has no room for all that keep together, or null. */
@@ -106,7 +140,7 @@ export function lackOfRoom(
 export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) => boolean {
   const group = spec.instanceGroup;
   if (group === undefined || group.policy.startsWith('soft-')) return () => true;
-  if (group.policy === 'anti-affinity') return (root) => misfitOfGroup(view, spec, root) === null;
+  if (group.policy === 'anti-affinity') return (root) => groupAllows(view, spec, root);
   const members = rootsOf(view.groups, group.id).reduce((sum, root) => sum + membersOn(view.groups, group.id, root), 0);
   return () => members <= 1;
 }

@@ -148,10 +148,9 @@ export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
   }
   if (provider.generation >= told.generation) return;
   provider.generation = told.generation;
-  const isOther = setUsed(view, provider, told.used);
-  const hasMembers = told.groups !== undefined || view.groups.onRoot.has(told.id);
+  // Members of groups are asked for when a host is picked: no host is ranked by them.
   learnMembers(view.groups, told.id, told.groups, told.groupRules);
-  if (isOther || hasMembers) noteChange(view, provider.root);
+  if (setUsed(view, provider, told.used)) noteChange(view, provider.root);
 }
 
 /** Answers whether anything counts as used that did not, or the reverse. */
@@ -233,6 +232,9 @@ export function fulfil(
     const isTold = usages.some((usage) => usage.id === id && usage.generation > known);
     if (isTold) notePromised(view, id, resources, -1);
     else promise(view, [allocation], -1);
+    // Some wait for others to be there, as for an instance that they want to be with.
+    const root = view.providers.get(id)?.root;
+    if (root !== undefined) view.freed?.add(root);
   }
   for (const usage of usages) learnUsage(view, usage, shard);
 }

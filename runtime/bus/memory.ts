@@ -130,6 +130,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       const { reply, headers = NO_HEADERS } = options;
       if (sharesValues && !(body instanceof Uint8Array)) {
         checkSubject(subject);
+        if (reply !== undefined) checkSubject(reply);
         return dispatch(new HandedOn(subject, body, reply, headers));
       }
       const data = body instanceof Uint8Array ? body : body.encoded();

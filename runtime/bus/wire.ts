@@ -32,10 +32,10 @@ const MAX_ERROR_CHARACTERS = 256;
 
 /** @throws CellwrightError `bad-subject` when nobody could subscribe to `subject`, or with that `queue`. */
 export function checkSubscription(subject: string, queue: string | undefined): void {
-  checkLength(subject);
+  checkLength(subject, 'a subject');
   if (!SUBSCRIBABLE.test(subject))
     throw new CellwrightError('bad-subject', `'${subject}' is not a subject to subscribe to`);
-  if (queue !== undefined) checkLength(queue);
+  if (queue !== undefined) checkLength(queue, 'a queue group');
   if (queue !== undefined && !QUEUE.test(queue))
     throw new CellwrightError('bad-subject', `'${queue}' is not a queue group`);
 }
@@ -78,17 +78,22 @@ export function checkSize(subject: string, reply: string | undefined, bytes: num
  * @throws CellwrightError `bad-subject`.
  */
 export function checkSubject(subject: string): void {
-  checkLength(subject);
+  checkLength(subject, 'a subject');
   if (!PUBLISHABLE.test(subject)) {
     throw new CellwrightError('bad-subject', `'${subject}' is not a subject to publish on`);
   }
 }
 
-function checkLength(subject: string): void {
+function checkLength(name: string, what: string): void {
   // No character takes more than three bytes for each of its units.
-  if (subject.length * 3 <= MAX_SUBJECT_BYTES || Buffer.byteLength(subject) <= MAX_SUBJECT_BYTES) return;
-  const which = `'${subject.slice(0, 80)}…'`;
-  throw new CellwrightError('bad-subject', `a subject has at most ${MAX_SUBJECT_BYTES} bytes; ${which} is longer`);
+  if (name.length * 3 <= MAX_SUBJECT_BYTES || Buffer.byteLength(name) <= MAX_SUBJECT_BYTES) return;
+  const which = `'${name.slice(0, 80)}…'`;
+  throw new CellwrightError('bad-subject', `${what} has at most ${MAX_SUBJECT_BYTES} bytes; ${which} is longer`);
+}
+
+/** Whether something can be published on a subject, such as the answer on one that somebody else has named. */
+export function isPublishable(subject: string): boolean {
+  return Buffer.byteLength(subject) <= MAX_SUBJECT_BYTES && PUBLISHABLE.test(subject);
 }
 
 /**

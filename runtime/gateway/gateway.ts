@@ -2,11 +2,12 @@
 // gets exactly one answer: what was asked for, or `{ error: { code, message, field? } }`.
 
 import { randomUUID } from 'node:crypto';
-import { MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
+import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
 import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
+import { isPublishable } from '../bus/wire.ts';
 import type { Clock } from '../clock.ts';
 import { decode, encode, encodeJson, isJson } from '../codec.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
@@ -27,6 +28,8 @@ import { type BuildRequest, checks, type HostRequest, type InstanceRequest, spec
 export const MAX_REQUEST_BYTES = 256 * 1024;
 /** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
 const MAX_PAYLOAD_DEPTH = 48;
+/** How much of a reply subject is told. */
+const MAX_REPLY_TOLD = 80;
 const DEFAULT_ALTERNATES = 2;
 
 /** The answer to `build`. The builds go on after it. */
@@ -145,9 +148,10 @@ export function gatewayOf(options: GatewayOptions): Gateway {
 
   /**
    * Whoever asks may not be allowed to publish what this process may: to actors, journals and what the server itself
-   * hears. No answer goes there on his behalf.
+   * hears. No answer goes there on his behalf, nor can one go to a subject that is too long.
    */
-  const mayBeAnswered = (reply: string): boolean => !reply.startsWith(`${subjects.prefix}.`) && !reply.startsWith('$');
+  const mayBeAnswered = (reply: string): boolean =>
+    !reply.startsWith(`${subjects.prefix}.`) && !reply.startsWith('$') && isPublishable(reply);
 
   const figures = new Map(Object.keys(verbs).map((verb) => [verb, { answered: 0, refused: 0, tookMs: 0 }]));
 
@@ -169,7 +173,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       const { reply } = message;
       if (reply === undefined) return;
       if (!mayBeAnswered(reply)) {
-        const why = `the answer is wanted on '${reply}', which is no inbox: nothing was done`;
+        const why = `the answer is wanted on '${clipped(reply, MAX_REPLY_TOLD)}', which is no inbox: nothing was done`;
         return onError(new MalformedError(why, { field: 'reply' }), `a request for '${verb}'`);
       }
       // A reply subject on which nothing can be published, or a bus that is closed by now.

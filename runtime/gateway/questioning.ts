@@ -186,7 +186,11 @@ function weightThen({ weights, group }: Decision, at: number, chosenAt: number):
   const then = { weight: weightAt(at), bestWeight: Math.max(...weights.map(({ weight }) => weight)) };
   if (chosenAt === -1) return then;
   const [members, chosenMembers] = [group?.members[at], group?.members[chosenAt]];
-  const isSoft = group?.policy.startsWith('soft-') === true;
-  const byGroup = isSoft && members !== undefined && chosenMembers !== undefined ? { members, chosenMembers } : {};
-  return { ...then, chosenWeight: weightAt(chosenAt), ...byGroup };
+  // One that comes first by the rule may have refused the claim, or been granted to an earlier question.
+  const isByGroup =
+    members !== undefined &&
+    chosenMembers !== undefined &&
+    (group?.policy === 'soft-affinity' ? chosenMembers > members : chosenMembers < members) &&
+    group?.policy.startsWith('soft-') === true;
+  return { ...then, chosenWeight: weightAt(chosenAt), ...(isByGroup ? { members, chosenMembers } : {}) };
 }

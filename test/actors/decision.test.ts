@@ -21,7 +21,7 @@ import {
   standing,
 } from '../../actors/scheduler/decision.ts';
 import { whyNone } from '../../actors/scheduler/explain.ts';
-import { bestOfGroup } from '../../actors/scheduler/grouping.ts';
+import { pickOfGroup } from '../../actors/scheduler/grouping.ts';
 import { learnMembers } from '../../actors/scheduler/groups-view.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
@@ -91,7 +91,7 @@ test('scheduler - the parts of a weight add up to it, and the best host comes fi
     const found = best(rankings, fleet.view, { spec }, () => false);
     if (found === null) continue;
     const draft = emptyDraft({ where: undefined });
-    noteRanked(draft, rankings, fleet.view, { spec }, found);
+    noteRanked(draft, rankings, fleet.view, { spec }, { found, soft: null });
     const { fits } = standing(rankings, fleet.view, { spec }, 1);
     const { weights } = read(decided(draft, 1_234, 's', null, []));
     assert.is(weights.length, Math.min(fits, 3));
@@ -114,7 +114,7 @@ test('scheduler - a record reads back as it was made', () => {
   noteStanding(draft, rankings, fleet.view, { spec });
   const found = best(rankings, fleet.view, { spec }, () => false);
   assert.ok(found);
-  noteRanked(draft, rankings, fleet.view, { spec }, found);
+  noteRanked(draft, rankings, fleet.view, { spec }, { found, soft: null });
   const { cell, host, root, allocations } = found;
   const chosen = { cell, host, provider: root, allocations };
   noteRefused(draft, { ...chosen, host: 'other' }, 'exceeds-capacity', 'it was full');
@@ -179,15 +179,16 @@ test('scheduler - of a request with an instance group the hosts that it may use 
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   learnMembers(view.groups, 'p-h1', { '/g': 1 }, {});
   learnMembers(view.groups, 'p-h3', { '/g': 2 }, {});
-  const toldOf = (policy: InstanceGroup['policy'], count = 1) => {
+  const toldOf = (policy: InstanceGroup['policy'], count = 1, groupAt?: string) => {
     const groups = [{ name: '', resources: { VCPU: 1 } }];
-    const request = { spec: { groups, groupPolicy: 'none' as const, instanceGroup: { id: '/g', policy } } };
+    const spec = { groups, groupPolicy: 'none' as const, instanceGroup: { id: '/g', policy } };
+    const request = { spec, ...(groupAt === undefined ? {} : { groupAt }) };
     const draft = emptyDraft({ where: undefined });
-    const found = bestOfGroup(rankings, view, request, count, () => false, '');
-    assert.ok(found);
-    noteRanked(draft, rankings, view, request, found, count);
+    const picked = pickOfGroup(rankings, view, request, count, () => false, '');
+    assert.ok(picked);
+    noteRanked(draft, rankings, view, request, picked, count);
     const { weights, group } = read(decided(draft, 0, 's', null, []));
-    assert.is(weights[0]?.host, found.host);
+    assert.is(weights[0]?.host, picked.found.host);
     assert.is(group?.policy, policy);
     return weights.map(({ host }, position) => [host, group?.members[position]]);
   };
@@ -211,6 +212,7 @@ test('scheduler - of a request with an instance group the hosts that it may use 
   learnMembers(view.groups, 'p-h3', undefined, undefined);
   assert.equal(toldOf('affinity').length, 3, 'the first of a group may go anywhere');
   assert.equal(toldOf('affinity', 2), [['h1', 0]]);
+  assert.equal(toldOf('affinity', 1, 'p-h4'), [['h4', 0]], 'placement has told where the group is');
 });
 
 test('scheduler - a record in which the request says much of where it may go loses that, and nothing else', () => {

@@ -7,6 +7,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
+import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 
@@ -75,6 +77,29 @@ test('placing - with an instance, or apart from it: placement is asked where it 
   assert.match(none, /none of 3 hosts: 3 consumer-present/);
   const lonely = chosenIn(all.choose(selectFor('lonely', { tree: { heldBy: ['nobody'] } })));
   assert.match(lonely, /none of 3 hosts: 3 consumer-missing/);
+});
+
+test('placing - a host is weighed anew by what it was granted, though as much was promised before', () => {
+  const lastly = { provider: '' };
+  const weigher: Weigher = {
+    name: 'lately',
+    multiplier: 10,
+    ignoresStats: true,
+    granted([first]) {
+      lastly.provider = first?.provider ?? '';
+    },
+    weigh: ({ tree }) => (tree[0]?.spec.id === lastly.provider ? 1 : 0),
+  };
+  const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'), [{ name: 's', weighers: [weigher, freeShare] }]);
+  // Both are ranked before the first is granted: each is promised a host of its own.
+  all.hear('scheduler/s', selectFor('a'), 'conductor/0');
+  all.hear('scheduler/s', selectFor('b'), 'conductor/0');
+  all.deliver();
+  const third = chosenIn(all.choose(selectFor('c')));
+  assert.is(`p-${third}`, lastly.provider);
+  const taken = all.answers.flatMap((one) => (one.type === 'selected' ? one.selections : []));
+  const there = taken.filter(({ selection }) => selection.host === third);
+  assert.is(there.length, 2, 'the host that was granted last weighs most, and not one that is emptier');
 });
 
 test('placing - apart from an instance that came to the host meanwhile: the claim is refused, and another made', () => {

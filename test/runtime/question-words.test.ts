@@ -172,6 +172,8 @@ test('words - where a soft rule of its group came before weights, it is said, an
     (await thenOf(whole, 'h3')) ?? '',
     /^then: it was an alternate, .*; it weighed 0.5 against 0.75 of the best$/,
   );
+  const other = { ...whole, group: { policy: 'soft-anti-affinity', members: [2, 1, 0] } };
+  assert.match((await thenOf(other, 'h2')) ?? '', /chance decides/, 'the rule would have taken this one');
   const hard = { ...whole, alternates: [], group: { policy: 'anti-affinity', members: [1, 0, 0] } };
   assert.match((await thenOf(hard, 'h3')) ?? '', /another of the best was taken: among such chance decides/);
   assert.is(wordsOfExplanation(view, hard)[2], 'weighed, the best first:');

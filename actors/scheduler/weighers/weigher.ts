@@ -122,15 +122,19 @@ export function preferenceOf(weighers: readonly Weigher[]): ServerPreference | u
   };
 }
 
-/** Tells all weighers that go by it what a claim was granted. */
-export function tellGranted(weighers: readonly Weigher[], allocations: readonly Allocation[]): void {
+/** Tells all weighers that go by it what a claim was granted. Answers whether there are any. */
+export function tellGranted(weighers: readonly Weigher[], allocations: readonly Allocation[]): boolean {
+  let isTold = false;
   for (const weigher of weighers) {
+    if (weigher.granted === undefined) continue;
+    isTold = true;
     try {
-      weigher.granted?.(allocations);
+      weigher.granted(allocations);
     } catch {
       // It may be anybody's code: what it makes of it is its own loss.
     }
   }
+  return isTold;
 }
 
 /** The multiplier that counts on a host: the lowest that one of its aggregates says, or the weigher's own. */
