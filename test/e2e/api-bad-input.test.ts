@@ -397,7 +397,12 @@ test('bad input - a reply subject on which nothing can be published fails nothin
         careless.connection.publish(system.subjects.api('show'), text('{}'), { reply });
         careless.connection.publish(system.subjects.api('list'), text('{}'), { reply });
       }
+      const tooLong = `r.${'é'.repeat(1_000)}`;
+      const wanted = { id: 'unanswerable', resources: { VCPU: 1 } };
+      careless.connection.publish(system.subjects.api('build'), text(JSON.stringify(wanted)), { reply: tooLong });
       await careless.close();
+      const failure = await failureOf(() => system.client.show('unanswerable'));
+      assert.ok(hasCode('not-found')(failure as never), 'what cannot be answered is not done');
     }),
   ));
 
