@@ -148,25 +148,25 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
   const { alternates, advice, narrowedBy, silentCells, where, group } = decision;
   const told = refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason));
-  const members = [
+  const fields = [
     `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits},"r":${told}`,
     `"m":${weights[0]?.names ?? '[]'},"w":[${weights.map(({ text }) => text).join()}]`,
     `"a":${JSON.stringify(alternates)}`,
   ];
-  if (chosen !== undefined) members.push(`"g":${placeText(chosen)}`);
+  if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
-    members.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
+    fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
   }
-  if (claimsRefused > 0) members.push(`"t":${claimsRefused}`);
+  if (claimsRefused > 0) fields.push(`"t":${claimsRefused}`);
   if (refusedClaims.length > 0) {
-    members.push(`"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`);
+    fields.push(`"c":${JSON.stringify(refusedClaims.slice(refusedClaims.length - claims).map(storedClaim))}`);
   }
-  if (narrowedBy.length > 0) members.push(`"l":${JSON.stringify(narrowedBy)}`);
-  if (silentCells.length > 0) members.push(`"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`);
-  if (where !== undefined) members.push(`"e":${JSON.stringify(where)}`);
-  if (advice.length > 0) members.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);
-  members[members.length - 1] += '}';
-  return members.join();
+  if (narrowedBy.length > 0) fields.push(`"l":${JSON.stringify(narrowedBy)}`);
+  if (silentCells.length > 0) fields.push(`"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`);
+  if (where !== undefined) fields.push(`"e":${JSON.stringify(where)}`);
+  if (advice.length > 0) fields.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);
+  fields[fields.length - 1] += '}';
+  return fields.join();
 }
 
 /** Cells and hosts are tokens, so there is nothing in them to be escaped. */

@@ -35,17 +35,7 @@ import {
   take,
 } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
-import {
-  close,
-  concerns,
-  contextOf,
-  draftOf,
-  isAnswer,
-  openOf,
-  promiseClaim,
-  settle,
-  settleGranted,
-} from './selecting.ts';
+import { close, concerns, contextOf, draftOf, isAnswer, openOf, promiseClaim, settle } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage, noteChange } from './view.ts';
 import { expect, noteFull } from './view-hosts.ts';
@@ -253,7 +243,7 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
     for (const usage of usages) learnUsage(work.state.view, usage, shard);
     return;
   }
-  settleGranted(work, open, told, shard);
+  settle(work, open, consumer, usages, shard);
   const { rankings, view } = work.state;
   const isWeighedAnew = tellGranted(rankings.weighers, allocations);
   const host = view.hosts.get(view.providers.get(allocations[0]?.provider ?? '')?.root ?? '');

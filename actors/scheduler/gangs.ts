@@ -4,7 +4,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { whyNone } from './explain.ts';
-import { bestOfGroup } from './grouping.ts';
+import { pickOfGroup } from './grouping.ts';
 import { promiseMember } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { lotOf, type Parked } from './parking.ts';
@@ -24,8 +24,8 @@ export function placesFor(
   const roots: string[] = [];
   const expected = new Map<string, Expected | undefined>();
   while (places.length < count) {
-    const found = bestOfGroup(rankings, view, request, count - places.length, () => false, '');
-    if (found === null) break;
+    const found = pickOfGroup(rankings, view, request, count - places.length, () => false, '')?.found;
+    if (found === undefined) break;
     places.push(found.allocations);
     roots.push(found.root);
     promise(view, found.allocations, 1);
@@ -67,5 +67,5 @@ export function admits({ state: { view, rankings } }: Work, { request }: Parked,
 export function anyAdmits(work: Work, { asked: { instances }, request }: Parked): boolean {
   const { rankings, view } = work.state;
   if (instances.length > 1) return placesFor(work, request, instances.length) !== null;
-  return bestOfGroup(rankings, view, request, 1, () => false, '') !== null;
+  return pickOfGroup(rankings, view, request, 1, () => false, '') !== null;
 }

@@ -33,56 +33,28 @@ export function pickOfGroup(
   skip: (root: string) => boolean,
   seed: string,
 ): Picked | null {
-  const soft = softlyRanked(rankings, view, request, skip);
-  const found =
-    soft === null
-      ? bestByRule(rankings, view, request, count, skip, seed)
-      : bestBySoftRule(rankings, view, request, soft, skip, seed);
-  return found === null ? null : { found, soft };
-}
-
-/** As `pickOfGroup`, of which the host alone is wanted. */
-export function bestOfGroup(...asked: Parameters<typeof pickOfGroup>): Ranked | null {
-  return pickOfGroup(...asked)?.found ?? null;
-}
-
-function bestByRule(
-  rankings: Rankings,
-  view: View,
-  request: Request,
-  count: number,
-  skip: (root: string) => boolean,
-  seed: string,
-): Ranked | null {
-  const { spec } = request;
+  const { spec, groupAt } = request;
   const group = spec.instanceGroup;
-  if (group === undefined) return best(rankings, view, request, skip, seed);
-  const mayNot = (root: string) => skip(root) || !groupAllows(view, spec, root);
-  if (group.policy === 'anti-affinity') return best(rankings, view, request, mayNot, seed);
-  // All of them on one host or none: a host that has room for some only would be claimed in vain.
-  const lacksRoom = (root: string) => skip(root) || lackOfRoom(rankings, view, request, root, count) !== null;
-  const roots = rootsOf(view.groups, group.id);
-  if (roots.length === 0) {
-    const hinted = request.groupAt === undefined ? [] : [request.groupAt];
-    const [there] = rankedAmong(rankings, view, request, hinted, lacksRoom);
-    return there ?? best(rankings, view, request, lacksRoom, seed);
+  const bestBut = (mayNot: (root: string) => boolean) =>
+    best(rankings, view, request, (root) => skip(root) || mayNot(root), seed);
+  const picked = (found: Ranked | null, soft: SoftlyRanked | null = null) => (found === null ? null : { found, soft });
+  if (group === undefined) return picked(best(rankings, view, request, skip, seed));
+  if (group.policy === 'anti-affinity') return picked(bestBut((root) => !groupAllows(view, spec, root)));
+  const soft = softlyRanked(rankings, view, request, skip);
+  if (soft !== null) {
+    const without = bestBut(soft.has);
+    const others = without === null ? [] : [without];
+    const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
+    // One of a silent cell, which may take its time, only if there is no other.
+    return picked(inOrder.find(({ cell }) => !view.silentCells.has(cell)) ?? inOrder[0] ?? null, soft);
   }
-  return rankedAmong(rankings, view, request, roots, lacksRoom)[0] ?? null;
-}
-
-function bestBySoftRule(
-  rankings: Rankings,
-  view: View,
-  request: Request,
-  soft: SoftlyRanked,
-  skip: (root: string) => boolean,
-  seed: string,
-): Ranked | null {
-  const without = best(rankings, view, request, (root) => skip(root) || soft.has(root), seed);
-  const others = without === null ? [] : [without];
-  const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
-  // One of a silent cell, which may take its time, only if there is no other.
-  return inOrder.find(({ cell }) => !view.silentCells.has(cell)) ?? inOrder[0] ?? null;
+  // All of them on one host or none: a host that has room for some only would be claimed in vain.
+  const lacksRoom = (root: string) => lackOfRoom(rankings, view, request, root, count) !== null;
+  const bestAmong = (roots: readonly string[]) =>
+    rankedAmong(rankings, view, request, roots, (root) => skip(root) || lacksRoom(root))[0] ?? null;
+  const roots = rootsOf(view.groups, group.id);
+  if (roots.length > 0) return picked(bestAmong(roots));
+  return picked((groupAt === undefined ? null : bestAmong([groupAt])) ?? bestBut(lacksRoom));
 }
 
 /**

@@ -57,7 +57,10 @@ export function best(
   return found === undefined ? null : rankedOf(rankings, view, shape, found);
 }
 
-/** The best hosts of all cells that `skip` does not name, best first and without chance; those of silent cells count like others. */
+/**
+ * The best hosts of all cells that `skip` does not name, best first and without chance; those of silent cells count like
+ * others.
+ */
 export function bestOfAll(
   rankings: Rankings,
   view: View,

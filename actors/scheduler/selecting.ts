@@ -8,7 +8,7 @@ import { emptyDraft } from './decision.ts';
 import { promiseMember } from './groups-view.ts';
 import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
-import { fulfil, learnUsage, promise } from './view.ts';
+import { endPromise, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
 
 export function openOf(work: Work, instance: string): Open | undefined {
@@ -52,38 +52,23 @@ export function promiseClaim(
   if (instanceGroup !== undefined) count(work, instanceGroup, candidate, 1);
 }
 
-/** What was promised for an instance is no longer. */
-export function settle(work: Work, open: Open, instance: string): void {
-  settleBy(work, open, instance, (allocations) => promise(work.state.view, allocations, -1));
-}
-
-/** What was promised for an instance is used, as placement tells. */
-export function settleGranted(
-  work: Work,
-  open: Open,
-  { consumer, usages }: Pick<ClaimGranted, 'consumer' | 'usages'>,
-  shard: number,
-): void {
-  const isPromised = settleBy(work, open, consumer, (allocations) =>
-    fulfil(work.state.view, allocations, usages, shard),
-  );
-  if (!isPromised) for (const usage of usages) learnUsage(work.state.view, usage, shard);
-}
-
-function settleBy(
+/**
+ * What was promised for an instance is promised no longer.
+ * @param usages What placement tells of use with the grant, if it was one.
+ */
+export function settle(
   work: Work,
   open: Open,
   instance: string,
-  end: (allocations: readonly Allocation[]) => void,
-): boolean {
+  usages: readonly ProviderUsage[] = [],
+  shard = 0,
+): void {
   const promised = open.promised.get(instance);
-  if (promised === undefined) return false;
   open.promised.delete(instance);
   const { spec } = open.asked;
-  end(allocationsOf(spec, promised));
+  endPromise(work.state.view, promised === undefined ? [] : allocationsOf(spec, promised), usages, shard);
   const group = spec.instanceGroup;
-  if (group !== undefined) count(work, group, promised, -1);
-  return true;
+  if (promised !== undefined && group !== undefined) count(work, group, promised, -1);
 }
 
 function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, sign: 1 | -1): void {

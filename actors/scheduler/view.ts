@@ -217,10 +217,10 @@ function notePromised(view: View, id: string, resources: Allocation['resources']
 }
 
 /**
- * What was promised to a claim is used, as the answer to it tells. As a rule that is the same, and no reason to weigh the
- * host anew.
+ * What was promised to a claim is promised no longer: it is used, as the answer tells, or free. As a rule as much is used
+ * as was promised, which is no reason to weigh the host anew.
  */
-export function fulfil(
+export function endPromise(
   view: View,
   allocations: readonly Allocation[],
   usages: readonly ProviderUsage[],
@@ -228,13 +228,16 @@ export function fulfil(
 ): void {
   for (const allocation of allocations) {
     const { provider: id, resources } = allocation;
-    const known = view.providers.get(id)?.generation ?? Number.POSITIVE_INFINITY;
-    const isTold = usages.some((usage) => usage.id === id && usage.generation > known);
-    if (isTold) notePromised(view, id, resources, -1);
-    else promise(view, [allocation], -1);
+    const provider = view.providers.get(id);
+    const isTold =
+      provider !== undefined && usages.some((usage) => usage.id === id && usage.generation > provider.generation);
+    if (!isTold) {
+      promise(view, [allocation], -1);
+      continue;
+    }
+    notePromised(view, id, resources, -1);
     // Some wait for others to be there, as for an instance that they want to be with.
-    const root = view.providers.get(id)?.root;
-    if (root !== undefined) view.freed?.add(root);
+    view.freed?.add(provider.root);
   }
   for (const usage of usages) learnUsage(view, usage, shard);
 }

@@ -186,11 +186,11 @@ function weightThen({ weights, group }: Decision, at: number, chosenAt: number):
   const then = { weight: weightAt(at), bestWeight: Math.max(...weights.map(({ weight }) => weight)) };
   if (chosenAt === -1) return then;
   const [members, chosenMembers] = [group?.members[at], group?.members[chosenAt]];
-  // One that comes first by the rule may have refused the claim, or been granted to an earlier question.
-  const isByGroup =
-    members !== undefined &&
-    chosenMembers !== undefined &&
-    (group?.policy === 'soft-affinity' ? chosenMembers > members : chosenMembers < members) &&
-    group?.policy.startsWith('soft-') === true;
-  return { ...then, chosenWeight: weightAt(chosenAt), ...(isByGroup ? { members, chosenMembers } : {}) };
+  const told = { ...then, chosenWeight: weightAt(chosenAt) };
+  if (members === undefined || chosenMembers === undefined) return told;
+  // The one that came first may have been refused, or the chosen one granted to an earlier question.
+  const isByRule =
+    (group?.policy === 'soft-affinity' && chosenMembers > members) ||
+    (group?.policy === 'soft-anti-affinity' && chosenMembers < members);
+  return isByRule ? { ...told, members, chosenMembers } : told;
 }

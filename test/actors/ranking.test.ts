@@ -17,7 +17,7 @@ import type { Request } from '../../actors/scheduler/request.ts';
 import {
   changesEnd,
   emptyView,
-  fulfil,
+  endPromise,
   promise,
   treeOf,
   type View,
@@ -184,7 +184,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
           const host = claimed.shift();
           if (host === undefined) continue;
           const usage = { id: `p-${host}`, generation: one.isNews ? ++generation : 0, used: { VCPU: one.used } };
-          fulfil(view, [oneCpuOf(host)], [usage], 0);
+          endPromise(view, [oneCpuOf(host)], [usage], 0);
         } else {
           promise(view, [oneCpuOf(one.host)], 1);
           expect(view, `p-${one.host}`, 1);
@@ -214,7 +214,7 @@ test('ranking - a host that was given what was promised is not weighed anew; one
     const [provider] = treeOf(view, 'p-h1');
     assert.is(provider?.stocks.get('VCPU')?.used, 1);
     const before = changesEnd(view);
-    fulfil(view, [oneCpuOf('h1')], [{ id: 'p-h1', generation, used: { VCPU: used } }], 0);
+    endPromise(view, [oneCpuOf('h1')], [{ id: 'p-h1', generation, used: { VCPU: used } }], 0);
     assert.is(provider?.stocks.get('VCPU')?.used, usedThen);
     assert.is(view.promised.size, 0);
     assert.is(changesEnd(view) > before, isWeighed);
