@@ -1,11 +1,12 @@
 // Asking the schedulers for hosts, again and again until they answer or the time of a request is over.
 
+import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
-import { deadlineOfRequest } from './state.ts';
-import { schedulerFor, waitedInVain, waitsOf } from './waiting.ts';
+import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
+import { lineFor, waitedInVain, waitsOf } from './waiting.ts';
 import type { Work } from './work.ts';
 
 /** No scheduler has answered: ask again, unless the request has waited for too long. */
@@ -21,6 +22,20 @@ export function wakeRequest(work: Work, request: string): void {
   state.toAsk.add(request);
 }
 
+/** A scheduler has answered, whatever it was asked for: it is there, and can be heard. */
+export function noteAnswer({ state, turn }: Work, from: Address): void {
+  state.answered = { scheduler: from, at: turn.now };
+}
+
+/**
+ * Whoever is next in the queue group; but as the group may go on dealing to one that is cut off, every other time that a
+ * request is asked for again it goes to one that has answered meanwhile, if there is one.
+ */
+function schedulerFor({ answered }: ConductorState, { repeats, askedAt }: OpenRequest): Address {
+  const isThere = answered !== null && answered.at > askedAt;
+  return isThere && repeats % 2 === 1 ? answered.scheduler : SCHEDULERS;
+}
+
 /** Asks the schedulers what this turn found to ask: one question a request, however many instances it has. */
 export function askSchedulers(work: Work): void {
   const { state, turn, patience } = work;
@@ -29,7 +44,7 @@ export function askSchedulers(work: Work): void {
     if (open === undefined) continue;
     open.round = nextRound(work, request, open);
     const deadlineAt = deadlineOfRequest(state, open);
-    turn.send(schedulerFor(state, open), {
+    turn.send(lineFor(state, open) ?? schedulerFor(state, open), {
       type: 'select',
       request,
       round: open.round,
@@ -41,6 +56,7 @@ export function askSchedulers(work: Work): void {
       ...(open.ordered === true ? { ordered: true } : {}),
       ...waitsOf(work, open, deadlineAt),
     });
+    open.askedAt = turn.now;
     const again = turn.now + waitMs(patience, open.repeats, request);
     turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, again), SCHEDULERS);
   }

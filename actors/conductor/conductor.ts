@@ -13,7 +13,7 @@ import { FORGET_MORE_MS } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
-import { askSchedulers, wakeRequest } from './asking.ts';
+import { askSchedulers, noteAnswer, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
 import { release, released } from './releasing.ts';
@@ -107,13 +107,17 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return turn.send(from, { type: 'listed', ask: message.ask, instances, next });
       }
       case 'taking':
+        noteAnswer(work, from);
         return taking(work, message, from);
       case 'selected':
+        noteAnswer(work, from);
         return selected(work, message, from);
       case 'no-valid-host':
+        noteAnswer(work, from);
         if (state.requests.get(message.request)?.round !== message.round) return;
         return failRequest(work, message.request, { type: 'NO_VALID_HOST', reason: message.reason }, message.decision);
       case 'parked':
+        noteAnswer(work, from);
         return parked(work, message, from);
       case 'started':
         return started(work, message.instance);

@@ -18,6 +18,7 @@ import { Deleted } from '../deleted.ts';
 import type { FailureCode, RequestSpec } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
 import { PassingSet } from '../passing-set.ts';
+import { present } from '../present.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
 import { fingerprintOf } from './fingerprint.ts';
@@ -107,6 +108,8 @@ export interface OpenRequest {
   isNew: boolean;
   /** The scheduler that has taken the round, where it has to; not recorded. */
   taker: string | null;
+  /** When it was asked for last, ms since the epoch; not recorded. */
+  askedAt: number;
   repeats: number;
 }
 
@@ -126,6 +129,8 @@ export interface ConductorState {
    * wait with it. Null: it is not known; not recorded.
    */
   line: { readonly scheduler: Address; heardAt: number } | null;
+  /** The scheduler that answered last, whatever it was asked for, and when, ms since the epoch; not recorded. */
+  answered: { readonly scheduler: Address; readonly at: number } | null;
   /** The place in line of the request that was accepted last of those that may wait; not recorded. */
   lastInLine: number;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
@@ -136,7 +141,7 @@ export interface ConductorState {
 
 /** What is told of nearly all instances, kept once for all of them. */
 const TOLD_ACTIVE = { state: 'active' };
-const UNASKED = { round: 0, isNew: false, taker: null, repeats: 0 };
+const UNASKED = { round: 0, isNew: false, taker: null, askedAt: 0, repeats: 0 };
 
 export function emptyConductor(): ConductorState {
   return {
@@ -147,6 +152,7 @@ export function emptyConductor(): ConductorState {
     asking: null,
     parked: new Set(),
     line: null,
+    answered: null,
     lastInLine: 0,
     releasing: new Map(),
     toAsk: new PassingSet(),
@@ -311,7 +317,7 @@ export interface StoredConductor {
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
   requests: [
     string,
-    Omit<OpenRequest, 'waiting' | 'round' | 'recorded' | 'isNew' | 'taker' | 'repeats' | 'latest'> & {
+    Pick<OpenRequest, 'spec' | 'where' | 'project' | 'alternates' | 'ordered' | 'since' | 'waitUntil' | 'parked'> & {
       waiting: string[];
       round?: number;
     },
@@ -323,8 +329,9 @@ function storeEntry({ repeats: _, build, ...kept }: Entry, instance: string): St
 }
 
 function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'][number] {
-  const { round: _, repeats: __, latest: ___, isNew: ____, taker: _____, recorded, waiting, ...kept } = open;
-  return [id, { ...kept, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
+  const { spec, where, project, alternates, ordered, since, waitUntil, parked, recorded, waiting } = open;
+  const more = present({ where, project, ordered, since, waitUntil, parked });
+  return [id, { spec, alternates, ...more, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
 }
 
 export function storeConductor({ instances, requests, deleted }: ConductorState): Snapshot {

@@ -37,9 +37,9 @@ export function waitsOf(
 const ASKS_FOR_LINE = 2;
 
 /** One that waits, or may wait, is asked for where it and others do, unless nobody has answered there. */
-export function schedulerFor({ line, parked }: ConductorState, { repeats, waitUntil }: OpenRequest): Address {
+export function lineFor({ line, parked }: ConductorState, { repeats, waitUntil }: OpenRequest): Address | undefined {
   const mayWait = waitUntil !== undefined && parked.size > 0;
-  return mayWait && repeats < ASKS_FOR_LINE ? (line?.scheduler ?? SCHEDULERS) : SCHEDULERS;
+  return mayWait && repeats < ASKS_FOR_LINE ? line?.scheduler : undefined;
 }
 
 /** Asked for before it was known where others wait, it goes there: the one who says that it waits forgets it. */

@@ -25,11 +25,20 @@ export const questionMessages = {
   'why-not': message('why-not', { ask: Ask, ...ofRequest, cell: Type.Optional(Token), host: Token }),
 };
 
-export const FittingHost = Type.Object({
+/** A host that fits, and what its place among the others goes by. */
+export const RankedHost = Type.Object({
   ...Weighing.properties,
+  /** Members of the request's instance group that it has, where a soft rule goes by them before it goes by weight. */
+  members: Type.Optional(Type.Integer()),
+});
+export type RankedHost = Static<typeof RankedHost>;
+
+export const FittingHost = Type.Object({
+  ...RankedHost.properties,
   /** How many instances it would hold, one after the other; at least, where not all was searched. */
   times: Type.Integer(),
 });
+export type FittingHost = Static<typeof FittingHost>;
 
 export const Fitted = message('fitted', {
   ask: Ask,
@@ -63,11 +72,11 @@ export const HostStanding = Type.Object({
     }),
   ),
   /** What it weighs, when it fits. */
-  weighing: Type.Optional(Weighing),
-  /** Its place among the hosts that are known to fit, from 1; hosts of equal weight share one. */
+  weighing: Type.Optional(RankedHost),
+  /** Its place among the hosts that are known to fit, from 1; hosts with nothing between them share one. */
   rank: Type.Optional(Type.Integer()),
   /** The host that ranks first. */
-  best: Type.Optional(Weighing),
+  best: Type.Optional(RankedHost),
   hosts: Type.Integer(),
   fits: Type.Integer(),
   /** Nothing was heard of its cell lately: it comes after all others, whatever it weighs. */

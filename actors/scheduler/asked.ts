@@ -3,10 +3,11 @@
 import type { Address } from '../actor.ts';
 import type { HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
-import { comesBefore, weighersOf, weighingOf } from './decision.ts';
+import { weighersOf, weighingOf } from './decision.ts';
 import { mayHaveMissed } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import type { Ranked } from './picking.ts';
+import { comesBefore, type Standing, softMembers } from './precedence.ts';
 import { withCompany } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
 import type { Company, Request } from './request.ts';
@@ -83,17 +84,20 @@ function comparisonOf(
 ): Sweep {
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
-  const weigh = (one: ViewHost, isThorough = true): Ranked | Exclude<Judged['obstacle'], null> => {
+  const weigh = (one: ViewHost, isThorough = true): (Ranked & Standing) | Exclude<Judged['obstacle'], null> => {
     const judged = judge(view, filters, request.spec, one, rankings.preference, isThorough);
     if (judged.obstacle !== null) return judged.obstacle;
     const { facts, tree, allocations } = judged;
     const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
     const { root, cell, host: name } = one;
-    return { root, cell, host: name, weight, allocations };
+    return { root, cell, host: name, weight, allocations, ...softMembers(view, request.spec, root) };
   };
-  const told = (one: Ranked) => weighingOf(weighers, rankings.overrides, view, one);
+  const told = (one: Ranked & Standing) => ({
+    ...weighingOf(weighers, rankings.overrides, view, one),
+    ...softMembers(view, request.spec, one.root),
+  });
   const own = weigh(host);
-  let best: Ranked | null = null;
+  let best: (Ranked & Standing) | null = null;
   let [hosts, fits, better] = [0, 0, 0];
   return {
     visit(one, isThorough) {
@@ -101,8 +105,8 @@ function comparisonOf(
       const weighed = one.root === host.root ? own : weigh(one, isThorough);
       if ('code' in weighed) return true;
       fits += 1;
-      if (best === null || comesBefore(view, weighed, best)) best = weighed;
-      if (!('code' in own) && comesBefore(view, weighed, own)) better += 1;
+      if (best === null || comesBefore(view, request.spec, weighed, best)) best = weighed;
+      if (!('code' in own) && comesBefore(view, request.spec, weighed, own)) better += 1;
       return true;
     },
     done(work) {

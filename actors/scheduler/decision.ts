@@ -84,14 +84,6 @@ export function silentAmong({ silentCells }: View): string[] {
   return [...silentCells].sort();
 }
 
-/** Whether a host comes before another: one of a silent cell comes after all others, whatever it weighs. */
-export function comesBefore({ silentCells }: View, one: Standing, other: Standing): boolean {
-  const isSilent = silentCells.has(one.cell);
-  return isSilent === silentCells.has(other.cell) ? one.weight > other.weight : !isSilent;
-}
-
-type Standing = Pick<Weighing, 'cell' | 'weight'>;
-
 /** Notes how all hosts stand when none is left: then each is looked at by every filter. */
 export function noteAll(draft: Draft, rankings: Rankings, view: View, request: Request, count: number): void {
   Object.assign(draft, { ...standing(rankings, view, request, count), narrowedBy: [] });

@@ -89,7 +89,7 @@ export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string
     const key = keyOf(asked);
     lot = { key, project: asked.project ?? '', queue: [], reason, decision, hopeful: false, notBefore: 0 };
     state.parking.lots.set(key, lot);
-    state.view.freed ??= new Set();
+    state.view.stirred ??= new Set();
     if (state.parking.lots.size === 1) turn.wakeAt(GIVEN_UP_WAKE, turn.now + SWEEP_MS);
   }
   lot.reason = reason;
@@ -147,7 +147,7 @@ function dropEmpty({ state }: Work, lot: Lot): void {
   if (lot.queue.length > 0) return;
   state.parking.lots.delete(lot.key);
   if (state.parking.lots.size > 0) return;
-  state.view.freed = null;
+  state.view.stirred = null;
   state.parking.servedAt.clear();
 }
 
@@ -155,7 +155,7 @@ function dropEmpty({ state }: Work, lot: Lot): void {
 export function tryParked(work: Work, hooks: ParkingHooks): void {
   const { parking } = work.state;
   if (parking.lots.size === 0) return;
-  const isSeen = lookAtFreed(work, hooks);
+  const isSeen = lookAtStirred(work, hooks);
   for (let tried = 0; tried < MAX_TRIED; tried += 1) {
     const lot = nextLot(work);
     if (lot === null || isAnyUncounted(work)) break;
@@ -197,14 +197,14 @@ function isAnyUncounted(work: Work): boolean {
   return false;
 }
 
-/** Which lots the hosts that have come free give hope; false when there are more to look at. */
-function lookAtFreed(work: Work, hooks: ParkingHooks): boolean {
+/** Which lots the hosts on which something changed give hope; false when there are more to look at. */
+function lookAtStirred(work: Work, hooks: ParkingHooks): boolean {
   const { parking, view } = work.state;
   let looks = 0;
   const most = effort.looks + MAX_EFFORT;
-  for (const root of view.freed ?? []) {
+  for (const root of view.stirred ?? []) {
     if (looks >= MAX_LOOKS || effort.looks >= most) return false;
-    view.freed?.delete(root);
+    view.stirred?.delete(root);
     for (const lot of parking.lots.values()) {
       if (lot.hopeful) continue;
       looks += 1;
@@ -215,7 +215,7 @@ function lookAtFreed(work: Work, hooks: ParkingHooks): boolean {
   return true;
 }
 
-/** Whether something that came free on a host may let a request in: there, or, where others went, elsewhere. */
+/** Whether what changed on a host may let a request in: there, or, where others came or went, elsewhere. */
 function mayHope(work: Work, hooks: ParkingHooks, head: Parked, root: string): boolean {
   if (goesByOthers(head)) return true;
   return head.asked.spec.instanceGroup === undefined ? hooks.admits(work, head, root) : hooks.anyAdmits(work, head);

@@ -3,7 +3,7 @@
 
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { Weighing } from '../messages/decision.ts';
+import type { FittingHost } from '../messages/questions.ts';
 import {
   type Adviser,
   adviceOf,
@@ -16,7 +16,7 @@ import {
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
 import { counted, emptyCensus, refuse } from './census.ts';
-import { comesBefore, INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } from './decision.ts';
+import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } from './decision.ts';
 import { aggregates } from './filters/aggregates.ts';
 import { cells } from './filters/cells.ts';
 import { company } from './filters/company.ts';
@@ -28,6 +28,7 @@ import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
+import { comesBefore, softMembers } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import type { Work } from './state.ts';
@@ -40,11 +41,6 @@ import { weightOf } from './weighers/weigher.ts';
 const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name, namedHosts.name, company.name]);
 /** How many instances one host is counted to hold at most. */
 const MAX_TIMES = 1_000_000;
-
-export interface FittingHost extends Weighing {
-  /** How many instances it would hold. */
-  readonly times: number;
-}
 
 export interface Survey {
   readonly hosts: number;
@@ -113,13 +109,15 @@ export function surveyOf(
         times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
         const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
         const { cell, host: name, root } = host;
+        const members = softMembers(view, spec, root);
         rank(
           best,
           limit,
-          (other) => comesBefore(view, { cell, weight }, other),
+          (other) => comesBefore(view, spec, { cell, weight, ...members }, other),
           () => ({
             ...weighingOf(weighers, rankings.overrides, view, { root, cell, host: name, weight, allocations }),
             times: room,
+            ...members,
           }),
         );
       } else {

@@ -44,7 +44,8 @@ function wordsOfDecision(decision: Decision): string[] {
   lines.push(...silenceLines(decision.silentCells));
   if (weights.length > 0) {
     lines.push(orderWords(decision.group?.policy));
-    lines.push(...weights.map((one, position) => `  ${weightWords(one)}${membersWords(decision, position)}`));
+    const members = decision.group?.members ?? [];
+    lines.push(...weights.map((one, position) => `  ${rankedWords({ ...one, members: members[position] })}`));
   }
   if (claimsRefused > 0) {
     const told = refusedClaims.length < claimsRefused ? `, the last ${refusedClaims.length} of them` : '';
@@ -66,10 +67,12 @@ function orderWords(policy = ''): string {
   return 'weighed, the best first:';
 }
 
-function membersWords({ group }: Decision, position: number): string {
-  const members = group?.members[position];
-  if (members === undefined) return '';
-  return `; ${members === 0 ? 'no member' : members === 1 ? '1 member' : `${members} members`} of its group there`;
+/** `c1/h1 8.92 = free-share 0.92 + spare-devices 8; 1 member of its group there`. */
+export function rankedWords({ members, ...weighing }: Weighing & { members?: number | undefined }): string {
+  const weighs = weightWords(weighing);
+  if (members === undefined) return weighs;
+  const there = members === 0 ? 'no member' : members === 1 ? '1 member' : `${members} members`;
+  return `${weighs}; ${there} of its group there`;
 }
 
 /** `of 6 hosts, 2 fit and 4 were refused`. */
@@ -97,7 +100,7 @@ export function adviceLines(advice: readonly Advice[]): string[] {
 }
 
 /** `c1/h1 8.92 = free-share 0.92 + spare-devices 8`. */
-export function weightWords({ cell, host, weight, parts }: Weighing): string {
+function weightWords({ cell, host, weight, parts }: Weighing): string {
   const told = Object.entries(parts).map(([name, part]) => `${name} ${brief(part)}`);
   return `${cell}/${host} ${brief(weight)}${told.length === 0 ? '' : ` = ${told.join(' + ')}`}`;
 }

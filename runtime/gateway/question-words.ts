@@ -1,8 +1,8 @@
 // The answers to `fit` and `why-not` in words, a line each. Pure.
 
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import type { HostStanding } from '../../actors/messages/questions.ts';
-import { adviceLines, brief, refusedWords, silenceLines, standingWords, weightWords } from './explanation-words.ts';
+import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import { adviceLines, brief, rankedWords, refusedWords, silenceLines, standingWords } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
 
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
@@ -14,8 +14,10 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...silenceLines(answer.silentCells),
-    ...(best.length === 0 ? [] : [best.length < fits ? `the best ${best.length}:` : 'the best first:']),
-    ...best.map((one) => `  ${weightWords(one)}; room for ${one.times}`),
+    ...(best.length === 0
+      ? []
+      : [`${best.length < fits ? `the best ${best.length}` : 'the best first'}${ruleWords(best[0])}:`]),
+    ...best.map((one) => `  ${rankedWords(one)}; room for ${one.times}`),
     ...adviceLines(advice),
     ...(!fit && certain && advice.length === 0 && hosts > 0 ? ['no single change would make it fit'] : []),
   ];
@@ -82,7 +84,12 @@ function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: 
   }
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
-  const others = best === undefined || isBest ? '' : `; the best: ${weightWords(best)}`;
+  const others = best === undefined || isBest ? '' : `; the best: ${rankedWords(best)}`;
   const last = silent === true ? `; nothing was heard lately of cell ${cell}, so its hosts come last` : '';
-  return `would fit, number ${rank} of ${fits}: ${weightWords(weighing)}${last}${others}; ${all}`;
+  return `would fit, number ${rank} of ${fits}${ruleWords(weighing)}: ${rankedWords(weighing)}${last}${others}; ${all}`;
+}
+
+/** What the order of hosts goes by before weight, if anything. */
+function ruleWords(one: RankedHost | undefined): string {
+  return one?.members === undefined ? '' : ', by the rule of its group and then by weight';
 }

@@ -122,6 +122,27 @@ test('conductor - a scheduler is asked again at a slowing pace, until the deadli
   assert.is(on.state.requests.size, 0);
 });
 
+test('conductor - every other time it asks again it asks a scheduler that has answered others meanwhile, if one has', () => {
+  const on = desk();
+  const answerOther = (id: string) => on.tell(selectedFor(lastSelect(on.tell(buildOf(id)))).message, 'scheduler/s');
+  const askedNext = (ms = 5_000) => {
+    const [again] = on
+      .pass(ms)
+      .flatMap((turned) => sentOf(turned, 'select').filter(({ message }) => message.request === 'web'));
+    return again?.to;
+  };
+  answerOther('before');
+  on.pass(1);
+  assert.is(lastSelect(on.tell(buildOf('web'))).to, 'scheduler');
+  assert.is(askedNext(1_000), 'scheduler', 'nobody has answered since it asked');
+  answerOther('one');
+  assert.is(askedNext(2_000), 'scheduler', 'any may be better');
+  answerOther('two');
+  assert.is(askedNext(4_000), 'scheduler/s');
+  answerOther('three');
+  assert.is(askedNext(4_000), 'scheduler');
+});
+
 test('conductor - a hand-over is said again until the cell has it, and said twice is heard once', () => {
   const on = desk();
   handedOver(on, 'web');

@@ -23,7 +23,7 @@ test('waiting - a request that has no host is parked with its reason, and placed
   assert.is(selected?.round, 1, 'in the round in which it was asked for');
   assert.is(selected?.selections[0]?.selection.host, 'h2');
   assert.is(all.on.state.parking.lots.size, 0);
-  assert.is(all.on.state.view.freed, null, 'nobody waits, so nothing is noted');
+  assert.is(all.on.state.view.stirred, null, 'nobody waits, so nothing is noted');
 });
 
 test('waiting - while nothing changes nothing is said: nobody is asked again and again', () => {
@@ -58,6 +58,25 @@ test('waiting - one that wants to be with another is tried as soon as that one h
     ['parked'],
   );
   all.hear('scheduler/s', selectFor('x'), 'conductor/0');
+  all.deliver();
+  all.pass(500);
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ type, request }) => [type, request]),
+    [
+      ['parked', 'with'],
+      ['selected', 'x'],
+      ['selected', 'with'],
+    ],
+  );
+});
+
+test('waiting - one that wants to be with another is tried when another scheduler has placed that one', () => {
+  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's' }, { name: 't' }]);
+  const waits = { since: all.desks[0]?.now ?? 0 };
+  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits }), 'conductor/0');
+  all.deliver();
+  all.hear('scheduler/t', selectFor('x'), 'conductor/0');
   all.deliver();
   all.pass(500);
   all.deliver();

@@ -18,6 +18,7 @@ import {
   changesEnd,
   emptyView,
   endPromise,
+  learnUsage,
   promise,
   treeOf,
   type View,
@@ -208,8 +209,8 @@ test('ranking - a host that was given what was promised is not weighed anew; one
     [1, 0, 0, true],
   ] as const) {
     const view = viewOf({ host: 'h1', cell: 'c1' });
-    const freed = new Set<string>();
-    view.freed = freed;
+    const stirred = new Set<string>();
+    view.stirred = stirred;
     promise(view, [oneCpuOf('h1')], 1);
     const [provider] = treeOf(view, 'p-h1');
     assert.is(provider?.stocks.get('VCPU')?.used, 1);
@@ -218,8 +219,23 @@ test('ranking - a host that was given what was promised is not weighed anew; one
     assert.is(provider?.stocks.get('VCPU')?.used, usedThen);
     assert.is(view.promised.size, 0);
     assert.is(changesEnd(view) > before, isWeighed);
-    assert.equal([...freed], ['p-h1'], 'others may wait for who is there now');
+    assert.equal([...stirred], ['p-h1'], 'others may wait for who is there now');
   }
+});
+
+test('ranking - a host where one left and another came may be what somebody waits for, though as much is used', () => {
+  const view = viewOf({ host: 'h1', cell: 'c1' });
+  const told = { id: 'p-h1', used: { VCPU: 1 } };
+  learnUsage(view, { ...told, generation: 1, groups: { g: 1 } });
+  const stirred = new Set<string>();
+  view.stirred = stirred;
+  const before = changesEnd(view);
+  learnUsage(view, { ...told, generation: 3 });
+  assert.equal([...stirred], ['p-h1']);
+  assert.is(changesEnd(view), before, 'it is weighed as before');
+  stirred.clear();
+  learnUsage(view, { ...told, generation: 2, groups: { g: 1 } });
+  assert.equal([...stirred], [], 'what is old news changes nothing');
 });
 
 test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {

@@ -49,6 +49,46 @@ test('sweeps - one host is compared with all others', () => {
   assert.ok(['unit-constraint', 'exceeds-capacity'].includes(refused.refusal?.code ?? ''));
 });
 
+test('sweeps - hosts are compared as the soft rule of a group would have them, and by weight only then', () => {
+  for (const policy of ['soft-affinity', 'soft-anti-affinity'] as const) {
+    const all = schedulersOf([
+      { host: 'h1', has: { VCPU: 8 } },
+      { host: 'h2', has: { VCPU: 64 } },
+      { host: 'h3', has: { VCPU: 16 } },
+    ]);
+    const ofGroup = { ...spec, instanceGroup: { id: 'g', policy } };
+    all.ask({
+      type: 'claim',
+      consumer: 'member',
+      attempt: 1,
+      spec: ofGroup,
+      allocations: [{ provider: 'p-h1', group: '', resources: { VCPU: 2 } }],
+      keep: [],
+      expiresAt: 1e12,
+    });
+    all.deliver();
+    const [desk] = all.desks;
+    const told = (asked: object) => desk?.tell(asked as never, 'gateway/g').sent.map(({ message }) => message)[0];
+    const fitted = told({ type: 'fit', ask: 1, spec: ofGroup, count: 1, limit: 2 });
+    assert.ok(fitted?.type === 'fitted');
+    const inOrder = fitted.best.map(({ host, members }) => [host, members]);
+    const isTogether = policy === 'soft-affinity';
+    // h1 weighs least.
+    assert.equal(inOrder, [isTogether ? ['h1', 1] : ['h2', 0], isTogether ? ['h2', 0] : ['h3', 0]]);
+    const standingOf = (host: string) => {
+      const answer = told({ type: 'why-not', ask: 2, spec: ofGroup, host });
+      assert.ok(answer?.type === 'why-not-told');
+      return answer.standing;
+    };
+    const { rank, weighing, best } = standingOf('h1');
+    assert.equal([rank, weighing?.members, best?.host, best?.members], isTogether ? [1, 1, 'h1', 1] : [3, 1, 'h2', 0]);
+    assert.is(standingOf('h2').rank, isTogether ? 2 : 1);
+    const picked = all.choose(selectFor('next', { spec: ofGroup }));
+    assert.ok(picked?.type === 'selected');
+    assert.is(picked.selections[0]?.selection.host === 'h1', isTogether, 'as it is picked');
+  }
+});
+
 test('sweeps - a question that names other instances waits until placement has said where they are', () => {
   const all = manyHosts(4);
   const [desk] = all.desks;

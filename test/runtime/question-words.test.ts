@@ -129,6 +129,28 @@ test('words - where hosts weighed the same, none is said to be better', () => {
   );
 });
 
+test('words - where a soft rule of a group comes before weights, it is said of the order as it is now', () => {
+  const told = { fit: true, certain: true, count: 1, hosts: 3, fits: 3, times: 9, refused: [], advice: [] };
+  const first = { ...weighing('c1', 0.25), members: 2 };
+  const second = { ...weighing('c2', 0.75), members: 0 };
+  const best = [
+    { ...first, times: 4 },
+    { ...second, times: 5 },
+  ];
+  assert.equal(fitWords({ ...told, best, silentCells: [] }).slice(1), [
+    'the best 2, by the rule of its group and then by weight:',
+    '  c1/h1 0.25 = free-share 0.25; 2 members of its group there; room for 4',
+    '  c2/h1 0.75 = free-share 0.75; no member of its group there; room for 5',
+  ]);
+  const now = { cell: 'c2', host: 'h1', hosts: 3, fits: 3, rank: 2, best: first, weighing: second };
+  assert.is(
+    whyNotWords({ id: 'web', cell: 'c2', host: 'h1', there: false, then: null, now }, view)[2],
+    'now: it would fit, number 2 of 3, by the rule of its group and then by weight: ' +
+      'c2/h1 0.75 = free-share 0.75; no member of its group there; ' +
+      'the best: c1/h1 0.25 = free-share 0.25; 2 members of its group there; of 3 hosts, 3 fit and 0 were refused',
+  );
+});
+
 test('words - where a soft rule of its group came before weights, it is said, and of every host by how many members', async () => {
   const weights = [
     { ...weighing('c1', 0.25), host: 'h1' },

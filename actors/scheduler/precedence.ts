@@ -1,0 +1,26 @@
+// Which of two hosts that fit comes first, where hosts are compared for an answer: as they would be picked, chance aside.
+
+import type { RequestSpec } from '../messages/common.ts';
+import { membersOn } from './groups-view.ts';
+import type { View } from './view.ts';
+
+export interface Standing {
+  readonly cell: string;
+  readonly weight: number;
+  /** Members of the request's instance group that it has, where a soft rule goes by them. */
+  readonly members?: number | undefined;
+}
+
+/** The members that the soft rule of a request's instance group goes by; nothing where it has no such rule. */
+export function softMembers(view: View, { instanceGroup }: RequestSpec, root: string): { members?: number } {
+  return instanceGroup?.policy.startsWith('soft-') ? { members: membersOn(view.groups, instanceGroup.id, root) } : {};
+}
+
+/** One of a silent cell comes after all others, then a soft rule is asked, and then what the hosts weigh. */
+export function comesBefore({ silentCells }: View, spec: RequestSpec, one: Standing, other: Standing): boolean {
+  const isSilent = silentCells.has(one.cell);
+  if (isSilent !== silentCells.has(other.cell)) return !isSilent;
+  const more = (one.members ?? 0) - (other.members ?? 0);
+  if (more !== 0) return spec.instanceGroup?.policy === 'soft-affinity' ? more > 0 : more < 0;
+  return one.weight > other.weight;
+}
