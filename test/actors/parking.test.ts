@@ -48,47 +48,31 @@ test('waiting - one that was to be tried a moment later is, though the clock is 
   assert.equal(all.placed(), ['web']);
 });
 
-test('waiting - one that wants to be with another is tried as soon as that one has a host', () => {
-  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
-  const waits = { since: 1 };
-  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits }), 'conductor/0');
-  all.deliver();
-  assert.equal(
-    all.answers.map(({ type }) => type),
-    ['parked'],
-  );
-  all.hear('scheduler/s', selectFor('x'), 'conductor/0');
-  all.deliver();
-  all.pass(500);
-  all.deliver();
-  assert.equal(
-    all.answers.map(({ type, request }) => [type, request]),
-    [
-      ['parked', 'with'],
-      ['selected', 'x'],
-      ['selected', 'with'],
-    ],
-  );
-});
-
-test('waiting - one that wants to be with another is tried when another scheduler has placed that one', () => {
-  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's' }, { name: 't' }]);
-  const waits = { since: all.desks[0]?.now ?? 0 };
-  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits }), 'conductor/0');
-  all.deliver();
-  all.hear('scheduler/t', selectFor('x'), 'conductor/0');
-  all.deliver();
-  all.pass(500);
-  all.deliver();
-  assert.equal(
-    all.answers.map(({ type, request }) => [type, request]),
-    [
-      ['parked', 'with'],
-      ['selected', 'x'],
-      ['selected', 'with'],
-    ],
-  );
-});
+for (const placedBy of ['s', 't']) {
+  const whom = placedBy === 's' ? 'the same scheduler' : 'another scheduler';
+  test(`waiting - one that wants to be with another is tried as soon as ${whom} has placed that one`, () => {
+    const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's' }, { name: 't' }]);
+    const waits = { since: 1 };
+    all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits }), 'conductor/0');
+    all.deliver();
+    assert.equal(
+      all.answers.map(({ type }) => type),
+      ['parked'],
+    );
+    all.hear(`scheduler/${placedBy}`, selectFor('x'), 'conductor/0');
+    all.deliver();
+    all.pass(500);
+    all.deliver();
+    assert.equal(
+      all.answers.map(({ type, request }) => [type, request]),
+      [
+        ['parked', 'with'],
+        ['selected', 'x'],
+        ['selected', 'with'],
+      ],
+    );
+  });
+}
 
 test('waiting - one that does not wait fails as ever', () => {
   const all = rig('h1');
