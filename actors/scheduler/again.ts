@@ -7,13 +7,13 @@ import { sayUnclaims } from './giving-back.ts';
 import { learnLocated, locate } from './locating.ts';
 import { locatedForQuestion } from './questioning.ts';
 import { awaitedOf, take } from './rounds.ts';
-import { close } from './selecting.ts';
+import { close, isOpen } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
 /** Says again what is not answered, unless the asker has given up. */
-export function sayAgain(work: Work, request: string): void {
+export function sayAgain(work: Work, key: string): void {
   const { state, turn, patience } = work;
-  const open = state.open.get(request);
+  const open = state.open.get(key);
   if (open === undefined) return;
   if (turn.now >= open.asked.expiresAt) return close(work, open);
   open.repeats += 1;
@@ -25,9 +25,9 @@ export function sayAgain(work: Work, request: string): void {
     if (value === 'ranking') rank(work, open, instance);
     else if (value === 'claiming') claim(work, open, instance);
     else if (value === 'recalling') recall(work, open, instance);
-    if (state.open.get(request) !== open) return;
+    if (!isOpen(work, open)) return;
   }
-  turn.wakeAt(`select ${request}`, turn.now + waitMs(patience, open.repeats, request), awaitedOf(open));
+  turn.wakeAt(`select ${key}`, turn.now + waitMs(patience, open.repeats, key), awaitedOf(open));
 }
 
 /** Placement has told where other instances are. */
@@ -38,7 +38,7 @@ export function located(work: Work, message: Located): void {
   if (open === undefined || !learnLocated(open, message)) return;
   state.locating.delete(message.ask);
   for (const instance of open.asked.instances) {
-    if (state.open.get(open.asked.request) !== open) return;
+    if (!isOpen(work, open)) return;
     if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
   }
 }
@@ -60,17 +60,17 @@ export function searchedFor(work: Work): void {
 
 /** Takes all requests out of a set, and goes through the instances of those that are open. */
 function forEachIn(
-  { state }: Work,
+  work: Work,
   requests: Set<string>,
   visit: (open: Open, instance: string, value: unknown) => void,
 ): void {
   const taken = [...requests];
   requests.clear();
-  for (const request of taken) {
-    const open = state.open.get(request);
+  for (const key of taken) {
+    const open = work.state.open.get(key);
     if (open === undefined) continue;
     for (const instance of open.asked.instances) {
-      if (state.open.get(request) !== open) break;
+      if (!isOpen(work, open)) break;
       visit(open, instance, open.machines.get(instance)?.value);
     }
   }

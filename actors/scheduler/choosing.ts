@@ -22,6 +22,7 @@ import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
 import { lotOf, type ParkingHooks, park, tryParked, unpark } from './parking.ts';
+import { keyOf } from './request.ts';
 import {
   askAll,
   awaitedOf,
@@ -35,7 +36,7 @@ import {
   take,
 } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
-import { close, concerns, contextOf, draftOf, isAnswer, openOf, promiseClaim, settle } from './selecting.ts';
+import { close, concerns, contextOf, draftOf, isAnswer, isOpen, openOf, promiseClaim, settle } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage, noteChange } from './view.ts';
 import { expect, noteFull } from './view-hosts.ts';
@@ -46,13 +47,14 @@ const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded',
 
 /** @param served What it goes on from: it waited, and its turn has come. */
 export function select(work: Work, asked: Select, from: Address, served?: Served): void {
-  const key = asked.request;
+  const key = keyOf(from, asked.request);
   const standing = work.state.open.get(key);
   if (standing !== undefined && standing.asked.round >= asked.round) return;
   if (standing !== undefined) close(work, standing);
   unpark(work, key);
   work.state.asks += 1;
   const open: Open = {
+    key,
     asked,
     from,
     request: { spec: asked.spec, where: asked.where, project: asked.project },
@@ -83,15 +85,15 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
 
 function beginAll(work: Work, open: Open): void {
   for (const instance of open.asked.instances) {
-    if (work.state.open.get(open.asked.request) !== open || open.failing) return;
+    if (!isOpen(work, open) || open.failing) return;
     const { snapshot, effects } = begin(selectionMachine, { instance });
     open.machines.set(instance, snapshot);
     perform(work, open, instance, effects);
   }
 }
 
-export function taken(work: Work, { request, round, taker }: Take): void {
-  const open = work.state.open.get(request);
+export function taken(work: Work, { request, round, taker }: Take, from: Address): void {
+  const open = work.state.open.get(keyOf(from, request));
   if (open === undefined || open.taken || open.asked.round !== round || taker !== open.taker) return;
   open.taken = true;
   beginAll(work, open);
@@ -155,7 +157,7 @@ export function rank(work: Work, open: Open, instance: string): void {
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   if (mayHaveMissed(work)) {
-    work.state.unplaced.add(open.asked.request);
+    work.state.unplaced.add(open.key);
     return;
   }
   if (awaitsSearch(work, open)) return;
@@ -216,7 +218,7 @@ function lookAgainForStranded(work: Work, open: Open): void {
   if (open.promised.size > 0) return;
   for (const instance of [...open.stranded]) {
     open.stranded.delete(instance);
-    if (work.state.open.get(open.asked.request) !== open || open.failing) return;
+    if (!isOpen(work, open) || open.failing) return;
     if (open.machines.get(instance)?.value === 'recalling') lookOnceMore(work, open, instance);
   }
 }
@@ -228,7 +230,7 @@ function tryElsewhere(work: Work, open: Open, instance: string): boolean {
   giveAllBack(work, open, (now) => {
     beginAgain(open, tried);
     for (const one of open.asked.instances) {
-      if (now.state.open.get(open.asked.request) !== open || open.failing) return;
+      if (!isOpen(now, open) || open.failing) return;
       if (open.machines.get(one)?.value === 'ranking') rank(now, open, one);
     }
   });
@@ -252,7 +254,7 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   if (host === undefined) return;
   const held = { cell: host.cell, host: host.host, provider: host.root, allocations };
   advance(work, open, consumer, { type: 'GRANTED', held });
-  if (open.gathering !== null && work.state.open.get(open.asked.request) === open) gathered(work, open);
+  if (open.gathering !== null && isOpen(work, open)) gathered(work, open);
   lookAgainForStranded(work, open);
 }
 
@@ -266,7 +268,7 @@ function gathered(work: Work, open: Open): void {
   if (lot !== undefined && open.turnOfProject === null) return parkWithNothing(work, open, lot.reason, lot.decision);
   const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
   for (const instance of [...rest]) {
-    if (work.state.open.get(open.asked.request) !== open || open.failing) return;
+    if (!isOpen(work, open) || open.failing) return;
     if (rest.size === 1 || found !== null) lookOnceMore(work, open, instance);
     else {
       noteAll(draftOf(open, instance), work.state.rankings, work.state.view, open.request, rest.size);

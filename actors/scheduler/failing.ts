@@ -6,6 +6,7 @@ import { adviceWords } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Draft, decided } from './decision.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
+import { isOpen } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { begin } from './sweeps.ts';
@@ -25,7 +26,7 @@ export function explainFailure(
   const { instances } = open.asked;
   const { request } = open;
   const answer = (now: Work, advice: readonly Advice[]) => {
-    if (now.state.open.get(open.asked.request) !== open) return;
+    if (!isOpen(now, open)) return;
     draft.advice = advice;
     tell(now, withAdvice(now, advice, reason), decided(draft, now.turn.now, now.state.rankings.salt, null, []));
   };

@@ -27,13 +27,13 @@ export function namesOthers({ tree }: RequestSpec): boolean {
 
 /** Asks, or asks again those who have not answered. */
 export function locate(work: Work, open: Open): void {
-  const { spec, request } = open.asked;
+  const { spec } = open.asked;
   if (open.locating !== null) {
     askWhere(work, spec, open.locating);
     return;
   }
   open.locating = askWhere(work, spec);
-  work.state.locating.set(open.locating.ask, request);
+  work.state.locating.set(open.locating.ask, open.key);
 }
 
 /** @param standing The question, if it was put before: then it is put again to those who have not answered. */

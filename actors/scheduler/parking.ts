@@ -28,6 +28,8 @@ export const PARKED_WAKE = 'parked';
 export const GIVEN_UP_WAKE = 'given up';
 
 export interface Parked extends Resumed {
+  /** Names it among all requests. */
+  readonly key: string;
   readonly asked: Select;
   readonly from: Address;
   /** As filters see it. */
@@ -71,13 +73,13 @@ export interface ParkingHooks {
   select(work: Work, asked: Select, from: Address, served: Served): void;
 }
 
-function keyOf({ instances, spec, where, project }: Select): string {
+function lotKeyOf({ instances, spec, where, project }: Select): string {
   return JSON.stringify([instances.length, spec, where, project]);
 }
 
 /** The lot that a request belongs to, if there is one: others that ask for the same may wait already. */
 export function lotOf({ state }: Work, asked: Select): Lot | undefined {
-  return asked.waits === undefined ? undefined : state.parking.lots.get(keyOf(asked));
+  return asked.waits === undefined ? undefined : state.parking.lots.get(lotKeyOf(asked));
 }
 
 /** Parks a request that has no host now. */
@@ -86,7 +88,7 @@ export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string
   const { turn, state } = work;
   let lot = lotOf(work, asked);
   if (lot === undefined) {
-    const key = keyOf(asked);
+    const key = lotKeyOf(asked);
     lot = { key, project: asked.project ?? '', queue: [], reason, decision, hopeful: false, notBefore: 0 };
     state.parking.lots.set(key, lot);
     state.view.stirred ??= new Set();
@@ -103,21 +105,21 @@ export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string
 }
 
 /** After a turn that came to nothing: a moment where others were quicker, longer where hosts look well and refuse. */
-function pauseMs({ patience }: Work, { asked, drafts, tryNumber }: Open): number {
-  const longest = waitMs(patience, 0, asked.request);
+function pauseMs({ patience }: Work, { key, drafts, tryNumber }: Open): number {
+  const longest = waitMs(patience, 0, key);
   const wasRefused = [...drafts.values()].some(({ claimsRefused }) => claimsRefused > 0);
   return wasRefused ? longest : Math.min(longest, BETWEEN_MS * 2 ** tryNumber);
 }
 
 function line(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
-  const { asked, from, request } = open;
+  const { key, asked, from, request } = open;
   const { turn, state } = work;
-  unpark(work, asked.request);
-  state.parking.byRequest.set(asked.request, lot);
+  unpark(work, key);
+  state.parking.byRequest.set(key, lot);
   const since = asked.waits?.since ?? 0;
   let position = lot.queue.length;
   while (position > 0 && ((lot.queue[position - 1] as Parked).asked.waits?.since ?? 0) > since) position -= 1;
-  const parked = { asked, from, request, ...nextTry(open) };
+  const parked = { key, asked, from, request, ...nextTry(open) };
   lot.queue.splice(position, 0, parked);
   // Since the hosts were looked at, something may have come free, or changed unnoticed.
   lot.hopeful = hooks.anyAdmits(work, parked);
@@ -127,19 +129,19 @@ function line(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
 }
 
 /** Takes a request out of line: it is tried now, or asked for anew. */
-export function unpark({ state }: Work, request: string): void {
+export function unpark({ state }: Work, key: string): void {
   const { byRequest } = state.parking;
-  const lot = byRequest.get(request);
+  const lot = byRequest.get(key);
   if (lot === undefined) return;
-  byRequest.delete(request);
-  const position = lot.queue.findIndex(({ asked }) => asked.request === request);
+  byRequest.delete(key);
+  const position = lot.queue.findIndex((one) => one.key === key);
   if (position >= 0) lot.queue.splice(position, 1);
 }
 
 /** Forgets a request that is not wanted any more. */
-export function withdraw(work: Work, request: string): void {
-  const lot = work.state.parking.byRequest.get(request);
-  unpark(work, request);
+export function withdraw(work: Work, key: string): void {
+  const lot = work.state.parking.byRequest.get(key);
+  unpark(work, key);
   if (lot !== undefined) dropEmpty(work, lot);
 }
 
@@ -160,16 +162,16 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     const lot = nextLot(work);
     if (lot === null || isAnyUncounted(work)) break;
     const head = lot.queue[0] as Parked;
-    const { asked, from } = head;
+    const { key, asked, from } = head;
     // Whoever was served just now may have taken what there was.
     lot.hopeful = goesByOthers(head) || hooks.anyAdmits(work, head);
     if (!lot.hopeful) continue;
-    unpark(work, asked.request);
+    unpark(work, key);
     if (asked.expiresAt > work.turn.now) {
       const servedBefore = parking.servedAt.get(lot.project) ?? 0;
       parking.served += 1;
       parking.servedAt.set(lot.project, parking.served);
-      parking.serving.set(asked.request, work.turn.now);
+      parking.serving.set(key, work.turn.now);
       const turnOfProject = { before: servedBefore, now: parking.served };
       hooks.select(work, asked, from, { taker: head.taker, tryNumber: head.tryNumber, turnOfProject });
     }
@@ -188,11 +190,11 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
  */
 function isAnyUncounted(work: Work): boolean {
   const { open, parking } = work.state;
-  for (const [request, since] of parking.serving) {
-    const one = open.get(request);
+  for (const [key, since] of parking.serving) {
+    const one = open.get(key);
     const isUncounted = one !== undefined && isOrdered(work, one) && one.promised.size === 0 && !one.failing;
     if (isUncounted && work.turn.now - since < UNCOUNTED_MS) return true;
-    parking.serving.delete(request);
+    parking.serving.delete(key);
   }
   return false;
 }
@@ -247,7 +249,7 @@ export function dropGivenUp(work: Work): void {
   const { parking } = work.state;
   for (const lot of [...parking.lots.values()]) {
     const givenUp = lot.queue.filter(({ asked }) => asked.expiresAt <= work.turn.now);
-    for (const { asked } of givenUp) unpark(work, asked.request);
+    for (const { key } of givenUp) unpark(work, key);
     dropEmpty(work, lot);
   }
   if (parking.lots.size > 0) work.turn.wakeAt(GIVEN_UP_WAKE, work.turn.now + SWEEP_MS);

@@ -1,7 +1,11 @@
 // A request for hosts, as filters and weighers see parts of it.
 
+import type { Address } from '../actor.ts';
 import type { RequestSpec, TreeConditions } from '../messages/common.ts';
 import type { Where } from '../messages/where.ts';
+
+/** Names a request among all: the shards of the conductor may each have one of the same name. */
+export const keyOf = (asker: Address, request: string): string => `${asker} ${request}`;
 
 export interface Request {
   readonly spec: RequestSpec;

@@ -32,6 +32,7 @@ import { unclaimed } from './giving-back.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
 import { QUESTION, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
+import { keyOf } from './request.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
 import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
@@ -111,9 +112,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       case 'select':
         return select(work, message, from);
       case 'take':
-        return taken(work, message);
+        return taken(work, message, from);
       case 'withdraw':
-        return withdraw(work, message.request);
+        return withdraw(work, keyOf(from, message.request));
       case 'fit':
         return fitAsked(work, message, from);
       case 'why-not':

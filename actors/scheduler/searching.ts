@@ -20,9 +20,9 @@ function maySearch({ unsearched, searched }: Shape, now: number): boolean {
 }
 
 /** Has a request without a host wait while hosts that may serve it are being searched; false when there are none. */
-export function awaitsSearch({ state, turn }: Work, { asked, request }: Open): boolean {
+export function awaitsSearch({ state, turn }: Work, { key, request }: Open): boolean {
   if (!maySearch(shapeOf(state.rankings, state.view, request), turn.now)) return false;
-  state.awaitingSearch.add(asked.request);
+  state.awaitingSearch.add(key);
   if (!state.isSearching) searchAfter({ state, turn }, BETWEEN_MS.awaited);
   return true;
 }
@@ -52,8 +52,8 @@ export function search(work: Work): boolean {
 /** One that is waited for, or else the one that was used longest ago. */
 function nextShape({ state, turn }: Work): Shape | undefined {
   const { rankings, view, open } = state;
-  for (const request of state.awaitingSearch) {
-    const waiting = open.get(request);
+  for (const key of state.awaitingSearch) {
+    const waiting = open.get(key);
     const shape = waiting === undefined ? undefined : shapeOf(rankings, view, waiting.request);
     if (shape !== undefined && maySearch(shape, turn.now)) return shape;
   }

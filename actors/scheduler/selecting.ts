@@ -15,6 +15,11 @@ export function openOf(work: Work, instance: string): Open | undefined {
   return work.state.open.get(work.state.selecting.get(instance) ?? '');
 }
 
+/** Whether it is still under way: it may have come to its end meanwhile, or been asked for anew. */
+export function isOpen({ state }: Work, open: Open): boolean {
+  return state.open.get(open.key) === open;
+}
+
 export function contextOf(open: Open, instance: string) {
   return (open.machines.get(instance) as SelectionSnapshot).context;
 }
@@ -80,10 +85,10 @@ export function close(work: Work, open: Open): void {
     settle(work, open, instance);
     work.state.selecting.delete(instance);
   }
-  work.state.open.delete(open.asked.request);
-  work.state.awaitingSearch.delete(open.asked.request);
+  work.state.open.delete(open.key);
+  work.state.awaitingSearch.delete(open.key);
   if (open.locating !== null) work.state.locating.delete(open.locating.ask);
-  work.turn.cancelWake(`select ${open.asked.request}`);
+  work.turn.cancelWake(`select ${open.key}`);
 }
 
 /** Whether a grant answers what was said last: by now that of an earlier claim may have been given back. */

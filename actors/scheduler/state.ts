@@ -31,6 +31,8 @@ export interface Selected {
 
 /** A selection under way. */
 export interface Open {
+  /** Names it among all, see `keyOf`. */
+  readonly key: string;
   readonly asked: Select;
   readonly from: Address;
   /** What filters and weighers go by. */
@@ -70,6 +72,7 @@ export interface Open {
 export interface SchedulerState {
   readonly view: View;
   readonly rankings: Rankings;
+  /** By the keys of requests, as all that names requests here. */
   readonly open: Map<string, Open>;
   /** Which selection an instance belongs to. */
   readonly selecting: Map<string, string>;

@@ -9,6 +9,7 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { effort } from '../../actors/scheduler/fit-search.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
+import { keyOf } from '../../actors/scheduler/request.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import { begin, goOn } from '../../actors/scheduler/sweeps.ts';
@@ -149,11 +150,11 @@ test('hard requests - one that waits is served when the host that fits has been 
   const [shape] = rankings.shapes.values();
   assert.ok(shape?.unsearched.has('p-fitting'), 'others were searched before it');
   desk.on.pass(3_000);
-  const claimed = desk.on.state.open.get('patient')?.promised.get('patient');
+  const claimed = desk.on.state.open.get(keyOf('conductor/0', 'patient'))?.promised.get('patient');
   assert.is(claimed?.host, 'fitting');
 });
 
-const isParked = ({ on }: Rig) => on.state.parking.byRequest.has('patient');
+const isParked = ({ on }: Rig) => on.state.parking.byRequest.has(keyOf('conductor/0', 'patient'));
 
 function viewOf(plan: readonly HostPlan[]): View {
   return rig(plan).on.state.view;

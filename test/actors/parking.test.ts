@@ -183,6 +183,24 @@ test('waiting - one that is withdrawn is not tried; one that is given up is drop
   assert.is(all.on.state.parking.byRequest.size, 0);
 });
 
+test('waiting - two shards of the conductor may have a request of one name: neither is taken for the other', () => {
+  const all = rig('h1', 'h2');
+  const since = all.on.now;
+  const ask = (shard: number, instance: string) => {
+    const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
+    const asked = { type: 'select' as const, request: 'web-7', round: 1, instances: [instance], spec, alternates: 0 };
+    all.hear({ ...asked, expiresAt: FOREVER, waits: { since: since + shard } }, `conductor/${shard}`);
+    all.settle();
+  };
+  for (const [shard, instance] of ['web-7', 'web-7-0', 'web-7-1'].entries()) ask(shard, instance);
+  assert.is(all.on.state.parking.byRequest.size, 3);
+  all.hear({ type: 'withdraw', request: 'web-7' }, 'conductor/1');
+  all.release('rival-h1');
+  all.release('rival-h2');
+  const placed = all.answersOf('selected').flatMap(({ selections }) => selections.map(({ instance }) => instance));
+  assert.equal(placed, ['web-7', 'web-7-1']);
+});
+
 test('waiting - of a deleted instance nothing is placed, and it is not parked again', () => {
   const all = rig('h1');
   all.ask('gone');

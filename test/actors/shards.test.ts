@@ -302,9 +302,9 @@ test('shards - a scheduler claims nothing before it has the round, and then one 
   const asked = on.tell(selectOf(1), 'conductor/0');
   assert.equal(told(asked), ['taking to conductor/0']);
   const taker = sentOf(asked, 'taking')[0]?.message.taker ?? '';
-  assert.equal(told(on.tell({ type: 'take', request: 'web', round: 1, taker: 'another' })), []);
-  let turned = on.tell({ type: 'take', request: 'web', round: 1, taker });
-  assert.equal(told(on.tell({ type: 'take', request: 'web', round: 1, taker })), []);
+  assert.equal(told(on.tell({ type: 'take', request: 'web', round: 1, taker: 'another' }, 'conductor/0')), []);
+  let turned = on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');
+  assert.equal(told(on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0')), []);
   const claimed: string[] = [];
   for (let claims = 0; claims < 3; claims += 1) {
     const [claim] = sentOf(turned, 'claim');
@@ -324,7 +324,7 @@ test('shards - a scheduler claims nothing before it has the round, and then one 
 test('shards - asked a second time in one round, a scheduler takes it as another would', () => {
   const on = schedulerWithAll();
   const first = sentOf(on.tell(selectOf(1), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
-  const [claim] = sentOf(on.tell({ type: 'take', request: 'web', round: 1, taker: first }), 'claim');
+  const [claim] = sentOf(on.tell({ type: 'take', request: 'web', round: 1, taker: first }, 'conductor/0'), 'claim');
   const { allocations = [] } = claim?.message ?? {};
   const granted = on.tell(
     { type: 'claim-granted', consumer: 'web', attempt: 1, allocations: allocations as never, usages: [] },
@@ -333,13 +333,13 @@ test('shards - asked a second time in one round, a scheduler takes it as another
   assert.equal(told(granted), ['selected to conductor/0']);
   const second = sentOf(on.tell(selectOf(1), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
   assert.is.not(second, first);
-  assert.equal(on.tell({ type: 'take', request: 'web', round: 1, taker: first }).sent, []);
+  assert.equal(on.tell({ type: 'take', request: 'web', round: 1, taker: first }, 'conductor/0').sent, []);
 });
 
 test('shards - in a later round every shard is asked first what it holds, and nothing is claimed before all have said', () => {
   const on = schedulerWithAll();
   const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
-  const recalls = sentOf(on.tell({ type: 'take', request: 'web', round: 2, taker }), 'recall');
+  const recalls = sentOf(on.tell({ type: 'take', request: 'web', round: 2, taker }, 'conductor/0'), 'recall');
   assert.equal(
     recalls.map(({ to }) => to),
     everyPlacement(3),
@@ -359,7 +359,7 @@ test('shards - in a later round every shard is asked first what it holds, and no
 test('shards - what an earlier round was granted is the home', () => {
   const on = schedulerWithAll();
   const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
-  on.tell({ type: 'take', request: 'web', round: 2, taker });
+  on.tell({ type: 'take', request: 'web', round: 2, taker }, 'conductor/0');
   const allocations = [{ provider: HOSTS[1] as string, group: '', resources: { VCPU: 1 } }];
   const turned = on.tell(
     { type: 'claim-granted', consumer: 'web', attempt: 1, allocations, usages: [] },
