@@ -21,7 +21,7 @@ import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
-import { lotOf, type ParkingHooks, park, tryParked, unpark } from './parking.ts';
+import { lotOf, type ParkingHooks, park, tellCame, tryParked, unpark } from './parking.ts';
 import { keyOf } from './request.ts';
 import {
   askAll,
@@ -240,6 +240,7 @@ function tryElsewhere(work: Work, open: Open, instance: string): boolean {
 export function granted(work: Work, told: ClaimGranted, from: Address): void {
   const { consumer, attempt, allocations, usages } = told;
   const shard = shardOf(from);
+  tellCame(work, consumer);
   const open = openOf(work, consumer);
   if (open === undefined || attempt !== 1 || !isAnswer(work, open, told)) {
     for (const usage of usages) learnUsage(work.state.view, usage, shard);

@@ -33,13 +33,13 @@ export function placesFor(
     expect(view, found.root, 1);
     if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
   }
-  // What only seemed to be used has changed for nobody.
-  const { stirred } = view;
-  view.stirred = null;
+  // What only seemed to be used has not come free.
+  const { freed } = view;
+  view.freed = null;
   for (const allocations of places) promise(view, allocations, -1);
   for (const [root, before] of expected) expectAsBefore(view, root, before);
   if (group !== undefined) for (const root of roots) promiseMember(view.groups, group, root, -1);
-  view.stirred = stirred;
+  view.freed = freed;
   return places.length === count ? places : null;
 }
 

@@ -21,16 +21,18 @@ export function emptyGroupsView(): GroupsView {
   return { told: new Map(), rules: new Map(), onRoot: new Map(), promised: new Map() };
 }
 
-/** Takes all that is told of a root: of groups that are not named it has no member. */
+/** Takes all that is told of a root: of groups that are not named it has no member. Answers whether members have left. */
 export function learnMembers(
   { told, rules, onRoot }: GroupsView,
   root: string,
   groups: Readonly<Record<string, number>> | undefined,
   ruleByGroup: Readonly<Record<string, string>> | undefined,
-): void {
+): boolean {
   const before = onRoot.get(root);
-  if (before === undefined && groups === undefined) return;
+  if (before === undefined && groups === undefined) return false;
+  let haveLeft = false;
   for (const group of before ?? []) {
+    if ((groups?.[group] ?? 0) < (told.get(group)?.get(root) ?? 0)) haveLeft = true;
     if (groups?.[group] !== undefined) continue;
     set(told, group, root, 0);
     rules.get(group)?.delete(root);
@@ -45,6 +47,7 @@ export function learnMembers(
   }
   if (named.length === 0) onRoot.delete(root);
   else onRoot.set(root, named);
+  return haveLeft;
 }
 
 /** Counts a member while its claim is under way (1), and no longer when it is answered (-1). */

@@ -21,6 +21,8 @@ const BETWEEN_MS = 2;
 const UNCOUNTED_MS = 50;
 /** So many turns in a row that come to nothing are given back to the project of a request. */
 const MAX_GIVEN_BACK = 3;
+/** How long it takes at least until a whole look for a host, which was in vain, is repeated, ms: it may take long. */
+const LOOK_AGAIN_MS = 100;
 /** How often what is given up is dropped, ms. */
 const SWEEP_MS = 10_000;
 
@@ -40,6 +42,8 @@ export interface Parked extends Resumed {
 export interface Lot {
   readonly key: string;
   readonly project: string;
+  /** The instances that they want to be with. */
+  readonly awaits: readonly string[];
   readonly queue: Parked[];
   /** Why the last of them that was tried has no host, with the record of that decision. */
   reason: string;
@@ -53,15 +57,24 @@ export interface Lot {
 export interface Parking {
   readonly lots: Map<string, Lot>;
   readonly byRequest: Map<string, Lot>;
+  /** The lots whose requests want to be with an instance, by its name. */
+  readonly awaiting: Map<string, Set<Lot>>;
   /** When each project was served last, counted. */
   readonly servedAt: Map<string, number>;
   served: number;
-  /** Those whose turn it was, and whose claims may be still to come, with when that was, ms since the epoch. */
-  readonly serving: Map<string, number>;
+  /** Those whose turn it was, and whose claims may be still to come: when that was, ms since the epoch, and their lot. */
+  readonly serving: Map<string, { readonly since: number; readonly lot: Lot }>;
 }
 
 export function emptyParking(): Parking {
-  return { lots: new Map(), byRequest: new Map(), servedAt: new Map(), served: 0, serving: new Map() };
+  return {
+    lots: new Map(),
+    byRequest: new Map(),
+    awaiting: new Map(),
+    servedAt: new Map(),
+    served: 0,
+    serving: new Map(),
+  };
 }
 
 /** What a parked request is tried by. */
@@ -77,23 +90,23 @@ function lotKeyOf({ instances, spec, where, project }: Select): string {
   return JSON.stringify([instances.length, spec, where, project]);
 }
 
-/** The lot that a request belongs to, if there is one: others that ask for the same may wait already. */
-export function lotOf({ state }: Work, asked: Select): Lot | undefined {
-  return asked.waits === undefined ? undefined : state.parking.lots.get(lotKeyOf(asked));
+/** The lot that a request belongs to, if there is one: others that ask for the same wait already, or are being served. */
+export function lotOf(work: Work, asked: Select): Lot | undefined {
+  if (asked.waits === undefined) return undefined;
+  const { lots, serving } = work.state.parking;
+  const key = lotKeyOf(asked);
+  const waiting = lots.get(key);
+  if (waiting !== undefined || serving.size === 0) return waiting;
+  for (const [one, { lot }] of serving) if (lot.key === key && isUncounted(work, one)) return lot;
+  return undefined;
 }
 
 /** Parks a request that has no host now. */
 export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string, decision: string): void {
   const { asked, turnOfProject, tryNumber } = open;
   const { turn, state } = work;
-  let lot = lotOf(work, asked);
-  if (lot === undefined) {
-    const key = lotKeyOf(asked);
-    lot = { key, project: asked.project ?? '', queue: [], reason, decision, hopeful: false, notBefore: 0 };
-    state.parking.lots.set(key, lot);
-    state.view.stirred ??= new Set();
-    if (state.parking.lots.size === 1) turn.wakeAt(GIVEN_UP_WAKE, turn.now + SWEEP_MS);
-  }
+  const lot = lotOf(work, asked) ?? newLot(asked, reason, decision);
+  if (!state.parking.lots.has(lot.key)) openLot(work, lot);
   lot.reason = reason;
   lot.decision = decision;
   if (turnOfProject !== null) {
@@ -102,6 +115,22 @@ export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string
     lot.notBefore = turn.now + pauseMs(work, open);
   }
   line(work, hooks, lot, open);
+}
+
+function newLot(asked: Select, reason: string, decision: string): Lot {
+  const { project = '', spec } = asked;
+  const awaits = spec.tree?.heldBy ?? [];
+  return { key: lotKeyOf(asked), project, awaits, queue: [], reason, decision, hopeful: false, notBefore: 0 };
+}
+
+function openLot({ turn, state: { parking, view } }: Work, lot: Lot): void {
+  parking.lots.set(lot.key, lot);
+  for (const instance of lot.awaits) {
+    const awaiting = parking.awaiting.get(instance) ?? new Set();
+    parking.awaiting.set(instance, awaiting.add(lot));
+  }
+  view.freed ??= new Set();
+  if (parking.lots.size === 1) turn.wakeAt(GIVEN_UP_WAKE, turn.now + SWEEP_MS);
 }
 
 /** After a turn that came to nothing: a moment where others were quicker, longer where hosts look well and refuse. */
@@ -148,8 +177,12 @@ export function withdraw(work: Work, key: string): void {
 function dropEmpty({ state }: Work, lot: Lot): void {
   if (lot.queue.length > 0) return;
   state.parking.lots.delete(lot.key);
+  for (const instance of lot.awaits) {
+    const awaiting = state.parking.awaiting.get(instance);
+    if (awaiting?.delete(lot) === true && awaiting.size === 0) state.parking.awaiting.delete(instance);
+  }
   if (state.parking.lots.size > 0) return;
-  state.view.stirred = null;
+  state.view.freed = null;
   state.parking.servedAt.clear();
 }
 
@@ -157,7 +190,7 @@ function dropEmpty({ state }: Work, lot: Lot): void {
 export function tryParked(work: Work, hooks: ParkingHooks): void {
   const { parking } = work.state;
   if (parking.lots.size === 0) return;
-  const isSeen = lookAtStirred(work, hooks);
+  const isSeen = lookAtFreed(work, hooks);
   for (let tried = 0; tried < MAX_TRIED; tried += 1) {
     const lot = nextLot(work);
     if (lot === null || isAnyUncounted(work)) break;
@@ -165,13 +198,16 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     const { key, asked, from } = head;
     // Whoever was served just now may have taken what there was.
     lot.hopeful = goesByOthers(head) || hooks.anyAdmits(work, head);
-    if (!lot.hopeful) continue;
+    if (!lot.hopeful) {
+      lot.notBefore = Math.max(lot.notBefore, work.turn.now + LOOK_AGAIN_MS);
+      continue;
+    }
     unpark(work, key);
     if (asked.expiresAt > work.turn.now) {
       const servedBefore = parking.servedAt.get(lot.project) ?? 0;
       parking.served += 1;
       parking.servedAt.set(lot.project, parking.served);
-      parking.serving.set(key, work.turn.now);
+      parking.serving.set(key, { since: work.turn.now, lot });
       const turnOfProject = { before: servedBefore, now: parking.served };
       hooks.select(work, asked, from, { taker: head.taker, tryNumber: head.tryNumber, turnOfProject });
     }
@@ -189,24 +225,30 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
  * claims are in order that takes some messages; one whose asker does not answer holds nobody up for long.
  */
 function isAnyUncounted(work: Work): boolean {
-  const { open, parking } = work.state;
-  for (const [key, since] of parking.serving) {
-    const one = open.get(key);
-    const isUncounted = one !== undefined && isOrdered(work, one) && one.promised.size === 0 && !one.failing;
-    if (isUncounted && work.turn.now - since < UNCOUNTED_MS) return true;
-    parking.serving.delete(key);
+  const { serving } = work.state.parking;
+  for (const key of serving.keys()) {
+    if (isUncounted(work, key)) return true;
+    serving.delete(key);
   }
   return false;
 }
 
-/** Which lots the hosts on which something changed give hope; false when there are more to look at. */
-function lookAtStirred(work: Work, hooks: ParkingHooks): boolean {
+function isUncounted(work: Work, key: string): boolean {
+  const { open, parking } = work.state;
+  const one = open.get(key);
+  const since = parking.serving.get(key)?.since ?? 0;
+  const isClaimed = one === undefined || !isOrdered(work, one) || one.promised.size > 0 || one.failing;
+  return !isClaimed && work.turn.now - since < UNCOUNTED_MS;
+}
+
+/** Which lots the hosts that have come free give hope; false when there are more to look at. */
+function lookAtFreed(work: Work, hooks: ParkingHooks): boolean {
   const { parking, view } = work.state;
   let looks = 0;
   const most = effort.looks + MAX_EFFORT;
-  for (const root of view.stirred ?? []) {
+  for (const root of view.freed ?? []) {
     if (looks >= MAX_LOOKS || effort.looks >= most) return false;
-    view.stirred?.delete(root);
+    view.freed?.delete(root);
     for (const lot of parking.lots.values()) {
       if (lot.hopeful) continue;
       looks += 1;
@@ -217,10 +259,18 @@ function lookAtStirred(work: Work, hooks: ParkingHooks): boolean {
   return true;
 }
 
-/** Whether what changed on a host may let a request in: there, or, where others came or went, elsewhere. */
+/**
+ * Whether what changed on a host may let a request in: there, or, where one has left from whom it keeps apart, elsewhere.
+ * Of a group all hosts are looked at when its turn comes.
+ */
 function mayHope(work: Work, hooks: ParkingHooks, head: Parked, root: string): boolean {
-  if (goesByOthers(head)) return true;
-  return head.asked.spec.instanceGroup === undefined ? hooks.admits(work, head, root) : hooks.anyAdmits(work, head);
+  if (head.asked.spec.instanceGroup !== undefined || head.request.company?.far.has(root) === true) return true;
+  return hooks.admits(work, head, root);
+}
+
+/** An instance has a host: it may be what those wait for who want to be with it. */
+export function tellCame({ state }: Work, instance: string): void {
+  for (const lot of state.parking.awaiting.get(instance) ?? []) lot.hopeful = true;
 }
 
 /** Whether it wants to be with other instances, or apart from them: where these are is asked only when it is tried. */

@@ -71,7 +71,7 @@ function searchOf({ state: { rankings, view }, turn }: Work, shape: Shape): bool
     weighAnew(rankings, view, shape, root, true);
     if (!shape.current.has(root)) continue;
     found = true;
-    view.stirred?.add(root);
+    view.freed?.add(root);
   }
   searched.looks += effort.looks - begun;
   return found || !maySearch(shape, turn.now);

@@ -21,7 +21,7 @@ export function learnHost(view: View, cell: string, told: HostState): void {
   if (isSame && sameStats(known.stats, stats)) return;
   view.hosts.set(root, { cell, host, root, state, stats, failures, until });
   if (known !== undefined) noteTold(view, root, (stats.ordered ?? 0) - (known.stats.ordered ?? 0));
-  view.stirred?.add(root);
+  view.freed?.add(root);
   if (!isSame || view.statsMatter) noteChange(view, root);
 }
 
@@ -125,7 +125,7 @@ export function passTime(view: View, now: number): void {
     }
     view.due.delete(root);
     forgetExpected(view, root);
-    view.stirred?.add(root);
+    view.freed?.add(root);
     noteChange(view, root);
   }
 }

@@ -47,8 +47,8 @@ export interface View {
   readonly silentCells: Set<string>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
-  /** The roots on which something changed that a waiting request may have waited for; null while nobody waits. */
-  stirred: Set<string> | null;
+  /** The roots on which something came free, or changed that may let somebody in; null while nobody waits for that. */
+  freed: Set<string> | null;
   /** By root; kept only when a filter or weigher goes by what hosts are doing. */
   readonly expected: Map<string, Expected>;
   statsMatter: boolean;
@@ -77,7 +77,7 @@ export function emptyView(shards = 1): View {
     hosts: new Map(),
     silentCells: new Set(),
     promised: new PassingMap(),
-    stirred: null,
+    freed: null,
     expected: new PassingMap(),
     statsMatter: true,
     now: 0,
@@ -120,7 +120,7 @@ export function learnProvider(view: View, told: ProviderState): void {
     setUsed(view, provider, used);
     learnMembers(view.groups, told.id, groups, groupRules);
   }
-  view.stirred?.add(root);
+  view.freed?.add(root);
   const early = view.toldEarly.get(told.id);
   view.toldEarly.delete(told.id);
   if (early !== undefined) learnUsage(view, early, early.shard);
@@ -148,10 +148,10 @@ export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
   }
   if (provider.generation >= told.generation) return;
   provider.generation = told.generation;
-  // Some wait for others to come or to go, even if as much is used as before.
-  view.stirred?.add(provider.root);
-  // Members of groups are asked for when a host is picked: no host is ranked by them.
-  learnMembers(view.groups, told.id, told.groups, told.groupRules);
+  // Members of groups are asked for when a host is picked: no host is ranked by them. Where others came in the place of
+  // those who left, as much may be used as before.
+  const haveLeft = learnMembers(view.groups, told.id, told.groups, told.groupRules);
+  if (haveLeft) view.freed?.add(provider.root);
   if (setUsed(view, provider, told.used)) noteChange(view, provider.root);
 }
 
@@ -162,6 +162,7 @@ function setUsed(view: View, provider: Provider, used: Readonly<Record<string, n
   for (const [resourceClass, stock] of provider.stocks) {
     const before = stock.used;
     stock.used = (used[resourceClass] ?? 0) + (promised?.get(resourceClass) ?? 0);
+    if (stock.used < before) view.freed?.add(provider.root);
     if (stock.used !== before) isOther = true;
   }
   return isOther;
@@ -181,7 +182,7 @@ function leaveTree(view: View, { root, spec }: Provider): void {
   const tree = (view.trees.get(root) ?? []).filter((one) => one.spec.id !== spec.id);
   if (tree.length === 0) view.trees.delete(root);
   else view.trees.set(root, tree);
-  view.stirred?.add(root);
+  view.freed?.add(root);
   noteChange(view, root);
 }
 
@@ -202,7 +203,7 @@ export function promise(view: View, allocations: readonly Allocation[], sign: 1 
       const stock = provider.stocks.get(resourceClass);
       if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
     }
-    if (sign === -1) view.stirred?.add(provider.root);
+    if (sign === -1) view.freed?.add(provider.root);
     noteChange(view, provider.root);
   }
 }

@@ -23,7 +23,7 @@ test('waiting - a request that has no host is parked with its reason, and placed
   assert.is(selected?.round, 1, 'in the round in which it was asked for');
   assert.is(selected?.selections[0]?.selection.host, 'h2');
   assert.is(all.on.state.parking.lots.size, 0);
-  assert.is(all.on.state.view.stirred, null, 'nobody waits, so nothing is noted');
+  assert.is(all.on.state.view.freed, null, 'nobody waits, so nothing is noted');
 });
 
 test('waiting - while nothing changes nothing is said: nobody is asked again and again', () => {
@@ -48,31 +48,31 @@ test('waiting - one that was to be tried a moment later is, though the clock is 
   assert.equal(all.placed(), ['web']);
 });
 
-for (const placedBy of ['s', 't']) {
-  const whom = placedBy === 's' ? 'the same scheduler' : 'another scheduler';
-  test(`waiting - one that wants to be with another is tried as soon as ${whom} has placed that one`, () => {
-    const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's' }, { name: 't' }]);
-    const waits = { since: 1 };
-    all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits }), 'conductor/0');
+test('waiting - one that wants to be with another is tried as soon as that one has a host, and for nobody else', () => {
+  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+  const waits = { since: 1 };
+  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits }), 'conductor/0');
+  all.deliver();
+  const said = () => all.answers.map(({ type, request }) => [type, request]);
+  assert.equal(said(), [['parked', 'with']]);
+  const asksAtFirst = all.desks[0]?.state.asks;
+  for (const instance of ['y', 'x']) {
+    all.hear('scheduler/s', selectFor(instance), 'conductor/0');
     all.deliver();
-    assert.equal(
-      all.answers.map(({ type }) => type),
-      ['parked'],
-    );
-    all.hear(`scheduler/${placedBy}`, selectFor('x'), 'conductor/0');
-    all.deliver();
-    all.pass(500);
-    all.deliver();
-    assert.equal(
-      all.answers.map(({ type, request }) => [type, request]),
-      [
-        ['parked', 'with'],
-        ['selected', 'x'],
-        ['selected', 'with'],
-      ],
-    );
-  });
-}
+    if (instance === 'y') all.pass(500);
+    if (instance === 'y')
+      assert.is(all.desks[0]?.state.asks, (asksAtFirst ?? 0) + 1, 'but for the request of y nothing is asked');
+  }
+  all.pass(500);
+  all.deliver();
+  assert.equal(said(), [
+    ['parked', 'with'],
+    ['selected', 'y'],
+    ['selected', 'x'],
+    ['selected', 'with'],
+  ]);
+  assert.is(all.desks[0]?.state.parking.awaiting.size, 0);
+});
 
 test('waiting - one that does not wait fails as ever', () => {
   const all = rig('h1');
@@ -104,6 +104,31 @@ test('waiting - first come first served within a project, though they are asked 
   }
   for (const host of ['h1', 'h2', 'h3']) all.release(`rival-${host}`);
   assert.equal(all.placed(), ['first', 'second', 'third']);
+});
+
+test('waiting - one that comes while the first is being served, and its claims are in order, does not overtake it', () => {
+  const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
+  const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 8 } }];
+  all.ask({ type: 'claim', consumer: 'rival', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  all.deliver();
+  const ask = (request: string, since: number) =>
+    all.hear('scheduler/s', selectFor(request, { spec, ordered: true, waits: { since } }), 'conductor/0');
+  ask('first', 1);
+  all.deliver();
+  all.pass(5_000);
+  all.ask({ type: 'release', consumer: 'rival', deleted: true });
+  // Its turn has come, and it has not taken its round yet.
+  all.deliver(undefined, ({ message }) => message.type === 'providers-changed');
+  assert.is(all.desks[0]?.state.open.size, 1);
+  ask('second', 2);
+  all.deliver();
+  all.pass(5_000);
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ type, request }) => `${request} ${type}`),
+    ['first parked', 'second parked', 'first selected'],
+  );
 });
 
 test('waiting - in turn between projects: a long queue of one does not keep another waiting', () => {

@@ -201,16 +201,16 @@ test('ranking - what is picked is what a look at every host would pick, after wh
 });
 
 test('ranking - a host that was given what was promised is not weighed anew; one of which more or less is used is', () => {
-  for (const [used, generation, usedThen, isWeighed] of [
-    [1, 1, 1, false],
-    [3, 1, 3, true],
-    [0, 1, 0, true],
+  for (const [used, generation, usedThen, isWeighed, isFreed] of [
+    [1, 1, 1, false, false],
+    [3, 1, 3, true, false],
+    [0, 1, 0, true, true],
     // What is known already is of this claim or a later one.
-    [1, 0, 0, true],
+    [1, 0, 0, true, true],
   ] as const) {
     const view = viewOf({ host: 'h1', cell: 'c1' });
-    const stirred = new Set<string>();
-    view.stirred = stirred;
+    const freed = new Set<string>();
+    view.freed = freed;
     promise(view, [oneCpuOf('h1')], 1);
     const [provider] = treeOf(view, 'p-h1');
     assert.is(provider?.stocks.get('VCPU')?.used, 1);
@@ -219,7 +219,7 @@ test('ranking - a host that was given what was promised is not weighed anew; one
     assert.is(provider?.stocks.get('VCPU')?.used, usedThen);
     assert.is(view.promised.size, 0);
     assert.is(changesEnd(view) > before, isWeighed);
-    assert.equal([...stirred], ['p-h1'], 'others may wait for who is there now');
+    assert.equal([...freed], isFreed ? ['p-h1'] : []);
   }
 });
 
@@ -227,15 +227,17 @@ test('ranking - a host where one left and another came may be what somebody wait
   const view = viewOf({ host: 'h1', cell: 'c1' });
   const told = { id: 'p-h1', used: { VCPU: 1 } };
   learnUsage(view, { ...told, generation: 1, groups: { g: 1 } });
-  const stirred = new Set<string>();
-  view.stirred = stirred;
+  const freed = new Set<string>();
+  view.freed = freed;
   const before = changesEnd(view);
   learnUsage(view, { ...told, generation: 3 });
-  assert.equal([...stirred], ['p-h1']);
+  assert.equal([...freed], ['p-h1']);
   assert.is(changesEnd(view), before, 'it is weighed as before');
-  stirred.clear();
+  freed.clear();
   learnUsage(view, { ...told, generation: 2, groups: { g: 1 } });
-  assert.equal([...stirred], [], 'what is old news changes nothing');
+  assert.equal([...freed], [], 'what is old news changes nothing');
+  learnUsage(view, { ...told, generation: 4, used: { VCPU: 2 }, groups: { g: 1 } });
+  assert.equal([...freed], [], 'nobody can have waited for that');
 });
 
 test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {
