@@ -36,9 +36,16 @@ function schedulerFor({ answered }: ConductorState, { repeats, askedAt }: OpenRe
   return isThere && repeats % 2 === 1 ? answered.scheduler : SCHEDULERS;
 }
 
+/** Nothing was heard at a time that is still to come: the clock was set back, and what is heard next counts from now. */
+function forgetFuture({ state, turn }: Work): void {
+  if (state.answered !== null && state.answered.at > turn.now) state.answered = null;
+  if (state.line !== null) state.line.heardAt = Math.min(state.line.heardAt, turn.now);
+}
+
 /** Asks the schedulers what this turn found to ask: one question a request, however many instances it has. */
 export function askSchedulers(work: Work): void {
   const { state, turn, patience } = work;
+  forgetFuture(work);
   for (const request of state.toAsk) {
     const open = state.requests.get(request);
     if (open === undefined) continue;

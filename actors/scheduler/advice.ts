@@ -39,26 +39,39 @@ interface Change {
 /** An amount that would let hosts fit, and the request with it. */
 interface Amount {
   readonly changed: RequestSpec;
+  /** Of the hosts for which it is the nearest that would. */
   readonly room: Room;
+}
+
+/** Amounts of one class that a group of the request might ask for instead. */
+interface Amounts {
+  readonly group: string;
+  readonly resourceClass: string;
+  readonly asked: number;
+  readonly amounts: Map<number, Amount>;
+  /** The hosts that one of them would let fit. */
+  readonly trees: (readonly Provider[])[];
 }
 
 export interface Adviser {
   readonly spec: RequestSpec;
   /** How many instances must fit. */
   readonly count: number;
-  /** How many more members of the request's instance group a host may have, by its root. */
+  /** How many more members of the request's instance group a host may have, by its root, and how many more instances. */
   readonly membersAllowed: (root: string) => number;
+  readonly instancesAllowed: (root: string) => number;
   readonly rooms: Map<string, { change: Change; room: Room }>;
   /** By group and class: what each amount would let fit. */
-  readonly amounts: Map<string, { group: string; resourceClass: string; asked: number; amounts: Map<number, Amount> }>;
+  readonly amounts: Map<string, Amounts>;
 }
 
 export function newAdviser(
   spec: RequestSpec,
   count: number,
   membersAllowed: Adviser['membersAllowed'] = () => Number.POSITIVE_INFINITY,
+  instancesAllowed: Adviser['instancesAllowed'] = () => Number.POSITIVE_INFINITY,
 ): Adviser {
-  return { spec, count, membersAllowed, rooms: new Map(), amounts: new Map() };
+  return { spec, count, membersAllowed, instancesAllowed, rooms: new Map(), amounts: new Map() };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -85,8 +98,9 @@ export function considerWish(adviser: Adviser, advice: Omit<Advice, 'hosts'>, tr
 
 /** A host that only the rule of the instance group refuses, and its tree. */
 export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void {
-  const times = timesOn(adviser, adviser.spec, tree);
-  if (times > 0) note(adviser, { advice: { code: 'without-instance-group' }, cost: 0.6 }, times);
+  const { instanceGroup: _, ...changed } = adviser.spec;
+  const times = roomOn(adviser, changed, tree);
+  if (times > 0) note(adviser, { advice: { code: 'without-instance-group' }, cost: 0.6, changed }, times);
 }
 
 /** A host that does not fit, and its tree: which change would help there? */
@@ -189,7 +203,15 @@ function considerAmount(adviser: Adviser, position: number, resourceClass: strin
     const changed = replaced(spec, position, { ...group, resources });
     const times = roomOn(adviser, changed, tree);
     if (times === 0) continue;
-    noteAmount(adviser, { group: group.name, resourceClass, asked, amount, changed }, times);
+    const noted = amountsOf(adviser, group.name, resourceClass, asked);
+    noted.trees.push(tree);
+    add(noteAmount(noted, amount, changed).room, times);
+    // With a part of it the host would hold several.
+    for (let parts = 2; times < adviser.count && parts <= Math.min(adviser.count, MAX_AMOUNTS_TRIED); parts += 1) {
+      const part = Math.floor(amount / parts);
+      const split = { ...group.resources, [resourceClass]: part };
+      if (part > 0) noteAmount(noted, part, replaced(spec, position, { ...group, resources: split }));
+    }
     break;
   }
   const { [resourceClass]: _, ...resources } = group.resources;
@@ -217,9 +239,11 @@ function replaced(spec: RequestSpec, position: number, group: ResourceGroup): Re
   return { ...spec, groups: spec.groups.map((one, at) => (at === position ? group : one)) };
 }
 
-/** How many instances a host would hold, as its resources and the rule of the instance group let it. */
+/** How many instances a host would hold, as its resources, limits and the rule of the instance group let it. */
 function roomOn(adviser: Adviser, spec: RequestSpec, tree: readonly Provider[]): number {
-  return Math.min(timesOn(adviser, spec, tree), adviser.membersAllowed((tree[0] as Provider).spec.id));
+  const root = (tree[0] as Provider).spec.id;
+  const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : adviser.membersAllowed(root);
+  return Math.min(timesOn(adviser, spec, tree), members, adviser.instancesAllowed(root));
 }
 
 function timesOn({ count }: Adviser, spec: RequestSpec, tree: readonly Provider[]): number {
@@ -239,26 +263,40 @@ function note(adviser: Adviser, change: Change, times: number, until?: number): 
   if (until !== undefined) found.room.until = Math.min(until, found.room.until ?? until);
 }
 
-function noteAmount(
-  adviser: Adviser,
-  told: { group: string; resourceClass: string; asked: number; amount: number; changed: RequestSpec },
-  times: number,
-) {
-  const { group, resourceClass, asked, amount, changed } = told;
+function amountsOf({ amounts }: Adviser, group: string, resourceClass: string, asked: number): Amounts {
   const key = `${group} ${resourceClass}`;
-  let found = adviser.amounts.get(key);
+  let found = amounts.get(key);
   if (found === undefined) {
-    found = { group, resourceClass, asked, amounts: new Map() };
-    adviser.amounts.set(key, found);
+    found = { group, resourceClass, asked, amounts: new Map(), trees: [] };
+    amounts.set(key, found);
   }
-  const { amounts } = found;
+  return found;
+}
+
+function noteAmount({ asked, amounts }: Amounts, amount: number, changed: RequestSpec): Amount {
   const one = amounts.get(amount) ?? { changed, room: { hosts: 0, times: 0, most: 0 } };
-  add(one.room, times);
   amounts.set(amount, one);
-  if (amounts.size <= MAX_AMOUNTS) return;
-  amounts.delete(
-    [...amounts.keys()].reduce((one, other) => (Math.abs(one - asked) > Math.abs(other - asked) ? one : other)),
-  );
+  if (amounts.size > MAX_AMOUNTS) {
+    amounts.delete(
+      [...amounts.keys()].reduce((far, other) => (Math.abs(far - asked) > Math.abs(other - asked) ? far : other)),
+    );
+  }
+  return one;
+}
+
+/** What hosts would hold, beside what was counted before. */
+function roomOf(
+  adviser: Adviser,
+  spec: RequestSpec,
+  trees: readonly (readonly Provider[])[],
+  before: Room = { hosts: 0, times: 0, most: 0 },
+): Room {
+  const room = { ...before };
+  for (const tree of trees) {
+    const times = roomOn(adviser, spec, tree);
+    if (times > 0) add(room, times);
+  }
+  return room;
 }
 
 function add(room: Room, times: number): void {
@@ -277,11 +315,15 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   const together = spec.instanceGroup?.policy === 'affinity';
   const found: { change: Change; room: Room; next: () => void }[] = [];
   for (const { change, room } of rooms.values()) found.push({ change, room, next() {} });
-  for (const { group, resourceClass, asked, amounts: byAmount } of amounts.values()) {
+  let looked = 0;
+  for (const { group, resourceClass, asked, amounts: byAmount, trees } of amounts.values()) {
     const nearest = [...byAmount].sort(([one], [other]) => Math.abs(one - asked) - Math.abs(other - asked));
     const next = () => {
-      const [to, { changed, room }] = nearest.shift() ?? [asked, {}];
-      if (changed === undefined || room === undefined) return;
+      const [to, { changed, room: ofNearest }] = nearest.shift() ?? [asked, {}];
+      if (changed === undefined || ofNearest === undefined) return;
+      // Those for which another amount is nearer may fit with this one too; of very many, only they themselves are counted.
+      looked += trees.length;
+      const room = looked > MAX_HOSTS_TRIED ? ofNearest : roomOf(adviser, changed, trees);
       const advice = { code: to < asked ? 'less' : 'more', group, about: resourceClass, from: asked, to };
       found.push({ change: { advice, cost: Math.abs(asked - to) / Math.max(asked, to), changed }, room, next });
     };
@@ -292,11 +334,7 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
     const { change, room, next } = found.shift() as (typeof found)[number];
-    const all = { ...room };
-    for (const tree of fitting) {
-      const times = roomOn(adviser, change.changed ?? spec, tree);
-      if (times > 0) add(all, times);
-    }
+    const all = roomOf(adviser, change.changed ?? spec, fitting, room);
     const isTogether = together && change.advice.code !== 'without-instance-group';
     if ((isTogether ? all.most : all.times) < count) {
       // No amount further off is tried where a nearer one is advised.

@@ -105,8 +105,8 @@ function comparisonOf(
       const weighed = one.root === host.root ? own : weigh(one, isThorough);
       if ('code' in weighed) return true;
       fits += 1;
-      if (best === null || comesBefore(view, request.spec, weighed, best)) best = weighed;
-      if (!('code' in own) && comesBefore(view, request.spec, weighed, own)) better += 1;
+      if (best === null || comesBefore(view, request, weighed, best)) best = weighed;
+      if (!('code' in own) && comesBefore(view, request, weighed, own)) better += 1;
       return true;
     },
     done(work) {

@@ -58,8 +58,8 @@ export function best(
 }
 
 /**
- * The best hosts of all cells that `skip` does not name, best first and without chance; those of silent cells count like
- * others.
+ * The best hosts of all cells that `skip` does not name, those of preferred cells first, each of them best first and
+ * without chance; those of silent cells count like others.
  */
 export function bestOfAll(
   rankings: Rankings,
@@ -71,7 +71,14 @@ export function bestOfAll(
   const shape = shapeOf(rankings, view, request);
   const accept = acceptedBy(rankings, view, request, skip);
   const named = namedBy(request);
-  return named === null ? bestOf([...shape.heaps.values()], most, accept) : among(shape, named, accept).slice(0, most);
+  const preferred = request.where?.preferCells;
+  const bestIn = (isIn: (cell: string) => boolean, count: number) =>
+    named === null
+      ? bestOf(heapsOf(shape, undefined, isIn), count, accept)
+      : among(shape, named, (one) => isIn(one.cell) && accept(one)).slice(0, count);
+  if (preferred === undefined) return bestIn(() => true, most);
+  const first = bestIn((cell) => preferred.includes(cell), most);
+  return [...first, ...bestIn((cell) => !preferred.includes(cell), most - first.length)];
 }
 
 /** Up to `most` hosts of one cell that `skip` does not name, best first. */

@@ -2,6 +2,7 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import { membersOn } from './groups-view.ts';
+import type { Request } from './request.ts';
 import type { View } from './view.ts';
 
 export interface Standing {
@@ -16,11 +17,21 @@ export function softMembers(view: View, { instanceGroup }: RequestSpec, root: st
   return instanceGroup?.policy.startsWith('soft-') ? { members: membersOn(view.groups, instanceGroup.id, root) } : {};
 }
 
-/** One of a silent cell comes after all others, then a soft rule is asked, and then what the hosts weigh. */
-export function comesBefore({ silentCells }: View, spec: RequestSpec, one: Standing, other: Standing): boolean {
+/**
+ * One of a silent cell comes after all others; then a soft rule is asked, then which cells the request prefers, whatever
+ * hosts of others weigh, and then what they weigh.
+ */
+export function comesBefore(
+  { silentCells }: View,
+  { spec, where }: Pick<Request, 'spec' | 'where'>,
+  one: Standing,
+  other: Standing,
+): boolean {
   const isSilent = silentCells.has(one.cell);
   if (isSilent !== silentCells.has(other.cell)) return !isSilent;
   const more = (one.members ?? 0) - (other.members ?? 0);
   if (more !== 0) return spec.instanceGroup?.policy === 'soft-affinity' ? more > 0 : more < 0;
+  const isPreferred = where?.preferCells?.includes(one.cell) ?? false;
+  if (isPreferred !== (where?.preferCells?.includes(other.cell) ?? false)) return isPreferred;
   return one.weight > other.weight;
 }

@@ -78,11 +78,16 @@ export function surveyOf(
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
   const census = emptyCensus();
-  const adviser = newAdviser(spec, count, (root) => {
-    const left = leftOn(rankings, view, request, root);
-    // Where only the limit stands in the way, what is advised is to do without it.
-    return Math.min(membersAllowed(view, spec, root), left === 0 ? MAX_TIMES : left);
-  });
+  const adviser = newAdviser(
+    spec,
+    count,
+    (root) => membersAllowed(view, spec, root),
+    (root) => {
+      const left = leftOn(rankings, view, request, root);
+      // Where only the limit stands in the way, what is advised is to do without it.
+      return left === 0 ? MAX_TIMES : left;
+    },
+  );
   const best: FittingHost[] = [];
   /** The hosts that fit, as long as too few do: fewer than there are instances. */
   const fitting: string[] = [];
@@ -113,7 +118,7 @@ export function surveyOf(
         rank(
           best,
           limit,
-          (other) => comesBefore(view, spec, { cell, weight, ...members }, other),
+          (other) => comesBefore(view, request, { cell, weight, ...members }, other),
           () => ({
             ...weighingOf(weighers, rankings.overrides, view, { root, cell, host: name, weight, allocations }),
             times: room,

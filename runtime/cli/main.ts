@@ -20,6 +20,7 @@ import { addPlacementApi } from './placement-api.ts';
 import { addReplay } from './replay.ts';
 import { addTap } from './tap.ts';
 import { printable } from './text.ts';
+import { endWhenUnread } from './unread.ts';
 
 const EXIT_FAILED = 1;
 const EXIT_USAGE = 2;
@@ -50,22 +51,27 @@ for (const add of [
   add(program);
 refuseRepeats(program);
 
-// Whoever reads our output may stop reading, as `head` does.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : EXIT_FAILED);
-});
+endWhenUnread('cellwright', failedCode);
 
 try {
   await program.parseAsync();
 } catch (error) {
   const code = exitCodeOf(error);
   // The client forgets a connection that a server has taken and never answered: it would keep the process alive.
-  process.stderr.write('', () => process.exit(code));
+  const end = () => process.stderr.write('', () => process.exit(code));
+  // A help text that could not be written is told of, and ends with another code.
+  if (code === 0) process.stdout.write('', (unwritten) => unwritten || end());
+  else end();
+}
+
+/** Of some commands 1 is an answer. */
+function failedCode(): number {
+  return ANSWERING.has(program.args[0] ?? '') ? EXIT_UNANSWERED : EXIT_FAILED;
 }
 
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
-  const failed = ANSWERING.has(program.args[0] ?? '') ? EXIT_UNANSWERED : EXIT_FAILED;
+  const failed = failedCode();
   if (error instanceof CellwrightError) {
     console.error(printable(`cellwright: ${error.message}`.split('\n')));
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;

@@ -23,7 +23,14 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
   ];
 }
 
-export function whyNotWords({ id, cell, host, there, then, now }: Omit<WhyNot, 'words'>, view: InstanceView): string[] {
+/** @param hasGroup Whether the instance is of an instance group. */
+export function whyNotWords(
+  { id, cell, host, there, then, now }: Omit<WhyNot, 'words'>,
+  view: InstanceView,
+  hasGroup: boolean,
+): string[] {
+  // Where it is it counts itself, as what is used there and as a member of its group.
+  const isCounted = there || (hasGroup && view.host !== undefined);
   const where = view.host === undefined ? `it is ${view.state}` : `it is ${view.state} on ${view.cell}/${view.host}`;
   return [
     there
@@ -32,7 +39,7 @@ export function whyNotWords({ id, cell, host, there, then, now }: Omit<WhyNot, '
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     now === null
       ? 'now: what it asked for is not known any more'
-      : `now: ${there ? 'another like it' : 'it'} ${nowWords(now)}`,
+      : `now: ${isCounted ? 'another like it' : 'it'} ${nowWords(now)}`,
   ];
 }
 

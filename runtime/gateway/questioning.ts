@@ -134,7 +134,7 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     const there = view.host === host && view.cell === placed;
     const then = decision === null ? null : hostThen(decision, view, placed, host);
     const answer = { id, cell: placed, host, there, then, now };
-    return { ...answer, words: whyNotWords(answer, view) };
+    return { ...answer, words: whyNotWords(answer, view, spec?.instanceGroup !== undefined) };
   }
 
   return { fit, whyNot };

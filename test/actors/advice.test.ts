@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
@@ -13,7 +14,9 @@ import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import { treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
+import { schedulersOf } from '../support/schedulers.ts';
 
 const test = suite('scheduler - dry runs and advice');
 
@@ -193,6 +196,37 @@ test('scheduler - for several instances, as many must fit: else fewer are advise
     const changed = applied(spec, one);
     if (changed !== undefined) assert.ok(survey(fleet.view, changed).times > times, words(one));
   }
+});
+
+test('scheduler - for several instances, hosts that could give more than what is advised are counted too', () => {
+  const advised = (count: number, ...free: number[]) => {
+    const view = viewOf(...free.map((vcpu, n) => ({ host: `h${n}`, has: { VCPU: vcpu } })));
+    return survey(view, { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' }, count).advice;
+  };
+  const less = (to: number, hosts: number) => [{ code: 'less', group: '', about: 'VCPU', from: 8, to, hosts }];
+  assert.equal(advised(2, 6, 4, 4), less(4, 3));
+  assert.equal(advised(2, 6, 4), less(4, 2));
+  assert.equal(advised(2, 6), less(3, 1), 'both on the one host');
+  assert.equal(advised(1, 6, 4), less(6, 1));
+});
+
+test('scheduler - without its group, a request fits only where the limit on instances lets it', () => {
+  const { desks, ask, tellHost, deliver } = schedulersOf(
+    [{ host: 'h1', has: { VCPU: 8 } }],
+    [{ name: 's', filters: [instanceLimit(2)] }],
+  );
+  const instanceGroup = { id: 'g', policy: 'anti-affinity' } as const;
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const, instanceGroup };
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
+  ask({ type: 'claim', consumer: 'member', attempt: 1, spec, allocations, keep: [], expiresAt: 1e12 });
+  tellHost({ host: 'h1', has: { VCPU: 8 }, instances: 1 });
+  deliver();
+  const adviceFor = (count: number) => {
+    const [told] = desks[0]?.tell({ type: 'fit', ask: 1, spec, count, limit: 0 }, 'gateway/g').sent ?? [];
+    return told?.message.type === 'fitted' ? told.message.advice : undefined;
+  };
+  assert.equal(adviceFor(3), []);
+  assert.equal(adviceFor(1), [{ code: 'without-instance-group', hosts: 1 }]);
 });
 
 test('scheduler - for several instances, what is advised lets all of them fit', () => {

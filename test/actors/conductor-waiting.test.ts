@@ -57,6 +57,18 @@ test('waiting - it is asked for again where it waits, and of anybody when nobody
   assert.ok(asked.length < 20);
 });
 
+test('waiting - when the scheduler of the line has died after the clock was set back, the line moves to another', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  parkedAs(on, 'web');
+  on.now -= 3_600_000;
+  // Its timers go by a clock that nobody sets.
+  for (const [id, at] of on.wakes) (on.wakes as Map<string, number>).set(id, at - 3_600_000);
+  on.pass(60_000);
+  parkedAs(on, 'web', 'none of 3 hosts', 'scheduler/t');
+  assert.is(on.state.line?.scheduler, 'scheduler/t');
+});
+
 test('waiting - requests that wait do so at one scheduler, which alone knows who came first', () => {
   const on = bench(conductor(OPTIONS));
   const { waitMs: _, ...hasty } = buildOf('hasty');

@@ -143,6 +143,16 @@ test('conductor - every other time it asks again it asks a scheduler that has an
   assert.is(askedNext(4_000), 'scheduler');
 });
 
+test('conductor - after its clock was set back, only what it hears from then on counts as heard', () => {
+  const on = desk();
+  on.tell(selectedFor(lastSelect(on.tell(buildOf('one')))).message, 'scheduler/s');
+  on.now -= 3_600_000;
+  assert.is(lastSelect(on.tell(buildOf('web'))).to, 'scheduler');
+  const asked = on.pass(20_000).flatMap((turned) => sentOf(turned, 'select').map(({ to }) => to));
+  assert.ok(asked.length > 3);
+  assert.equal([...new Set(asked)], ['scheduler']);
+});
+
 test('conductor - a hand-over is said again until the cell has it, and said twice is heard once', () => {
   const on = desk();
   handedOver(on, 'web');

@@ -4,6 +4,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { StoredDecision, unpackDecision } from '../../actors/messages/decision.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
 import { checkOf } from '../../runtime/schemas.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 
@@ -87,6 +89,32 @@ test('sweeps - hosts are compared as the soft rule of a group would have them, a
     assert.ok(picked?.type === 'selected');
     assert.is(picked.selections[0]?.selection.host === 'h1', isTogether, 'as it is picked');
   }
+});
+
+test('sweeps - hosts of cells that are preferred come first, whatever others weigh, as they are picked', () => {
+  const heavy = { name: 'heavy', multiplier: 5_000, weigh: ({ host }: Candidate) => (host.host === 'h1' ? 1 : 0) };
+  const all = schedulersOf(
+    [
+      { cell: 'c1', host: 'h1', has: { VCPU: 64 } },
+      { cell: 'c2', host: 'h2', has: { VCPU: 8 } },
+    ],
+    [{ name: 's', weighers: [...DEFAULT_WEIGHERS, heavy] }],
+  );
+  const [desk] = all.desks;
+  const where = { preferCells: ['c2'] };
+  const told = (asked: object) => desk?.tell(asked as never, 'gateway/g').sent.map(({ message }) => message)[0];
+  const fitted = told({ type: 'fit', ask: 1, spec, where, count: 1, limit: 2 });
+  assert.equal(fitted?.type === 'fitted' && fitted.best.map(({ host }) => host), ['h2', 'h1']);
+  const standing = told({ type: 'why-not', ask: 2, spec, where, host: 'h2' });
+  assert.is(standing?.type === 'why-not-told' && standing.standing.rank, 1);
+  const picked = all.choose(selectFor('web', { where }));
+  assert.ok(picked?.type === 'selected');
+  assert.is(picked.selections[0]?.selection.host, 'h2');
+  const { weights } = unpackDecision(JSON.parse(picked.selections[0]?.decision ?? ''));
+  assert.equal(
+    weights.map(({ host }) => host),
+    ['h2', 'h1'],
+  );
 });
 
 test('sweeps - a question that names other instances waits until placement has said where they are', () => {

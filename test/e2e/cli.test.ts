@@ -3,6 +3,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -63,6 +64,30 @@ async function withCommands(use: (command: (...args: string[]) => Running) => Pr
 test('version - as in the package', async () => {
   const { code, out } = await run(['--version']);
   assert.equal([code, out.trim()], [0, VERSION]);
+});
+
+test('output - what cannot be written is told, and is no answer; whoever stops reading ends a command quietly', async () => {
+  const endOf = async (command: string) => {
+    const child = spawn('bash', ['-c', `set -o pipefail; ${command}`], { cwd: ROOT });
+    let err = '';
+    child.stderr.on('data', (chunk) => (err += chunk));
+    child.stdout.resume();
+    const [code] = await once(child, 'close');
+    return { code, err };
+  };
+  const node = `'${process.execPath}' --import tsx`;
+  const simulate = `${node} test/simulation/simulate.ts --replay 5`;
+  assert.equal(await endOf(`${simulate} | head -1`), { code: 0, err: '' });
+  if (!existsSync('/dev/full')) return;
+  for (const [who, command] of [
+    ['cellwright', `${node} runtime/cli/main.ts --help`],
+    ['cellwright', `${node} runtime/cli/main.ts --version`],
+    ['simulate', simulate],
+  ]) {
+    const { code, err } = await endOf(`${command} > /dev/full`);
+    assert.is(code, 1, command);
+    assert.is(err, `${who}: standard output cannot be written: ENOSPC\n`);
+  }
 });
 
 test('usage - a wrong value is refused by the name of its flag', async () => {

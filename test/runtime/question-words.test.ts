@@ -48,6 +48,7 @@ test('words - of a cell that is silent it is said that its hosts come last', () 
   const words = whyNotWords(
     { id: 'web', cell: 'c2', host: 'h1', there: false, then, now: { ...standing, weighing: weighing('c2', 0.9) } },
     view,
+    false,
   );
   assert.is(
     words[1],
@@ -95,7 +96,7 @@ test('words - by how much a host is short is said once, and of its own instance 
   };
   const then = null;
   const now = { cell: 'c1', host: 'h1', hosts: 1, fits: 0, refusal };
-  const [, , own] = whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: true, then, now }, view);
+  const [, , own] = whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: true, then, now }, view, false);
   assert.is(
     own,
     `now: another like it would be refused: exceeds-capacity: ${refusal.message}; of 1 host, 0 fit and 1 was refused`,
@@ -104,6 +105,7 @@ test('words - by how much a host is short is said once, and of its own instance 
   const [, , other] = whyNotWords(
     { id: 'web', cell: 'c1', host: 'h1', there: false, then, now: { ...now, refusal: hot } },
     view,
+    false,
   );
   assert.match(other ?? '', /^now: it would be refused: too-hot: it is hot \(short by 3\); /);
 });
@@ -111,7 +113,7 @@ test('words - by how much a host is short is said once, and of its own instance 
 test('words - where hosts weighed the same, none is said to be better', () => {
   const wordsOf = (weight: number, bestWeight: number, chosenWeight: number) => {
     const then = { verdict: 'runner-up' as const, weight, bestWeight, chosenWeight };
-    return whyNotWords({ id: 'web', cell: 'c1', host: 'h2', there: false, then, now: null }, view)[1];
+    return whyNotWords({ id: 'web', cell: 'c1', host: 'h2', there: false, then, now: null }, view, false)[1];
   };
   assert.is(
     wordsOf(9.75, 9.75, 9.75),
@@ -144,8 +146,8 @@ test('words - where a soft rule of a group comes before weights, it is said of t
   ]);
   const now = { cell: 'c2', host: 'h1', hosts: 3, fits: 3, rank: 2, best: first, weighing: second };
   assert.is(
-    whyNotWords({ id: 'web', cell: 'c2', host: 'h1', there: false, then: null, now }, view)[2],
-    'now: it would fit, number 2 of 3, by the rule of its group and then by weight: ' +
+    whyNotWords({ id: 'web', cell: 'c2', host: 'h1', there: false, then: null, now }, view, true)[2],
+    'now: another like it would fit, number 2 of 3, by the rule of its group and then by weight: ' +
       'c2/h1 0.75 = free-share 0.75; no member of its group there; ' +
       'the best: c1/h1 0.25 = free-share 0.25; 2 members of its group there; of 3 hosts, 3 fit and 0 were refused',
   );

@@ -5,12 +5,16 @@
 import { availableParallelism } from 'node:os';
 import { Command } from 'commander';
 import { wholeNumber } from '../../runtime/cli/options.ts';
+import { endWhenUnread } from '../../runtime/cli/unread.ts';
 import { told } from './coverage.ts';
 import { seedsFrom, simulateAll } from './pool.ts';
 import { simulate } from './run.ts';
 import { shortened } from './shrinking.ts';
 
 const PROGRESS_MS = 5_000;
+const EXIT_FAILED = 1;
+
+endWhenUnread('simulate', () => EXIT_FAILED);
 
 interface Flags {
   runs: number;
@@ -78,4 +82,4 @@ async function run(): Promise<boolean> {
 }
 
 const failed = replay === undefined ? await run() : await tell(replay);
-if (failed) process.exitCode = 1;
+if (failed) process.exitCode = EXIT_FAILED;

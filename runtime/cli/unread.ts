@@ -1,0 +1,15 @@
+// What becomes of a command whose output cannot be written.
+
+/**
+ * Whoever reads our output may stop reading, as `head` does: the command then ends, quietly. That it cannot be written, as
+ * to a full disk, is told.
+ * @param exitCode What the command ends with then.
+ */
+export function endWhenUnread(command: string, exitCode: () => number): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0);
+    process.stderr.write(`${command}: standard output cannot be written: ${error.code ?? error.message}\n`, () =>
+      process.exit(exitCode()),
+    );
+  });
+}
