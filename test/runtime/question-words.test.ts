@@ -144,9 +144,10 @@ test('words - where a soft rule of a group comes before weights, it is said of t
     '  c1/h1 0.25 = free-share 0.25; 2 members of its group there; room for 4',
     '  c2/h1 0.75 = free-share 0.75; no member of its group there; room for 5',
   ]);
+  const then = null;
   const now = { cell: 'c2', host: 'h1', hosts: 3, fits: 3, rank: 2, best: first, weighing: second };
   assert.is(
-    whyNotWords({ id: 'web', cell: 'c2', host: 'h1', there: false, then: null, now }, view, true)[2],
+    whyNotWords({ id: 'web', cell: 'c2', host: 'h1', there: false, then, now }, view, true)[2],
     'now: another like it would fit, number 2 of 3, by the rule of its group and then by weight: ' +
       'c2/h1 0.75 = free-share 0.75; no member of its group there; ' +
       'the best: c1/h1 0.25 = free-share 0.25; 2 members of its group there; of 3 hosts, 3 fit and 0 were refused',
