@@ -3,6 +3,7 @@
 import type { Address } from '../actor.ts';
 import type { HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
+import { present } from '../present.ts';
 import { weighersOf, weighingOf } from './decision.ts';
 import { mayHaveMissed } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
@@ -94,7 +95,7 @@ function comparisonOf(
   };
   const told = (one: Ranked & Standing) => ({
     ...weighingOf(weighers, rankings.overrides, view, one),
-    ...softMembers(view, request.spec, one.root),
+    ...present({ members: one.members }),
   });
   const own = weigh(host);
   let best: (Ranked & Standing) | null = null;

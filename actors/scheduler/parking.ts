@@ -21,7 +21,7 @@ const BETWEEN_MS = 2;
 const UNCOUNTED_MS = 50;
 /** So many turns in a row that come to nothing are given back to the project of a request. */
 const MAX_GIVEN_BACK = 3;
-/** How long it takes at least until a whole look for a host, which was in vain, is repeated, ms: it may take long. */
+/** How soon all hosts are looked at again where that takes long and was in vain, ms. */
 const LOOK_AGAIN_MS = 100;
 /** How often what is given up is dropped, ms. */
 const SWEEP_MS = 10_000;
@@ -199,7 +199,7 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     // Whoever was served just now may have taken what there was.
     lot.hopeful = goesByOthers(head) || hooks.anyAdmits(work, head);
     if (!lot.hopeful) {
-      lot.notBefore = Math.max(lot.notBefore, work.turn.now + LOOK_AGAIN_MS);
+      if (takesLong(head)) lot.notBefore = Math.max(lot.notBefore, work.turn.now + LOOK_AGAIN_MS);
       continue;
     }
     unpark(work, key);
@@ -266,6 +266,11 @@ function lookAtFreed(work: Work, hooks: ParkingHooks): boolean {
 function mayHope(work: Work, hooks: ParkingHooks, head: Parked, root: string): boolean {
   if (head.asked.spec.instanceGroup !== undefined || head.request.company?.far.has(root) === true) return true;
   return hooks.admits(work, head, root);
+}
+
+/** Whether it takes long to see that no host would do: there are several instances, or members of a group, to think of. */
+function takesLong({ asked: { instances, spec } }: Parked): boolean {
+  return instances.length > 1 || spec.instanceGroup !== undefined;
 }
 
 /** An instance has a host: it may be what those wait for who want to be with it. */

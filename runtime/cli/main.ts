@@ -60,8 +60,12 @@ try {
   // The client forgets a connection that a server has taken and never answered: it would keep the process alive.
   const end = () => process.stderr.write('', () => process.exit(code));
   // A help text that could not be written is told of, and ends with another code.
-  if (code === 0) process.stdout.write('', (unwritten) => unwritten || end());
-  else end();
+  if (code > 0) end();
+  else {
+    process.stdout.write('', (unwritten) => {
+      if (!unwritten) end();
+    });
+  }
 }
 
 /** Of some commands 1 is an answer. */

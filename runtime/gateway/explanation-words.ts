@@ -43,7 +43,7 @@ function wordsOfDecision(decision: Decision): string[] {
   }
   lines.push(...silenceLines(decision.silentCells));
   if (weights.length > 0) {
-    lines.push(orderWords(decision.group?.policy));
+    lines.push(orderWords(decision));
     const members = decision.group?.members ?? [];
     lines.push(...weights.map((one, position) => `  ${rankedWords({ ...one, members: members[position] })}`));
   }
@@ -60,11 +60,13 @@ function wordsOfDecision(decision: Decision): string[] {
   return lines;
 }
 
-/** In which order hosts are named. A soft rule comes before what hosts weigh. */
-function orderWords(policy = ''): string {
-  if (policy === 'soft-affinity') return 'weighed, those with the most members of its instance group first:';
-  if (policy === 'soft-anti-affinity') return 'weighed, those with the fewest members of its instance group first:';
-  return 'weighed, the best first:';
+/** In which order hosts are named. A soft rule comes before what hosts weigh, and so do the cells that are preferred. */
+function orderWords({ group, where }: Decision): string {
+  if (group?.policy === 'soft-affinity') return 'weighed, those with the most members of its instance group first:';
+  if (group?.policy === 'soft-anti-affinity') {
+    return 'weighed, those with the fewest members of its instance group first:';
+  }
+  return where?.preferCells === undefined ? 'weighed, the best first:' : 'weighed, those of preferred cells first:';
 }
 
 /** `c1/h1 8.92 = free-share 0.92 + spare-devices 8; 1 member of its group there`. */

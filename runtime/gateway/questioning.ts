@@ -171,13 +171,24 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   if (weighed !== undefined && decision.silentCells.includes(cell)) {
     return { verdict: 'runner-up', message: `nothing was heard lately of cell ${cell}`, ...weight };
   }
-  if (weighed !== undefined) return { verdict: 'runner-up', ...weight };
+  if (weighed !== undefined) return { verdict: 'runner-up', ...preferenceThen(decision, cell, weight), ...weight };
   const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
   if (near?.nearest !== undefined) {
     const code = near.about === undefined ? near.code : `${near.code} ${near.about}`;
     return { verdict: 'refused', code, short: near.nearest.short };
   }
   return { verdict: 'not-recorded' };
+}
+
+/** That others were preferred to the cell of a host, if that is why it was not taken: the rule of a group comes first. */
+function preferenceThen(
+  { chosen, where }: Decision,
+  cell: string,
+  { members }: Partial<HostThen>,
+): Pick<HostThen, 'message'> {
+  const preferred = where?.preferCells ?? [];
+  const isPassedOver = chosen !== undefined && preferred.includes(chosen.cell) && !preferred.includes(cell);
+  return isPassedOver && members === undefined ? { message: `the request prefers cell ${chosen.cell}` } : {};
 }
 
 /** What a host weighed beside the others, by its place among those of the record; -1: the chosen one is none of them. */

@@ -202,6 +202,15 @@ test('words - where a soft rule of its group came before weights, it is said, an
   const hard = { ...whole, alternates: [], group: { policy: 'anti-affinity', members: [1, 0, 0] } };
   assert.match((await thenOf(hard, 'h3')) ?? '', /another of the best was taken: among such chance decides/);
   assert.is(wordsOfExplanation(view, hard)[2], 'weighed, the best first:');
+  const { group: _, ...alone } = whole;
+  const far = { ...weighing('c2', 0.9), host: 'h4' };
+  const near = { ...alone, where: { preferCells: ['c1'] }, weights: [...weights, far] };
+  assert.is(wordsOfExplanation(view, near)[2], 'weighed, those of preferred cells first:');
+  assert.is(
+    await thenOf(near, 'h4'),
+    'then: it fitted, but the request prefers cell c1; it weighed as much as the best, 0.9',
+  );
+  assert.match((await thenOf(near, 'h2')) ?? '', /chance decides/, 'it is of that cell too');
 });
 
 test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
