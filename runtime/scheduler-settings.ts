@@ -69,6 +69,7 @@ const FIELDS_OF_FILTER: Readonly<Record<keyof Filter, string>> = {
   goesBy: 'function',
   changesAt: 'function',
   mostInstances: 'function',
+  mostBuilds: 'function',
   late: 'boolean',
   ignoresStats: 'boolean',
 };

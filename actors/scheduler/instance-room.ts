@@ -1,5 +1,5 @@
-// How many instances a host may have, where filters limit that: for the claim, which carries it as a condition, and for
-// whoever counts how many more there is room for.
+// How many instances a host may have, and may be building, where filters limit that: for the claim, which carries the
+// first as a condition, and for whoever counts how many more there is room for.
 
 import { MAX_AMOUNT } from '../messages/common.ts';
 import { limitBy, partOf } from './filters/filter.ts';
@@ -8,19 +8,31 @@ import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 
 /** The most instances that a host may have with one of this request; infinite when nothing limits it. */
-export function mostInstances({ limits }: Rankings, request: Request, facts: HostFacts): number {
+export function mostInstances(rankings: Rankings, request: Request, facts: HostFacts): number {
+  return mostOf('mostInstances', rankings, request, facts);
+}
+
+/** How many more instances a host may be given at once, as far as filters limit that. */
+export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts): number {
+  if (rankings.limits.length === 0) return Number.POSITIVE_INFINITY;
+  const { instances, builds } = facts.stats;
+  const toHave = mostInstances(rankings, request, facts) - instances;
+  const toBuild = mostOf('mostBuilds', rankings, request, facts) - builds;
+  return Math.max(0, Math.min(toHave, toBuild));
+}
+
+function mostOf(
+  which: 'mostInstances' | 'mostBuilds',
+  { limits }: Rankings,
+  request: Request,
+  facts: HostFacts,
+): number {
   let most = Number.POSITIVE_INFINITY;
   for (const filter of limits) {
     if (partOf(filter, request, filter.late) === undefined) continue;
-    const limit = limitBy(filter, facts);
+    const limit = limitBy(filter, which, facts);
     // One that cannot say refuses the host.
     most = Math.min(most, Number.isNaN(limit) ? 0 : limit);
   }
   return most > MAX_AMOUNT ? Number.POSITIVE_INFINITY : most;
-}
-
-/** How many more instances a host may be given, as far as filters limit that. */
-export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts): number {
-  if (rankings.limits.length === 0) return Number.POSITIVE_INFINITY;
-  return Math.max(0, mostInstances(rankings, request, facts) - facts.stats.instances);
 }

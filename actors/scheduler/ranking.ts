@@ -79,7 +79,7 @@ export interface Shape {
 export interface Rankings {
   /** All that are in use, those that every scheduler has first. */
   readonly filters: readonly Filter[];
-  /** Those that limit the instances of hosts. */
+  /** Those that limit the instances of hosts, or how many of them are being built. */
   readonly limits: readonly Filter[];
   /** With the one by which explanations tell that a host is in a cell that the request prefers. */
   readonly weighers: readonly Weigher[];
@@ -117,7 +117,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
   const { filters = [], overrides = new Map(), pickAmong = 1, maxShapes = MAX_SHAPES } = options;
   return {
     filters: [...ALWAYS, ...filters],
-    limits: filters.filter(({ mostInstances }) => mostInstances !== undefined),
+    limits: filters.filter(({ mostInstances, mostBuilds }) => (mostInstances ?? mostBuilds) !== undefined),
     weighers: weighers.some(({ name }) => name === preferredCell.name) ? weighers : [...weighers, preferredCell],
     overrides,
     salt,

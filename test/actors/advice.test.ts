@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
-import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
@@ -16,7 +16,7 @@ import { treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
-import { schedulersOf } from '../support/schedulers.ts';
+import { schedulersOf, selectFor } from '../support/schedulers.ts';
 
 const test = suite('scheduler - dry runs and advice');
 
@@ -227,6 +227,27 @@ test('scheduler - without its group, a request fits only where the limit on inst
   };
   assert.equal(adviceFor(3), []);
   assert.equal(adviceFor(1), [{ code: 'without-instance-group', hosts: 1 }]);
+});
+
+test('scheduler - of several instances at once, no more fit on a host than it may build at one time', () => {
+  const group = { id: 'g', policy: 'affinity' } as const;
+  for (const together of [{}, { instanceGroup: group }]) {
+    const on = schedulersOf([{ host: 'h1', has: { VCPU: 8 }, builds: 1 }], [{ name: 's', filters: [buildLimit(3)] }]);
+    const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const, ...together };
+    const [told] = on.desks[0]?.tell({ type: 'fit', ask: 1, spec, count: 3, limit: 1 }, 'gateway/g').sent ?? [];
+    if (told?.message.type !== 'fitted') throw new Error('no answer');
+    const { times, best, advice } = told.message;
+    assert.is(times, 2);
+    assert.is(best[0]?.times, 2);
+    assert.equal(advice[0], { code: 'fewer-instances', from: 3, to: 2, hosts: 1 });
+    const chosen = (count: number) => {
+      const instances = Array.from({ length: count }, (_, n) => `i${count}-${n}`);
+      on.choose(selectFor(`r${count}`, { instances, spec }));
+      return on.answers.filter(({ request }) => request === `r${count}`).map(({ type }) => type);
+    };
+    assert.equal(chosen(3), ['no-valid-host']);
+    assert.equal(chosen(2), ['selected']);
+  }
 });
 
 test('scheduler - for several instances, what is advised lets all of them fit', () => {

@@ -124,13 +124,36 @@ test('filters - one that says how many instances a host may have need not refuse
   });
 });
 
-test('filters - one that cannot say how many instances a host may have refuses, and says so', () => {
+test('filters - one that says how many may be built at one time need not refuse a host itself', () => {
+  const mine: Filter = { name: 'mine', refusal: () => null, mostBuilds: () => 3 };
+  assert.is(said(mine, { builds: 2, instances: 500 }), null);
+  assert.equal(refusedBy([{ filter: mine, part: PLAIN }], factsOf({ builds: 5 }))?.refusal, {
+    code: 'too-many-builds',
+    message: "host 'h1' is building 5 instances, and may build 3 at one time",
+    short: 3,
+  });
+});
+
+test('filters - the lower of the limits on instances and on builds says how many more there is room for', () => {
+  const rankings = emptyRankings([], 's', { filters: [instanceLimit(5), buildLimit(3)] });
+  const left = (instances: number, builds: number) =>
+    instancesLeft(rankings, { spec: PLAIN }, factsOf({ instances, builds }));
+  assert.is(left(1, 1), 2);
+  assert.is(left(4, 1), 1);
+  assert.is(left(3, 4), 0);
+});
+
+test('filters - one that cannot say how many instances a host may have or build refuses, and says so', () => {
   const wrong = [() => Number.NaN, () => -1, () => '3', () => undefined, () => { throw new Error('no'); }]; // biome-ignore format: a table
-  for (const mostInstances of wrong) {
-    const filter = { name: 'mine', refusal: () => null, mostInstances } as unknown as Filter;
+  const limits = wrong.flatMap((cannotSay) => [{ mostInstances: cannotSay }, { mostBuilds: cannotSay }]);
+  for (const limit of limits) {
+    const filter = { name: 'mine', refusal: () => null, ...limit } as unknown as Filter;
     const refused = refusedBy([{ filter, part: PLAIN }], factsOf());
     assert.is(refused?.refusal.code, 'filter-failed');
-    assert.match(refused?.refusal.message ?? '', /'mine' failed: mostInstances must answer a number/);
+    assert.match(
+      refused?.refusal.message ?? '',
+      new RegExp(`'mine' failed: ${Object.keys(limit)[0]} must answer a number`),
+    );
     const rankings = emptyRankings([], 's', { filters: [filter] });
     assert.is(instancesLeft(rankings, { spec: PLAIN }, factsOf()), 0, 'there is no room that it vouches for');
   }

@@ -55,6 +55,12 @@ export interface Filter<Part = unknown> {
    * condition of the claim: placement, which knows of what all schedulers claim, keeps to it.
    */
   mostInstances?(host: HostFacts): number;
+  /**
+   * The most instances that may be under way on the host at one time with this one, where the filter limits that; infinite
+   * when it does not. A host that builds as many is refused, whatever `refusal` says, and so are more instances of one
+   * request than that at once. It is no condition of the claim: placement does not know what is being built.
+   */
+  mostBuilds?(host: HostFacts): number;
 }
 
 /** A filter with the part of a request that it is to go by. */
@@ -120,7 +126,7 @@ export function refusedBy(
   host: HostFacts,
 ): { readonly filter: string; readonly refusal: FilterRefusal } | null {
   for (const { filter, part } of asked) {
-    const refusal = refusalOf(filter, host, part) ?? (filter.mostInstances === undefined ? null : fullBy(filter, host));
+    const refusal = refusalOf(filter, host, part) ?? fullBy(filter, host);
     if (refusal !== null) return { filter: filter.name, refusal };
   }
   return null;
@@ -153,10 +159,15 @@ function failure(name: string, why: string): FilterRefusal {
   return { code: 'filter-failed', message: `filter '${name}' failed: ${why}`, about: name };
 }
 
-/** How many instances a filter lets a host have; not a number when it cannot say: it may be anybody's code. */
-export function limitBy(filter: Filter, host: HostFacts): number {
+/** What a filter may limit on a host. */
+type Limit = 'mostInstances' | 'mostBuilds';
+
+/** What a filter limits something on a host to; infinite when it does not, not a number when it cannot say. */
+export function limitBy(filter: Filter, limit: Limit, host: HostFacts): number {
+  if (filter[limit] === undefined) return Number.POSITIVE_INFINITY;
   try {
-    const said: unknown = filter.mostInstances?.(host);
+    // It may be anybody's code.
+    const said: unknown = filter[limit](host);
     return typeof said === 'number' && said >= 0 ? Math.floor(said) : Number.NaN;
   } catch {
     return Number.NaN;
@@ -164,16 +175,26 @@ export function limitBy(filter: Filter, host: HostFacts): number {
 }
 
 function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
-  const limit = limitBy(filter, host);
-  if (host.stats.instances < limit) return null;
-  if (!Number.isNaN(limit)) return tooManyInstances(host, limit);
-  return failure(filter.name, 'mostInstances must answer a number, 0 or more');
+  const { mostInstances, mostBuilds } = filter;
+  if (mostInstances === undefined && mostBuilds === undefined) return null;
+  const instances = limitBy(filter, 'mostInstances', host);
+  if (Number.isNaN(instances)) return failure(filter.name, 'mostInstances must answer a number, 0 or more');
+  if (host.stats.instances >= instances) return tooManyInstances(host, instances);
+  const builds = limitBy(filter, 'mostBuilds', host);
+  if (Number.isNaN(builds)) return failure(filter.name, 'mostBuilds must answer a number, 0 or more');
+  return host.stats.builds >= builds ? tooManyBuilds(host, builds) : null;
 }
 
 /** That a host has as many instances as it may. */
 export function tooManyInstances({ host, stats: { instances } }: HostFacts, limit: number): FilterRefusal {
   const message = `host '${host}' has ${instances} instances, and may have ${limit}`;
   return { code: 'too-many-instances', message, short: instances + 1 - limit };
+}
+
+/** That a host builds as many instances as it may at one time. */
+export function tooManyBuilds({ host, stats: { builds } }: HostFacts, limit: number): FilterRefusal {
+  const message = `host '${host}' is building ${builds} instances, and may build ${limit} at one time`;
+  return { code: 'too-many-builds', message, short: builds + 1 - limit };
 }
 
 /** A filter may be anybody's code, and what it says goes into counts and messages. */

@@ -4,7 +4,7 @@
 // schedulers may overshoot that limit by what each of them claims within a second.
 
 import type { HostFacts } from '../host-facts.ts';
-import { type Filter, tooManyInstances } from './filter.ts';
+import { type Filter, tooManyBuilds, tooManyInstances } from './filter.ts';
 
 /** Limits of aggregates, by their ids: the lowest of those of a host's aggregates replaces the general one. */
 export type LimitsOfAggregates = ReadonlyMap<string, number>;
@@ -29,11 +29,9 @@ export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAgg
     name: 'build-limit',
     refusal(host) {
       const limit = limitOf(host, most, ofAggregates);
-      const { builds } = host.stats;
-      if (builds < limit) return null;
-      const message = `host '${host.host}' is building ${builds} instances, and may build ${limit} at one time`;
-      return { code: 'too-many-builds', message, short: builds + 1 - limit };
+      return host.stats.builds < limit ? null : tooManyBuilds(host, limit);
     },
+    mostBuilds: (host) => limitOf(host, most, ofAggregates),
   };
 }
 
