@@ -30,6 +30,7 @@ import type { Endpoint, Subscription } from './bus/bus.ts';
 import { inServices } from './bus/services.ts';
 import { checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
+import { checkClock } from './clock-check.ts';
 import { followComingsUp } from './comings-up.ts';
 import { checkConductorShards, checkPlacementShards } from './deployment.ts';
 import { checkedDriver } from './drivers/check-driver.ts';
@@ -149,6 +150,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
 
   const apiOwner = gatewayAddress(name);
   let gateway: Gateway | undefined;
+  let clockCheck: { stop(): void } | undefined;
   let stopping: Promise<void> | undefined;
 
   function cameUp(who?: Address): void {
@@ -167,6 +169,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   }
 
   async function stop(): Promise<void> {
+    clockCheck?.stop();
     for (const subscription of subscriptions) subscription.unsubscribe();
     // First those who ask: they are answered while the actors of this node are still there to answer.
     await hosting.leave(apiOwner);
@@ -345,6 +348,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       await step();
     }
     await bus.flush();
+    goOn();
+    if (nats !== undefined && leases !== undefined) clockCheck = checkClock({ bus: nats, subjects, clock, onError });
   }
 
   try {
