@@ -8,28 +8,30 @@ import { ACCESS_FLAGS, type AccessFlags } from './server-flags.ts';
 export interface HintsOptions {
   readonly url: string;
   readonly prefix: string;
+  /** A host of the deployment, to ask about. */
+  readonly host: { readonly cell: string; readonly host: string };
   /** Whether the server is still there to be asked. */
   readonly serving: boolean;
   /** How the server lets one in: the flags are those of the NATS CLI too. */
   readonly access?: AccessFlags;
 }
 
-export function hintsFor({ url, prefix, serving, access = {} }: HintsOptions): string[] {
+export function hintsFor({ url, prefix, host: { cell, host }, serving, access = {} }: HintsOptions): string[] {
   const wayIn = ACCESS_FLAGS.map((flag) => (access[flag] === undefined ? '' : ` --${flag} ${quoted(access[flag])}`));
   const nats = `nats --server ${url}${wayIn.join('')}`;
   const self = ownCommand();
-  const at = `--servers ${url}${wayIn.join('')}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
+  const at = `--nats ${url}${wayIn.join('')}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
   return [
     serving
       ? 'Look around, from another terminal, with:'
       : 'With --serve the system stays, and these commands show its traffic:',
     `  ${nats} sub '${prefix}.cell.*.build.>'                       # the story of every build, as JSON`,
-    `  ${nats} sub '${prefix}.cell.c1.>'                            # everything of one cell`,
+    `  ${nats} sub '${prefix}.cell.${cell}.>'                            # everything of one cell`,
     `  ${nats} sub '${prefix}.placement.claim.>'                    # every claim granted, refused, released`,
     `  ${nats} sub '${prefix}.conductor.*' --translate '${self} decode'   # commands, decoded`,
     `  ${nats} req ${prefix}.api.build '{"id":"web","count":3,"resources":{"VCPU":2}}'`,
     `  ${nats} req ${prefix}.api.show '{"id":"web-0"}'`,
-    `  ${self} explain web-0 ${at}   # why it is there; also: why-not web-0 c1/h1, fit --resources VCPU=2`,
+    `  ${self} explain web-0 ${at}   # why it is there; also: why-not web-0 ${cell}/${host}, fit --resources VCPU=2`,
     `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
     `  ${self} tap ${at}          # all traffic, a readable line each`,
   ];

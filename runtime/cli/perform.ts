@@ -38,7 +38,9 @@ export async function perform(
   async function whileUp(result: ReplayResult): Promise<void> {
     display?.stop();
     console.log(`\n${printable(summaryOf(result))}\n`);
-    if (url !== null) console.log(hintsFor({ url, prefix, serving: serve, access }).join('\n'));
+    const [host] = workload.hosts;
+    if (url !== null && host !== undefined)
+      console.log(hintsFor({ url, prefix, host, serving: serve, access }).join('\n'));
     if (!serve) return;
     console.log('\nCtrl-C ends it.');
     await interrupt.happened;

@@ -196,10 +196,13 @@ test('terminal - words of others break no line and move no cursor', () => {
 
 test('command line - commands that are suggested go the same way in as the one that suggests them', () => {
   const access = { creds: '/etc/a b.creds', tlsca: 'ca.pem' };
-  const hints = hintsFor({ url: 'nats://h:4222', prefix: 'cw', serving: true, access }).filter((line) =>
+  const host = { cell: 'c7', host: 'host-0001' };
+  const hints = hintsFor({ url: 'nats://h:4222', prefix: 'cw', host, serving: true, access }).filter((line) =>
     line.includes('nats://'),
   );
   assert.is(hints.length, 9);
+  assert.match(hints.join(' '), 'why-not web-0 c7/host-0001');
+  assert.match(hints.join(' '), "sub 'cw.cell.c7.>'");
   for (const hint of hints) assert.match(hint, "nats://h:4222 --creds '/etc/a b.creds' --tlsca ca.pem ");
 });
 
