@@ -17,9 +17,10 @@ export const REQUEST_WAKE = (request: string): string => `request ${request}`;
 /** So many requests can be accepted in a millisecond and still be told apart; a number of milliseconds holds no more. */
 const PLACES_IN_A_MS = 4_096;
 
-/** Behind those that were accepted in the same millisecond. */
+/** Behind those that were accepted before: in the same millisecond, or, while one of them has no host, by a clock set back since. */
 function placeInLine({ state, turn: { now } }: Work): { since?: number } {
-  state.lastInLine = Math.floor(state.lastInLine) === now ? state.lastInLine + 1 / PLACES_IN_A_MS : now;
+  const isBehind = Math.floor(state.lastInLine) === now || (state.lastInLine > now && state.requests.size > 0);
+  state.lastInLine = isBehind ? state.lastInLine + 1 / PLACES_IN_A_MS : now;
   return state.lastInLine === now ? {} : { since: state.lastInLine };
 }
 

@@ -104,7 +104,7 @@ export function waitedInVain(
   request: string,
   { latest, parked: told, since, waitUntil }: OpenRequest,
 ): void {
-  const waited = Math.round(((waitUntil ?? 0) - (since ?? 0)) / 100) / 10;
+  const waited = Math.round(Math.max(0, (waitUntil ?? 0) - (since ?? 0)) / 100) / 10;
   const why = latest?.reason ?? told?.reason ?? '';
   const reason = clipped(`waited ${waited} s in vain; at last: ${why}`, MAX_REASON_LENGTH);
   failRequest(work, request, { type: 'NO_VALID_HOST', reason }, latest?.decision);

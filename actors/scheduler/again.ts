@@ -5,6 +5,7 @@ import type { Located } from '../messages/placement.ts';
 import { claim, rank, recall } from './choosing.ts';
 import { sayUnclaims } from './giving-back.ts';
 import { learnLocated, locate } from './locating.ts';
+import { locatedForParked } from './parking-others.ts';
 import { locatedForQuestion } from './questioning.ts';
 import { awaitedOf, take } from './rounds.ts';
 import { close, isOpen } from './selecting.ts';
@@ -33,7 +34,7 @@ export function sayAgain(work: Work, key: string): void {
 /** Placement has told where other instances are. */
 export function located(work: Work, message: Located): void {
   const { state } = work;
-  if (locatedForQuestion(work, message)) return;
+  if (locatedForQuestion(work, message) || locatedForParked(work, message)) return;
   const open = state.open.get(state.locating.get(message.ask) ?? '');
   if (open === undefined || !learnLocated(open, message)) return;
   state.locating.delete(message.ask);

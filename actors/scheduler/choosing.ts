@@ -7,6 +7,7 @@ import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { allocationsOf, inShort } from '../allocations.ts';
 import { waitMs } from '../builds.ts';
+import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
 import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
 import { placementOf } from '../routing.ts';
@@ -21,7 +22,7 @@ import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
-import { lotOf, type ParkingHooks, park, tellCame, tryParked, unpark } from './parking.ts';
+import { keepPlace, lotOf, type ParkingHooks, park, stepOut, tellCame, tryParked } from './parking.ts';
 import { keyOf } from './request.ts';
 import {
   askAll,
@@ -51,7 +52,7 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
   const standing = work.state.open.get(key);
   if (standing !== undefined && standing.asked.round >= asked.round) return;
   if (standing !== undefined) close(work, standing);
-  unpark(work, key);
+  stepOut(work, { key, asked });
   work.state.asks += 1;
   const open: Open = {
     key,
@@ -70,7 +71,7 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     drafts: new Map(),
     hopeless: null,
     failing: false,
-    gathering: gathersFirst(work, asked, served !== undefined) ? new Set() : null,
+    gathering: gathersFirst(work, { key, asked }, served !== undefined) ? new Set() : null,
     givingBack: null,
     turnOfProject: served?.turnOfProject ?? null,
     repeats: 0,
@@ -264,7 +265,7 @@ function gathered(work: Work, open: Open): void {
   const rest = open.gathering;
   if (rest === null || rest.size < open.waiting.size) return;
   open.gathering = null;
-  const lot = lotOf(work, open.asked);
+  const lot = lotOf(work, open);
   // Others that ask for the same wait already: what stands in their way stands in its own.
   if (lot !== undefined && open.turnOfProject === null) return parkWithNothing(work, open, lot.reason, lot.decision);
   const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
@@ -342,8 +343,13 @@ function fail(work: Work, open: Open, instance: string): void {
   const kept = instances.length - open.waiting.size;
   const counted = kept === 0 ? '' : ', and those count as used';
   const which = instances.length === 1 ? '' : `only ${kept} of ${instances.length} instances have a host${counted}: `;
-  explainFailure(work, open, draftOf(open, instance), `${which}${reason}`, (now, why, decision) => {
-    if (open.asked.waits !== undefined && open.hopeless === null) return parkWithNothing(now, open, why, decision);
+  const draft = draftOf(open, instance);
+  if (mayWait(open)) {
+    const decision = () => decided(draft, work.turn.now, work.state.rankings.salt, null, []);
+    keepPlace(work, open, clipped(`${which}${reason}`, MAX_REASON_LENGTH), decision);
+  }
+  explainFailure(work, open, draft, `${which}${reason}`, (now, why, decision) => {
+    if (mayWait(open)) return parkWithNothing(now, open, why, decision);
     for (const one of instances) {
       const { candidate } = open.machines.get(one)?.context ?? {};
       if (candidate) expect(now.state.view, candidate.provider, -1);
@@ -351,6 +357,11 @@ function fail(work: Work, open: Open, instance: string): void {
     close(now, open);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
   });
+}
+
+/** Whether it waits for a host where there is none. */
+function mayWait({ asked, hopeless }: Open): boolean {
+  return asked.waits !== undefined && hopeless === null;
 }
 
 /** What some of its instances have is given back first: nothing is held for a request that waits. */

@@ -2,7 +2,6 @@
 // at all, as far as the view can tell, so that two that wait do not each hold what the other needs.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import type { Select } from '../messages/scheduler.ts';
 import { whyNone } from './explain.ts';
 import { pickOfGroup } from './grouping.ts';
 import { promiseMember } from './groups-view.ts';
@@ -47,8 +46,9 @@ export function placesFor(
  * Whether it must be known of all instances what they hold before any is placed: an earlier question, whose answer was
  * lost, may have been granted some.
  */
-export function gathersFirst(work: Work, asked: Select, served: boolean): boolean {
-  return asked.waits !== undefined && (asked.instances.length > 1 || (!served && lotOf(work, asked) !== undefined));
+export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, served: boolean): boolean {
+  const { waits, instances } = one.asked;
+  return waits !== undefined && (instances.length > 1 || (!served && lotOf(work, one) !== undefined));
 }
 
 /** That each instance would have a host alone is not enough. */

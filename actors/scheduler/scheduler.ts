@@ -30,6 +30,7 @@ import {
 } from './following.ts';
 import { unclaimed } from './giving-back.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
+import { followOthers, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import { keyOf } from './request.ts';
@@ -160,6 +161,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     // What waits is tried at the end of every turn.
     if (id === PARKED_WAKE) return;
     if (id === GIVEN_UP_WAKE) return dropGivenUp(work);
+    if (id === OTHERS_WAKE) return followOthers(work);
     if (kind === QUESTION) return sayQuestionAgain(work, Number(rest));
     if (kind === 'resync') return resync(work, rest);
     if (kind === 'warm') return lookAgain(work);

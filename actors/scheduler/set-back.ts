@@ -1,7 +1,7 @@
 // What a scheduler does when the time of day is set back: what it was to do after a while it would else do only when that
 // time has come once more. It keeps no records, so all of its times may be changed.
 
-import { PARKED_WAKE } from './parking.ts';
+import { PARKED_WAKE, type Parking } from './parking.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { passTime } from './view-hosts.ts';
 
@@ -13,7 +13,7 @@ export function clockSetBack({ state, turn }: Work): void {
     follower.heardAt = Math.min(follower.heardAt, now);
     follower.askedAt = Math.min(follower.askedAt, now);
   }
-  for (const lot of state.parking.lots.values()) lot.notBefore = Math.min(lot.notBefore, now);
+  letParkingGoOn(state.parking, now);
   if (state.parking.lots.size > 0) turn.wakeAt(PARKED_WAKE, now);
   for (const { searched } of state.rankings.shapes.values()) searched.since = Math.min(searched.since, now);
   for (const searched of state.rankings.searched.values()) searched.since = Math.min(searched.since, now);
@@ -29,4 +29,13 @@ function forgetExpected({ view }: SchedulerState, now: number): void {
   for (const root of view.due.keys()) view.due.set(root, now);
   if (view.due.size > 0) view.nextDue = now;
   passTime(view, now);
+}
+
+function letParkingGoOn({ lots, serving }: Parking, now: number): void {
+  for (const [key, at] of serving) serving.set(key, Math.min(at, now));
+  for (const lot of lots.values()) {
+    lot.notBefore = Math.min(lot.notBefore, now);
+    lot.lookAgainAt = Math.min(lot.lookAgainAt, now);
+    for (const [key, { place, at }] of lot.away) lot.away.set(key, { place, at: Math.min(at, now) });
+  }
 }

@@ -69,6 +69,16 @@ test('waiting - when the scheduler of the line has died after the clock was set 
   assert.is(on.state.line?.scheduler, 'scheduler/t');
 });
 
+test('waiting - who is accepted after the clock was set back comes after those that have no host yet', () => {
+  const on = bench(conductor(OPTIONS));
+  const placeOf = (request: string) => sentOf(on.tell(buildOf(request)), 'select')[0]?.message.waits?.since ?? 0;
+  const first = placeOf('first');
+  on.now -= 3_600_000;
+  const second = placeOf('second');
+  assert.ok(second > first, `${second} is behind ${first}`);
+  assert.ok(placeOf('third') > second);
+});
+
 test('waiting - requests that wait do so at one scheduler, which alone knows who came first', () => {
   const on = bench(conductor(OPTIONS));
   const { waitMs: _, ...hasty } = buildOf('hasty');

@@ -1,0 +1,62 @@
+// Requests that wait, and want to be with other instances or apart from them: where these are may change unheard, by other
+// schedulers or inside a cell, so it is asked when such a request is parked, and from then on now and then.
+
+import type { Located } from '../messages/placement.ts';
+import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
+import type { Lot, Parked } from './parking.ts';
+import type { Company } from './request.ts';
+import type { Work } from './state.ts';
+
+/** How often it is asked where those are by whom others go, ms, and of how many lots at a time. */
+const OTHERS_MS = 1_000;
+const MAX_ASKED = 32;
+const NOWHERE: ReadonlySet<string> = new Set();
+
+export const OTHERS_WAKE = 'others';
+
+/** Whether it wants to be with other instances, or apart from them. Where they are may have changed when it is tried. */
+export function goesByOthers({ asked: { spec } }: Parked): boolean {
+  return namesOthers(spec);
+}
+
+/** Asks where the instances are by which a lot goes, and from then on now and then: others may give them hosts. */
+export function askWhereOthersAre(work: Work, lot: Lot): void {
+  const { parking } = work.state;
+  const [head] = lot.queue;
+  if (head === undefined) return;
+  if (parking.goingByOthers.size === 0) work.turn.wakeAt(OTHERS_WAKE, work.turn.now + OTHERS_MS);
+  parking.goingByOthers.delete(lot);
+  parking.goingByOthers.add(lot);
+  lot.locating = askWhere(work, head.asked.spec, lot.locating ?? undefined);
+  parking.locating.set(lot.locating.ask, lot);
+}
+
+/** Asks anew where those are by whom some of the waiting go. */
+export function followOthers(work: Work): void {
+  const { goingByOthers } = work.state.parking;
+  for (const lot of [...goingByOthers].slice(0, MAX_ASKED)) askWhereOthersAre(work, lot);
+  if (goingByOthers.size > 0) work.turn.wakeAt(OTHERS_WAKE, work.turn.now + OTHERS_MS);
+}
+
+/** Placement has told where others are; true when that was for those who wait. */
+export function locatedForParked(work: Work, message: Located): boolean {
+  const { parking } = work.state;
+  const lot = parking.locating.get(message.ask);
+  if (lot?.locating?.ask !== message.ask) return false;
+  if (!learnRoots(lot.locating, message)) return true;
+  const { roots } = lot.locating;
+  parking.locating.delete(message.ask);
+  lot.locating = null;
+  for (const parked of lot.queue) {
+    const company = companyOf(parked.asked.spec, roots);
+    if (!isSameCompany(company, parked.request.company)) lot.hopeful = true;
+    parked.request = { ...parked.request, company };
+  }
+  return true;
+}
+
+function isSameCompany(one: Company, other: Company | undefined): boolean {
+  const alike = (some: ReadonlySet<string> = NOWHERE, others: ReadonlySet<string> = NOWHERE) =>
+    some.size === others.size && [...some].every((root) => others.has(root));
+  return other !== undefined && alike(one.far, other.far) && alike(one.near, other.near);
+}

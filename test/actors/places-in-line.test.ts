@@ -1,0 +1,217 @@
+// Area: scheduler, places in line. Who came first keeps its place while it is out of line: asked for anew, served, or
+// told why it has no host; and what others change on hosts costs nobody a turn.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { Select } from '../../actors/messages/scheduler.ts';
+import { type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { FOREVER } from '../support/waiting.ts';
+
+const test = suite('scheduler - places in line');
+
+/** A host has room for one of these. */
+const SPEC: RequestSpec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' };
+/** Why none of so many hosts fits is found out in several turns. */
+const MANY = 1_200;
+
+function fullHosts(count: number, words?: readonly SchedulerWords[]) {
+  const all = schedulersOf(
+    Array.from({ length: count }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 } })),
+    words,
+  );
+  const take = (consumer: string, host: number) => {
+    const allocations = [{ provider: `p-h${host}`, group: '', resources: { VCPU: 8 } }];
+    all.ask({ type: 'claim', consumer, attempt: 1, spec: SPEC, allocations, keep: [], expiresAt: FOREVER });
+  };
+  for (let host = 0; host < count; host += 1) take(`rival-${host}`, host);
+  all.deliver();
+
+  function step(ms: number): void {
+    for (let passed = 0; passed < ms; passed += 10) {
+      all.pass(10);
+      all.deliver();
+    }
+  }
+
+  return {
+    ...all,
+    take,
+    step,
+    /** A host comes free, and that is known. */
+    free(host: number): void {
+      all.ask({ type: 'release', consumer: `rival-${host}`, deleted: true });
+      all.deliver(undefined, ({ message }) => message.type === 'providers-changed');
+    },
+    ask(request: string, since: number, more: Partial<Select> = {}, from = 'conductor/0'): void {
+      all.hear('scheduler/s', selectFor(request, { spec: SPEC, waits: { since }, expiresAt: FOREVER, ...more }), from);
+    },
+    said: () => all.answers.map(({ request, type }) => `${request} ${type}`),
+  };
+}
+
+for (const ordered of [{}, { ordered: true as const }]) {
+  test(`places in line - the first is asked for anew, and not overtaken meanwhile ${JSON.stringify(ordered)}`, () => {
+    const all = fullHosts(1);
+    all.ask('first', 1, ordered);
+    all.deliver();
+    all.ask('second', 2, ordered);
+    all.step(3_000);
+    all.ask('first', 1, { ...ordered, round: 2 });
+    all.free(0);
+    all.step(1_000);
+    assert.equal(all.said().slice(2), ['first parked', 'first selected']);
+  });
+}
+
+test('places in line - the first is not overtaken while it is found out why its turn came to nothing', () => {
+  const all = fullHosts(MANY);
+  for (const [at, request] of ['first', 'second'].entries()) {
+    all.ask(request, at, { ordered: true });
+    all.step(2_000);
+  }
+  assert.equal(all.said(), ['first parked', 'second parked']);
+  all.free(5);
+  // Another scheduler is quicker.
+  all.take('quick', 5);
+  all.deliver();
+  const sweeping = () => all.desks[0]?.state.sweeps.length ?? 0;
+  for (let ms = 0; sweeping() === 0 && ms < 3_000; ms += 1) {
+    all.pass(1);
+    all.deliver();
+  }
+  assert.is(sweeping(), 1, 'it was served, and why that came to nothing is looked for');
+  all.free(9);
+  all.deliver();
+  all.step(4_000);
+  assert.equal(all.said().slice(2), ['first parked', 'first selected']);
+});
+
+test('places in line - one that has just come has its place while it is found out why it has no host', () => {
+  const all = fullHosts(MANY);
+  all.ask('first', 1);
+  all.deliver();
+  assert.equal(all.said(), [], 'that takes several turns');
+  all.free(5);
+  all.ask('second', 2);
+  all.step(3_000);
+  assert.equal(
+    all.said().filter((said) => said.endsWith('selected')),
+    ['first selected'],
+  );
+  assert.equal(
+    [...(all.desks[0]?.state.parking.lots.values() ?? [])].flatMap(({ queue }) =>
+      queue.map(({ asked }) => asked.request),
+    ),
+    ['second'],
+  );
+});
+
+test('places in line - one that was to be served and whose asker is silent holds nobody up, though the clock is set back', () => {
+  const all = fullHosts(2);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  all.ask('first', 1, { ordered: true });
+  all.step(500);
+  all.ask('second', 2, { ordered: true }, 'conductor/1');
+  all.step(500);
+  const silence = () => all.drop(({ from, message }) => from === 'conductor/0' && message.type === 'take');
+  all.free(0);
+  all.pass(10);
+  silence();
+  desk.now -= 3_600_000;
+  for (const [id, at] of desk.wakes) (desk.wakes as Map<string, number>).set(id, at - 3_600_000);
+  desk.tell({ type: 'wake', id: 'silence of cells' });
+  for (let passed = 0; passed < 1_000; passed += 10) {
+    all.pass(10);
+    silence();
+    all.deliver();
+  }
+  assert.ok(all.said().includes('second selected'), all.said().join());
+});
+
+test('places in line - words of hosts on which nothing came free cost a request of a group no turn', () => {
+  const all = fullHosts(12);
+  const asked = { project: 'p1', spec: { ...SPEC, instanceGroup: { id: 'g', policy: 'soft-anti-affinity' as const } } };
+  all.ask('of-group', 1, asked);
+  all.step(50);
+  for (let n = 0; n < 8; n += 1) {
+    all.ask(`plain-${n}`, 2 + n, { project: 'p2' });
+    all.step(50);
+  }
+  for (let n = 0; n < 3; n += 1) {
+    for (let ms = 0; ms < 300; ms += 10) {
+      all.step(10);
+      all.tellHost({ host: `h${3 + ((ms / 10) % 9)}`, instances: 1 + (ms % 20) / 10 });
+    }
+    all.free(n);
+    all.step(20);
+  }
+  assert.equal(
+    all.said().filter((said) => said.endsWith('selected')),
+    ['of-group selected', 'plain-0 selected', 'plain-1 selected'],
+  );
+});
+
+test('places in line - room for several is looked for before others who come later are given it', () => {
+  const all = fullHosts(12);
+  all.ask('pair', 1, { project: 'p1', ordered: true, instances: ['pair-0', 'pair-1'] });
+  all.step(50);
+  all.ask('plain', 2, { project: 'p1', spec: { ...SPEC, tree: { noneOf: ['p-h0'] } } });
+  all.step(200);
+  // Looked for in vain: the host would do for one of the two, and the other request does not want it.
+  all.free(0);
+  all.step(20);
+  all.free(1);
+  all.step(1_000);
+  assert.equal(
+    all.said().filter((said) => said.endsWith('selected')),
+    ['pair selected'],
+  );
+});
+
+test('places in line - one that wants to be with another is tried when another scheduler gives that one a host', () => {
+  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's' }, { name: 't' }]);
+  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.deliver();
+  all.hear('scheduler/t', selectFor('x'), 'conductor/0');
+  all.deliver();
+  all.pass(1_000);
+  all.deliver();
+  all.pass(100);
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ request, type }) => `${request} ${type}`),
+    ['with parked', 'x selected', 'with selected'],
+  );
+});
+
+test('places in line - one that wants to be with another is tried though both are asked for at the same time', () => {
+  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.hear('scheduler/s', selectFor('x'), 'conductor/0');
+  all.deliver();
+  all.pass(100);
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ request, type }) => `${request} ${type}`),
+    ['x selected', 'with parked', 'with selected'],
+  );
+});
+
+test('places in line - nobody is asked where others are any more once nobody waits who goes by them', () => {
+  const all = schedulersOf([{ host: 'h1' }]);
+  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.deliver();
+  const { parking } = all.desks[0]?.state ?? {};
+  assert.is(parking?.goingByOthers.size, 1);
+  all.hear('scheduler/s', { type: 'withdraw', request: 'with' }, 'conductor/0');
+  all.pass(1_000);
+  all.deliver();
+  assert.equal([parking?.goingByOthers.size, parking?.locating.size, parking?.awaiting.size], [0, 0, 0]);
+  const asks = all.desks[0]?.state.asks;
+  all.pass(10_000);
+  assert.is(all.desks[0]?.state.asks, asks);
+});
+
+test.run();
