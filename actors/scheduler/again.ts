@@ -3,6 +3,7 @@
 import { waitMs } from '../builds.ts';
 import type { Located } from '../messages/placement.ts';
 import { claim, rank, recall } from './choosing.ts';
+import { isForming } from './following.ts';
 import { sayUnclaims } from './giving-back.ts';
 import { learnLocated, locate } from './locating.ts';
 import { locatedForParked } from './parking-others.ts';
@@ -46,6 +47,8 @@ export function located(work: Work, message: Located): void {
 
 /** Instances for which no host was known look again, now that more is. */
 export function lookAgain(work: Work): void {
+  work.state.isForming &&= isForming(work);
+  if (work.state.isForming) return;
   forEachIn(work, work.state.unplaced, (open, instance, value) => {
     if (value === 'ranking') rank(work, open, instance);
   });

@@ -152,6 +152,10 @@ function tryBest(work: Work, open: Open, instance: string): boolean {
 
 export function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null) return;
+  if (work.state.isForming) {
+    work.state.unplaced.add(open.key);
+    return;
+  }
   if (mustRecall(work, open, instance)) {
     return advance(work, open, instance, { type: 'NONE_FITS', reason: 'an earlier round may hold a host' });
   }

@@ -106,6 +106,18 @@ export function mayHaveMissed({ state, turn, warmUpMs, silentMs }: Work): boolea
   return false;
 }
 
+/**
+ * Whether this scheduler, which has only just begun, does not know the whole fleet yet, so that it must not choose among
+ * the part that it knows. It waits no longer than its warm-up: a cell may be away, and providers without hosts for good.
+ */
+export function isForming({ state: { view, followers, startedAt }, turn, warmUpMs }: Work): boolean {
+  if (turn.now >= startedAt + warmUpMs) return false;
+  if (view.hosts.size === 0) return true;
+  for (const { complete } of followers.values()) if (!complete) return true;
+  for (const root of view.trees.keys()) if (!view.hosts.has(root)) return true;
+  return false;
+}
+
 /** Notes the cells whose feeds, which beat at a steady pace, are not heard any more. */
 export function noticeSilence({ state, turn, silentMs }: Work): void {
   // A scheduler that was held up could hear nobody.

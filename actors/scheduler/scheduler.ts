@@ -101,6 +101,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       isSearching: false,
       asks: 0,
       startedAt: 0,
+      isForming: true,
       sweptAt: 0,
       conflicts: 0,
     };

@@ -96,6 +96,8 @@ export interface SchedulerState {
   isSearching: boolean;
   asks: number;
   startedAt: number;
+  /** Whether it has just begun, and the whole fleet is not known yet. */
+  isForming: boolean;
   /** When silent cells were last looked for, ms since the epoch. */
   sweptAt: number;
   /** Claims that placement refused: what a stale view cost. */

@@ -238,23 +238,49 @@ test('scheduler - a young one waits for the cell of a provider that it knows no 
   assert.is(refusal?.message.reason, 'no host is known');
 });
 
-test('scheduler - an instance that waits is given the first host that comes', () => {
+/** A scheduler that has just begun and is told of the hosts of one cell, in a fleet of these. */
+function youngIn(fleet: HostPlan[]) {
   const all = rig([]);
   const young = bench(actor);
-  young.tell(selectOf('web'), 'conductor/0');
-  const [host] = hostsIn('c1', 'h1') as [HostPlan];
-  all.put(host);
+  const askOf = (feed: string) => young.state.followers.get(feed)?.ask ?? 0;
+  for (const host of fleet) all.put(host);
   const [page] = sentOf(all.shard.tell({ type: 'list-providers', ask: 1, limit: 500 }, SCHEDULER), 'providers');
-  young.tell({
-    type: 'hosts-changed',
-    cell: 'c1',
-    epoch: 1,
-    sequence: 1,
-    hosts: [{ host: 'h1', provider: 'p-h1', state: 'up' }],
-  });
-  const ask = young.state.followers.get('placement 0')?.ask ?? 0;
-  const turned = young.tell({ ...(page?.message as ProvidersPage), ask });
-  assert.is(sentOf(turned, 'claim').length, 1);
+  return {
+    young,
+    hearProviders: () => young.tell({ ...(page?.message as ProvidersPage), ask: askOf('placement 0') }),
+    hearOf(cell: string) {
+      const told = fleet.filter((one) => one.cell === cell);
+      const hosts = told.map(({ host }) => ({ host, provider: `p-${host}`, state: 'up' as const }));
+      const feed = { cell, epoch: 1, sequence: 1, hosts };
+      young.tell({ type: 'hosts-changed', ...feed });
+      return young.tell({ type: 'hosts', ask: askOf(`cell ${cell}`), ...feed, next: null });
+    },
+  };
+}
+
+test('scheduler - one that has just begun chooses when it knows the whole fleet, and not among a part of it', () => {
+  const { young, hearProviders, hearOf } = youngIn([...hostsIn('c1', 'h1'), ...hostsIn('c2', 'h2')]);
+  young.tell({ ...selectOf('web'), where: { preferCells: ['c2'] } }, 'conductor/0');
+  hearProviders();
+  assert.equal(sentOf(hearOf('c1'), 'claim'), []);
+  const [claim] = sentOf(hearOf('c2'), 'claim');
+  assert.is(claim?.message.allocations[0]?.provider, 'p-h2');
+});
+
+test('scheduler - one that has just begun does not wait for long for a cell that does not speak', () => {
+  const { young, hearProviders, hearOf } = youngIn([...hostsIn('c1', 'h1'), ...hostsIn('c2', 'h2')]);
+  young.tell(selectOf('web'), 'conductor/0');
+  hearProviders();
+  hearOf('c1');
+  const claims = young.pass(2_500).flatMap(({ sent }) => sentOf({ sent }, 'claim'));
+  assert.is(claims[0]?.message.allocations[0]?.provider, 'p-h1');
+});
+
+test('scheduler - an instance that waits is given the first host that comes', () => {
+  const { young, hearProviders, hearOf } = youngIn(hostsIn('c1', 'h1'));
+  young.tell(selectOf('web'), 'conductor/0');
+  hearOf('c1');
+  assert.is(sentOf(hearProviders(), 'claim').length, 1);
 });
 
 test('scheduler - a cell that has fallen silent is passed over as long as another has room, and chosen when it speaks', () => {
