@@ -136,7 +136,7 @@ function bestFor(work: Work, open: Open, instance: string) {
     noteAll(draft, rankings, view, request, count);
     return null;
   }
-  noteStanding(draft, rankings, view, request);
+  noteStanding(draft, rankings, view, request, count);
   noteRanked(draft, rankings, view, request, picked, count);
   return picked.found;
 }

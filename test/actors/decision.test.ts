@@ -21,11 +21,13 @@ import {
   standing,
 } from '../../actors/scheduler/decision.ts';
 import { whyNone } from '../../actors/scheduler/explain.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { pickOfGroup } from '../../actors/scheduler/grouping.ts';
 import { learnMembers } from '../../actors/scheduler/groups-view.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import type { Request } from '../../actors/scheduler/request.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { checkOf } from '../../runtime/schemas.ts';
 import { viewOf } from '../support/facts.ts';
@@ -106,12 +108,43 @@ test('scheduler - the parts of a weight add up to it, and the best host comes fi
   assert.ok(weighed > 10);
 });
 
+test('scheduler - hosts that the request does not want, or its group may not use, are counted; of very many they are named', () => {
+  const standingOf = (hosts: number, request: Request) => {
+    const view = viewOf(...Array.from({ length: hosts }, (_, n) => ({ host: `h${n}`, has: { VCPU: 4 } })));
+    learnMembers(view.groups, 'p-h0', { g: 1 }, undefined);
+    const draft = emptyDraft({ where: undefined });
+    noteStanding(draft, emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [late] }), view, request, 1);
+    const { fits, refused, narrowedBy } = read(decided(draft, 0, 's', null, []));
+    return { fits, refused: refused.map(({ code, hosts }) => `${hosts} ${code}`).sort(), narrowedBy };
+  };
+  const late: Filter = {
+    name: 'mine',
+    late: true,
+    goesBy: () => ({}),
+    refusal: ({ host }) => (host === 'h1' ? { code: 'not-mine', message: 'no' } : null),
+  };
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  const inGroup = { ...spec, instanceGroup: { id: 'g', policy: 'anti-affinity' as const } };
+  const not = { ...spec, tree: { noneOf: ['p-h2', 'p-h3'] } };
+  assert.equal(standingOf(10, { spec: not }), {
+    fits: 7,
+    refused: ['1 not-mine', '2 avoided-provider'],
+    narrowedBy: [],
+  });
+  assert.equal(standingOf(10, { spec: inGroup }), {
+    fits: 8,
+    refused: ['1 group-anti-affinity', '1 not-mine'],
+    narrowedBy: [],
+  });
+  assert.equal(standingOf(300, { spec: inGroup }), { fits: 300, refused: [], narrowedBy: ['mine', 'instance-group'] });
+});
+
 test('scheduler - a record reads back as it was made', () => {
   const fleet = randomFleet('record', 40);
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
   const draft = emptyDraft({ where: undefined });
-  noteStanding(draft, rankings, fleet.view, { spec });
+  noteStanding(draft, rankings, fleet.view, { spec }, 1);
   const found = best(rankings, fleet.view, { spec }, () => false);
   assert.ok(found);
   noteRanked(draft, rankings, fleet.view, { spec }, { found, soft: null });

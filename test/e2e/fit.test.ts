@@ -84,8 +84,8 @@ function contract(name: string, withSystem: WithSystem): void {
       await client.build({ id: 'web', placement: { cells: ['c2'] }, ...SMALL });
       await client.ended('web');
       const { decision, words } = await client.explain('web');
-      assert.equal([decision?.chosen?.cell, decision?.narrowedBy], ['c2', ['cells']]);
-      assert.match(words.join('\n'), /what these filters let it: cells/);
+      assert.equal([decision?.chosen?.cell, decision?.fits, decision?.refused], ['c2', inC2.fits, inC2.refused]);
+      assert.match(words.join('\n'), /2 fit and 3 were refused\n +3 not-in-cell/);
       const elsewhere = await client.whyNot({ id: 'web', cell: 'c1', host: 'h2' });
       assert.is(elsewhere.now?.refusal?.code, 'not-in-cell', 'what it asked for is remembered');
       await client.build({ id: 'lost', placement: { cells: ['c9'] }, ...SMALL });
