@@ -122,6 +122,23 @@ test('conductor - a scheduler is asked again at a slowing pace, until the deadli
   assert.is(on.state.requests.size, 0);
 });
 
+for (const type of ['taking', 'selected', 'no-valid-host', 'parked'] as const) {
+  test(`conductor - a scheduler that says '${type}' of any request has answered`, () => {
+    const on = desk();
+    const select = lastSelect(on.tell(buildOf('web')));
+    const request = 'web';
+    const round = on.state.requests.get(request)?.round ?? 0;
+    const answers = {
+      taking: { type: 'taking', request, round, taker: 's 1' },
+      selected: selectedFor(select).message,
+      'no-valid-host': { type: 'no-valid-host', request, round, reason: 'none of 3 hosts', decision: '{}' },
+      parked: { type: 'parked', request, round, reason: 'none of 3 hosts', decision: '{}' },
+    } as const;
+    on.tell(answers[type], 'scheduler/s');
+    assert.equal(on.state.answered, { scheduler: 'scheduler/s', at: on.now });
+  });
+}
+
 test('conductor - every other time it asks again it asks a scheduler that has answered others meanwhile, if one has', () => {
   const on = desk();
   const answerOther = (id: string) => on.tell(selectedFor(lastSelect(on.tell(buildOf(id)))).message, 'scheduler/s');

@@ -64,6 +64,16 @@ for (const ordered of [{}, { ordered: true as const }]) {
   });
 }
 
+test('places in line - a round is taken by the shard of the conductor that asked, and by no other', () => {
+  const all = fullHosts(1);
+  all.ask('web', 1, { ordered: true }, 'conductor/1');
+  all.deliver();
+  all.step(100);
+  all.free(0);
+  all.step(500);
+  assert.equal(all.said(), ['web parked', 'web selected']);
+});
+
 test('places in line - the first is not overtaken while it is found out why its turn came to nothing', () => {
   const all = fullHosts(MANY);
   for (const [at, request] of ['first', 'second'].entries()) {

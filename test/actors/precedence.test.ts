@@ -1,0 +1,44 @@
+// Area: scheduler, which of two hosts that fit comes first, where they are compared for an answer.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { InstanceGroup } from '../../actors/messages/common.ts';
+import { comesBefore, type Standing } from '../../actors/scheduler/precedence.ts';
+import { emptyView } from '../../actors/scheduler/view.ts';
+
+const test = suite('scheduler - precedence');
+
+/** From the first to the last, as each rule decides before the next is asked. */
+function order(policy: InstanceGroup['policy'] | undefined, hosts: Readonly<Record<string, Standing>>): string[] {
+  const view = { ...emptyView(), silentCells: new Set(['silent']) };
+  const group = policy === undefined ? {} : { instanceGroup: { id: 'g', policy } };
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const, ...group };
+  const request = { spec, where: { preferCells: ['preferred'] } };
+  return Object.entries(hosts)
+    .sort(([, one], [, other]) => (comesBefore(view, request, one, other) ? -1 : 1))
+    .map(([name]) => name);
+}
+
+test('precedence - a silent cell comes last, then the soft rule counts, then preferred cells, then weight', () => {
+  const hosts = {
+    silent: { cell: 'silent', weight: 9, members: 5 },
+    heavy: { cell: 'other', weight: 8, members: 1 },
+    light: { cell: 'other', weight: 1, members: 1 },
+    preferred: { cell: 'preferred', weight: 0, members: 1 },
+    crowded: { cell: 'other', weight: 0, members: 2 },
+  };
+  assert.equal(order('soft-affinity', hosts), ['crowded', 'preferred', 'heavy', 'light', 'silent']);
+  const alone = { ...hosts, silent: { cell: 'silent', weight: 9, members: 0 } };
+  assert.equal(order('soft-anti-affinity', alone), ['preferred', 'heavy', 'light', 'crowded', 'silent']);
+});
+
+test('precedence - without a soft rule preferred cells come first, whatever hosts of others weigh', () => {
+  const hosts = {
+    silent: { cell: 'silent', weight: 9 },
+    heavy: { cell: 'other', weight: 8 },
+    preferred: { cell: 'preferred', weight: 0 },
+  };
+  assert.equal(order(undefined, hosts), ['preferred', 'heavy', 'silent']);
+});
+
+test.run();
