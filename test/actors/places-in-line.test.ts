@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
-import { type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER } from '../support/waiting.ts';
 
 const test = suite('scheduler - places in line');
@@ -63,6 +63,63 @@ for (const ordered of [{}, { ordered: true as const }]) {
     assert.equal(all.said().slice(2), ['first parked', 'first selected']);
   });
 }
+
+test('places in line - one behind the first is asked for anew, and that holds up nobody before it', () => {
+  const all = fullHosts(1);
+  all.ask('first', 1);
+  all.step(50);
+  all.ask('second', 2);
+  all.step(50);
+  all.ask('second', 2, { ordered: true, round: 2 });
+  all.drop(({ message }) => message.type === 'take');
+  all.free(0);
+  all.step(20);
+  assert.equal(all.said().slice(2), ['first selected']);
+});
+
+test('places in line - one that must be with its group goes elsewhere once the group has left', () => {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 8 } },
+    { host: 'h2', has: { VCPU: 8 } },
+  ]);
+  const instanceGroup = { id: 'g', policy: 'affinity' as const };
+  for (const consumer of ['member', 'rival']) {
+    const spec = { groups: [{ name: '', resources: { VCPU: 4 } }], groupPolicy: 'none' as const };
+    const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 4 } }];
+    const ofGroup = consumer === 'member' ? { ...spec, instanceGroup } : spec;
+    all.ask({ type: 'claim', consumer, attempt: 1, spec: ofGroup, allocations, keep: [], expiresAt: FOREVER });
+  }
+  all.deliver();
+  all.hear('scheduler/s', selectFor('web', { spec: { ...SPEC, instanceGroup }, waits: { since: 1 } }), 'conductor/0');
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ type }) => type),
+    ['parked'],
+  );
+  all.ask({ type: 'release', consumer: 'member', deleted: true });
+  all.deliver();
+  all.pass(100);
+  all.deliver();
+  assert.is(chosenIn(all.answers[1]), 'h2');
+});
+
+test('places in line - one that keeps apart from another is tried at once when that one leaves', () => {
+  const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 1 } }];
+  const { spec } = selectFor('x');
+  all.ask({ type: 'claim', consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  all.deliver();
+  all.hear('scheduler/s', selectFor('apart', { tree: { notHeldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  all.deliver();
+  all.ask({ type: 'release', consumer: 'x', deleted: true });
+  all.deliver();
+  all.pass(50);
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ type }) => type),
+    ['parked', 'selected'],
+  );
+});
 
 test('places in line - a round is taken by the shard of the conductor that asked, and by no other', () => {
   const all = fullHosts(1);
