@@ -1,5 +1,5 @@
 // Area: documentation. That the README shows the machines as they are, and that the script which sees to that says
-// what is wrong where.
+// what is wrong where; that what else the README lists is what there is.
 
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
@@ -43,6 +43,11 @@ test('documentation - diagrams are written between their markers and nowhere els
   for (const { id } of MACHINES) assert.match(sectionOf(text, id), /```mermaid\nstateDiagram-v2\n/);
   assert.is(text.replaceAll(/(-->)\n\n```mermaid.*?```\n\n(<!-- \/machine)/gs, '$1\n$2'), blank);
   assert.is(withDiagrams(text), text);
+});
+
+test('documentation - the README says which version of @xstate/test the adapter is for', () => {
+  const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+  assert.ok(readFileSync(README, 'utf8').includes(`npm i -D @xstate/test@${devDependencies['@xstate/test']}\n`));
 });
 
 test.run();
