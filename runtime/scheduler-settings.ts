@@ -45,8 +45,11 @@ export type WeigherChoice =
   | string
   | ({
       readonly name: string;
+      /** How much it counts; default: the weigher's own. Below 0 it is turned round, 0 switches it off. */
       readonly multiplier?: number;
+      /** Of `metric-<name>`: what counts as 0. */
       readonly least?: number;
+      /** Of `metric-<name>`: what counts as 1; more than `least`. */
       readonly most?: number;
     } & PackingSettings)
   | WeigherFunction
@@ -55,6 +58,7 @@ export type WeigherChoice =
 /** What the node says of itself and of the deployment. */
 type OfNode = 'name' | 'incarnation' | 'placementShards';
 
+/** The options of the schedulers of a node. */
 export interface SchedulerSettings extends Omit<SchedulerOptions, OfNode | 'filters' | 'weighers' | 'overrides'> {
   /** What hosts must be, beside what every scheduler insists on; default: nothing more. */
   readonly filters?: readonly FilterChoice[];

@@ -4,6 +4,13 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ALWAYS } from '../../actors/scheduler/filters/always.ts';
+import { BUILT_IN_FILTERS } from '../../actors/scheduler/filters/built-in.ts';
+import { BUILT_IN_WEIGHERS } from '../../actors/scheduler/weighers/built-in.ts';
+import { free } from '../../actors/scheduler/weighers/free.ts';
+import { metric } from '../../actors/scheduler/weighers/metric.ts';
+import { PACKING_POLICIES, packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
+import { REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
 import { MACHINES, README, withDiagrams } from './diagrams.ts';
 
 const test = suite('documentation');
@@ -48,6 +55,42 @@ test('documentation - diagrams are written between their markers and nowhere els
 test('documentation - the README says which version of @xstate/test the adapter is for', () => {
   const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
   assert.ok(readFileSync(README, 'utf8').includes(`npm i -D @xstate/test@${devDependencies['@xstate/test']}\n`));
+});
+
+/** The cells of the rows of a table of the README, by what its first column is called. */
+function rowsOf(first: string): string[][] {
+  const rows = readFileSync(README, 'utf8').match(new RegExp(`^\\| ${first} .*\\n((?:\\|.*\\n)+)`, 'm'))?.[1] ?? '';
+  const [, ...cells] = rows.trimEnd().split('\n');
+  return cells.map((row) => row.slice(1, -1).split('|'));
+}
+
+/** The name in code that a row begins with, and a column of it. */
+const named = (row: readonly string[], column: number): string =>
+  `${row[0]?.trim().replaceAll('`', '')} ${row[column]?.trim()}`;
+
+test('documentation - the README tells of every weigher that can be named, with its multiplier', () => {
+  const ofPacking = PACKING_POLICIES.map((name) => packingPolicy(name, { typical: [], seed: '' }).weighers[0]);
+  const all = [...BUILT_IN_WEIGHERS, free('<class>'), metric('<name>', { least: 0, most: 1 }), ...ofPacking];
+  assert.equal(
+    rowsOf('weigher').map((row) => named(row, 3)),
+    all.map(({ name, multiplier }) => `${name} ${multiplier}`),
+  );
+});
+
+test('documentation - the README tells of every filter, with its limit, and of codes that there are', () => {
+  const rows = rowsOf('filter');
+  assert.equal(
+    rows.map((row) => named(row, 3)),
+    [
+      ...ALWAYS.map(({ name }) => `${name} always`),
+      ...[...BUILT_IN_FILTERS].map(([name, { defaultMost }]) => `${name} ${defaultMost}`),
+    ],
+  );
+  const codes = rows.flatMap((row) => [...(row[2] ?? '').matchAll(/`([a-z-]+)`/g)].map(([, code]) => code as string));
+  assert.equal(
+    codes.filter((code) => !(code in REFUSAL_CODES)),
+    [],
+  );
 });
 
 test.run();

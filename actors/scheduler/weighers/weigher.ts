@@ -13,12 +13,15 @@ import type { Request } from '../request.ts';
 
 /** A host that fits, with what it would give. */
 export interface Candidate {
+  /** As it stands without the claim. */
   readonly host: HostFacts;
   /** The tree of the host, the root first. */
   readonly tree: readonly Provider[];
+  /** What the claim would take, of which providers of the tree. */
   readonly allocations: readonly Allocation[];
 }
 
+/** How good a host would be: what all weighers say, times their multipliers, is summed up. */
 export interface Weigher<Part = unknown> {
   /** Unique among the weighers in use: explanations and overrides of multipliers go by it. */
   readonly name: string;
