@@ -7,7 +7,7 @@ import { providersOf } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 import { specOf } from '../gateway/requests.ts';
 import { readRows } from '../workload/rows.ts';
-import { gpuGroups, gpuProviders, MAX_GPUS, modelTrait, WHOLE_GPU_MILLI } from '../workload/workload.ts';
+import { gpuGroups, gpuProviders, MAX_GPUS, MAX_HOST_NAME, modelTrait, WHOLE_GPU_MILLI } from '../workload/workload.ts';
 
 export interface PackingRequest {
   readonly name: string;
@@ -62,7 +62,7 @@ export function readPackingTrace(nodesFile: string, podsFile: string): PackingTr
 function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
   const seen = new Set<string>();
   return readRows(file, NODE_COLUMNS).map((row) => {
-    const name = row.name('sn', seen);
+    const name = row.name('sn', seen, MAX_HOST_NAME);
     const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
     const memory = row.whole('memory_mib', 1, MAX_AMOUNT);
     const gpus = row.whole('gpu', 0, MAX_GPUS);

@@ -14,6 +14,7 @@ import {
   gpuKind,
   gpuProviders,
   MAX_GPUS,
+  MAX_HOST_NAME,
   WHOLE_GPU_MILLI,
   type Workload,
 } from './workload.ts';
@@ -77,7 +78,7 @@ export function openbWorkload(options: OpenbOptions): Workload {
 function readHosts(file: string, cells: readonly string[]): FleetHost[] {
   const seen = new Set<string>();
   const hosts = readRows(file, NODE_COLUMNS).map((row) => {
-    const host = row.name('sn', seen);
+    const host = row.name('sn', seen, MAX_HOST_NAME);
     const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
     const memory = row.whole('memory_mib', 1, MAX_AMOUNT);
     const gpus = row.whole('gpu', 0, MAX_GPUS);

@@ -12,8 +12,11 @@ export interface Row<Column extends string> {
   text(column: Column): string;
   /** A whole number within bounds; `max` by default is the largest that a number holds exactly. */
   whole(column: Column, min: number, max?: number): number;
-  /** An id in lower case, not in `seen` yet; added to it. */
-  name(column: Column, seen: Set<string>): string;
+  /**
+   * An id in lower case and with hyphens for dots and underscores, not in `seen` yet; added to it.
+   * @param most How many characters it may have; default 63.
+   */
+  name(column: Column, seen: Set<string>, most?: number): string;
   /** Models with `|` between them; empty for none. */
   models(column: Column): string[];
   wrong(column: Column, expected: string): MalformedError;
@@ -35,7 +38,14 @@ export function readRows<Column extends string>(file: string, columns: readonly 
   const text = readTrace(file);
   let parsed: { record: Record<Column, string>; info: { lines: number } }[];
   try {
-    parsed = parse(text, { bom: true, columns: checkHeader, info: true, max_record_size: MAX_RECORD_CHARACTERS });
+    parsed = parse(text, {
+      bom: true,
+      columns: checkHeader,
+      info: true,
+      max_record_size: MAX_RECORD_CHARACTERS,
+      skip_empty_lines: true,
+      trim: true,
+    });
   } catch (error) {
     if (error instanceof MalformedError) throw error;
     throw new MalformedError(`'${file}' is not the CSV it should be: ${messageOf(error)}`, {
@@ -60,18 +70,23 @@ function rowOf<Column extends string>(file: string, line: number, record: Record
       if (value >= min && value <= max) return value;
       throw wrong(column, `a whole number from ${min} to ${max}`);
     },
-    name(column, seen) {
-      const name = record[column].toLowerCase();
-      if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(name)) {
-        throw wrong(column, 'a name of letters, digits and inner hyphens');
+    name(column, seen, most = 63) {
+      const name = record[column].toLowerCase().replaceAll(/[._]/g, '-');
+      if (name.length > most || !/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name)) {
+        throw wrong(column, `a name of letters, digits and inner '-', '.' and '_', at most ${most} of them`);
       }
-      if (seen.has(name)) throw wrong(column, 'a name of its own: an earlier row bears it');
+      if (seen.has(name)) throw wrong(column, `a name of its own: an earlier row bears it, as '${name}'`);
       seen.add(name);
       return name;
     },
     models(column) {
       const models = record[column] === '' ? [] : record[column].split('|');
-      if (!models.every((model) => /^\w{1,64}$/.test(model))) throw wrong(column, "a list of models with '|' between");
+      if (!models.every((model) => /^\w[\w .-]{0,63}$/.test(model))) {
+        throw wrong(
+          column,
+          "a list of models with '|' between, each of letters, digits, ' ', '-', '.' and '_', at most 64",
+        );
+      }
       return models;
     },
   };

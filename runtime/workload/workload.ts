@@ -2,6 +2,7 @@
 // Here too stands what its sources share: names, limits and the way GPUs are written. Nothing here talks to actors.
 
 import { readFileSync } from 'node:fs';
+import { MAX_TOKEN_LENGTH } from '../../actors/messages/common.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 
@@ -79,6 +80,9 @@ export const WHOLE_GPU_MILLI = 1000;
 /** No host of any trace has more GPUs, and no request asks for more. */
 export const MAX_GPUS = 16;
 
+/** The names of its GPUs are longer, and must be tokens. */
+export const MAX_HOST_NAME = MAX_TOKEN_LENGTH - `-gpu-${MAX_GPUS - 1}`.length;
+
 const MAX_CELLS = 1000;
 
 /** The names of an arrival's instances: the id itself when it is one, else `<id>-0`, `<id>-1` and so on. */
@@ -121,9 +125,9 @@ export function readTrace(file: string): string {
   }
 }
 
-/** The trait that a GPU of this model has: `CUSTOM_GPU_T4`. */
+/** The trait that a GPU of this model has: `CUSTOM_GPU_A100_80GB` of an `A100-80GB`. */
 export function modelTrait(model: string): string {
-  return `CUSTOM_GPU_${model.toUpperCase()}`;
+  return `CUSTOM_GPU_${model.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
 }
 
 /** The GPUs of a host as child providers, `<host>-gpu-0` and so on. */

@@ -135,7 +135,7 @@ test('workload - openb errors name file, line and column', () => {
   assert.match(pods('p,1,1,0,0,,LS,Running,5,2,1'), /^deletion_time: .* line 6/);
   assert.match(pods('p,0,0,0,0,,LS,Running,1,2,1'), /^cpu_milli: .* line 6/);
   assert.match(pods('two,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);
-  assert.match(pods('p_1,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);
+  assert.match(pods('p/1,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);
   assert.match(pods('p,1,1'), /pods\.csv: '.*pods\.csv' is not the CSV .* line 6/);
   const nodes = (text: string) => failureOf(() => readOpenb({ nodes: text }));
   assert.match(nodes(`${NODES}e,1,1,1,\n`), /^model: '.*nodes\.csv' line 6, column 'model'/);

@@ -60,6 +60,34 @@ test('trace - hosts become trees of providers, requests groups, sorted by name',
   );
 });
 
+test('trace - models and hosts are named as fleets name them, and blank lines are no rows', async () => {
+  const nodes =
+    'sn,cpu_milli,memory_mib,gpu,model\n\nGPU_1.rack2,8000,1024,1,A100-SXM4-80GB\nn2,1,1,1,RTX 2080.Ti\n \n\n';
+  const pods =
+    'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np.1,1000,64,1,500,A100-SXM4-80GB\n\np_2,1000,64,1,500,H100-PCIe\n\n';
+  await withTrace(
+    (files) => {
+      const { hosts, requests, absentModels } = readPackingTrace(files.nodes, files.pods);
+      assert.equal(
+        hosts.map((providers) => [providers[0]?.name, providers[1]?.traits]),
+        [
+          ['gpu-1-rack2', ['CUSTOM_GPU_A100_SXM4_80GB']],
+          ['n2', ['CUSTOM_GPU_RTX_2080_TI']],
+        ],
+      );
+      assert.equal(
+        requests.map(({ name, spec }) => [name, spec.groups[1]?.anyOf]),
+        [
+          ['p-1', [['CUSTOM_GPU_A100_SXM4_80GB']]],
+          ['p-2', [['CUSTOM_GPU_H100_PCIE']]],
+        ],
+      );
+      assert.equal([...absentModels], [['H100-PCIe', 1]]);
+    },
+    { nodes, pods },
+  );
+});
+
 test('trace - what is wrong is refused with file, line and column', async () => {
   const nodes = nodesText(2);
   const pods = podsText(2);
@@ -70,6 +98,9 @@ test('trace - what is wrong is refused with file, line and column', async () => 
     [{ nodes: `${nodes}x,1,1,1,\n` }, 'model', /line 4, column 'model'/],
     [{ nodes: `${nodes}node-0,1,1,0,\n` }, 'sn', /line 4, column 'sn'.*earlier row/],
     [{ nodes: `${nodes}-x-,1,1,0,\n` }, 'sn', /line 4, column 'sn': '-x-' is not a name of letters/],
+    [{ nodes: `${nodes}${'n'.repeat(58)},1,1,1,T4\n` }, 'sn', /line 4, column 'sn'.* at most 57 of them/],
+    [{ nodes: `${nodes}a.b,1,1,0,\na_b,1,1,0,\n` }, 'sn', /line 5, column 'sn': 'a_b' is not .* as 'a-b'/],
+    [{ nodes: `${nodes}\n\nx,1,1,1,A\u00e9\n` }, 'model', /line 6, column 'model'.*letters, digits, ' ', '-'/],
     [{ nodes: 'sn,sn,cpu_milli,memory_mib,gpu,model\na,b,1,1,0,\n' }, 'sn', /line 1: two columns 'sn'/],
     [{ nodes: 'sn,cpu_milli,memory_mib,gpu\na,1,1,0\n' }, 'model', /line 1: no column 'model'/],
     [{ nodes: 'sn,cpu_milli,memory_mib,gpu,model\na,1,1,0,\n' }, 'gpu', /no host has a GPU/],
