@@ -44,7 +44,11 @@ export interface Client {
    * @throws `not-found` with the field; `ambiguous` when several cells have a host of that name.
    */
   whyNot(request: WhyNotRequest): Promise<WhyNot>;
-  /** Whether a request would fit, where and how many times; if not, what stands in the way. Nothing is held for it. */
+  /**
+   * Whether a request would fit, where and how many times; if not, what stands in the way. Nothing is held for it. It
+   * takes a build request as it is; `id`, `alternates`, `wait` and `payload` are checked and make no difference.
+   * @throws MalformedError code `malformed` with the field; `overloaded` when too many ask at once.
+   */
   fit(request: FitRequest): Promise<FitAnswer>;
   list(request?: ListRequest): Promise<ListAnswer>;
   hosts(request: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }>;

@@ -18,7 +18,11 @@ export function addFit(program: Command): void {
     .option('--group <NAME:CLASS=AMOUNT,...>', 'a group served by one provider alone; may be given again', groups)
     .option('--group-policy <policy>', 'none, or isolate: no two groups on one provider')
     .option('--project <project>', 'whose it would be')
-    .option('--json-request <file>', 'the request as for cw.api.fit, from a file; flags are put over it', readable)
+    .option(
+      '--json-request <file>',
+      'the request as for cw.api.build or cw.api.fit, from a file; flags are put over it',
+      readable,
+    )
     .option('--count <number>', 'how many instances, all or none', wholeNumber(1, 1_000))
     .option('--limit <number>', 'how many of the best hosts to name', wholeNumber(0, 100))
     .addHelpText('after', '\nExits with 0 when it would fit, 1 when it would not, 2 when that is not known.');

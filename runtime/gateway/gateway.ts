@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
-import { cellAddress, conductorAddress, conductorShardOf, instanceNames } from '../../actors/routing.ts';
+import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import { isPublishable } from '../bus/wire.ts';
@@ -19,15 +19,21 @@ import { explainingOf } from './explaining.ts';
 import { lookingOf, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { placingOf } from './placing.ts';
 import { questioningOf } from './questioning.ts';
-import { type BuildRequest, checks, type HostRequest, type InstanceRequest, specOf, type Verb } from './requests.ts';
+import {
+  type BuildRequest,
+  checks,
+  type HostRequest,
+  type InstanceRequest,
+  namesOf,
+  specOf,
+  type Verb,
+} from './requests.ts';
 
 /**
  * The largest body that the API takes, bytes, and never more than a quarter of what the bus carries: on its way to a
  * host a build takes along what was chosen for it, and must fit a message still.
  */
 export const MAX_REQUEST_BYTES = 256 * 1024;
-/** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
-const MAX_PAYLOAD_DEPTH = 48;
 /** How much of a reply subject is told. */
 const MAX_REPLY_TOLD = 80;
 const DEFAULT_ALTERNATES = 2;
@@ -69,14 +75,8 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
-    if (!isShallow(request.payload, MAX_PAYLOAD_DEPTH))
-      throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
     const id = request.id ?? `i-${randomUUID()}`;
-    const count = request.count ?? 1;
-    const names = instanceNames(id, count);
-    const longest = names.at(-1) as string;
-    if (longest.length > 64)
-      throw new MalformedError(`'id' is too long: the instance '${longest}' has over 64 characters`, { field: 'id' });
+    const names = namesOf(request, id);
     const { tree, where } = placingOf(request.placement, request.project, aggregates);
     const inLine = company.join();
     if (inLine !== null) await inLine;
@@ -85,7 +85,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       {
         type: 'build',
         request: id,
-        count,
+        count: names.length,
         alternates: request.alternates ?? DEFAULT_ALTERNATES,
         spec: { ...specOf(request), ...(tree === undefined ? {} : { tree }) },
         ...(where === undefined ? {} : { where }),
@@ -214,11 +214,6 @@ function traceparentOf(headers: BusMessage['headers']): string | undefined {
   if (traceparent === undefined || traceparent.length <= MAX_TRACEPARENT_LENGTH) return traceparent;
   const message = `the header 'traceparent' has over ${MAX_TRACEPARENT_LENGTH} characters`;
   throw new MalformedError(message, { field: 'traceparent' });
-}
-
-function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
 }
 
 /** What a header can carry. */

@@ -13,7 +13,7 @@ import type { Asking } from './asking.ts';
 import type { Explaining } from './explaining.ts';
 import { placingOf } from './placing.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
-import { type FitRequest, specOf, type WhyNotRequest } from './requests.ts';
+import { type FitRequest, namesOf, specOf, type WhyNotRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 10;
 const ASKED = 'the fit request';
@@ -82,7 +82,8 @@ export interface QuestioningOptions {
 
 export function questioningOf({ asking, known, aggregates }: QuestioningOptions): Questioning {
   async function fit(request: FitRequest): Promise<FitAnswer> {
-    const { placement, project } = request;
+    const { id = '', placement, project } = request;
+    namesOf(request, id);
     const { tree, where } = placingOf(placement, project, aggregates, ASKED);
     const spec = { ...specOf(request, ASKED), ...(tree === undefined ? {} : { tree }) };
     const more = { ...(where === undefined ? {} : { where }), ...(project === undefined ? {} : { project }) };

@@ -6,6 +6,7 @@ import {
   MAX_ALTERNATES,
   MAX_COUNT,
   MAX_GROUPS,
+  MAX_TOKEN_LENGTH,
   Payload,
   RequestSpec,
   ResourceGroup,
@@ -15,6 +16,7 @@ import {
 import { MAX_WAIT_MS } from '../../actors/messages/conductor.ts';
 import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
+import { instanceNames } from '../../actors/routing.ts';
 import { MalformedError } from '../errors.ts';
 import { checkOf } from '../schemas.ts';
 import { PlacementRequest } from './placing.ts';
@@ -90,12 +92,10 @@ export const BuildRequest = Type.Object(
 );
 export type BuildRequest = Static<typeof BuildRequest>;
 
-const { id: _, alternates: __, payload: ___, wait: ____, ...fitting } = BuildRequest.properties;
-
-/** The body of `fit`: a request that is not to be built. */
+/** The body of `fit`: that of `build`, of which `id`, `alternates`, `wait` and `payload` make no difference. */
 export const FitRequest = Type.Object(
   {
-    ...fitting,
+    ...BuildRequest.properties,
     /** How many of the best hosts the answer names; default 10. */
     limit: Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_HOSTS_NAMED })),
   },
@@ -165,6 +165,31 @@ export const checks = {
   host: checkOf(HostRequest, 'the host request'),
 } as const;
 export type Verb = keyof typeof checks;
+
+/** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
+const MAX_PAYLOAD_DEPTH = 48;
+
+/**
+ * The names of the instances that a request asks for.
+ * @param id Names the request.
+ * @throws MalformedError for a payload or an id that the schema cannot see to be too deep or too long.
+ */
+export function namesOf({ count = 1, payload }: BuildRequest, id: string): string[] {
+  if (!isShallow(payload, MAX_PAYLOAD_DEPTH))
+    throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
+  const names = instanceNames(id, count);
+  const longest = names.at(-1) as string;
+  if (longest.length > MAX_TOKEN_LENGTH) {
+    const why = `the instance '${longest}' has over ${MAX_TOKEN_LENGTH} characters`;
+    throw new MalformedError(`'id' is too long: ${why}`, { field: 'id' });
+  }
+  return names;
+}
+
+function isShallow(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
+}
 
 /**
  * The spec of a request as the actors take it.

@@ -14,6 +14,7 @@ import { apiOf, eventually, inMemory, overNats, type System, type WithSystem } f
 const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['h1', 'k1'] };
 const CONTRADICTION = { cells: ['c1'], avoidCells: ['c1'] };
 const CLOSE_WITH_MOST = { name: 'close', policy: 'affinity' as const, maxPerHost: 2 };
+const nested = (depth: number): object => (depth === 1 ? {} : { in: nested(depth - 1) });
 const SMALL = { resources: { VCPU: 1, MEMORY_MB: 256 } };
 
 function contract(name: string, withSystem: WithSystem): void {
@@ -39,6 +40,12 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.match(words.join('\n'), /it would fit; of 5 hosts, 5 fit and 0 were refused; there is room for 40/);
     const { consumers } = (await client.list()).instances.length === 0 ? { consumers: 0 } : { consumers: 1 };
     assert.is(consumers, 0, 'nothing is held for it');
+  });
+
+  on('a build request is taken as it is', async ({ client }) => {
+    const request = { id: 'web', count: 2, alternates: 1, wait: { forMs: 1_000 }, payload: nested(48), ...SMALL };
+    assert.equal(await client.fit(request), await client.fit({ count: 2, ...SMALL }));
+    assert.is((await client.list()).instances.length, 0, 'nothing is built');
   });
 
   on('what does not fit: the numbers add up, and one thing to change is named', async (system) => {
@@ -223,7 +230,11 @@ function contract(name: string, withSystem: WithSystem): void {
       [() => client.fit({ resources: { NO_SUCH: 1 } }), 'malformed', 'resources.NO_SUCH'],
       [() => client.fit({}), 'malformed', 'resources'],
       [() => client.fit({ ...SMALL, limit: 101 }), 'malformed', 'limit'],
-      [() => client.fit({ ...SMALL, payload: 1 } as never), 'malformed', 'payload'],
+      [() => client.fit({ ...SMALL, id: 'i'.repeat(63), count: 2 }), 'malformed', 'id'],
+      [() => client.fit({ ...SMALL, alternates: -1 }), 'malformed', 'alternates'],
+      [() => client.fit({ ...SMALL, wait: { forMs: 0 } }), 'malformed', 'wait.forMs'],
+      [() => client.fit({ ...SMALL, payload: nested(49) }), 'malformed', 'payload'],
+      [() => client.fit({ ...SMALL, unheardOf: 1 } as never), 'malformed', 'unheardOf'],
       [() => client.fit({ ...SMALL, placement: { zones: ['z1'] } }), 'malformed', 'placement.zones.0'],
       [() => client.fit({ ...SMALL, placement: CONTRADICTION }), 'malformed', 'placement.avoidCells.0'],
       [() => client.fit({ ...SMALL, sameSubtree: [['gpu']] }), 'malformed', 'sameSubtree.0.0'],
@@ -258,7 +269,10 @@ test('dry runs - from the command line, with flags or a file', () =>
     const folder = await mkdtemp(join(tmpdir(), 'cellwright-fit-'));
     try {
       const file = join(folder, 'request.json');
-      await writeFile(file, JSON.stringify({ resources: { VCPU: 9 }, required: ['CUSTOM_X'] }));
+      await writeFile(
+        file,
+        JSON.stringify({ id: 'web', resources: { VCPU: 9 }, required: ['CUSTOM_X'], payload: 'p' }),
+      );
       const not = await runCommand('fit', '--json-request', file, '--count', '2', '--json', ...servers);
       assert.is(not.code, 1);
       const answer = JSON.parse(not.out);
