@@ -18,9 +18,12 @@ export const driverAddress = (cell: string, host: string): Address => `driver/${
 export const gatewayAddress = (node: string): Address => `gateway/${node}`;
 export const isGateway = (address: Address): boolean => address.startsWith('gateway/');
 
-/** FNV-1a, 32 bits: the hash of the NATS server's `partition()`, so that a subject mapping can deal ids as we do. */
-export function fnv1a(text: string): number {
-  let hash = 0x811c9dc5;
+/**
+ * FNV-1a, 32 bits: the hash of the NATS server's `partition()`, so that a subject mapping can deal ids as we do.
+ * @param before The hash of a text that comes before this one: the answer is that of both together.
+ */
+export function fnv1a(text: string, before = 0x811c9dc5): number {
+  let hash = before;
   for (let position = 0; position < text.length; position += 1) {
     hash = Math.imul(hash ^ text.charCodeAt(position), 0x01000193);
   }

@@ -19,6 +19,8 @@ export interface Choice {
   readonly isNamed: boolean;
   readonly resources: Readonly<Record<string, number>>;
   readonly demands: readonly Demand[];
+  /** What one provider gives that serves it and all choices of the unnamed group that come before it. */
+  readonly upToHere: Readonly<Record<string, number>>;
   /** Choices of one kind are alike: whatever serves one could serve the other in its stead. They are counted from 0. */
   readonly kind: number;
   /** The conditions that each server must meet by itself; null: there are none. */
@@ -68,12 +70,14 @@ function newPlan({ groups, sameSubtree = [] }: RequestSpec): Plan {
     kindByKey.set(key, kind);
     kinds.push(made);
   };
+  let upToHere: Choice['upToHere'] | undefined;
   for (const group of unnamed) {
     const ofEach = conditionsOf(group, ['forbidden', 'memberOf']);
     const ofAll = conditionsOf(group, ['required', 'anyOf']);
     for (const resourceClass in group.resources) {
       const resources = { [resourceClass]: group.resources[resourceClass] as number };
-      add({ group, isNamed: false, resources, ofEach, ofAll }, `${choices.length}`);
+      upToHere = upToHere === undefined ? resources : { ...upToHere, ...resources };
+      add({ group, isNamed: false, resources, upToHere, ofEach, ofAll }, `${choices.length}`);
     }
   }
   for (const group of groups) {
@@ -81,7 +85,8 @@ function newPlan({ groups, sameSubtree = [] }: RequestSpec): Plan {
     const ofEach = conditionsOf(group, ['required', 'anyOf', 'forbidden', 'memberOf']);
     const lists = sameSubtree.map((names) => names.includes(group.name));
     const key = JSON.stringify([{ ...group, name: '' }, lists]);
-    add({ group, isNamed: true, resources: group.resources, ofEach, ofAll: null }, key);
+    const { resources } = group;
+    add({ group, isNamed: true, resources, upToHere: resources, ofEach, ofAll: null }, key);
   }
   const ofHost = unnamed.filter(({ resources }) => Object.keys(resources).length === 0);
   return { ofHost, choices, kinds };

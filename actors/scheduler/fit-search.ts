@@ -294,6 +294,13 @@ const byLeft = (one: Rated, other: Rated): number => one.left - other.left;
 const providerOf = ({ provider }: Rated): Provider => provider;
 const byPosition = (one: Served, other: Served): number => one.choice.position - other.choice.position;
 
+function isInOrder(served: readonly Served[]): boolean {
+  for (let at = 1; at < served.length; at += 1) {
+    if (byPosition(served[at - 1] as Served, served[at] as Served) > 0) return false;
+  }
+  return true;
+}
+
 /** How much of the classes of a choice the provider is left with, as parts of all that it has. */
 function leftOf(served: readonly Served[], provider: Provider, { demands }: Choice): number {
   let left = 0;
@@ -304,10 +311,17 @@ function leftOf(served: readonly Served[], provider: Provider, { demands }: Choi
   return left;
 }
 
+/** What a provider gives that serves a choice too; as a rule it has served all before it, and nothing need be made. */
+function together(before: Allocation['resources'], last: Choice | undefined, choice: Choice): Allocation['resources'] {
+  const isNext = last !== undefined && last.position + 1 === choice.position && last.upToHere === before;
+  return isNext ? choice.upToHere : { ...before, ...choice.resources };
+}
+
 /** What is served, in the order of the request; what one provider gives to the unnamed group is one allocation. */
 function allocationsOf(served: readonly Served[]): Allocation[] {
-  const inOrder = served.length < 2 ? served : served.slice().sort(byPosition);
+  const inOrder = isInOrder(served) ? served : served.slice().sort(byPosition);
   const allocations: Allocation[] = [];
+  let last: Choice | undefined;
   for (const { choice, provider } of inOrder) {
     const { id } = provider.spec;
     const { group, isNamed, resources } = choice;
@@ -317,8 +331,9 @@ function allocationsOf(served: readonly Served[]): Allocation[] {
     allocations[given] = {
       provider: id,
       group: group.name,
-      resources: before === undefined ? resources : { ...before, ...resources },
+      resources: before === undefined ? resources : together(before, last, choice),
     };
+    last = choice;
   }
   return allocations;
 }

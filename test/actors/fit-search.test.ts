@@ -404,4 +404,28 @@ test('search - the group policy is named as the reason only where it is', () => 
   assert.equal(fitted(two('none', 2), tree), ['a@g0', 'b@g0']);
 });
 
+test('search of a fit - a preference is asked about what is chosen so far, and of no class that is still open', () => {
+  const tree = viewOf([
+    provider('h', null, { VCPU: 4, MEMORY_MB: 4, DISK_GB: 4 }),
+    ...['a', 'b', 'c'].map((id) => provider(id, 'h', { MEMORY_MB: 4, ...(id === 'c' ? {} : { VGPU: 4 }) })),
+  ]);
+  const spec: RequestSpec = {
+    groups: [
+      { name: '', resources: { VCPU: 1, MEMORY_MB: 1, DISK_GB: 1 } },
+      { name: 'gpu', resources: { VGPU: 1 } },
+    ],
+    groupPolicy: 'none',
+  };
+  const offers: (readonly Allocation[])[] = [];
+  const found = serve(planOf(spec), spec, tree, ({ allocations }) => offers.push([...allocations]), 0);
+  assert.equal(offers[0], [
+    { provider: 'h', group: '', resources: { VCPU: 1, DISK_GB: 1 } },
+    { provider: 'a', group: 'gpu', resources: { VGPU: 1 } },
+  ]);
+  assert.equal(found, [
+    { provider: 'h', group: '', resources: { VCPU: 1, MEMORY_MB: 1, DISK_GB: 1 } },
+    { provider: 'b', group: 'gpu', resources: { VGPU: 1 } },
+  ]);
+});
+
 test.run();

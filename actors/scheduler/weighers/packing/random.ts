@@ -7,12 +7,24 @@ import type { Weigher } from '../weigher.ts';
 
 /** @param seed Decides what is drawn: the same device for as long as nothing more is taken of the host itself. */
 export function random(seed: string): Weigher {
+  /** The hash of the seed and of a provider, which is asked about for every request. */
+  const begun = new WeakMap<Provider, number>();
+
+  function begunFor(server: Provider): number {
+    let hash = begun.get(server);
+    if (hash === undefined) {
+      hash = fnv1a(`${seed} ${server.spec.id} `);
+      begun.set(server, hash);
+    }
+    return hash;
+  }
+
   return {
     name: 'random',
     multiplier: 1,
     ignoresStats: true,
     weigh: () => 0,
-    prefers: ({ tree }, server) => scattered(fnv1a(`${seed} ${server.spec.id} ${useOf(tree[0] as Provider)}`)),
+    prefers: ({ tree }, server) => scattered(fnv1a(`${useOf(tree[0] as Provider)}`, begunFor(server))),
   };
 }
 
