@@ -40,7 +40,8 @@ export interface Client {
    */
   explain(id: string): Promise<Explanation>;
   /**
-   * Why an instance is not on a host: as of the decision, as far as that is on record, and now.
+   * Why an instance is not on a host: as of the decision, as far as that is on record, and now. The host is named with
+   * its `cell`, as `<cell>/<host>`, or alone where one cell has a host of that name.
    * @throws `not-found` with the field; `ambiguous` when several cells have a host of that name.
    */
   whyNot(request: WhyNotRequest): Promise<WhyNot>;

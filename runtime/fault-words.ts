@@ -11,11 +11,15 @@ const TYPES: Readonly<Record<string, string>> = {
   boolean: 'true or false',
   null: 'null',
 };
+const NAME = '[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?';
+/** A host by its name, or by that of its cell too. */
+export const HOST_PATTERN = `^${NAME}(/${NAME})?$`;
 const PATTERNS: ReadonlyMap<string, string> = new Map([
   [TOKEN_PATTERN, 'lower-case letters, digits and inner hyphens'],
   [SYMBOL_PATTERN, 'upper-case letters, digits and _, a letter first'],
   ['^[A-Za-z0-9][A-Za-z0-9_-]*$', 'letters, digits, _ and -, not these two first'],
   [`^${TOKEN_PATTERN.slice(1, -1)}/${TOKEN_PATTERN.slice(1, -1)}$`, 'a host as <cell>/<host>'],
+  [HOST_PATTERN, 'the name of a host, or <cell>/<host>, each of lower-case letters, digits and inner hyphens'],
 ]);
 const BOUNDS: Readonly<Record<string, string>> = {
   '>=': 'at least',

@@ -15,9 +15,7 @@ export async function explain(id: string, flags: AskFlags): Promise<void> {
 
 /** @param host Its name, or `<cell>/<host>`. */
 export async function whyNot(id: string, host: string, flags: AskFlags): Promise<void> {
-  const at = host.indexOf('/');
-  const where = at < 0 ? { host } : { cell: host.slice(0, at), host: host.slice(at + 1) };
-  await answered(flags, (client) => client.whyNot({ id, ...where }));
+  await answered(flags, (client) => client.whyNot({ id, host }));
 }
 
 /** Prints an answer: its words, or all of it as JSON. */

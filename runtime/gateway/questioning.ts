@@ -13,7 +13,7 @@ import type { Asking } from './asking.ts';
 import type { Explaining } from './explaining.ts';
 import { placingOf } from './placing.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
-import { type FitRequest, namesOf, specOf, type WhyNotRequest } from './requests.ts';
+import { type FitRequest, namesOf, placeOf, specOf, type WhyNotRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 10;
 const ASKED = 'the fit request';
@@ -101,7 +101,9 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     return { ...answer, words: fitWords(answer) };
   }
 
-  async function whyNot({ id, host, cell }: WhyNotRequest): Promise<WhyNot> {
+  async function whyNot(request: WhyNotRequest): Promise<WhyNot> {
+    const { id } = request;
+    const { host, cell } = placeOf(request);
     const { view, decision, spec, where } = await known(id);
     const { project } = view;
     const more = {
@@ -112,7 +114,7 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     const standingOf = async (asked: RequestSpec) =>
       (await asking.ask(SCHEDULERS, { type: 'why-not', spec: asked, host, ...more }, 'why-not-told')).standing;
 
-    async function placeOf(): Promise<string> {
+    async function cellOf(): Promise<string> {
       const recorded = cellsOnRecord(decision, view, host);
       if (cell !== undefined && recorded.has(cell)) return cell;
       try {
@@ -131,7 +133,7 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     }
 
     const now = spec === undefined ? null : await standingOf(spec);
-    const placed = now?.cell ?? (await placeOf());
+    const placed = now?.cell ?? (await cellOf());
     const there = view.host === host && view.cell === placed;
     const then = decision === null ? null : hostThen(decision, view, placed, host);
     const answer = { id, cell: placed, host, there, then, now };

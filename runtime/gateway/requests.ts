@@ -18,6 +18,7 @@ import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { MalformedError } from '../errors.ts';
+import { HOST_PATTERN } from '../fault-words.ts';
 import { checkOf } from '../schemas.ts';
 import { PlacementRequest } from './placing.ts';
 
@@ -107,13 +108,26 @@ export type FitRequest = Static<typeof FitRequest>;
 export const WhyNotRequest = Type.Object(
   {
     id: Token,
-    host: Token,
-    /** Needed when several cells have a host of that name. */
+    /** The host's name, or `<cell>/<host>` where `cell` is absent. */
+    host: Type.String({ pattern: HOST_PATTERN }),
+    /** Needed when several cells have a host of that name, and `host` does not say which. */
     cell: Type.Optional(Token),
   },
   strict,
 );
 export type WhyNotRequest = Static<typeof WhyNotRequest>;
+
+/**
+ * The host that is asked about, by name, and its cell if that is said.
+ * @throws MalformedError when the cell is said twice.
+ */
+export function placeOf({ host: named, cell }: WhyNotRequest): { host: string; cell?: string } {
+  const [first = '', host] = named.split('/');
+  if (host === undefined) return { host: first, ...(cell === undefined ? {} : { cell }) };
+  if (cell === undefined) return { host, cell: first };
+  const why = `does not go with a cell in 'host', '${named}'`;
+  throw new MalformedError(`'cell' of the why-not request ${why}`, { field: 'cell' });
+}
 
 /** The body of `delete`, `show` and `explain`. */
 export const InstanceRequest = Type.Object({ id: Token }, strict);

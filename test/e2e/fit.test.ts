@@ -178,6 +178,9 @@ function contract(name: string, withSystem: WithSystem): void {
 
     const { body } = await apiOf(system).ask('why-not', { id: 'web', host: 'k1' });
     assert.equal([body.cell, body.host, body.id], ['c2', 'k1', 'web']);
+    const named = await client.whyNot({ id: 'web', host: 'c2/h1' });
+    assert.equal(named, await client.whyNot({ id: 'web', host: 'h1', cell: 'c2' }));
+    assert.equal([named.cell, named.host], ['c2', 'h1']);
   });
 
   on('why a deleted instance was not on a host: the cell is found, or has to be named', async ({ client }) => {
@@ -243,6 +246,10 @@ function contract(name: string, withSystem: WithSystem): void {
       [() => client.whyNot({ id: 'web', host: 'absent' }), 'not-found', 'host'],
       [() => client.whyNot({ id: 'web', host: 'h1' }), 'ambiguous', 'cell'],
       [() => client.whyNot({ id: 'web', host: 'c1.h1' }), 'malformed', 'host'],
+      [() => client.whyNot({ id: 'web', host: 'c1/' }), 'malformed', 'host'],
+      [() => client.whyNot({ id: 'web', host: `c1/${'h'.repeat(65)}` }), 'malformed', 'host'],
+      [() => client.whyNot({ id: 'web', host: 'c1/h1', cell: 'c1' }), 'malformed', 'cell'],
+      [() => client.whyNot({ id: 'web', host: 'c9/h1' }), 'not-found', 'host'],
     ];
     for (const [ask, code, field] of cases) {
       const error = (await failureOf(ask)) as CellwrightError;
