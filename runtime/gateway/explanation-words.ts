@@ -37,6 +37,7 @@ function wordsOfDecision(decision: Decision): string[] {
   const lines = [
     `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
+    ...absenceLines(hosts, refused),
   ];
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
@@ -88,6 +89,18 @@ export function refusedWords({ code, about, hosts, nearest }: RefusedHosts): str
   const near = nearest === undefined ? '' : `; nearest ${nearest.cell}/${nearest.host}, short by ${nearest.short}`;
   return `${hosts} ${obstacleWords(code, about)}${near}`;
 }
+
+/** That nothing of what a request names is there: all hosts are refused because they are none of it. */
+export function absenceLines(hosts: number, refused: readonly RefusedHosts[]): string[] {
+  const [first] = refused;
+  const words = first === undefined || first.hosts < hosts ? undefined : NOTHING_NAMED.get(first.code);
+  return words === undefined ? [] : [words];
+}
+
+const NOTHING_NAMED: ReadonlyMap<string, string> = new Map([
+  ['not-in-cell', 'there is no such cell, or none of its hosts is known'],
+  ['not-a-named-provider', 'there is no such host: none of those that it names is known'],
+]);
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines(cells: readonly string[]): string[] {

@@ -2,7 +2,15 @@
 
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
-import { adviceLines, brief, rankedWords, refusedWords, silenceLines, standingWords } from './explanation-words.ts';
+import {
+  absenceLines,
+  adviceLines,
+  brief,
+  rankedWords,
+  refusedWords,
+  silenceLines,
+  standingWords,
+} from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
 
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
@@ -13,6 +21,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
+    ...absenceLines(hosts, refused),
     ...silenceLines(answer.silentCells),
     ...(best.length === 0
       ? []

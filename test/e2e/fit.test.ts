@@ -88,6 +88,11 @@ function contract(name: string, withSystem: WithSystem): void {
       const nowhere = await client.fit({ ...SMALL, placement: { cells: ['c9'] } });
       assert.equal(nowhere.advice, [{ code: 'without-cells', about: 'c9', hosts: 5 }]);
       assert.match(nowhere.words.join('\n'), /if it need not be in cell c9, it would fit on 5 hosts/);
+      assert.match(nowhere.words.join('\n'), /5 not-in-cell\nthere is no such cell, or/);
+      const noHost = await client.fit({ ...SMALL, placement: { hosts: ['c1/absent', 'c9/h1'] } });
+      assert.match(noHost.words.join('\n'), /5 not-a-named-provider\nthere is no such host: none of/);
+      const oneHost = await client.fit({ ...SMALL, placement: { hosts: ['c1/h1', 'c9/h1'] }, required: ['CUSTOM_X'] });
+      assert.not.match(oneHost.words.join('\n'), /there is no such host/);
       await client.build({ id: 'web', placement: { cells: ['c2'] }, ...SMALL });
       await client.ended('web');
       const { decision, words } = await client.explain('web');
@@ -99,6 +104,7 @@ function contract(name: string, withSystem: WithSystem): void {
       const { failure } = await client.ended('lost');
       assert.match(failure?.message ?? '', /none of 5 hosts: 5 not-in-cell.*if it need not be in cell c9/);
       const { decision: none } = await client.explain('lost');
+      assert.match((await client.explain('lost')).words.join('\n'), /5 not-in-cell\nthere is no such cell, or/);
       assert.equal([none?.fits, none?.refused, none?.narrowedBy], [0, [{ code: 'not-in-cell', hosts: 5 }], []]);
       const why = await client.whyNot({ id: 'lost', cell: 'c1', host: 'h2' });
       assert.is(why.now?.refusal?.code, 'not-in-cell');
