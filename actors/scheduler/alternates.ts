@@ -5,7 +5,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import { roomFor } from './fit.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
-import { bestOfCell, type Ranked } from './picking.ts';
+import { bestOfCell, type Ranked, rankedAmong } from './picking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
@@ -28,12 +28,19 @@ export function selectionOf(rankings: Rankings, view: View, request: Request, ra
   return most === Number.POSITIVE_INFINITY ? selection : { ...selection, maxInstances: most };
 }
 
+/** An instance that has a host, and what it is dealt. */
+interface Hand {
+  /** The root of its own host. */
+  readonly own: string;
+  readonly alternates: Ranked[];
+}
+
 /**
  * Up to `wanted` alternates for each of the hosts that a request has claimed: the next in rank in the cell of that
- * host, none of them a host that the request has claimed. Nothing is held for an alternate, and by the time that it is
- * needed others will have been given its room; so those that could hold several more like it come before those that
- * are nearly full. The instances of one request are given different ones as far as there are enough, so that several
- * that fail do not all turn to the same host.
+ * host. Nothing is held for an alternate, and by the time that it is needed others will have been given its room; so
+ * those that could hold several more like it come before those that are nearly full. The instances of one request are
+ * given different ones as far as there are enough, so that several that fail do not all turn to the same host. Only
+ * where these are too few do they have the hosts of one another, as far as those have room for one more.
  */
 export function alternatesFor(
   rankings: Rankings,
@@ -45,19 +52,18 @@ export function alternatesFor(
   if (wanted === 0) return chosen.map(() => []);
   const claimed = new Set(chosen.map(({ provider }) => provider));
   const mayBe = mayBeAlternate(view, request.spec);
-  const isOut = (root: string) => claimed.has(root) || !mayBe(root);
-  const hands = new Map<string, Selection[][]>();
-  for (const { cell } of chosen) {
-    if (hands.has(cell)) continue;
-    const inCell = chosen.filter((one) => one.cell === cell).length;
-    const pool = poolOf(rankings, view, request, cell, Math.min(MAX_RANKED, wanted * inCell), isOut);
-    const hand = dealt(pool, inCell, wanted);
-    hands.set(
-      cell,
-      hand.map((some) => some.map((one) => selectionOf(rankings, view, request, one))),
-    );
+  const hands = chosen.map(({ provider }): Hand => ({ own: provider, alternates: [] }));
+  for (const cell of new Set(chosen.map((one) => one.cell))) {
+    const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
+    const needed = Math.min(MAX_RANKED, wanted * inCell.length);
+    const pool = poolOf(rankings, view, request, cell, needed, (root) => claimed.has(root) || !mayBe(root));
+    deal(pool, inCell, wanted);
+    if (pool.length >= wanted || inCell.length === 1) continue;
+    const own = new Set(inCell.map((hand) => hand.own));
+    const shared = poolOfClaimed(rankings, view, request, own, (root) => !own.has(root) || !mayBe(root));
+    deal(shared, inOrderOf(shared, inCell), wanted - pool.length);
   }
-  return chosen.map(({ cell }) => hands.get(cell)?.shift() ?? []);
+  return hands.map(({ alternates }) => alternates.map((one) => selectionOf(rankings, view, request, one)));
 }
 
 /** Hosts of a cell to be dealt as alternates, at least as many as are needed if there are, the best first. */
@@ -91,21 +97,38 @@ function poolOf(
   return soft.first ? [...withMembers, ...without] : [...without, ...withMembers];
 }
 
-/** Deals alternates to instances in rounds, each at most `wanted`: the best to each first, and to none the same twice. */
-function dealt(pool: readonly Ranked[], instances: number, wanted: number): Ranked[][] {
-  const hands: Ranked[][] = Array.from({ length: instances }, () => []);
-  const rounds = Math.min(wanted, pool.length);
+/** Of the hosts that a request has claimed those with room for one more, the best first. */
+function poolOfClaimed(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  claimed: ReadonlySet<string>,
+  isOut: (root: string) => boolean,
+): readonly Ranked[] {
+  const soft = softlyRanked(rankings, view, request, isOut);
+  return soft?.ranked ?? roomyFirst(view, request.spec, rankedAmong(rankings, view, request, claimed, isOut));
+}
+
+/** Deals alternates to instances in rounds: the best to each first, and to none its own host or the same one twice. */
+function deal(pool: readonly Ranked[], hands: readonly Hand[], rounds: number): void {
   let next = 0;
-  const take = () => pool[next % pool.length] as Ranked;
-  for (let round = 0; round < rounds; round += 1) {
-    for (const hand of hands) {
-      // Only when all were dealt may the next one be one that it has.
-      while (next >= pool.length && hand.includes(take())) next += 1;
-      hand.push(take());
+  const nextHost = () => pool[next % pool.length] as Ranked;
+  for (let round = 0; round < Math.min(rounds, pool.length); round += 1) {
+    for (const { own, alternates } of hands) {
+      const end = next + pool.length;
+      while (next < end && (nextHost().root === own || alternates.includes(nextHost()))) next += 1;
+      if (next === end) continue;
+      alternates.push(nextHost());
       next += 1;
     }
   }
-  return hands;
+}
+
+/** Instances in the order of their own hosts in the pool: dealt to like that, each has the host of the next. */
+function inOrderOf(pool: readonly Ranked[], hands: readonly Hand[]): readonly Hand[] {
+  const places = new Map(pool.map(({ root }, place) => [root, place]));
+  const placeOf = ({ own }: Hand) => places.get(own) ?? pool.length;
+  return [...hands].sort((one, other) => placeOf(one) - placeOf(other));
 }
 
 /** Keeps the order of rank among hosts with as much room. */

@@ -245,6 +245,19 @@ test('scheduler groups - the first alternates of several instances differ, howev
   }
 });
 
+test('scheduler groups - hosts of one another are alternates as far as the rule of the group lets them', () => {
+  const web = (group: InstanceGroup) => choose(scheduling(fleet(3)), 'web', specOf(group), 3, 2).alternates;
+  const lengths = (alternates: string[][]) => alternates.map(({ length }) => length);
+  assert.equal(lengths(web(APART)), [0, 0, 0]);
+  assert.equal(lengths(web({ ...APART, maxPerHost: 2 })), [2, 2, 2]);
+  assert.equal(lengths(web({ id: '/spread', policy: 'soft-anti-affinity' })), [2, 2, 2]);
+
+  const all = scheduling(fleet(3));
+  const { hosts, alternates } = choose(all, 'web', specOf({ id: '/spread', policy: 'soft-anti-affinity' }), 4, 1);
+  const most = hosts.find((host, at) => hosts.indexOf(host) !== at);
+  assert.is(alternates.filter(([host]) => host === most).length, 1, `${hosts} ${alternates}`);
+});
+
 test('scheduler groups - another rule for the same group is told at once, and no other host is tried', () => {
   const all = scheduling(fleet(3));
   choose(all, 'first', specOf(APART));

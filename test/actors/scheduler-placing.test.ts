@@ -230,7 +230,9 @@ test('placing - many schedulers at a few hot hosts: nothing is given twice, noth
           assert.is(held.get(instance), selection.provider, 'it has what it was told that it has');
           assert.is(new Set(alternates.map(({ provider }) => provider)).size, alternates.length, 'distinct');
           assert.ok(alternates.every(({ cell }) => cell === selection.cell));
-          assert.ok(alternates.every(({ provider }) => !claimed.has(provider)));
+          assert.ok(alternates.every(({ provider }) => provider !== selection.provider));
+          const isShared = alternates.map(({ provider }) => claimed.has(provider));
+          assert.equal(isShared, [...isShared].sort(), 'those that the request has claimed come last');
         }
       }
       assert.ok(refused > 0, 'there was not enough for all');

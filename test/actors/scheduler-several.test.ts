@@ -122,6 +122,22 @@ test('scheduler - advice for several counts the hosts that fit already', () => {
   ]);
 });
 
+test('scheduler - a host of another instance of the request is an alternate as far as limits on instances let it', () => {
+  for (const [most, alternates] of [
+    [1, [[], []]],
+    [2, [['h2'], ['h1']]],
+  ] as const) {
+    const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(most)] }]);
+    on.choose(selectFor('r', { instances: named(2), alternates: 1 }));
+    const homes = on.answers.flatMap((answer) => (answer.type === 'selected' ? answer.selections : []));
+    homes.sort((one, other) => one.selection.host.localeCompare(other.selection.host));
+    assert.equal(
+      homes.map((one) => one.alternates.map(({ host, maxInstances }) => `${host}${maxInstances === most ? '' : '?'}`)),
+      alternates,
+    );
+  }
+});
+
 test('scheduler - alternates of very many instances are different ones, as far as there are enough hosts', () => {
   const hosts = Array.from({ length: 1_300 }, (_, n) => ({ host: `h${n}` }));
   const on = schedulersOf(hosts);

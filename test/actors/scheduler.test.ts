@@ -180,6 +180,61 @@ test('scheduler - several instances are given different alternates, as far as th
   );
 });
 
+/** The host of each instance, with its alternates. */
+const homesOf = ({ selected }: ReturnType<typeof choose>) =>
+  (selected?.selections ?? []).map(({ selection, alternates }) => ({
+    own: selection.host,
+    alternates: alternates.map(({ host }) => host),
+  }));
+
+test('scheduler - where there are too few hosts, several instances have those of one another, each another one first', () => {
+  for (const [count, wanted, hosts, lengths] of [
+    [2, 1, 2, [1, 1]],
+    [3, 2, 3, [2, 2, 2]],
+    [3, 1, 3, [1, 1, 1]],
+    [4, 5, 4, [3, 3, 3, 3]],
+  ] as const) {
+    const all = rig(hostsIn('c1', ...Array.from({ length: hosts }, (_, position) => `h${position}`)));
+    const instances = Array.from({ length: count }, (_, position) => `web-${position}`);
+    const homes = homesOf(choose(all, selectOf('web', { instances, alternates: wanted, vcpu: 3 })));
+    assert.equal(
+      homes.map(({ alternates }) => alternates.length),
+      lengths,
+    );
+    for (const { own, alternates } of homes) {
+      assert.is(new Set([own, ...alternates]).size, alternates.length + 1, 'never its own, and none twice');
+    }
+    for (let place = 0; place < lengths[0]; place += 1) {
+      assert.is(new Set(homes.map(({ alternates }) => alternates[place])).size, count, `place ${place}`);
+    }
+  }
+});
+
+test('scheduler - hosts that the request has not claimed come before those that it has', () => {
+  const all = rig([...hostsIn('c1', 'h1', 'h2', 'h3'), { cell: 'c1', host: 'small', vcpu: 3 }]);
+  const instances = ['web-0', 'web-1', 'web-2'];
+  const homes = homesOf(choose(all, selectOf('web', { instances, alternates: 2, vcpu: 3 })));
+  const claimed = homes.map(({ own }) => own);
+  assert.equal([...claimed].sort(), ['h1', 'h2', 'h3']);
+  for (const { own, alternates } of homes) {
+    const [first, second, ...more] = alternates;
+    assert.equal([first, more], ['small', []], 'however much room the others have');
+    assert.ok(claimed.includes(second ?? '') && second !== own);
+  }
+  assert.is(new Set(homes.map(({ alternates }) => alternates[1])).size, 3);
+});
+
+test('scheduler - a host that a request has claimed is no alternate without room for one more, nor in another cell', () => {
+  const alternatesOn = (plan: readonly HostPlan[], count: number) => {
+    const instances = Array.from({ length: count }, (_, position) => `web-${position}`);
+    const homes = homesOf(choose(rig(plan), selectOf('web', { instances, alternates: 3, vcpu: 4 })));
+    return Object.fromEntries(homes.map(({ own, alternates }) => [own, alternates]));
+  };
+  assert.equal(alternatesOn([...hostsIn('c1', 'h1'), { cell: 'c1', host: 'h2', vcpu: 6 }], 2), { h1: [], h2: ['h1'] });
+  const cells = [...hostsIn('c1', 'h1', 'h2'), ...hostsIn('c2', 'k1', 'k2')];
+  assert.equal(alternatesOn(cells, 4), { h1: ['h2'], h2: ['h1'], k1: ['k2'], k2: ['k1'] });
+});
+
 test('scheduler - several instances have hosts all together, or the request has none', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2'));
   const instances = ['web-0', 'web-1', 'web-2'];
