@@ -118,6 +118,7 @@ test('scheduler - advice for several counts the hosts that fit already', () => {
   assert.is(times, 4);
   assert.equal(advice, [
     { code: 'fewer-instances', from: 6, to: 4, hosts: 1 },
+    { code: 'less', group: '', about: 'VCPU', from: 2, to: 1, hosts: 1 },
     { code: 'host-state', about: 'disabled', hosts: 1 },
   ]);
 });

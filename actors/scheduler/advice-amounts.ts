@@ -1,0 +1,257 @@
+// Advice on amounts: what a group of a request might ask for of one class instead. For one host, the largest amount that
+// any of them can give; for several instances, the largest with which hosts hold all of them between them.
+
+import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { Provider } from '../placement/providers.ts';
+import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';
+import { largestOf, rangesBelow, timesAtMost } from './amount-ranges.ts';
+import { effort } from './fit-search.ts';
+
+/** How many amounts of one class are kept apart. */
+const MAX_AMOUNTS = 64;
+/** How many larger amounts that a host might give are tried on it. */
+const MAX_AMOUNTS_TRIED = 4;
+/** Among how many hosts those are searched for that hold all instances between them. */
+const MAX_HOSTS_BETWEEN = 8_192;
+/** How many hosts, and looks at their providers, the search for amounts that let several fit may take: some 50 ms. */
+const MAX_HOSTS_SEARCHED = 4_096;
+export const MAX_LOOKS_SEARCHED = 40_000;
+/** After how many looks at its providers no further amounts below what is asked are tried on a host. */
+export const MAX_LOOKS_ON_ONE = 20_000;
+
+/** An amount that would let hosts fit. */
+export interface Amount {
+  readonly to: number;
+  /** Of the hosts that are known to fit with it. */
+  readonly room: Room;
+}
+
+/** Amounts of one class that a group of the request might ask for instead. */
+export interface Amounts {
+  readonly position: number;
+  readonly group: string;
+  readonly resourceClass: string;
+  readonly asked: number;
+  /** The largest below what is asked, if one host is enough. */
+  less: Amount | null;
+  /** The hosts that some amount below what is asked would let fit. */
+  readonly trees: (readonly Provider[])[];
+  /** Those above it. */
+  readonly more: Map<number, Amount>;
+  /** The hosts that one of those would let fit. */
+  readonly treesForMore: (readonly Provider[])[];
+  /** The request with amounts that were tried. */
+  readonly specs: Map<number, RequestSpec>;
+}
+
+export interface AdviserOnAmounts extends Refused {
+  /** By group and class: what each amount would let fit. */
+  readonly amounts: Map<string, Amounts>;
+}
+
+/** A host that does not fit, and its tree: what of a class could it give instead? */
+export function considerAmounts(
+  adviser: AdviserOnAmounts,
+  position: number,
+  resourceClass: string,
+  tree: readonly Provider[],
+  endOfLooks: number,
+): void {
+  const noted = amountsOf(adviser, position, resourceClass);
+  if (effort.looks <= endOfLooks) considerLess(adviser, noted, tree);
+  considerMore(adviser, noted, tree);
+}
+
+function considerLess(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {
+  const ranges = rangesBelow(noted.asked, noted.resourceClass, [tree]);
+  if (!ranges.some(({ from }) => roomOn(adviser, specWith(adviser, noted, from), tree) > 0)) return;
+  noted.trees.push(tree);
+  if (needsOneHost(adviser)) searchOn(adviser, noted, tree);
+}
+
+/** The least that a provider gives, where that is more than what is asked. */
+function considerMore(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {
+  const amounts = new Set(tree.map((provider) => leastAbove(provider, noted.resourceClass, noted.asked)));
+  amounts.delete(null);
+  const tried = ([...amounts] as number[]).sort((one, other) => one - other).slice(0, MAX_AMOUNTS_TRIED);
+  for (const amount of tried) {
+    const times = roomOn(adviser, specWith(adviser, noted, amount), tree);
+    if (times === 0) continue;
+    noted.treesForMore.push(tree);
+    add(noteMore(noted, amount), times);
+    return;
+  }
+}
+
+function leastAbove({ stocks }: Provider, resourceClass: string, asked: number): number | null {
+  const stock = stocks.get(resourceClass);
+  if (stock === undefined) return null;
+  const { min_unit, max_unit, step_size } = stock.inventory;
+  const least = Math.ceil(min_unit / step_size) * step_size;
+  return least > asked && least <= Math.min(max_unit, stock.capacity - stock.used) ? least : null;
+}
+
+/** Whether a host must hold all instances by itself: there is one, or they keep together. */
+const needsOneHost = ({ spec, count }: AdviserOnAmounts): boolean =>
+  count === 1 || spec.instanceGroup?.policy === 'affinity';
+
+/** Looks on a host for a larger amount than was found on others, and counts it if it fits with the largest found. */
+function searchOn(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {
+  const to = lessOn(adviser, noted, tree);
+  if (to !== null) noted.less = { to, room: noRoom() };
+  if (noted.less === null || timesAtMost(noted.less.to, noted.resourceClass, tree) === 0) return;
+  const times = roomOn(adviser, specWith(adviser, noted, noted.less.to), tree);
+  if (times > 0) add(noted.less.room, times);
+}
+
+/** The largest amount below what is asked, and above what was found, with which a host holds all instances. */
+function lessOn(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): number | null {
+  const { count } = adviser;
+  const { asked, resourceClass, less } = noted;
+  const endOfLooks = effort.looks + MAX_LOOKS_ON_ONE;
+  return largestOf(
+    rangesBelow(asked, resourceClass, [tree]),
+    less?.to ?? 0,
+    (amount) => timesAtMost(amount, resourceClass, tree) >= count,
+    (amount) => effort.looks < endOfLooks && roomOn(adviser, specWith(adviser, noted, amount), tree) >= count,
+  );
+}
+
+/** What the search for an amount may still cost. */
+interface Budget {
+  hosts: number;
+  readonly endOfLooks: number;
+}
+
+const isSpent = ({ hosts, endOfLooks }: Budget): boolean => hosts <= 0 || effort.looks > endOfLooks;
+
+/** The largest amount below what is asked with which hosts hold all instances between them. */
+function searchOverAll(
+  adviser: AdviserOnAmounts,
+  noted: Amounts,
+  fitting: readonly (readonly Provider[])[],
+  budget: Budget,
+): Amount | null {
+  const { count } = adviser;
+  const { asked, resourceClass } = noted;
+  const refusing = noted.trees.slice(0, MAX_HOSTS_BETWEEN);
+  const trees = [...refusing, ...fitting.slice(0, MAX_HOSTS_BETWEEN)];
+  const mostWith = (amount: number) => trees.map((tree) => mostOn(adviser, noted, amount, tree));
+  let room: Room | null = null;
+  const wouldDo = (amount: number) => {
+    const changed = specWith(adviser, noted, amount);
+    const most = mostWith(amount);
+    const ofRefusing: Room = noRoom();
+    let still = sumOf(most);
+    let held = 0;
+    for (const [at, tree] of trees.entries()) {
+      if (held >= count || held + still < count || isSpent(budget)) break;
+      if (most[at] === 0) continue;
+      budget.hosts -= 1;
+      still -= most[at] as number;
+      const times = roomOn(adviser, changed, tree);
+      held += times;
+      if (times > 0 && at < refusing.length) add(ofRefusing, times);
+    }
+    if (held < count) return false;
+    room = ofRefusing;
+    return true;
+  };
+  const to = largestOf(
+    rangesBelow(asked, resourceClass, trees),
+    0,
+    (amount) => sumOf(mostWith(amount)) >= count,
+    wouldDo,
+  );
+  return to === null || room === null ? null : { to, room };
+}
+
+const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, one) => sum + one, 0);
+
+/** More instances than this do not fit on a host with an amount. */
+function mostOn(
+  adviser: AdviserOnAmounts,
+  { resourceClass }: Amounts,
+  amount: number,
+  tree: readonly Provider[],
+): number {
+  const { spec, count } = adviser;
+  const members = spec.instanceGroup === undefined ? count : adviser.membersAllowed((tree[0] as Provider).spec.id);
+  return Math.max(0, Math.min(timesAtMost(amount, resourceClass, tree), members, count));
+}
+
+export function specWith(
+  { spec }: AdviserOnAmounts,
+  { position, resourceClass, specs }: Amounts,
+  amount: number,
+): RequestSpec {
+  const known = specs.get(amount);
+  if (known !== undefined) return known;
+  const group = spec.groups[position] as ResourceGroup;
+  const made = replaced(spec, position, { ...group, resources: { ...group.resources, [resourceClass]: amount } });
+  if (specs.size >= MAX_AMOUNTS) specs.clear();
+  specs.set(amount, made);
+  return made;
+}
+
+export function replaced(spec: RequestSpec, position: number, group: ResourceGroup): RequestSpec {
+  return { ...spec, groups: spec.groups.map((one, at) => (at === position ? group : one)) };
+}
+
+function amountsOf({ spec, amounts }: AdviserOnAmounts, position: number, resourceClass: string): Amounts {
+  const key = `${position} ${resourceClass}`;
+  let found = amounts.get(key);
+  if (found === undefined) {
+    const { name: group, resources } = spec.groups[position] as ResourceGroup;
+    const asked = resources[resourceClass] as number;
+    found = {
+      position,
+      group,
+      resourceClass,
+      asked,
+      less: null,
+      trees: [],
+      more: new Map(),
+      treesForMore: [],
+      specs: new Map(),
+    };
+    amounts.set(key, found);
+  }
+  return found;
+}
+
+/** Where hosts fit, and too few: less of anything might let them hold more. */
+export function noteAllAmounts(adviser: AdviserOnAmounts): void {
+  for (const [position, { resources }] of adviser.spec.groups.entries()) {
+    for (const resourceClass of Object.keys(resources)) amountsOf(adviser, position, resourceClass);
+  }
+}
+
+function noteMore({ more }: Amounts, to: number): Room {
+  const { room } = more.get(to) ?? { room: noRoom() };
+  more.set(to, { to, room });
+  if (more.size > MAX_AMOUNTS) more.delete(Math.max(...more.keys()));
+  return room;
+}
+
+/** The amounts that might do instead of what is asked, the nearest first. */
+export function nearestOf(
+  adviser: AdviserOnAmounts,
+  noted: Amounts,
+  fitting: readonly (readonly Provider[])[],
+  endOfLooks: number,
+): Amount[] {
+  const { asked, more } = noted;
+  const budget = { hosts: Math.floor(MAX_HOSTS_SEARCHED / adviser.amounts.size), endOfLooks };
+  if (!needsOneHost(adviser)) noted.less = searchOverAll(adviser, noted, fitting, budget);
+  else {
+    for (const tree of fitting) {
+      if (isSpent(budget)) break;
+      budget.hosts -= 1;
+      const to = lessOn(adviser, noted, tree);
+      if (to !== null) noted.less = { to, room: noRoom() };
+    }
+  }
+  const all = [...(noted.less === null ? [] : [noted.less]), ...more.values()];
+  return all.sort(({ to: one }, { to: other }) => Math.abs(one - asked) - Math.abs(other - asked));
+}

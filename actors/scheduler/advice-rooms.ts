@@ -1,0 +1,60 @@
+// How many instances of a request hosts would hold, as advice counts them.
+
+import type { RequestSpec } from '../messages/common.ts';
+import type { Provider } from '../placement/providers.ts';
+import { fit } from './fit.ts';
+import { timesIn } from './fit-times.ts';
+
+/** What a change would let fit: hosts, and how many instances they would hold. */
+export interface Room {
+  hosts: number;
+  times: number;
+  /** The most that one of the hosts would hold. */
+  most: number;
+  until?: number | undefined;
+}
+
+export const noRoom = (): Room => ({ hosts: 0, times: 0, most: 0 });
+
+/** A request that does not fit. */
+export interface Refused {
+  readonly spec: RequestSpec;
+  /** How many instances must fit. */
+  readonly count: number;
+  /** How many more members of the request's instance group a host may have, by its root, and how many more instances. */
+  readonly membersAllowed: (root: string) => number;
+  readonly instancesAllowed: (root: string) => number;
+}
+
+/** How many instances a host would hold, as its resources, limits and the rule of the instance group let it. */
+export function roomOn(refused: Refused, spec: RequestSpec, tree: readonly Provider[]): number {
+  const root = (tree[0] as Provider).spec.id;
+  const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : refused.membersAllowed(root);
+  return Math.min(timesOn(refused, spec, tree), members, refused.instancesAllowed(root));
+}
+
+function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[]): number {
+  if (count > 1) return timesIn(spec, tree, count);
+  return fit(spec, tree) === null ? 0 : 1;
+}
+
+/** What hosts would hold, beside what was counted before. */
+export function roomOf(
+  refused: Refused,
+  spec: RequestSpec,
+  trees: readonly (readonly Provider[])[],
+  before: Room = noRoom(),
+): Room {
+  const room = { ...before };
+  for (const tree of trees) {
+    const times = roomOn(refused, spec, tree);
+    if (times > 0) add(room, times);
+  }
+  return room;
+}
+
+export function add(room: Room, times: number): void {
+  room.hosts += 1;
+  room.times += times;
+  room.most = Math.max(room.most, times);
+}
