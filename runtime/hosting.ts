@@ -158,7 +158,7 @@ export function hostingOf(options: HostingOptions): Hosting {
 
   function statsOf(address: Address): Readonly<Record<string, number>> {
     const host = hosts.get(address);
-    return host === undefined ? {} : { ...host.stats, waiting: host.waiting };
+    return host === undefined ? {} : { ...host.stats, waiting: host.waiting, ...host.figures };
   }
 
   function onBus(

@@ -51,6 +51,8 @@ export interface ActorHostStats {
 export interface ActorHost {
   readonly address: Address;
   readonly stats: Readonly<ActorHostStats>;
+  /** What the actor counts itself; nothing while its journal is read. */
+  readonly figures: Readonly<Record<string, number>>;
   /** Messages that wait. */
   readonly waiting: number;
   /** How long it will take, by the pace of late, until what waits now is decided, ms. */
@@ -310,6 +312,9 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   return {
     address,
     stats,
+    get figures() {
+      return phase === 'running' ? (actor.figures?.(state) ?? {}) : {};
+    },
     get waiting() {
       return mailbox.length;
     },

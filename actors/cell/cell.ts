@@ -273,6 +273,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     apply: (state, record) => applyToCell(state, record, settings.deadlines),
     recover,
     endTurn,
+    figures: ({ instances, hosts }) => ({ instances: instances.size, hosts: hosts.size }),
     snapshot: storeCell,
     restore: (parts) => restoreCell(joined(parts) as StoredCell),
   };

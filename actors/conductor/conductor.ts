@@ -176,6 +176,11 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     apply: (state, record) => applyToConductor(state, record, settings.deadlines),
     recover,
     endTurn: (state, turn) => askSchedulers({ state, turn, ...settings }),
+    figures: ({ instances, requests, parked }) => ({
+      instances: instances.size,
+      requests: requests.size,
+      parked: parked.size,
+    }),
     snapshot: storeConductor,
     restore: (parts) => restoreConductor(joined(parts) as StoredConductor),
   };

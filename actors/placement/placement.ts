@@ -300,6 +300,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     apply: applyToPlacement,
     recover,
     endTurn,
+    figures: ({ providers, consumers }) => ({ providers: providers.size, consumers: consumers.holding.size }),
     snapshot: storePlacement,
     restore: (parts) => restorePlacement(joined(parts) as StoredPlacement),
   };

@@ -185,5 +185,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     searchSoon(work);
   }
 
-  return { init, receive, apply() {}, recover, endTurn, snapshot: () => snapshotOf({}, {}), restore: init };
+  function figures({ view, open, parking, conflicts }: SchedulerState): Readonly<Record<string, number>> {
+    return { hosts: view.hosts.size, requests: open.size, parked: parking.byRequest.size, conflicts };
+  }
+
+  return { init, receive, apply() {}, recover, endTurn, figures, snapshot: () => snapshotOf({}, {}), restore: init };
 }

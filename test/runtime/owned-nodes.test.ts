@@ -71,6 +71,26 @@ test('nodes - a second one stands by, says who owns, and takes over when the fir
   for (const node of [rest, second]) await done(node.stop());
 });
 
+test('nodes - the figures of an actor are what it counts itself, beside its turns and messages', async () => {
+  const { start, client, done, clock } = rig();
+  const host = { name: 'h1', inventories: { VCPU: { total: 8 } } };
+  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const node = await start('all', [...OWNERS, 'scheduler', 'compute:c1/h1'], { driver });
+  for (const id of ['one', 'two']) await done(client.build({ id, resources: { VCPU: 4 } }));
+  await done(client.build({ id: 'three', resources: { VCPU: 4 }, wait: { forMs: 60_000 } }));
+  for (const id of ['one', 'two']) await done(client.ended(id));
+  await clock.runAsync(() => node.stats()['conductor/0']?.parked === 1);
+  const figuresOf = (address: string) => {
+    const { turns, messages, records, overloaded, waiting, ...figures } = node.stats()[address] ?? {};
+    return figures;
+  };
+  assert.equal(figuresOf('scheduler/all'), { hosts: 1, requests: 0, parked: 1, conflicts: 0 });
+  assert.equal(figuresOf('placement/0'), { providers: 1, consumers: 2 });
+  assert.equal(figuresOf('conductor/0'), { instances: 3, requests: 1, parked: 1 });
+  assert.equal(figuresOf('cell/c1'), { instances: 2, hosts: 1 });
+  await done(node.stop());
+});
+
 test('nodes - a second one takes over from one that died, when the lease is over', async () => {
   const { start, startMortal, client, done, clock } = rig();
   const { kill, node: first } = await startMortal('first', OWNERS);
