@@ -136,7 +136,7 @@ function bestFor(work: Work, open: Open, instance: string) {
     noteAll(draft, rankings, view, request, count);
     return null;
   }
-  noteStanding(draft, rankings, view, request, count);
+  noteStanding(draft, rankings, view, request);
   noteRanked(draft, rankings, view, request, picked, count);
   return picked.found;
 }
@@ -374,6 +374,7 @@ function parkWithNothing(work: Work, open: Open, why: string, decision: string):
     close(now, open);
     park(now, HOOKS, open, why, decision);
   };
+  keepPlace(work, open, why, () => decision);
   if (isOrdered(work, open)) giveAllBack(work, open, wait);
   else wait(work);
 }

@@ -3,6 +3,7 @@
 
 import type { Selection } from '../../machines/instance-build.ts';
 import type { Advice } from '../messages/advice.ts';
+import type { RequestSpec } from '../messages/common.ts';
 import {
   type Decision,
   type DecisionToPack,
@@ -17,9 +18,9 @@ import {
 import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { refusedBy } from './filters/filter.ts';
-import { toldMisfitOfGroup } from './group-rules.ts';
+import { groupAllows, toldMisfitOfGroup } from './group-rules.ts';
 import { firstOfGroup, lackOfRoom, type Picked } from './grouping.ts';
-import { membersOn } from './groups-view.ts';
+import { membersOn, rootsOf } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { type Ranked, rankedOf } from './picking.ts';
 import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
@@ -32,7 +33,7 @@ import { type AskedWeigher, contributionOf, type Overrides, weighersFor } from '
 const RUNNERS_UP = 2;
 
 /** At how many hosts the filters look that are asked only when one is picked, for the record alone: a tenth of a millisecond. */
-const MAX_LOOKED_AT = 256;
+const MAX_LOOKED_AT = 64;
 
 /** The name by which the rule of an instance group stands among filters. */
 export const INSTANCE_GROUP = 'instance-group';
@@ -70,18 +71,33 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
 
 /**
  * Notes how all hosts stand to a request, as it is ranked. Filters that are asked only when a host is picked look at all
- * that are left where these are not many; else they are named.
- * @param count For how many instances together.
+ * that are left where these are not many; else they are named. One that has room for one instance counts as one that fits.
  */
-export function noteStanding(draft: Draft, rankings: Rankings, view: View, request: Request, count: number): void {
+export function noteStanding(draft: Draft, rankings: Rankings, view: View, request: Request): void {
   const { current, census } = shapeOf(rankings, view, request);
-  if (current.size <= MAX_LOOKED_AT) return noteAll(draft, rankings, view, request, count);
-  draft.hosts = view.hosts.size;
-  draft.fits = current.size;
-  draft.refused = refusedHosts(view, counted(census));
+  const late = lateFiltersOf(rankings, request);
   if (view.silentCells.size > 0) draft.silentCells = silentAmong(view);
-  draft.narrowedBy = lateFiltersOf(rankings, request).map(({ filter }) => filter.name);
-  if (request.spec.instanceGroup !== undefined) draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];
+  if (late.length > 0 && current.size <= MAX_LOOKED_AT) return noteAll(draft, rankings, view, request, 1);
+  const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
+  draft.hosts = view.hosts.size;
+  draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
+  draft.refused = [...refusedHosts(view, counted(census)), ...byGroup];
+  draft.narrowedBy = late.map(({ filter }) => filter.name);
+  if (late.length > 0 && request.spec.instanceGroup !== undefined) {
+    draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];
+  }
+}
+
+/** How many of some hosts the rule of the request's group refuses: those where its members are, or all others. */
+function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: number; has(root: string): boolean }) {
+  const { instanceGroup: group } = spec;
+  if (group === undefined || group.policy.startsWith('soft-')) return [];
+  const roots = rootsOf(view.groups, group.id);
+  if (roots.length === 0) return [];
+  const allowed = roots.filter((root) => hosts.has(root) && groupAllows(view, spec, root)).length;
+  const refused =
+    group.policy === 'affinity' ? hosts.size - allowed : roots.filter((root) => hosts.has(root)).length - allowed;
+  return refused === 0 ? [] : [{ code: `group-${group.policy}`, hosts: refused }];
 }
 
 /** The cells that nothing was heard of lately. */

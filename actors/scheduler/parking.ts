@@ -15,6 +15,8 @@ import type { Open, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
 const MAX_TRIED = 32;
+/** How many that come before one that is about to be served are looked at first. */
+const MAX_LOOKED_BEFORE = 256;
 /** How many pairs of a host and a kind of request one turn looks at, and at how many of the providers. */
 const MAX_LOOKS = 2_000;
 const MAX_EFFORT = 20_000;
@@ -182,9 +184,11 @@ export function keepPlace(work: Work, open: Open, reason: string, decision: () =
 function isKept(work: Work, key: string, { at }: Away): boolean {
   const open = work.state.open.get(key);
   if (open === undefined) return false;
-  if (open.failing) return true;
+  const isGivingBack = open.givingBack !== null;
+  // To find out why it has no host takes some turns, and nobody is waited for.
+  if (open.failing && !isGivingBack) return true;
   const isToClaim = isOrdered(work, open) && open.promised.size === 0;
-  const isUndecided = open.gathering !== null || open.givingBack !== null || open.locating !== null || isToClaim;
+  const isUndecided = open.gathering !== null || isGivingBack || open.locating !== null || isToClaim;
   // Where somebody does not answer, the others are not held up for long.
   return isUndecided && work.turn.now - at < UNCOUNTED_MS;
 }
@@ -273,7 +277,7 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
     if (!hasRoom(work, hooks, next)) continue;
     // Somebody is about to be served: those who come before are looked at first, however lately that was in vain.
     let served = next;
-    for (; tried < MAX_TRIED && served === next; tried += 1) {
+    for (let looks = 0; looks < MAX_LOOKED_BEFORE && served === next; looks += 1) {
       const earlier = nextLot(work, ({ notBefore }) => notBefore);
       if (earlier === null || earlier === next) break;
       if (hasRoom(work, hooks, earlier)) served = earlier;
@@ -282,7 +286,10 @@ export function tryParked(work: Work, hooks: ParkingHooks): void {
   }
   const again = [...parking.lots.values()].filter(({ hopeful, queue }) => hopeful && queue.length > 0);
   if (!isSeen || again.length > 0) {
-    const times = again.map(({ notBefore, lookAgainAt }) => Math.max(notBefore, lookAgainAt));
+    const { now } = work.turn;
+    const times = again.map((lot) =>
+      isHeldUp(work, lot) ? now + UNCOUNTED_MS : Math.max(lot.notBefore, lot.lookAgainAt),
+    );
     const soonest = isSeen ? Math.min(...times) : 0;
     work.turn.wakeAt(PARKED_WAKE, Math.max(soonest, work.turn.now + BETWEEN_MS));
   }

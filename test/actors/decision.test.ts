@@ -109,11 +109,11 @@ test('scheduler - the parts of a weight add up to it, and the best host comes fi
 });
 
 test('scheduler - hosts that the request does not want, or its group may not use, are counted; of very many they are named', () => {
-  const standingOf = (hosts: number, request: Request) => {
+  const standingOf = (hosts: number, request: Request, filters: readonly Filter[] = [late]) => {
     const view = viewOf(...Array.from({ length: hosts }, (_, n) => ({ host: `h${n}`, has: { VCPU: 4 } })));
     learnMembers(view.groups, 'p-h0', { g: 1 }, undefined);
     const draft = emptyDraft({ where: undefined });
-    noteStanding(draft, emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [late] }), view, request, 1);
+    noteStanding(draft, emptyRankings(DEFAULT_WEIGHERS, 's', { filters }), view, request);
     const { fits, refused, narrowedBy } = read(decided(draft, 0, 's', null, []));
     return { fits, refused: refused.map(({ code, hosts }) => `${hosts} ${code}`).sort(), narrowedBy };
   };
@@ -137,6 +137,11 @@ test('scheduler - hosts that the request does not want, or its group may not use
     narrowedBy: [],
   });
   assert.equal(standingOf(300, { spec: inGroup }), { fits: 300, refused: [], narrowedBy: ['mine', 'instance-group'] });
+  const refusedByGroup = (policy: InstanceGroup['policy']) =>
+    standingOf(300, { spec: { ...spec, instanceGroup: { id: 'g', policy } } }, []);
+  assert.equal(refusedByGroup('anti-affinity'), { fits: 299, refused: ['1 group-anti-affinity'], narrowedBy: [] });
+  assert.equal(refusedByGroup('affinity'), { fits: 1, refused: ['299 group-affinity'], narrowedBy: [] });
+  assert.equal(refusedByGroup('soft-affinity'), { fits: 300, refused: [], narrowedBy: [] });
 });
 
 test('scheduler - a record reads back as it was made', () => {
@@ -144,7 +149,7 @@ test('scheduler - a record reads back as it was made', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
   const draft = emptyDraft({ where: undefined });
-  noteStanding(draft, rankings, fleet.view, { spec }, 1);
+  noteStanding(draft, rankings, fleet.view, { spec });
   const found = best(rankings, fleet.view, { spec }, () => false);
   assert.ok(found);
   noteRanked(draft, rankings, fleet.view, { spec }, { found, soft: null });

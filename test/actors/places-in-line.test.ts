@@ -220,8 +220,34 @@ test('places in line - words of hosts on which nothing came free cost a request 
   );
 });
 
+test('places in line - one that gives back what it has, and is not answered, holds nobody up for long', () => {
+  const all = fullHosts(4);
+  const several = (name: string) => ({ ordered: true as const, instances: [`${name}-0`, `${name}-1`] });
+  const lost = ({ message }: { message: { type: string } }) => message.type === 'unclaim';
+  for (const host of [0, 1]) all.free(host);
+  // Another scheduler is quicker at one of the two hosts, which is not known when both are claimed.
+  all.take('quick', 1);
+  all.drop(({ message }) => message.type === 'providers-changed');
+  all.ask('first', 1, several('first'));
+  all.deliver(undefined, (letter) => !lost(letter));
+  all.drop(lost);
+  all.ask('second', 2, several('second'));
+  all.deliver();
+  all.step(20);
+  for (const host of [2, 3]) all.free(host);
+  all.step(100);
+  assert.equal(
+    all.said().filter((said) => said.endsWith('selected')),
+    ['second selected'],
+  );
+});
+
 test('places in line - room for several is looked for before others who come later are given it', () => {
   const all = fullHosts(12);
+  for (let n = 0; n < 40; n += 1) {
+    const where = { hints: { size: `${n}` } };
+    all.ask(`trio-${n}`, 0, { project: 'p1', ordered: true, where, instances: [0, 1, 2].map((i) => `trio-${n}-${i}`) });
+  }
   all.ask('pair', 1, { project: 'p1', ordered: true, instances: ['pair-0', 'pair-1'] });
   all.step(50);
   all.ask('plain', 2, { project: 'p1', spec: { ...SPEC, tree: { noneOf: ['p-h0'] } } });
