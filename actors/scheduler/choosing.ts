@@ -22,7 +22,8 @@ import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
-import { keepPlace, lotOf, type ParkingHooks, park, stepOut, tellCame, tryParked } from './parking.ts';
+import { keepPlace, lotOf, stepOut } from './lots.ts';
+import { type ParkingHooks, park, tellCame, tryParked } from './parking.ts';
 import { keyOf } from './request.ts';
 import {
   askAll,

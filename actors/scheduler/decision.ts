@@ -81,7 +81,7 @@ export function noteStanding(draft: Draft, rankings: Rankings, view: View, reque
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
   draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
-  draft.refused = [...refusedHosts(view, counted(census)), ...byGroup];
+  draft.refused = [...refusedHosts(view, counted(census)), ...byGroup].sort((one, other) => other.hosts - one.hosts);
   draft.narrowedBy = late.map(({ filter }) => filter.name);
   if (late.length > 0 && request.spec.instanceGroup !== undefined) {
     draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];

@@ -3,7 +3,7 @@
 
 import type { Located } from '../messages/placement.ts';
 import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
-import type { Lot, Parked } from './parking.ts';
+import type { Lot, Parked } from './lots.ts';
 import type { Company } from './request.ts';
 import type { Work } from './state.ts';
 

@@ -29,7 +29,8 @@ import {
   UNHEARD_FOR_WARM_UPS,
 } from './following.ts';
 import { unclaimed } from './giving-back.ts';
-import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, PARKED_WAKE, withdraw } from './parking.ts';
+import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
+import { PARKED_WAKE } from './parking.ts';
 import { followOthers, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';

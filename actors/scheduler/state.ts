@@ -11,7 +11,7 @@ import type { Draft } from './decision.ts';
 import type { Follower } from './feeds.ts';
 import type { GivingBack } from './giving-back.ts';
 import type { Locating } from './locating.ts';
-import type { Parking } from './parking.ts';
+import type { Parking } from './lots.ts';
 import type { Question } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';

@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Filter, filtersFor } from '../../actors/scheduler/filters/filter.ts';
+import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
 import { type AggregateOptions, aggregatesOf, closedTo } from '../../runtime/aggregates.ts';
@@ -113,7 +113,9 @@ test('scheduler settings - functions of ones own get the host or candidate, and 
 
 test('scheduler settings - limits, general and of aggregates; those of aggregates need no filter to be named', () => {
   const refused = (settings: SchedulerSettings, aggregates: Readonly<Record<string, AggregateOptions>>, told: object) =>
-    (of(settings, aggregates).filters ?? []).map((filter) => filter.refusal(factsOf(told), {})?.code);
+    (of(settings, aggregates).filters ?? []).map(
+      (filter) => refusedBy([{ filter, part: {} }], factsOf(told))?.refusal.code,
+    );
   assert.equal(
     refused({ filters: ['instance-limit', { name: 'build-limit', most: 1 }] }, {}, { instances: 50, builds: 1 }),
     ['too-many-instances', 'too-many-builds'],

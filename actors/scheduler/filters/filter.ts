@@ -186,13 +186,13 @@ function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
 }
 
 /** That a host has as many instances as it may. */
-export function tooManyInstances({ host, stats: { instances } }: HostFacts, limit: number): FilterRefusal {
+function tooManyInstances({ host, stats: { instances } }: HostFacts, limit: number): FilterRefusal {
   const message = `host '${host}' has ${instances} instances, and may have ${limit}`;
   return { code: 'too-many-instances', message, short: instances + 1 - limit };
 }
 
 /** That a host builds as many instances as it may at one time. */
-export function tooManyBuilds({ host, stats: { builds } }: HostFacts, limit: number): FilterRefusal {
+function tooManyBuilds({ host, stats: { builds } }: HostFacts, limit: number): FilterRefusal {
   const message = `host '${host}' is building ${builds} instances, and may build ${limit} at one time`;
   return { code: 'too-many-builds', message, short: builds + 1 - limit };
 }

@@ -4,7 +4,7 @@
 // schedulers may overshoot that limit by what each of them claims within a second.
 
 import type { HostFacts } from '../host-facts.ts';
-import { type Filter, tooManyBuilds, tooManyInstances } from './filter.ts';
+import type { Filter } from './filter.ts';
 
 /** Limits of aggregates, by their ids: the lowest of those of a host's aggregates replaces the general one. */
 export type LimitsOfAggregates = ReadonlyMap<string, number>;
@@ -16,10 +16,7 @@ export const DEFAULT_MOST_BUILDS = 8;
 export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: LimitsOfAggregates = new Map()): Filter {
   return {
     name: 'instance-limit',
-    refusal(host) {
-      const limit = limitOf(host, most, ofAggregates);
-      return host.stats.instances < limit ? null : tooManyInstances(host, limit);
-    },
+    refusal: () => null,
     mostInstances: (host) => limitOf(host, most, ofAggregates),
   };
 }
@@ -27,10 +24,7 @@ export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: Limit
 export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAggregates = new Map()): Filter {
   return {
     name: 'build-limit',
-    refusal(host) {
-      const limit = limitOf(host, most, ofAggregates);
-      return host.stats.builds < limit ? null : tooManyBuilds(host, limit);
-    },
+    refusal: () => null,
     mostBuilds: (host) => limitOf(host, most, ofAggregates),
   };
 }

@@ -1,0 +1,215 @@
+// The lines of requests that wait: who asks for the same, in a project, in the order in which they came. A place in line is
+// kept while whoever has it is out of line for the moment.
+
+import type { Address } from '../actor.ts';
+import type { Select } from '../messages/scheduler.ts';
+import type { Locating } from './locating.ts';
+import type { Request } from './request.ts';
+import { isOrdered, type Resumed } from './rounds.ts';
+import type { Open, Work } from './state.ts';
+
+/** How long those who come later wait for what one who is out of line is to say or claim, ms. */
+export const UNCOUNTED_MS = 50;
+/** How often what is given up is dropped, ms. */
+const SWEEP_MS = 10_000;
+
+export const GIVEN_UP_WAKE = 'given up';
+
+export interface Parked extends Resumed {
+  /** Names it among all requests. */
+  readonly key: string;
+  readonly asked: Select;
+  readonly from: Address;
+  /** As filters see it. */
+  request: Request;
+}
+
+/** A request that is out of line for the moment: its turn has come, it is asked for anew, or why it fails is looked for. */
+interface Away {
+  /** Its place in line. */
+  readonly place: number;
+  /** Since when, ms since the epoch. */
+  readonly at: number;
+}
+
+/** The requests of a project that ask for the same, the oldest first. */
+export interface Lot {
+  readonly key: string;
+  readonly project: string;
+  /** The instances that they want to be with. */
+  readonly awaits: readonly string[];
+  readonly queue: Parked[];
+  /** Those whose places are kept, by their keys: who came after them does not overtake them. */
+  readonly away: Map<string, Away>;
+  /** Why the last of them that was tried has no host, with the record of that decision. */
+  reason: string;
+  decision: string;
+  /** Whether a host may have room by now. */
+  hopeful: boolean;
+  /** Not to be tried again before, ms since the epoch: hosts that look well and refuse are not asked without end. */
+  notBefore: number;
+  /** Not to be looked at before, ms since the epoch, unless somebody who comes later would be served. */
+  lookAgainAt: number;
+  /** Where the group was that they want to be with, when it was looked for room there. */
+  homes: string;
+  /** The question where the instances are that they want to be with, or apart from, while its answer is waited for. */
+  locating: Locating | null;
+}
+
+export interface Parking {
+  readonly lots: Map<string, Lot>;
+  readonly byRequest: Map<string, Lot>;
+  /** The lots whose requests want to be with an instance, by its name. */
+  readonly awaiting: Map<string, Set<Lot>>;
+  /** The lots whose requests want to be with instances, or apart from some; of whom it was asked longest ago is first. */
+  readonly goingByOthers: Set<Lot>;
+  /** The lots by the numbers of their questions where others are. */
+  readonly locating: Map<number, Lot>;
+  /** When each project was served last, counted. */
+  readonly servedAt: Map<string, number>;
+  served: number;
+  /** Those whose turn it was, and whose claims may be still to come, with when that was, ms since the epoch. */
+  readonly serving: Map<string, number>;
+}
+
+export function emptyParking(): Parking {
+  return {
+    lots: new Map(),
+    byRequest: new Map(),
+    awaiting: new Map(),
+    goingByOthers: new Set(),
+    locating: new Map(),
+    servedAt: new Map(),
+    served: 0,
+    serving: new Map(),
+  };
+}
+
+function lotKeyOf({ instances, spec, where, project }: Select): string {
+  return JSON.stringify([instances.length, spec, where, project]);
+}
+
+export function placeOf({ waits }: Select): number {
+  return waits?.since ?? 0;
+}
+
+/** The lot that a request belongs to, if others that ask for the same wait already, or are out of line for the moment. */
+export function lotOf(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): Lot | undefined {
+  if (asked.waits === undefined) return undefined;
+  const lot = work.state.parking.lots.get(lotKeyOf(asked));
+  if (lot === undefined || lot.queue.length > 0) return lot;
+  return [...lot.away].some(([other, away]) => other !== key && isKept(work, other, away)) ? lot : undefined;
+}
+
+/** The lot of a request; a new one tells whoever joins it the reason and the decision. */
+export function openLot(
+  { turn, state: { parking, view } }: Work,
+  { asked }: Open,
+  reason: string,
+  decision: string,
+): Lot {
+  const key = lotKeyOf(asked);
+  const standing = parking.lots.get(key);
+  if (standing !== undefined) return standing;
+  const lot: Lot = {
+    key,
+    project: asked.project ?? '',
+    awaits: asked.spec.tree?.heldBy ?? [],
+    queue: [],
+    away: new Map(),
+    reason,
+    decision,
+    hopeful: false,
+    notBefore: 0,
+    lookAgainAt: 0,
+    homes: '',
+    locating: null,
+  };
+  parking.lots.set(key, lot);
+  for (const instance of lot.awaits) {
+    const awaiting = parking.awaiting.get(instance) ?? new Set();
+    parking.awaiting.set(instance, awaiting.add(lot));
+  }
+  view.freed ??= new Set();
+  if (parking.lots.size === 1) turn.wakeAt(GIVEN_UP_WAKE, turn.now + SWEEP_MS);
+  return lot;
+}
+
+/** A request that may wait has no host, and why is still looked for: it has its place in line from now on. */
+export function keepPlace(work: Work, open: Open, reason: string, decision: () => string): void {
+  const standing = work.state.parking.lots.get(lotKeyOf(open.asked));
+  const lot = standing ?? openLot(work, open, reason, decision());
+  lot.away.set(open.key, { place: placeOf(open.asked), at: work.turn.now });
+}
+
+/** Whether the place of a request that is out of line is kept: until it has claimed, or is in line again. */
+function isKept(work: Work, key: string, { at }: Away): boolean {
+  const open = work.state.open.get(key);
+  if (open === undefined) return false;
+  const isGivingBack = open.givingBack !== null;
+  // To find out why it has no host takes some turns, and nobody is waited for.
+  if (open.failing && !isGivingBack) return true;
+  const isToClaim = isOrdered(work, open) && open.promised.size === 0;
+  const isUndecided = open.gathering !== null || isGivingBack || open.locating !== null || isToClaim;
+  // Where somebody does not answer, the others are not held up for long.
+  return isUndecided && work.turn.now - at < UNCOUNTED_MS;
+}
+
+/** Whether one who came before the first in line is out of it for the moment. */
+export function isHeldUp(work: Work, { queue, away }: Lot): boolean {
+  for (const [key, one] of away) {
+    if (!isKept(work, key, one)) away.delete(key);
+    else if (queue[0] !== undefined && one.place <= placeOf(queue[0].asked)) return true;
+  }
+  return false;
+}
+
+/** Takes a request out of line that is asked for anew; its place is kept. */
+export function stepOut(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): void {
+  const lot = work.state.parking.byRequest.get(key);
+  if (lot === undefined) return;
+  unpark(work, key);
+  lot.away.set(key, { place: placeOf(asked), at: work.turn.now });
+}
+
+export function unpark({ state }: Work, key: string): void {
+  const { byRequest } = state.parking;
+  const lot = byRequest.get(key);
+  if (lot === undefined) return;
+  byRequest.delete(key);
+  const position = lot.queue.findIndex((one) => one.key === key);
+  if (position >= 0) lot.queue.splice(position, 1);
+}
+
+/** Forgets a request that is not wanted any more. */
+export function withdraw(work: Work, key: string): void {
+  const lot = work.state.parking.byRequest.get(key);
+  unpark(work, key);
+  if (lot !== undefined) dropEmpty(work, lot);
+}
+
+export function dropEmpty({ state: { parking, view } }: Work, lot: Lot): void {
+  if (lot.queue.length > 0 || lot.away.size > 0) return;
+  parking.lots.delete(lot.key);
+  parking.goingByOthers.delete(lot);
+  if (lot.locating !== null) parking.locating.delete(lot.locating.ask);
+  for (const instance of lot.awaits) {
+    const awaiting = parking.awaiting.get(instance);
+    if (awaiting?.delete(lot) === true && awaiting.size === 0) parking.awaiting.delete(instance);
+  }
+  if (parking.lots.size > 0) return;
+  view.freed = null;
+  parking.servedAt.clear();
+}
+
+/** Drops what its asker has given up: whoever still wants it would have asked again. */
+export function dropGivenUp(work: Work): void {
+  const { parking } = work.state;
+  for (const lot of [...parking.lots.values()]) {
+    const givenUp = lot.queue.filter(({ asked }) => asked.expiresAt <= work.turn.now);
+    for (const { key } of givenUp) unpark(work, key);
+    isHeldUp(work, lot);
+    dropEmpty(work, lot);
+  }
+  if (parking.lots.size > 0) work.turn.wakeAt(GIVEN_UP_WAKE, work.turn.now + SWEEP_MS);
+}
