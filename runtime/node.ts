@@ -45,6 +45,7 @@ import { defaultName, incarnationOf } from './node-names.ts';
 import type { NodeOptions } from './node-options.ts';
 import { busOf, checkLeaseTtl, conductorShardsFor, journalsOf, leasesOf, placementShardsFor } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
+import { faultsOfOwnCode } from './own-code.ts';
 import type { Standing } from './ownership/keeper.ts';
 import { hostsByCell, parseRoles, placementShardsPlayed, type Role } from './roles.ts';
 import { schedulerOptionsOf } from './scheduler-settings.ts';
@@ -110,7 +111,6 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     throw new CellwrightError('bad-option', "leases can be 'jetstream' only on NATS", { field: 'leases' });
   }
   const aggregates = aggregatesOf(options.aggregates, options.defaultZone);
-  const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates);
   const { driver } = options;
   if (driver === undefined && roles.some(({ kind }) => kind === 'compute')) {
     throw new CellwrightError('bad-option', 'a compute role needs the option driver', { field: 'driver' });
@@ -120,6 +120,8 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     options.logger ?? pino({ name: 'cellwright', level: 'warn' }, pino.destination({ dest: 2, sync: true }));
   const onError = (error: unknown, what: string) =>
     logger.warn({ node: name, what, error: messageOf(error) }, messageOf(error));
+  const onOwnFault = faultsOfOwnCode(clock, onError);
+  const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates, onOwnFault);
 
   const { bus, nats, server, url } = await busOf(options, name, onError, () => cameUp());
   const outbox = outboxOf({ bus, clock, subjects, events: options.events ?? true, onError });

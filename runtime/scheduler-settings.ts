@@ -16,6 +16,7 @@ import { PACKING_POLICIES } from '../actors/scheduler/weighers/packing/policies.
 import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
 import type { Aggregates } from './aggregates.ts';
 import { CellwrightError } from './errors.ts';
+import { type OnOwnFault, watchedFilter, watchedWeigher } from './own-code.ts';
 import { type PackingSettings, packingWeigherOf } from './packing/weigher-choice.ts';
 
 /**
@@ -92,31 +93,35 @@ const MAX_CHOICES = 64;
 const MAX_MULTIPLIER = 1e9;
 const MAX_PICK_AMONG = 100;
 
-/** @throws CellwrightError `bad-option` with the field, such as `scheduler.weighers.1.multiplier`. */
+/**
+ * @param onFault Told of what filters and weighers of one's own do wrong.
+ * @throws CellwrightError `bad-option` with the field, such as `scheduler.weighers.1.multiplier`.
+ */
 export function schedulerOptionsOf(
   settings: SchedulerSettings,
   aggregates: Aggregates,
+  onFault: OnOwnFault = () => {},
 ): Omit<SchedulerOptions, OfNode> {
   const { filters, weighers, pickAmong, ...others } = settings;
   if (pickAmong !== undefined && !(Number.isInteger(pickAmong) && pickAmong >= 1 && pickAmong <= MAX_PICK_AMONG)) {
     throw bad('pickAmong', `must be a whole number from 1 to ${MAX_PICK_AMONG}`);
   }
-  const chosen = weighersOf(weighers ?? ['defaults']);
+  const chosen = weighersOf(weighers ?? ['defaults'], onFault);
   const among = pickAmong ?? (isByChance(weighers ?? []) ? Number.POSITIVE_INFINITY : undefined);
   return {
     ...others,
     ...(among === undefined ? {} : { pickAmong: among }),
-    filters: filtersOf(filters ?? [], aggregates),
+    filters: filtersOf(filters ?? [], aggregates, onFault),
     weighers: chosen,
     overrides: overridesOf(aggregates, chosen),
   };
 }
 
-function filtersOf(choices: readonly FilterChoice[], aggregates: Aggregates): Filter[] {
+function filtersOf(choices: readonly FilterChoice[], aggregates: Aggregates, onFault: OnOwnFault): Filter[] {
   const filters: Filter[] = [];
   for (const [position, choice] of listOf(choices, 'filters').entries()) {
     const at = `filters.${position}`;
-    const filter = filterOf(choice, at, aggregates);
+    const filter = filterOf(choice, at, aggregates, onFault);
     if ([...ALWAYS, ...filters].some(({ name }) => name === filter.name)) {
       throw bad(at, `is '${filter.name}', which is in use already`);
     }
@@ -131,19 +136,17 @@ function filtersOf(choices: readonly FilterChoice[], aggregates: Aggregates): Fi
   return filters;
 }
 
-function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates): Filter {
+function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates, onFault: OnOwnFault): Filter {
   if (typeof choice === 'function') {
-    return {
-      name: nameOf(choice, `own-${at.replace('.', '-')}`),
-      refusal: (host, part) => choice(host, part as RankedSpec),
-    };
+    const name = nameOf(choice, `own-${at.replace('.', '-')}`);
+    return watchedFilter({ name, refusal: (host, part) => choice(host, part as RankedSpec) }, onFault);
   }
   const told = typeof choice === 'string' ? { name: choice } : choice;
   const name = checkedName(told, at);
   if ('refusal' in told) {
     if (typeof told.refusal !== 'function') throw bad(`${at}.refusal`, 'must be a function');
     checkOwn(told, FIELDS_OF_FILTER, at);
-    return told as Filter;
+    return watchedFilter(told as Filter, onFault);
   }
   refuseUnknown(told, ['name', 'most'], at);
   const most = 'most' in told ? told.most : undefined;
@@ -163,7 +166,7 @@ function limits({ all }: Aggregates, which: 'mostInstances' | 'mostBuilds'): Rea
   return new Map(told.filter((one): one is readonly [string, number] => one[1] !== undefined));
 }
 
-function weighersOf(choices: readonly WeigherChoice[]): Weigher[] {
+function weighersOf(choices: readonly WeigherChoice[], onFault: OnOwnFault): Weigher[] {
   const weighers = new Map<string, Weigher>();
   const told = new Set<string>();
   for (const [position, choice] of listOf(choices, 'weighers').entries()) {
@@ -172,7 +175,7 @@ function weighersOf(choices: readonly WeigherChoice[]): Weigher[] {
       continue;
     }
     const at = `weighers.${position}`;
-    const weigher = weigherOf(choice, at);
+    const weigher = weigherOf(choice, at, onFault);
     if (told.has(weigher.name)) throw bad(at, `is '${weigher.name}', which is named twice`);
     told.add(weigher.name);
     weighers.set(weigher.name, weigher);
@@ -180,13 +183,11 @@ function weighersOf(choices: readonly WeigherChoice[]): Weigher[] {
   return [...weighers.values()];
 }
 
-function weigherOf(choice: WeigherChoice, at: string): Weigher {
+function weigherOf(choice: WeigherChoice, at: string, onFault: OnOwnFault): Weigher {
   if (typeof choice === 'function') {
-    return {
-      name: nameOf(choice, `own-${at.replace('.', '-')}`),
-      multiplier: 1,
-      weigh: (candidate, part) => choice(candidate, part as RankedSpec),
-    };
+    const name = nameOf(choice, `own-${at.replace('.', '-')}`);
+    const weigh: Weigher['weigh'] = (candidate, part) => choice(candidate, part as RankedSpec);
+    return watchedWeigher({ name, multiplier: 1, weigh }, 1, onFault);
   }
   const told: Exclude<WeigherChoice, string | WeigherFunction> = typeof choice === 'string' ? { name: choice } : choice;
   const name = checkedName(told, at);
@@ -197,7 +198,7 @@ function weigherOf(choice: WeigherChoice, at: string): Weigher {
   if ('weigh' in told) {
     if (typeof told.weigh !== 'function') throw bad(`${at}.weigh`, 'must be a function');
     checkOwn(told, FIELDS_OF_WEIGHER, at);
-    return ownWeigher(told as Weigher, multiplier ?? 1);
+    return watchedWeigher(told as Weigher, multiplier ?? 1, onFault);
   }
   const more = name.startsWith('metric-') ? ['least', 'most'] : isPolicy(name) ? ['typical', 'scale'] : [];
   refuseUnknown(told, ['name', 'multiplier', ...more], at);
@@ -208,20 +209,6 @@ function weigherOf(choice: WeigherChoice, at: string): Weigher {
     throw bad(at, `is '${name}', which is no weigher; weighers are ${known}, free-<resource class>, metric-<name>`);
   }
   return multiplier === undefined ? weigher : { ...weigher, multiplier };
-}
-
-/** Its methods may be those of a class, and are called on what they belong to. */
-function ownWeigher(own: Weigher, multiplier: number): Weigher {
-  return {
-    name: own.name,
-    multiplier,
-    weigh: (candidate, part) => own.weigh(candidate, part),
-    ...(own.goesBy === undefined ? {} : { goesBy: (request) => own.goesBy?.(request) }),
-    ...(own.changesAt === undefined ? {} : { changesAt: (host) => own.changesAt?.(host) ?? null }),
-    ...(own.prefers === undefined ? {} : { prefers: (offer, server) => own.prefers?.(offer, server) ?? 0 }),
-    ...(own.granted === undefined ? {} : { granted: (allocations) => own.granted?.(allocations) }),
-    ...(own.ignoresStats === undefined ? {} : { ignoresStats: own.ignoresStats }),
-  };
 }
 
 /** Whether hosts are picked by the packing policy to which all are the same: beside others it would undo what they say. */

@@ -110,7 +110,8 @@ export function partOf(asker: { goesBy?(request: Request): unknown }, request: R
   }
 }
 
-function isPlain(value: unknown): boolean {
+/** Whether it is nothing but numbers, texts and the like, lists and objects of them. */
+export function isPlain(value: unknown): boolean {
   if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return !['function', 'bigint', 'symbol'].includes(typeof value);
   const prototype = Object.getPrototypeOf(value);
@@ -198,7 +199,8 @@ function tooManyBuilds({ host, stats: { builds } }: HostFacts, limit: number): F
 }
 
 /** A filter may be anybody's code, and what it says goes into counts and messages. */
-function isRefusal({ code, message, about, short }: FilterRefusal): boolean {
+/** Whether it is what a filter must answer that refuses a host. */
+export function isRefusal({ code, message, about, short }: FilterRefusal): boolean {
   return (
     typeof message === 'string' &&
     typeof code === 'string' &&

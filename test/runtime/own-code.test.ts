@@ -1,0 +1,127 @@
+// Area: own code. What filters and weighers that a deployment brings itself do wrong is told of, and never ends a node.
+
+import pino from 'pino';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Filter, refusedBy } from '../../actors/scheduler/filters/filter.ts';
+import { valueBy, type Weigher } from '../../actors/scheduler/weighers/weigher.ts';
+import { memoryBus } from '../../runtime/bus/memory.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
+import { fakeDriver, seededRandom, startNode, systemClock } from '../../runtime/index.ts';
+import { faultsOfOwnCode, type OwnFault, watchedFilter, watchedWeigher } from '../../runtime/own-code.ts';
+import { hostTree } from '../e2e/system.ts';
+import { candidateOf, factsOf } from '../support/facts.ts';
+
+const test = suite('own code');
+
+/** What is told of a filter's faults when it is asked about a host, and what becomes of the host. */
+function asked(own: Partial<Filter>): { told: string[]; code: string | undefined } {
+  const faults: OwnFault[] = [];
+  const filter = watchedFilter({ name: 'own', refusal: () => null, ...own }, (fault) => faults.push(fault));
+  const refused = refusedBy([{ filter, part: undefined }], factsOf({}));
+  return { told: faults.map(({ what, error }) => `${what}: ${(error as Error).message}`), code: refused?.refusal.code };
+}
+
+test('own code - what a filter throws, or answers that is no answer, is told of, and refuses the host', () => {
+  const thrown = asked({
+    refusal: () => {
+      throw new Error('no such trait');
+    },
+  });
+  assert.equal(thrown, { told: ["refusal of filter 'own': no such trait"], code: 'filter-failed' });
+  const wrong = asked({ refusal: () => ({ code: 'Too Hot', message: 'hot' }) });
+  assert.is(wrong.code, 'filter-failed');
+  assert.match(wrong.told[0] ?? '', /^refusal of filter 'own': it must answer null, or an object with a code/);
+  const limit = asked({ mostInstances: () => -1 });
+  assert.equal(limit, {
+    told: ["mostInstances of filter 'own': it must answer a number, 0 or more"],
+    code: 'filter-failed',
+  });
+});
+
+test('own code - a filter that does what it should is told nothing of, and keeps what it says of itself', () => {
+  assert.equal(asked({ mostInstances: () => Number.POSITIVE_INFINITY, changesAt: () => null }), {
+    told: [],
+    code: undefined,
+  });
+  const own = { name: 'own', late: true, ignoresStats: true, refusal: () => null };
+  const { late, ignoresStats, goesBy } = watchedFilter(own, () => assert.unreachable());
+  assert.equal({ late, ignoresStats, goesBy }, { late: true, ignoresStats: true, goesBy: undefined });
+});
+
+test('own code - a weigher that throws, answers no number or goes by what cannot be compared is told of', () => {
+  const faults: string[] = [];
+  const watch = (own: Partial<Weigher>) =>
+    watchedWeigher({ name: 'own', multiplier: 1, weigh: () => 1, ...own }, 1, ({ what, error }) =>
+      faults.push(`${what}: ${(error as Error).message}`),
+    );
+  const throws = watch({
+    weigh: () => {
+      throw new Error('no metrics');
+    },
+  });
+  assert.is(valueBy(throws, candidateOf({}), undefined), 0);
+  assert.is(valueBy(watch({ weigh: () => '1' as never }), candidateOf({}), undefined), 0);
+  watch({ goesBy: () => new Map() }).goesBy?.({} as never);
+  assert.equal(faults, [
+    "weigh of weigher 'own': no metrics",
+    "weigh of weigher 'own': it must answer a number",
+    "goesBy of weigher 'own': it must answer plain data, by which rankings are told apart",
+  ]);
+});
+
+test('own code - methods are called on what they belong to', () => {
+  class Hot implements Filter {
+    readonly name = 'hot';
+    readonly #most = 3;
+    refusal() {
+      return this.#most === 3 ? null : { code: 'too-hot', message: 'hot' };
+    }
+  }
+  assert.is(watchedFilter(new Hot(), () => assert.unreachable()).refusal(factsOf({}), undefined), null);
+});
+
+test('own code - each method is told of at once, and then every ten minutes', () => {
+  let now = 1_000;
+  const told: unknown[] = [];
+  const onFault = faultsOfOwnCode({ now: () => now }, (error) => told.push(error));
+  const fault = { what: "weigh of weigher 'own'", error: new Error('first'), consequence: 'it says the worst' };
+  onFault(fault);
+  onFault({ ...fault, error: new Error('second') });
+  onFault({ ...fault, what: "weigh of weigher 'other'" });
+  assert.is(told.length, 2);
+  assert.instance(told[0], CellwrightError);
+  assert.is((told[0] as CellwrightError).code, 'own-code-failed');
+  assert.is((told[0] as CellwrightError).message, "weigh of weigher 'own' failed: first; it says the worst");
+  now += 600_000;
+  onFault(fault);
+  assert.is(told.length, 3);
+});
+
+test('own code - a node warns of it, goes on, and outlives a promise that nobody waits for', async () => {
+  const clock = systemClock();
+  const bus = memoryBus({ clock });
+  const warned: string[] = [];
+  const rejects = (async () => {
+    throw new Error('too late');
+  }) as never;
+  const node = await startNode({
+    roles: ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'],
+    driver: ({ host }) => fakeDriver({ host: hostTree(host), clock, random: seededRandom(1) }),
+    bus,
+    logger: pino({ level: 'warn' }, { write: (line) => warned.push((JSON.parse(line) as { msg: string }).msg) }),
+    scheduler: { weighers: ['defaults', { name: 'slow', weigh: rejects }] },
+  });
+  try {
+    const { instances } = await node.client.build({ resources: { VCPU: 1 } });
+    assert.is((await node.client.ended(instances[0] as string)).state, 'active');
+    assert.equal(warned, [
+      "weigh of weigher 'slow' failed: it must answer at once, and not by a promise; a weigher that fails says the worst of the host",
+    ]);
+  } finally {
+    await node.stop();
+    await bus.close();
+  }
+});
+
+test.run();
