@@ -40,15 +40,22 @@ export function encode(value: unknown): Uint8Array {
 
 /** Names the field that is at fault, where one is. */
 function unencodable(value: unknown, fault: string): CellwrightError {
-  const field = faultyField(value, new Set());
-  if (field === undefined) return new CellwrightError('unencodable', `the value cannot be encoded: ${fault}`);
-  return new CellwrightError('unencodable', `the field '${field}' cannot be encoded: ${fault}`, { field });
+  const deep = Object.entries(value ?? {}).find(([, item]) => isDeeperThan(MAX_DEPTH - 1, item))?.[0];
+  const why = deep === undefined ? fault : `it is nested deeper than ${MAX_DEPTH}`;
+  const field = deep ?? faultyField(value, MAX_DEPTH);
+  if (field === undefined) return new CellwrightError('unencodable', `the value cannot be encoded: ${why}`);
+  return new CellwrightError('unencodable', `the field '${field}' cannot be encoded: ${why}`, { field });
+}
+
+/** Whether there are more objects and arrays within each other than `depth`; without end where they go in a circle. */
+export function isDeeperThan(depth: number, value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
+  return depth === 0 || Object.values(value).some((item) => isDeeperThan(depth - 1, item));
 }
 
 /** The path to the first thing that no message carries, such as `resources.VCPU`; undefined when nothing is found. */
-function faultyField(value: unknown, seen: Set<object>): string | undefined {
-  if (typeof value !== 'object' || value === null || seen.has(value)) return undefined;
-  seen.add(value);
+function faultyField(value: unknown, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null || depth === 0) return undefined;
   for (const [key, item] of Object.entries(value)) {
     if (
       typeof item === 'bigint'
@@ -56,7 +63,7 @@ function faultyField(value: unknown, seen: Set<object>): string | undefined {
         : typeof item === 'number' && !Number.isFinite(item)
     )
       return key;
-    const inner = faultyField(item, seen);
+    const inner = faultyField(item, depth - 1);
     if (inner !== undefined) return `${key}.${inner}`;
   }
   return undefined;

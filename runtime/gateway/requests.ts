@@ -17,6 +17,7 @@ import { MAX_WAIT_MS } from '../../actors/messages/conductor.ts';
 import { MAX_HOSTS_NAMED } from '../../actors/messages/questions.ts';
 import { isResourceClass } from '../../actors/messages/resource-classes.ts';
 import { instanceNames } from '../../actors/routing.ts';
+import { isDeeperThan } from '../codec.ts';
 import { MalformedError } from '../errors.ts';
 import { HOST_PATTERN } from '../fault-words.ts';
 import { checkOf } from '../schemas.ts';
@@ -189,7 +190,7 @@ const MAX_PAYLOAD_DEPTH = 48;
  * @throws MalformedError for a payload or an id that the schema cannot see to be too deep or too long.
  */
 export function namesOf({ count = 1, payload }: BuildRequest, id: string): string[] {
-  if (!isShallow(payload, MAX_PAYLOAD_DEPTH))
+  if (isDeeperThan(MAX_PAYLOAD_DEPTH, payload))
     throw new MalformedError(`'payload' is nested deeper than ${MAX_PAYLOAD_DEPTH}`, { field: 'payload' });
   const names = instanceNames(id, count);
   const longest = names.at(-1) as string;
@@ -198,11 +199,6 @@ export function namesOf({ count = 1, payload }: BuildRequest, id: string): strin
     throw new MalformedError(`'id' is too long: ${why}`, { field: 'id' });
   }
   return names;
-}
-
-function isShallow(value: unknown, depth: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  return depth > 0 && Object.values(value).every((item) => isShallow(item, depth - 1));
 }
 
 /**

@@ -169,8 +169,18 @@ test('codec - what could not be read back is not written', () => {
   for (const name of 'abcdefgh') manyCycles[name] = manyCycles;
   assert.throws(
     () => encode({ count: 5n, all: manyCycles }),
-    (error: CellwrightError) => error.code === 'unencodable' && error.field === undefined,
+    (error: CellwrightError) => error.code === 'unencodable' && error.field === 'all',
   );
+  for (const depth of [70, 5_000, 50_000]) {
+    let nested: unknown = 1;
+    for (let level = 0; level < depth; level += 1) nested = { nested };
+    assert.throws(
+      () => encode({ id: 'a', payload: nested }),
+      (error: CellwrightError) =>
+        error.code === 'unencodable' && error.field === 'payload' && error.message.endsWith('nested deeper than 64'),
+      `${depth}`,
+    );
+  }
   for (const value of [cycle, deep, { ['__proto__']: 1 }]) {
     assert.throws(
       () => encode(value),
