@@ -2,16 +2,15 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { argvOf, ROOT } from './support/programs.ts';
 
 const test = suite('test runner');
-const root = fileURLToPath(new URL('..', import.meta.url));
 
 async function runner(...args: string[]): Promise<{ code: number; lines: string[]; output: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'test/run.ts', ...args], {
-    cwd: root,
+  const child = spawn(process.execPath, [...argvOf('test/run.ts'), ...args], {
+    cwd: ROOT,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';

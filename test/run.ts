@@ -6,11 +6,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { positiveNumber } from '../runtime/cli/options.ts';
+import { argvOf, ROOT } from './support/programs.ts';
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url));
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
 const PARALLEL = 3;
 const PARALLEL_END_TO_END = 3;
@@ -60,7 +59,7 @@ function filesFor(filters: readonly string[]): string[] {
 async function runFile(file: string, deadlineMs: number): Promise<Outcome> {
   const startedAt = performance.now();
   const { FORCE_COLOR: _, ...env } = process.env;
-  const child = spawn(process.execPath, ['--import', 'tsx', '--import', TELL_HANDLES, file], {
+  const child = spawn(process.execPath, ['--import', TELL_HANDLES, ...argvOf(file)], {
     cwd: ROOT,
     env: { ...env, NO_COLOR: '1' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -3,12 +3,11 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ROOT } from './support/programs.ts';
 
 const test = suite('structure');
-const root = fileURLToPath(new URL('..', import.meta.url));
 
 interface Source {
   /** Relative to the root, such as `actors/builds.ts`. */
@@ -17,10 +16,10 @@ interface Source {
 }
 
 function sourcesIn(folder: string): Source[] {
-  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+  return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
     .map((path) => join(folder, path).replaceAll('\\', '/'))
     .filter((path) => /\.m?[jt]s$/.test(path))
-    .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }));
 }
 
 const withoutComments = (text: string) => text.replace(/\/\*.*?\*\/|(?<![:'"`])\/\/[^\n]*/gs, '');
@@ -108,7 +107,7 @@ test('nothing but the known entries at the top', () => {
   const known =
     /^(?:\..+|node_modules|package(?:-lock)?\.json|tsconfig.*\.json|actors|machines|runtime|test|README\.md|LICENSE)$/;
   assert.equal(
-    readdirSync(root).filter((entry) => !known.test(entry)),
+    readdirSync(ROOT).filter((entry) => !known.test(entry)),
     [],
   );
 });

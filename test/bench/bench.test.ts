@@ -1,14 +1,12 @@
 // Area: benchmark. What it refuses before it measures, and what it keeps of a figure.
 
 import { spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { argvOf } from '../support/programs.ts';
 import { printing } from './report.ts';
 
 const test = suite('benchmark');
-
-const BENCH = fileURLToPath(new URL('bench.ts', import.meta.url));
 
 test('usage - what is wrong is said in a line before anything is measured', () => {
   const cases: [string[], number, RegExp][] = [
@@ -19,7 +17,7 @@ test('usage - what is wrong is said in a line before anything is measured', () =
     [['juggling'], 2, /'juggling' is invalid.*Allowed choices are parts/],
   ];
   for (const [args, code, says] of cases) {
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx', BENCH, ...args]);
+    const { status, stdout, stderr } = spawnSync(process.execPath, [...argvOf('test/bench/bench.ts'), ...args]);
     const said = `${stdout}${stderr}`;
     assert.match(said, says);
     assert.not.match(said, /\n\s+at /, 'no stack is shown for what the user did');

@@ -3,7 +3,7 @@
 // Use: npx tsx test/docs/diagrams.ts [--check | --write]
 
 import { readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { AnyStateMachine } from 'xstate';
 import { computeService } from '../../machines/compute-service.ts';
@@ -12,8 +12,9 @@ import { mermaidOf } from '../../machines/mermaid.ts';
 import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { selection } from '../../machines/selection.ts';
+import { ROOT } from '../support/programs.ts';
 
-export const README = fileURLToPath(new URL('../../README.md', import.meta.url));
+export const README = `${ROOT}README.md`;
 export const MACHINES: readonly AnyStateMachine[] = [instanceBuild, selection, computeService, removal, ownership];
 
 const BEGIN = '<!-- machine: ';

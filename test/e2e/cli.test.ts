@@ -8,7 +8,6 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { encode } from '../../runtime/codec.ts';
@@ -16,11 +15,10 @@ import { connect } from '../../runtime/connect.ts';
 import { encodeFrame } from '../../runtime/frames.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { startTestServer } from '../support/nats-server.ts';
+import { argvOf, ROOT } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 
 const test = suite('command line');
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 interface Running {
   child: ChildProcess;
@@ -31,7 +29,7 @@ interface Running {
 }
 
 function start(args: readonly string[], input?: Uint8Array): Running {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'runtime/cli/main.ts', ...args], { cwd: ROOT });
+  const child = spawn(process.execPath, [...argvOf('runtime/cli/main.ts'), ...args], { cwd: ROOT });
   let out = '';
   let err = '';
   child.stdout.on('data', (chunk) => (out += chunk));
@@ -75,13 +73,14 @@ test('output - what cannot be written is told, and is no answer; whoever stops r
     const [code] = await once(child, 'close');
     return { code, err };
   };
-  const node = `'${process.execPath}' --import tsx`;
-  const simulate = `${node} test/simulation/simulate.ts --replay 5`;
+  const command = (program: string) => [process.execPath, ...argvOf(program)].map((arg) => `'${arg}'`).join(' ');
+  const cellwright = command('runtime/cli/main.ts');
+  const simulate = `${command('test/simulation/simulate.ts')} --replay 5`;
   assert.equal(await endOf(`${simulate} | head -1`), { code: 0, err: '' });
   if (!existsSync('/dev/full')) return;
   for (const [who, command] of [
-    ['cellwright', `${node} runtime/cli/main.ts --help`],
-    ['cellwright', `${node} runtime/cli/main.ts --version`],
+    ['cellwright', `${cellwright} --help`],
+    ['cellwright', `${cellwright} --version`],
     ['simulate', simulate],
   ]) {
     const { code, err } = await endOf(`${command} > /dev/full`);

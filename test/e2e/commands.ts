@@ -2,12 +2,10 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+import { argvOf, ROOT } from '../support/programs.ts';
 
 export async function runCommand(...args: string[]): Promise<{ code: number | null; out: string; err: string }> {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'runtime/cli/main.ts', ...args], { cwd: ROOT });
+  const child = spawn(process.execPath, [...argvOf('runtime/cli/main.ts'), ...args], { cwd: ROOT });
   let out = '';
   let err = '';
   child.stdout.on('data', (chunk) => (out += chunk));

@@ -3,12 +3,12 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { type Connection, connect } from '../../runtime/connect.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
+import { argvOf } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 
-const NODE = fileURLToPath(new URL('../fixtures/processes/node.ts', import.meta.url));
+const NODE = 'test/fixtures/processes/node.ts';
 
 export interface Process {
   readonly child: ChildProcess;
@@ -77,7 +77,7 @@ export async function withDeployment(
 }
 
 function spawnNode(url: string, roles: readonly string[], node: object): Process {
-  const child = spawn(process.execPath, ['--import', 'tsx', NODE, url, ...roles], {
+  const child = spawn(process.execPath, [...argvOf(NODE), url, ...roles], {
     stdio: ['pipe', 'pipe', 'inherit'],
     env: { ...process.env, CELLWRIGHT_TEST_NODE: JSON.stringify(node) },
   });

@@ -3,7 +3,6 @@
 
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -12,10 +11,10 @@ import type { Bus } from '../../runtime/bus/bus.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { NoRespondersError } from '../../runtime/errors.ts';
 import { encodeFrame } from '../../runtime/frames.ts';
+import { argvOf, ROOT } from '../support/programs.ts';
 import { failureOf, until } from '../support/until.ts';
 import { eventually, overNats, quickDriver, type System } from './system.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const ROLES = ['api', 'cell', 'compute', 'conductor', 'placement', 'scheduler'];
 const HOSTS = { c1: ['h1', 'h2'], c2: ['h1', 'h2'] };
 /** How often the builds of an instance fail before one succeeds. */
@@ -268,7 +267,7 @@ on('`nats req` builds, shows and deletes; an error names the field', async (nats
 });
 
 on('`nats sub --translate` with our decoder makes MessagePack readable', async (nats, { client }) => {
-  const decoder = `${process.execPath} --import tsx ${ROOT}runtime/cli/main.ts decode`;
+  const decoder = [process.execPath, ...argvOf('runtime/cli/main.ts'), 'decode'].join(' ');
   const watch = await nats.watch('cw.*', 'cw.probe', '--translate', decoder);
   try {
     await client.build({ id: 'web', resources: { VCPU: 1 } });

@@ -1,11 +1,10 @@
 // What tests of deployments of processes do as operators do: use the command line, and have something built.
 
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import type { Connection } from '../../runtime/connect.ts';
+import { argvOf, ROOT } from '../support/programs.ts';
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** Steps are soon done again. */
 const SOON = { firstMs: 200, mostMs: 500 };
 /** Hosts are soon silent. */
@@ -24,7 +23,7 @@ interface Ran {
 
 export function cellwright(...args: string[]): Promise<Ran> {
   return new Promise((resolve) => {
-    const argv = ['--import', 'tsx', 'runtime/cli/main.ts', ...args];
+    const argv = [...argvOf('runtime/cli/main.ts'), ...args];
     const child = execFile(process.execPath, argv, { cwd: ROOT }, (_, out, err) => {
       resolve({ code: child.exitCode, out, err });
     });

@@ -5,7 +5,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Command, CommanderError } from 'commander';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -13,13 +12,12 @@ import { addPack } from '../../runtime/cli/pack.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import type { PackingReport } from '../../runtime/packing/report.ts';
 import { nodesText, podsText, withTrace } from '../runtime/packing/trace.ts';
+import { argvOf, ROOT } from '../support/programs.ts';
 
 const test = suite('packing command');
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-
 function start(args: readonly string[]) {
-  const child = spawn(process.execPath, ['--import', 'tsx', 'runtime/cli/main.ts', 'pack', ...args], { cwd: ROOT });
+  const child = spawn(process.execPath, [...argvOf('runtime/cli/main.ts'), 'pack', ...args], { cwd: ROOT });
   let out = '';
   let err = '';
   child.stdout.on('data', (chunk) => (out += chunk));

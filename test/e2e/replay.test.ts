@@ -3,7 +3,6 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { replay } from '../../runtime/replay/replay.ts';
@@ -11,10 +10,11 @@ import { problemsOf, recordOf } from '../../runtime/replay/result.ts';
 import { generatedWorkload } from '../../runtime/workload/generated.ts';
 import { openbWorkload } from '../../runtime/workload/openb.ts';
 import type { Workload } from '../../runtime/workload/workload.ts';
+import { ROOT } from '../support/programs.ts';
 
 const test = suite('replay, end to end');
 
-const TRACE = fileURLToPath(new URL('../../../shared/traces/openb', import.meta.url));
+const TRACE = join(ROOT, '../shared/traces/openb');
 const hasTrace = existsSync(TRACE);
 if (!hasTrace) console.log('replay: the recorded traces are not here; only generated workloads are replayed');
 

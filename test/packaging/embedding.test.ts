@@ -1,17 +1,16 @@
 // Area: packaging. The package as a user gets it: packed, installed into an empty project, compiled against with its
-// own types, imported and run. A copy of the repository is packed, so that nothing is built into the working tree.
+// own types, imported and run. A copy of the ROOT is packed, so that nothing is built into the working tree.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ROOT } from '../support/programs.ts';
 
 const test = suite('packaging');
-const repository = fileURLToPath(new URL('../..', import.meta.url));
 const PACKED = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'LICENSE', 'machines', 'actors', 'runtime'];
 
 interface Project {
@@ -38,8 +37,8 @@ const root = await mkdtemp(join(tmpdir(), 'cellwright-package-'));
 
 async function install(): Promise<Project> {
   const copy = join(root, 'copy');
-  for (const entry of PACKED) await cp(join(repository, entry), join(copy, entry), { recursive: true });
-  await symlink(join(repository, 'node_modules'), join(copy, 'node_modules'));
+  for (const entry of PACKED) await cp(join(ROOT, entry), join(copy, entry), { recursive: true });
+  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
   await run('npm', ['pack', '--pack-destination', root], copy);
   const { name, version } = JSON.parse(await readFile(join(copy, 'package.json'), 'utf8')) as Record<string, string>;
   const tarball = join(root, `${name}-${version}.tgz`);
@@ -92,24 +91,24 @@ async function compiled(name: string, program: string): Promise<string> {
     noUncheckedIndexedAccess: true,
     skipLibCheck: true,
     types: ['node'],
-    typeRoots: [join(repository, 'node_modules/@types')],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
     outDir: 'out',
     rootDir: '.',
   };
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: [`${name}.ts`] }));
-  await run(process.execPath, [join(repository, 'node_modules/typescript/bin/tsc'), '-p', '.'], folder);
+  await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], folder);
   return folder;
 }
 
 /** Compiles a program of the fixtures and runs it; answers what it printed. */
 async function compiledAndRun(name: string): Promise<string> {
-  const program = await readFile(join(repository, `test/fixtures/embedding/${name}.ts`), 'utf8');
+  const program = await readFile(join(ROOT, `test/fixtures/embedding/${name}.ts`), 'utf8');
   return run(process.execPath, [`out/${name}.js`], await compiled(name, program));
 }
 
 test('what the README shows of embedding compiles', async () => {
   const [, shown = ''] =
-    /^## Embedding$.*?^```ts\n(.*?)^```$/ms.exec(await readFile(join(repository, 'README.md'), 'utf8')) ?? [];
+    /^## Embedding$.*?^```ts\n(.*?)^```$/ms.exec(await readFile(join(ROOT, 'README.md'), 'utf8')) ?? [];
   assert.match(shown, 'startNode');
   await compiled('shown', `${shown}declare function myDriver(host: string): import('cellwright').Driver;\n`);
 });
@@ -121,13 +120,13 @@ test('a program that embeds it compiles with its types, and runs', async () => {
 test('a test that is generated from a machine, with @xstate/test, compiles and walks it', async () => {
   const { folder } = await installed();
   await mkdir(join(folder, 'node_modules/@xstate'), { recursive: true });
-  await symlink(join(repository, 'node_modules/@xstate/test'), join(folder, 'node_modules/@xstate/test'));
+  await symlink(join(ROOT, 'node_modules/@xstate/test'), join(folder, 'node_modules/@xstate/test'));
   assert.match(await compiledAndRun('model'), /^walked \d+ paths/m);
 });
 
 test('its program tells its version', async () => {
   const { folder } = await installed();
-  const { version } = JSON.parse(await readFile(join(repository, 'package.json'), 'utf8')) as { version: string };
+  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   assert.is((await run(join(folder, 'node_modules/.bin/cellwright'), ['--version'], folder)).trim(), version);
 });
 

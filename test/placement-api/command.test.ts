@@ -2,16 +2,15 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { argvOf, ROOT } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 
 const test = suite('Placement API - command');
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 function start(...flags: string[]) {
-  const args = ['--import', 'tsx', 'runtime/cli/main.ts', 'placement-api', ...flags];
+  const args = [...argvOf('runtime/cli/main.ts'), 'placement-api', ...flags];
   const child = spawn(process.execPath, args, { cwd: ROOT });
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)));

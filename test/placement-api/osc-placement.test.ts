@@ -3,9 +3,10 @@
 // python3-openstackclient and python3-oslotest. CELLWRIGHT_OPENSTACK=required says that they must be.
 
 import { spawn, spawnSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ROOT } from '../support/programs.ts';
 import { serverMaker } from './server-maker.ts';
 
 const PYTHON = '/usr/bin/python3';
@@ -42,7 +43,7 @@ function run(env: Readonly<Record<string, string>>): Promise<Outcome> {
 whereInstalled('pass against our server', async () => {
   const maker = await serverMaker();
   try {
-    const clients = fileURLToPath(new URL('clients', import.meta.url));
+    const clients = join(ROOT, 'test/placement-api/clients');
     const { status, said } = await run({
       CELLWRIGHT_NEW_SERVER: maker.url,
       PYTHONPATH: clients,

@@ -2,12 +2,14 @@
 // write them. What they wrote is in test/fixtures/python-words.json.
 
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { qualityOf } from '../../runtime/placement-api/accept.ts';
 import { faultOf, type Schema } from '../../runtime/placement-api/json-schema.ts';
 import { pformat, repr } from '../../runtime/placement-api/python.ts';
 import { isUuidLike, normalUuid } from '../../runtime/placement-api/uuid.ts';
+import { ROOT } from '../support/programs.ts';
 
 interface Words {
   readonly values: readonly (readonly [unknown, string, string])[];
@@ -15,7 +17,7 @@ interface Words {
   readonly schema: Schema;
 }
 
-const file = new URL('../fixtures/python-words.json', import.meta.url);
+const file = join(ROOT, 'test/fixtures/python-words.json');
 const { values, faults, schema } = JSON.parse(readFileSync(file, 'utf8')) as Words;
 const test = suite('Placement API - words');
 

@@ -276,7 +276,7 @@ test('system clock - of very many timers each comes, in order, and without any l
     clock.at(Date.now() + 600_000, () => {}).cancel();
     clock.after(1, () => console.log('woken'));
   })`;
-  const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, '-e', source], {
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '-e', source], {
     timeout: 30_000,
   });
   assert.is(stdout, 'woken\n');

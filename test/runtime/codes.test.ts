@@ -2,15 +2,14 @@
 
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { FailureCode } from '../../actors/messages/common.ts';
 import { RefusalCode } from '../../actors/messages/placement.ts';
 import { ADVICE_CODES, FAILURE_CODES, REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
+import { ROOT } from '../support/programs.ts';
 
 const test = suite('codes of explanations');
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** All of what is matched in the sources of these folders. */
 async function found(folders: readonly string[], pattern: RegExp): Promise<Set<string>> {

@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { connect } from 'nats';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -19,6 +19,7 @@ import { type CellwrightError, messageOf } from '../../runtime/errors.ts';
 import { findNatsServer } from '../../runtime/nats-server/find.ts';
 import { installNatsServer, PINNED_NATS_SERVER } from '../../runtime/nats-server/install.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
+import { ROOT } from '../support/programs.ts';
 
 const test = suite('managed server');
 
@@ -265,7 +266,7 @@ test('start - a folder or a port that cannot be is refused by its name, and noth
   process.env.TMPDIR = ours;
   const file = fileURLToPath(import.meta.url);
   const cases = [
-    [{ dataDir: file }, 'dataDir', /data, '.*nats-server\.test\.ts', cannot be used: /],
+    [{ dataDir: file }, 'dataDir', /data, '.*nats-server\.test\.[jt]s', cannot be used: /],
     [{ dataDir: `${file}/below` }, 'dataDir', /cannot be used: /],
     [{ port: 70_000 }, 'port', /1 to 65535/],
     [{ port: 1.5 }, 'port', /1 to 65535/],
@@ -301,7 +302,7 @@ test('start - a program that never serves is given up and ended', () =>
   }));
 
 test('start - the server and its temporary folder are gone after a parent that was killed', async () => {
-  const entry = new URL('../../runtime/nats-server/server.ts', import.meta.url).href;
+  const entry = pathToFileURL(`${ROOT}runtime/nats-server/server.ts`).href;
   const script = `const { startNatsServer } = await import('${entry}'); console.log(JSON.stringify(await startNatsServer()));`;
   const parent = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,7 +1,7 @@
 // Many runs over several processes: each is given seeds by the share, and what they went through is added up.
 
 import { fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { argvOf } from '../support/programs.ts';
 import { addTo, type Coverage, noCoverage } from './coverage.ts';
 import type { ShareDone } from './worker.ts';
 
@@ -47,7 +47,8 @@ export async function simulateAll({ seeds, workers, placementShards, onProgress 
   }
 
   async function work(): Promise<void> {
-    const worker = fork(fileURLToPath(new URL('worker.ts', import.meta.url)), { execArgv: ['--import', 'tsx'] });
+    const argv = argvOf('test/simulation/worker.ts');
+    const worker = fork(argv.at(-1) as string, { execArgv: argv.slice(0, -1) });
     try {
       for (let dealt = share(); dealt.length > 0; dealt = share()) {
         const done = new Promise<ShareDone>((resolve, reject) => {

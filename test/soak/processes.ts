@@ -2,11 +2,11 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { argvOf } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 import type { ProcessOptions } from './plan.ts';
 
-const PROGRAM = fileURLToPath(new URL('process.ts', import.meta.url));
+const PROGRAM = 'test/soak/process.ts';
 const START_LIMIT_MS = 60_000;
 
 export interface Member {
@@ -27,7 +27,7 @@ export function memberOf(name: string, options: ProcessOptions, log: (line: stri
 
   async function start(): Promise<void> {
     if (child !== undefined) return;
-    const mine = spawn(process.execPath, ['--import', 'tsx', PROGRAM, JSON.stringify(options)], {
+    const mine = spawn(process.execPath, [...argvOf(PROGRAM), JSON.stringify(options)], {
       stdio: ['pipe', 'pipe', 'pipe'],
     });
     child = mine;

@@ -3,12 +3,12 @@
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import * as assert from 'uvu/assert';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { type Arrival, instanceIds, type Workload } from '../../runtime/workload/workload.ts';
+import { ROOT } from './programs.ts';
 
-export const TRACES = fileURLToPath(new URL('../../../shared/traces', import.meta.url));
+export const TRACES = join(ROOT, '../shared/traces');
 export const hasTraces = existsSync(TRACES);
 if (!hasTraces) console.log('workload: the recorded traces are not here; small fixtures stand in for them');
 

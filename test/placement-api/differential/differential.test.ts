@@ -8,11 +8,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { startPlacementApi } from '../../../runtime/placement-api/start.ts';
 import { seededRandom } from '../../../runtime/random.ts';
+import { ROOT } from '../../support/programs.ts';
 import { difference, sorted } from './compare.ts';
 import { type Answer, exchange, type Request } from './exchange.ts';
 import { nextRequest, type World } from './requests.ts';
@@ -37,7 +37,7 @@ interface Reference {
 
 async function startReference(): Promise<Reference> {
   const folder = mkdtempSync(join(tmpdir(), 'cellwright-reference-'));
-  const program = fileURLToPath(new URL('../reference/serve.py', import.meta.url));
+  const program = join(ROOT, 'test/placement-api/reference/serve.py');
   const child: ChildProcess = spawn(PYTHON, [program, folder], { stdio: ['ignore', 'pipe', 'inherit'] });
   const closed = once(child, 'close');
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });

@@ -3,7 +3,6 @@
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PACKING_POLICIES } from '../../../actors/scheduler/weighers/packing/policies.ts';
@@ -14,12 +13,13 @@ import { perform } from '../../../runtime/packing/experiment.ts';
 import { policyReport } from '../../../runtime/packing/report.ts';
 import { readPackingTrace } from '../../../runtime/packing/trace.ts';
 import { seededRandom } from '../../../runtime/random.ts';
+import { ROOT } from '../../support/programs.ts';
 import { nodesText, podsText, smallTrace, withTrace } from './trace.ts';
 
 const test = suite('packing experiment');
 
 /** The published trace. */
-const OPENB = fileURLToPath(new URL('../../../../shared/traces/openb', import.meta.url));
+const OPENB = join(ROOT, '../shared/traces/openb');
 
 async function refusalOf(told: { nodes?: string; pods?: string }): Promise<{ message: string; field: unknown }> {
   let message = 'nothing';
