@@ -39,6 +39,16 @@ test('passes are summed over files', async () => {
   assert.match(atTheEnd, /\| .*FAIL.*"fails"/, 'and its end is shown again before the totals');
 });
 
+test('a file of which all is skipped does not fail, beside others; alone it has tested nothing', async () => {
+  const beside = await runner(fixture('skipped'), fixture('passing'));
+  assert.is(beside.lines.at(-1), '2 passed, 0 failed, 2 skipped');
+  assert.is(beside.code, 0);
+  assert.match(beside.output, /^ok {4}test\/fixtures\/runner\/skipped\.ts {2}0 passed, 1 skipped, /m);
+  const alone = await runner(fixture('skipped'));
+  assert.is(alone.lines.at(-1), '0 passed, 0 failed, 1 skipped');
+  assert.is(alone.code, 1);
+});
+
 const failures: readonly { name: string; what: string; totals: string; reason: RegExp }[] = [
   { name: 'failing', what: 'a failing test', totals: '1 passed, 1 failed', reason: /1 of 2 did not pass/ },
   {

@@ -116,7 +116,7 @@ function totalsIn(output: string): Totals | null {
 
 function judge(totals: Totals | null, end: string): string | null {
   if (totals === null) return `no totals (${end}): it crashed, or .run() is not called`;
-  if (totals.total === 0) return 'it ran no test';
+  if (totals.total + totals.skipped === 0) return 'it ran no test';
   if (totals.passed !== totals.total) return `${totals.total - totals.passed} of ${totals.total} did not pass`;
   return end === 'exit code 0' ? null : end;
 }
@@ -129,8 +129,9 @@ function killGroup(child: ChildProcess): void {
   }
 }
 
-function report({ file, passed, durationMs, failure, output }: Outcome): void {
-  console.log(`${failure === null ? 'ok  ' : 'FAIL'}  ${file}  ${passed} passed, ${Math.round(durationMs)} ms`);
+function report({ file, passed, skipped, durationMs, failure, output }: Outcome): void {
+  const totals = `${passed} passed${skipped === 0 ? '' : `, ${skipped} skipped`}`;
+  console.log(`${failure === null ? 'ok  ' : 'FAIL'}  ${file}  ${totals}, ${Math.round(durationMs)} ms`);
   if (failure === null) return;
   console.log(`      ${failure}`);
   console.log(quoted(output));
