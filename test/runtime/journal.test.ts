@@ -165,15 +165,15 @@ test('journal - an owner that goes on writing while another one opens the journa
     let stored = 0;
     let refusal: unknown;
     const writing = (async () => {
-      while (refusal === undefined) {
-        // Some are under way or wait for that whenever the other one comes.
+      // Some are under way or wait for that whenever the other one comes; a slow machine needs longer to come between.
+      for (let pauseMs = 10; refusal === undefined; pauseMs += 1) {
         for (let more = 0; more < 5; more += 1) {
           append(rival, { n: asked++ }).then(
             () => (stored += 1),
             (error) => (refusal = error),
           );
         }
-        await new Promise((resolve) => setTimeout(resolve, 10));
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
       }
     })();
     await until('the first owner writes', () => stored > 20);
