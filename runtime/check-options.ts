@@ -4,6 +4,7 @@
 import Type, { type TSchema } from 'typebox';
 import { NATS_FIELDS } from './bus/nats-checks.ts';
 import { CellwrightError } from './errors.ts';
+import { NATS_SERVER_FIELDS } from './nats-server/checks.ts';
 import type { NodeOptions } from './node-options.ts';
 import { checkOf } from './schemas.ts';
 
@@ -55,7 +56,7 @@ const cell = {
 };
 const compute = { heartbeatMs: ms, patience };
 const { name: _, clock: __, onError: ___, ...ofConnection } = NATS_FIELDS;
-const nats = { managed: Type.Object({}), ...ofConnection } satisfies Fields<OptionsOf<'nats'>>;
+const nats = { managed: partly(NATS_SERVER_FIELDS), ...ofConnection } satisfies Fields<OptionsOf<'nats'>>;
 
 const OPTIONS = {
   roles: elsewhere,

@@ -9,6 +9,7 @@ import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CellwrightError, messageOf } from '../errors.ts';
+import { checkNatsServerOptions } from './checks.ts';
 import { findNatsServer } from './find.ts';
 import { installNatsServer } from './install.ts';
 
@@ -62,16 +63,13 @@ const LOG_LINES_KEPT = 30;
 
 /**
  * Starts a nats-server and waits until it accepts connections, and JetStream with them.
- * @throws CellwrightError `bad-option` for a port or folder that cannot be; `nats-server-start-failed` with the server's last log lines, and what `findNatsServer` and
- * `installNatsServer` throw.
+ * @throws CellwrightError `bad-option` with the field, before anything is started; `nats-server-start-failed` with the
+ * server's last log lines; what `findNatsServer` and `installNatsServer` throw.
  */
 export async function startNatsServer(options: NatsServerOptions = {}): Promise<NatsServer> {
+  checkNatsServerOptions(options);
   const log = options.log ?? (() => {});
   const binary = options.binary ?? ((await findNatsServer()) ?? (await installNatsServer({ log }))).path;
-  const { port: wanted = -1 } = options;
-  if (!(Number.isInteger(wanted) && wanted >= -1 && wanted <= 65_535 && wanted !== 0)) {
-    throw new CellwrightError('bad-option', 'port must be a whole number from 1 to 65535', { field: 'port' });
-  }
   const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
   const dataDir = resolve(options.dataDir ?? join(runDir, 'data'));
   await makeFolder(dataDir, runDir);

@@ -260,7 +260,7 @@ test('start - a configuration that cannot be read is told in the words of the se
   assert.match(await failureOf(() => startNatsServer({ config: 'listen: [' })), /did not start: .*Parse error/s);
 });
 
-test('start - a folder or a port that cannot be is refused by its name, and nothing is left behind', async () => {
+test('start - an option that cannot be, or that there is not, is refused by its name, and nothing is left behind', async () => {
   const before = process.env.TMPDIR;
   const ours = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
   process.env.TMPDIR = ours;
@@ -268,9 +268,16 @@ test('start - a folder or a port that cannot be is refused by its name, and noth
   const cases = [
     [{ dataDir: file }, 'dataDir', /data, '.*nats-server\.test\.[jt]s', cannot be used: /],
     [{ dataDir: `${file}/below` }, 'dataDir', /cannot be used: /],
-    [{ port: 70_000 }, 'port', /1 to 65535/],
-    [{ port: 1.5 }, 'port', /1 to 65535/],
-    [{ port: '4222' as never }, 'port', /1 to 65535/],
+    [{ dataDir: '' }, 'dataDir', /at least|fewer/],
+    [{ datadir: file } as object, 'datadir', /unknown field/],
+    [{ port: 70_000 }, 'port', /at most 65535/],
+    [{ port: 0 }, 'port', /at least 1/],
+    [{ port: 1.5 }, 'port', /a whole number/],
+    [{ port: '4222' as never }, 'port', /a whole number/],
+    [{ jetstream: 'yes' as never }, 'jetstream', /true or false/],
+    [{ maxPayloadBytes: '1MB' as never }, 'maxPayloadBytes', /a whole number/],
+    [{ readyTimeoutMs: -1 }, 'readyTimeoutMs', /at least 1/],
+    [{ log: console as never }, 'log', /a function/],
   ] as const;
   try {
     for (const [options, field, says] of cases) {
