@@ -188,7 +188,7 @@ function unlessItMayPass(error: unknown): undefined {
 const isPlain = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @throws CellwrightError `bad-option` for what would be waited for without end. */
-function checkedMs(timeoutMs: number): number {
+export function checkedMs(timeoutMs: number): number {
   if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
   throw new CellwrightError('bad-option', 'timeoutMs must be a number of milliseconds, 0 or more', {
     field: 'timeoutMs',

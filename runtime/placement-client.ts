@@ -9,10 +9,11 @@ import type { Part } from '../actors/messages/transactions.ts';
 import { putTogether, type ShardRead } from '../actors/placement/reading.ts';
 import { fnv1a } from '../actors/routing.ts';
 import { connectNats } from './bus/nats.ts';
+import { checkedMs } from './client.ts';
 import type { Clock } from './clock.ts';
 import type { ConnectOptions } from './connect.ts';
 import { placementShardsOf } from './deployment.ts';
-import { CellwrightError, TimeoutError } from './errors.ts';
+import { CellwrightError, MalformedError, TimeoutError } from './errors.ts';
 import { outboxOf } from './outbox.ts';
 import { patiently } from './patience.ts';
 import { type Authority, authorityOf, type Question } from './placement-api/authority.ts';
@@ -35,8 +36,12 @@ const Holding = Type.Object(
   strict,
 );
 export type Holding = Static<typeof Holding>;
-const Holdings = Type.Object({ consumers: Type.Array(Holding, { minItems: 1, maxItems: 1000 }) }, strict);
-const check = checkOf(Holdings, 'the change');
+const list = { minItems: 1, maxItems: 1000 };
+const checkChange = checkOf(Type.Object({ consumers: Type.Array(Holding, list), key: Id }, strict), 'the change');
+const checkRead = checkOf(
+  Type.Object({ consumers: Type.Array(Type.String({ maxLength: 255 }), list) }, strict),
+  'the question',
+);
 
 /** What a consumer holds: amounts by provider and class. */
 export type Held = Readonly<Record<string, Readonly<Record<string, number>>>>;
@@ -45,17 +50,23 @@ export interface PlacementClient {
   /** How many placement shards the deployment has. */
   readonly shards: number;
   /**
-   * Makes several consumers hold what is said, and nothing else: all of it at one moment, or nothing of it.
-   * @param options.key Names the change: asked for again by the same name it is not made again. Default: made up.
-   * An instance is moved within its placement shard only: what else it is, such as a member of a group, is not said here.
+   * Makes 1 to 1,000 consumers, each named once, hold what is said, and nothing else: all of it at one moment, or nothing
+   * of it. An instance is moved within its placement shard only: what else it is, such as a member of a group, is not
+   * said here.
+   * @param options.key Names the change, `[A-Za-z0-9_-]`, at most 64 characters: asked for again by the same name it is
+   * not made again. Default: made up.
    * @throws MalformedError with the field; CellwrightError with the code of the refusal, such as `exceeds-capacity` or
    * `no-provider`; `other-shard`, or that of the rule of its group, when an instance is to go to another placement shard;
-   * `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it
-   * is not known what came of it: asked for again with the same key it is.
+   * `not-decided` when a shard was away for half a minute: then nothing was changed; TimeoutError when it is not known
+   * what came of it: asked for again with the same key, it is.
    */
   change(consumers: readonly Holding[], options?: { key?: string }): Promise<void>;
-  /** What consumers hold. @throws TimeoutError when a shard does not answer, or a change is in doubt for too long. */
+  /**
+   * What 1 to 1,000 consumers hold, by their ids: nothing, `{}`, for one that is not known.
+   * @throws MalformedError with the field; TimeoutError when a shard does not answer, or a change is in doubt for too long.
+   */
   read(consumers: readonly string[]): Promise<Readonly<Record<string, Held>>>;
+  /** Ends the connection. */
   close(): Promise<void>;
 }
 
@@ -68,14 +79,13 @@ const READ_AGAIN_MS = 20;
 
 /**
  * Connects to the placement of a deployment by its NATS server.
- * @throws CellwrightError when the server cannot be reached; `no-jetstream` when nobody tells for five seconds how many
- * placement shards there are.
+ * @param options.timeoutMs How long a change or a look may take in all, ms; default 40,000.
+ * @throws CellwrightError `bad-option` with the field; `unreachable`, `unauthorized`; `no-jetstream` when nobody tells
+ * for five seconds how many placement shards there are.
  */
-export async function connectPlacement({
-  prefix,
-  timeoutMs = DEFAULT_TIMEOUT_MS,
-  ...nats
-}: ConnectOptions): Promise<PlacementClient> {
+export async function connectPlacement(options: ConnectOptions): Promise<PlacementClient> {
+  const { prefix, timeoutMs: limitMs = DEFAULT_TIMEOUT_MS, ...nats } = options ?? {};
+  const timeoutMs = checkedMs(limitMs);
   const subjects = subjectsOf(prefix);
   const bus = await connectNats({ name: 'placement-client', ...nats });
   const clock = systemClock();
@@ -145,7 +155,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
   return {
     shards,
     async change(consumers, { key = randomUUID() } = {}) {
-      const fault = check({ consumers });
+      const fault = checkChange({ consumers, key }) ?? namedTwice(consumers);
       if (fault !== null) throw fault;
       const deadline = clock.monotonic() + timeoutMs;
       const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
@@ -171,6 +181,8 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       throw new CellwrightError(code, message, { retryable: code === 'not-decided' });
     },
     async read(consumers) {
+      const fault = checkRead({ consumers });
+      if (fault !== null) throw fault;
       const deadline = clock.monotonic() + timeoutMs;
       const question = { type: 'consumers-read' as const, consumers: [...consumers] };
       const look = () =>
@@ -187,4 +199,17 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       }
     },
   };
+}
+
+/** What is wrong with a change that says of one consumer twice what it shall hold. */
+function namedTwice(consumers: readonly Holding[]): MalformedError | null {
+  const seen = new Set<string>();
+  for (const [position, { consumer }] of consumers.entries()) {
+    if (seen.has(consumer)) {
+      const field = `consumers.${position}.consumer`;
+      return new MalformedError(`'${field}' of the change names '${consumer}' a second time`, { field });
+    }
+    seen.add(consumer);
+  }
+  return null;
 }
