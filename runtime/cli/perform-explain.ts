@@ -1,11 +1,10 @@
 // Performs `cellwright explain` and its like, by the API.
 
-import { type Connection, connect } from '../connect.ts';
-import { natsOf, type ServerFlags } from './server-flags.ts';
+import type { Client } from '../client.ts';
 import { printable } from './text.ts';
+import { type ClientFlags, withClient } from './with-client.ts';
 
-export interface AskFlags extends ServerFlags {
-  prefix: string;
+export interface AskFlags extends ClientFlags {
   json?: boolean;
 }
 
@@ -21,15 +20,9 @@ export async function whyNot(id: string, host: string, flags: AskFlags): Promise
 /** Prints an answer: its words, or all of it as JSON. */
 export async function answered<Answer extends { words: readonly string[] }>(
   flags: AskFlags,
-  ask: (client: Connection) => Promise<Answer>,
+  ask: (client: Client) => Promise<Answer>,
 ): Promise<Answer> {
-  const { prefix, json = false } = flags;
-  const client = await connect({ ...natsOf(flags), prefix });
-  try {
-    const answer = await ask(client);
-    console.log(json ? JSON.stringify(answer, null, 2) : printable(answer.words));
-    return answer;
-  } finally {
-    await client.close();
-  }
+  const answer = await withClient(flags, ask);
+  console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable(answer.words));
+  return answer;
 }

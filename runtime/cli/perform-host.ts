@@ -2,13 +2,11 @@
 
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { allPages } from '../audit/pages.ts';
-import { type Connection, connect } from '../connect.ts';
-import { natsOf, type ServerFlags } from './server-flags.ts';
 import { printable } from './text.ts';
+import { type ClientFlags, withClient } from './with-client.ts';
 
-export interface HostFlags extends ServerFlags {
+export interface HostFlags extends ClientFlags {
   cell: string;
-  prefix: string;
   reason?: string;
 }
 
@@ -36,17 +34,8 @@ export function setHost(host: string, what: 'disable' | 'enable' | 'fence', flag
   });
 }
 
-/** `h1  set-aside until 10:31:07Z: 5 builds in a row failed ...` */
+/** `h1  set-aside until 2026-03-01T10:31:07.000Z: 5 builds in a row failed ...` */
 function lineOf({ host, state, reason, until }: HostState): string {
   const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
   return `${host}  ${state}${till}${reason === undefined ? '' : `: ${reason}`}`;
-}
-
-async function withClient(flags: HostFlags, work: (client: Connection) => Promise<void>): Promise<void> {
-  const client = await connect({ ...natsOf(flags), prefix: flags.prefix });
-  try {
-    await work(client);
-  } finally {
-    await client.close();
-  }
 }

@@ -153,6 +153,30 @@ test('usage - a server that takes the connection and says nothing is given up, a
   }
 });
 
+test('usage - whatever signal ends a command before it has asked, it says so with the same exit code', () =>
+  withCommands(async (command) => {
+    const taken: Socket[] = [];
+    const silent = createServer((socket) => void taken.push(socket)).listen(0, '127.0.0.1');
+    await once(silent, 'listening');
+    try {
+      const at = ['--nats', `nats://127.0.0.1:${(silent.address() as AddressInfo).port}`];
+      const asking = [['explain', 'i'], ['fit', '--resources', 'VCPU=1'], ['host', 'list', '--cell', 'c1'], ['audit']];
+      for (const args of asking) {
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+          const before = taken.length;
+          const asked = command(...args, ...at);
+          await until('it connects', () => taken.length > before);
+          asked.child.kill(signal);
+          assert.is(await asked.ended, 130, `${args.join(' ')} ${signal}: ${asked.err()}`);
+          assert.match(asked.err(), /was given up/);
+        }
+      }
+    } finally {
+      for (const socket of taken) socket.destroy();
+      silent.close();
+    }
+  }));
+
 test('decode - a frame becomes a line for each message, other bodies one line', async () => {
   const messages = [
     { type: 'alive', host: 'h1' },

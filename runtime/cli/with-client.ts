@@ -1,0 +1,29 @@
+// Asks the API for a command: connects, asks, and ends the connection, also when it is interrupted meanwhile.
+
+import { type Connection, connect } from '../connect.ts';
+import { unlessGivenUp } from '../giving-up.ts';
+import { onInterrupt } from './interrupt.ts';
+import { natsOf, type ServerFlags } from './server-flags.ts';
+
+export interface ClientFlags extends ServerFlags {
+  prefix: string;
+}
+
+/** @throws CellwrightError `interrupted`: what was asked may have been done; what connecting and asking throw. */
+export async function withClient<Result>(
+  flags: ClientFlags,
+  ask: (client: Connection) => Promise<Result>,
+): Promise<Result> {
+  const interrupt = onInterrupt();
+  const { signal } = interrupt;
+  try {
+    const client = await connect({ ...natsOf(flags), prefix: flags.prefix, signal });
+    try {
+      return await unlessGivenUp(ask(client), signal, 'the question');
+    } finally {
+      await client.close();
+    }
+  } finally {
+    interrupt.dispose();
+  }
+}
