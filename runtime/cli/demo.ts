@@ -24,16 +24,18 @@ const MOST_PER_SECOND = 400;
 const BUILD_MS = { min: 50, max: 600 } as const;
 
 export function addDemo(program: Command): void {
-  withAccess(program.command('demo'))
+  const command = program
+    .command('demo')
     .description('play a generated workload on a fleet of several cells, and end with a summary')
     .option('--serve', 'keep the system when the workload is over, until Ctrl-C')
-    .option('--cells <number>', 'cells', wholeNumber(1, 100), 4)
+    .option('--cells <number>', 'cells that the hosts are dealt to', wholeNumber(1, 100), 4)
     .option('--hosts <number>', 'hosts in all, rounded up to as many in each cell', wholeNumber(1, 10_000), 240)
     .option('--requests <number>', 'instances asked for', wholeNumber(1, 1_000_000), 4_000)
     .option('--seed <seed>', 'decides everything that is drawn', '1')
-    .option('--nats, --servers <urls>', 'use the NATS server that runs there, such as nats://127.0.0.1:4222', addresses)
+    .option('--nats, --servers <urls>', 'use the NATS server that runs there; default: one of its own', addresses)
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .action(demo);
+  withAccess(command);
 }
 
 async function demo(flags: DemoOptions): Promise<void> {

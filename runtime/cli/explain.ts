@@ -10,6 +10,6 @@ export function addExplain(program: Command): void {
       .command('explain')
       .description('say how an instance came to be where it is: what refused each host, what was weighed and claimed'),
   )
-    .argument('<instance>')
+    .argument('<instance>', 'its id')
     .action(async (id: string, flags: AskFlags) => (await import('./perform-explain.ts')).explain(id, flags));
 }

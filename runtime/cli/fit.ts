@@ -28,7 +28,7 @@ export function addFit(program: Command): void {
     .addHelpText('after', '\nExits with 0 when it would fit, 1 when it would not, 2 when that is not known.');
   withFlags(fit).action(async (flags: FitFlags) => (await import('./perform-fit.ts')).fit(flags));
   withFlags(program.command('why-not').description('say why an instance is not on a host: as of the decision, and now'))
-    .argument('<instance>')
+    .argument('<instance>', 'its id')
     .argument('<host>', 'its name, or <cell>/<host>')
     .action(async (id: string, host: string, flags: AskFlags) =>
       (await import('./perform-explain.ts')).whyNot(id, host, flags),

@@ -12,11 +12,11 @@ export function addHost(program: Command): void {
     (await perform()).listHosts(flags),
   );
   withFlags(host.command('disable').description('offer a host nothing new; it keeps what it has'))
-    .argument('<host>')
+    .argument('<host>', 'its name')
     .option('--reason <text>', 'why, for others to see', text)
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'disable', flags));
   withFlags(host.command('enable').description('put a host back into service, also one that is set aside'))
-    .argument('<host>')
+    .argument('<host>', 'its name')
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'enable', flags));
   withFlags(
     host
@@ -26,7 +26,7 @@ export function addHost(program: Command): void {
           'what waits for it is done without it, and what was active there is lost',
       ),
   )
-    .argument('<host>')
+    .argument('<host>', 'its name')
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'fence', flags));
 }
 

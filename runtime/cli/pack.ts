@@ -1,6 +1,6 @@
 // `cellwright pack`: which packing policy would serve a fleet best, measured on a trace of what is asked of it.
 
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PACKING_POLICIES, type PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
 import { list, positiveNumber, readable, wholeNumber } from './options.ts';
 import type { PackFlags } from './perform-pack.ts';
@@ -17,7 +17,11 @@ export function addPack(program: Command): void {
     )
     .requiredOption('--nodes <file>', 'the list of hosts, as in the openb trace', readable)
     .requiredOption('--pods <file>', 'the list of requests, as in the openb trace', readable)
-    .option('--policy <names>', `any of ${PACKING_POLICIES.join(', ')}`, policies, [...PACKING_POLICIES])
+    .addOption(
+      new Option('--policy <names>', `any of ${PACKING_POLICIES.join(', ')}, with commas between`)
+        .argParser(policies)
+        .default([...PACKING_POLICIES], 'all of them'),
+    )
     .option('--seeds <number>', 'runs of each policy, each in an order of its own', wholeNumber(1, 1_000), 10)
     .option('--tune <factor>', 'what is asked for in the end, as a multiple of all GPUs', positiveNumber(MAX_TUNE), 1.3)
     .option('--json <file>', 'write the figures and the curves there')

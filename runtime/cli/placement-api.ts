@@ -7,7 +7,8 @@ import type { PlacementApiFlags } from './serve-placement-api.ts';
 import { withAccess } from './server-flags.ts';
 
 export function addPlacementApi(program: Command): void {
-  withAccess(program.command('placement-api'))
+  const command = program
+    .command('placement-api')
     .description('serve the OpenStack Placement API, microversions 1.0 to 1.39, until Ctrl-C')
     .addOption(
       new Option('--listen <host:port>', 'where to listen')
@@ -15,8 +16,12 @@ export function addPlacementApi(program: Command): void {
         .default({ host: '127.0.0.1', port: 8778 }, '127.0.0.1:8778'),
     )
     .option('--in-memory', 'a placement of its own that begins empty and forgets all at the end')
-    .option('--nats <urls>', 'be a front to the system on these NATS servers', servers)
-    .option('--store <folder>', 'where the managed NATS server keeps its data; default: a place that goes with it')
+    .option(
+      '--nats <urls>',
+      'be a front to the system on these NATS servers; default: a placement of its own, on a managed server',
+      servers,
+    )
+    .option('--store <folder>', 'where the managed NATS server keeps its data; default: a temporary folder')
     .option(
       '--placement-shards <number>',
       'over how many shards a new placement is dealt, set for good; a running system has its own number; default: 1',
@@ -30,6 +35,7 @@ export function addPlacementApi(program: Command): void {
     )
     .option('--allow-origins <origins>', 'origins that browsers may ask from; default: none', origins)
     .action(async (flags: PlacementApiFlags) => (await import('./serve-placement-api.ts')).servePlacementApi(flags));
+  withAccess(command);
 }
 
 function place(text: string): { host: string; port: number } {

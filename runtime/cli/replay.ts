@@ -47,12 +47,12 @@ export function addReplay(program: Command): void {
 }
 
 function withFlags(command: Command): Command {
-  return withAccess(command)
+  command
     .option('--cells <number>', 'cells that the hosts are dealt to', wholeNumber(1, 1_000), 8)
     .option('--seed <seed>', 'decides everything that is drawn', '1')
     .option(
       '--speed <factor>',
-      'how much faster than recorded; default: a minute over NATS, ten of virtual time in memory',
+      'how much faster than recorded; default: so that it takes a minute over NATS, ten minutes of virtual time in memory',
       positiveNumber(1e9),
     )
     .option('--until <seconds>', 'leave out what arrives at this time of the trace or later', positiveNumber(1e9))
@@ -62,7 +62,7 @@ function withFlags(command: Command): Command {
     .addOption(
       new Option(
         '--deletes <when>',
-        'when a lifetime ends: once it is built, at once, or never so that the fleet fills up',
+        'when an instance whose time is over is deleted: not before it is built, at once, or never, so that the fleet fills up',
       )
         .choices(['after-build', 'prompt', 'never'])
         .default('after-build'),
@@ -71,6 +71,7 @@ function withFlags(command: Command): Command {
     .option('--nats, --servers <urls>', 'use the NATS server that runs there; default: one of its own', addresses)
     .option('--prefix <prefix>', 'the first token of every subject; default: cw')
     .option('--json <file>', 'write the outcome there');
+  return withAccess(command);
 }
 
 function workloadOptions({ cells, seed, until }: ReplayFlags): { cells: number; seed: string; untilMs?: number } {

@@ -1,7 +1,7 @@
 // The flags by which a command is told which NATS server to use and how to be let in; named as those of the NATS CLI.
 
 import { readFileSync } from 'node:fs';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { NatsOptions } from '../bus/nats-options.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { readable, servers } from './options.ts';
@@ -13,13 +13,15 @@ export interface ServerFlags extends AccessFlags {
   servers: string[];
 }
 
-const SERVERS_FLAG = '--nats, --servers <urls>';
-const SERVERS_SAID = 'the NATS server, such as nats://user:password@127.0.0.1:4222';
-const USUAL_SERVERS = ['nats://127.0.0.1:4222'];
+const USUAL_SERVER = 'nats://127.0.0.1:4222';
 
 /** Adds the flags of the server, and of the way in. */
 export function withServer(command: Command): Command {
-  return withAccess(command.option(SERVERS_FLAG, SERVERS_SAID, servers, USUAL_SERVERS));
+  const option = new Option(
+    '--nats, --servers <urls>',
+    'the NATS server, such as nats://user:password@127.0.0.1:4222; several of one cluster with commas between',
+  );
+  return withAccess(command.addOption(option.argParser(servers).default([USUAL_SERVER], USUAL_SERVER)));
 }
 
 /** Adds the flags by which a server lets one in. */
