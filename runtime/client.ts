@@ -2,7 +2,6 @@
 
 import { randomUUID } from 'node:crypto';
 import type { InstanceView } from '../actors/messages/gateway.ts';
-import type { HostState } from '../actors/messages/scheduler.ts';
 import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock, Timer } from './clock.ts';
@@ -10,7 +9,7 @@ import { decode, encode } from './codec.ts';
 import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer } from './gateway/gateway.ts';
-import type { ListAnswer } from './gateway/looking.ts';
+import type { HostsAnswer, ListAnswer } from './gateway/looking.ts';
 import type { FitAnswer, WhyNot } from './gateway/questioning.ts';
 import type {
   BuildRequest,
@@ -51,8 +50,17 @@ export interface Client {
    * @throws MalformedError code `malformed` with the field; `overloaded` when too many ask at once.
    */
   fit(request: FitRequest): Promise<FitAnswer>;
+  /**
+   * Instances in the order of their ids, a page at a time: all that the conductors know, or with `cell` those of one cell,
+   * as the cell knows them. A page has `limit` instances at most, 1 to 1,000, default 100, or fewer where they are large.
+   * @throws MalformedError with the field; `no-owner` with the field `cell` when nobody serves that cell now.
+   */
   list(request?: ListRequest): Promise<ListAnswer>;
-  hosts(request: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }>;
+  /**
+   * How the hosts of a cell stand, a page at a time as in `list`.
+   * @throws MalformedError with the field; `no-owner` with the field `cell` when nobody serves that cell now.
+   */
+  hosts(request: HostsRequest): Promise<HostsAnswer>;
   /**
    * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
    * (`fence: true`). @throws `not-found`; `host-is-up` when a host that is to be fenced is not down.

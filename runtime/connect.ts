@@ -5,7 +5,9 @@ import { type Client, clientOf } from './client.ts';
 import { subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 
+/** A client with a connection of its own. */
 export interface Connection extends Client {
+  /** Ends the connection. Builds that were asked for go on. */
   close(): Promise<void>;
 }
 
@@ -13,7 +15,7 @@ export interface ConnectOptions extends Partial<NatsOptions> {
   readonly servers: NatsOptions['servers'];
   /** The first token of every subject; default `cw`. */
   readonly prefix?: string;
-  /** How long to wait for an answer of the API, ms; default 10,000. */
+  /** How long to wait for an answer, ms; default 10,000 for the API, 40,000 for `connectPlacement`. */
   readonly timeoutMs?: number;
 }
 

@@ -10,9 +10,10 @@ export type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts
 export type { AggregateOptions } from './aggregates.ts';
 export type { Bus } from './bus/bus.ts';
 export { memoryBus } from './bus/memory.ts';
+export type { NatsOptions, NatsStatus } from './bus/nats-options.ts';
 export type { Client } from './client.ts';
 export type { Clock } from './clock.ts';
-export { connect } from './connect.ts';
+export { type Connection, type ConnectOptions, connect } from './connect.ts';
 export type { BuildOrder, BuildOutcome, Driver, InventoryReport, ProviderReport } from './drivers/driver.ts';
 export { type FakeDriverOptions, type FakeFailure, fakeDriver, type TimeRange } from './drivers/fake.ts';
 export { type NumaHost, numaHost } from './drivers/numa.ts';
@@ -31,6 +32,7 @@ export type {
   ListRequest,
   WhyNotRequest,
 } from './gateway/requests.ts';
+export type { Journal, Journals } from './journal/journal.ts';
 export { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server/server.ts';
 export { type Node, type NodeOptions, startNode } from './node.ts';
 export type { Standing } from './ownership/keeper.ts';
@@ -38,7 +40,13 @@ export type { Leases } from './ownership/leases.ts';
 export { memoryLeases } from './ownership/memory.ts';
 export { connectPlacement, type Held, type Holding, type PlacementClient } from './placement-client.ts';
 export { type Random, seededRandom } from './random.ts';
-export type { FilterChoice, SchedulerSettings, WeigherChoice } from './scheduler-settings.ts';
+export type {
+  FilterChoice,
+  FilterFunction,
+  SchedulerSettings,
+  WeigherChoice,
+  WeigherFunction,
+} from './scheduler-settings.ts';
 export { systemClock } from './system-clock.ts';
 export { VERSION } from './version.ts';
 export { type VirtualClock, virtualClock } from './virtual-clock.ts';

@@ -24,6 +24,7 @@ export interface ListAnswer {
   readonly silent?: readonly string[];
 }
 
+/** The answer to `hosts`. */
 export interface HostsAnswer {
   readonly hosts: readonly HostState[];
   /** Give it as `after` for the next page; null at the end. */
@@ -109,11 +110,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     });
   }
 
-  async function hosts({
-    cell,
-    after,
-    limit = DEFAULT_LIMIT,
-  }: HostsRequest): Promise<{ hosts: readonly HostState[]; next: string | null }> {
+  async function hosts({ cell, after, limit = DEFAULT_LIMIT }: HostsRequest): Promise<HostsAnswer> {
     const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
     const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts', SILENT_CELL_MS));
     return { hosts: answer.hosts, next: answer.next };
