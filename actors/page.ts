@@ -14,15 +14,22 @@ export function page<Value, View>(
   view: (value: Value, key: string) => View,
 ): [View[], string | null] {
   const [keys, more] = smallest(entries.keys(), after, limit);
+  const views = fitting(keys, (key) => view(entries.get(key) as Value, key));
+  if (views.length < keys.length) return [views, keys[views.length - 1] ?? null];
+  return [views, more ? (keys.at(-1) ?? null) : null];
+}
+
+/** As many as fit a page, from the first on, and at least that one. */
+export function fitting<Item, View>(items: readonly Item[], view: (item: Item) => View): View[] {
   const views: View[] = [];
   let length = 0;
-  for (const key of keys) {
-    const one = view(entries.get(key) as Value, key);
+  for (const item of items) {
+    const one = view(item);
     length += JSON.stringify(one).length;
-    if (length > MAX_PAGE_LENGTH && views.length > 0) return [views, keys[views.length - 1] ?? null];
+    if (length > MAX_PAGE_LENGTH && views.length > 0) break;
     views.push(one);
   }
-  return [views, more ? (keys.at(-1) ?? null) : null];
+  return views;
 }
 
 /** The `limit` smallest keys after `after`, in order, and whether there are more: one pass, and few sorts of few. */

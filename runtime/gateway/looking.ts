@@ -3,6 +3,7 @@
 
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
+import { fitting } from '../../actors/page.ts';
 import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import type { Asking } from './asking.ts';
@@ -87,8 +88,9 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     // Beyond the end of a page that has a next one, there may be instances that nobody told.
     const ends = pages.map(({ next }) => next).filter((next) => next !== null);
     const told = all.filter(({ instance }) => ends.every((end) => instance <= end));
-    const instances = told.slice(0, limit);
-    const more = told.length > limit || ends.length > 0;
+    // Each shard's page fits a message; of all of them together, as much as that is told.
+    const instances = fitting(told.slice(0, limit), (view) => view);
+    const more = told.length > instances.length || ends.length > 0;
     const next = more ? (instances.at(-1)?.instance ?? null) : null;
     const silentCells = await silentCellsOf(instances);
     silent.push(...silentCells.map(cellAddress));
