@@ -1,5 +1,5 @@
 // What a body on the wire says, message by message, for people and tools. It knows frames, single messages and any
-// other MessagePack or JSON; what it cannot read it says so.
+// other MessagePack or JSON, and says of what it cannot read that it cannot.
 
 import { decode } from '../codec.ts';
 import { messageOf } from '../errors.ts';
@@ -35,6 +35,14 @@ export function mentions(value: unknown, text: string): boolean {
   return Object.values(value).some((item) => mentions(item, text));
 }
 
+/** Whoever may publish here may send what only looks like a frame: that is shown as the one body that it is. */
 function isFrame(body: object): body is Part[] {
-  return Array.isArray(body) && body.every((part) => typeof part?.from === 'string' && Array.isArray(part.messages));
+  return Array.isArray(body) && body.length > 0 && body.every(isPart);
 }
+
+function isPart(part: unknown): part is Part {
+  const { from, messages } = (part ?? {}) as { from?: unknown; messages?: unknown };
+  return typeof from === 'string' && Array.isArray(messages) && messages.every(isObject);
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
