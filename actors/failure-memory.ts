@@ -6,7 +6,7 @@ import type { FailureMemory } from './messages/scheduler.ts';
 
 export const FAILURE_HALF_LIFE_MS = 600_000;
 /** Fading is seen in steps, so that a host need not be looked at all the time. */
-export const FADING_STEP_MS = FAILURE_HALF_LIFE_MS / 4;
+const FADING_STEP_MS = FAILURE_HALF_LIFE_MS / 4;
 /** What is left of a failure when it is forgotten. */
 const FORGOTTEN = 0.1;
 

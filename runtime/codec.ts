@@ -11,7 +11,7 @@ import { faultIn, MAX_DEPTH } from './messagepack.ts';
 import { MARK, readExactly } from './messagepack-reader.ts';
 
 /** The largest body read when the caller names no limit, in bytes: what a NATS server carries by default. */
-export const DEFAULT_MAX_BYTES = 1024 * 1024;
+const DEFAULT_MAX_BYTES = 1024 * 1024;
 
 // No records: they are msgpackr's own and no one else reads them. Absent and undefined are one, as in JSON.
 // Binary is copied out, so that a decoded value keeps neither the network buffer alive nor changes with it.

@@ -2,7 +2,7 @@
 // the list. A shard asks it before it grants the first claim of a group, and the keeper asks the shard that the group was
 // with whether it still is, before another may have it.
 
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { Id, InstanceGroup, type MessageOf, message } from './common.ts';
 
 const Group = InstanceGroup.properties.id;
@@ -35,4 +35,3 @@ export const groupHomeMessages = {
 };
 export type GroupHomeMessage = MessageOf<typeof groupHomeMessages>;
 export type GroupHomeMessageOf<Kind extends GroupHomeMessage['type']> = Extract<GroupHomeMessage, { type: Kind }>;
-export type GroupAsk = Static<(typeof groupHomeMessages)['group-ask']>;

@@ -84,7 +84,7 @@ export interface UsageOfType {
   several?: string[];
 }
 
-export function providerSummary(provider: Provider): ProviderSummary {
+function providerSummary(provider: Provider): ProviderSummary {
   const { spec, root, changedAt } = provider;
   const { id, name, parent } = spec;
   return { id, name, parent, root, generation: revisionOf(provider), changedAt };

@@ -30,7 +30,7 @@ export interface Provider {
 export type Providers = Map<string, Provider>;
 
 /** Shared by all providers that have no member of any group. */
-export const NO_GROUPS: ReadonlyMap<string, number> = new Map();
+const NO_GROUPS: ReadonlyMap<string, number> = new Map();
 const NO_RULES: ReadonlyMap<string, string> = new Map();
 
 /** Builds a provider as told, keeping what the one before it had in use and its count of changes. */

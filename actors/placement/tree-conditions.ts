@@ -57,7 +57,7 @@ export function notTheRoot({ oneOf, noneOf }: TreeConditions, root: Provider): R
 }
 
 /** `holds` tells whether another consumer holds something of the tree. */
-export function wrongCompany(
+function wrongCompany(
   { heldBy, notHeldBy }: TreeConditions,
   root: Provider,
   holds: (consumer: string) => boolean,

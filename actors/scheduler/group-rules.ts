@@ -17,7 +17,7 @@ export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: st
 }
 
 /** Why the rule of its group keeps a new member off a host, as far as is known, or null. */
-export function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
+function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
   const { instanceGroup } = spec;
   if (instanceGroup === undefined || groupAllows(view, spec, root)) return null;
   const { id, policy, maxPerHost = 1 } = instanceGroup;

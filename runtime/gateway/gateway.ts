@@ -33,7 +33,7 @@ import {
  * The largest body that the API takes, bytes, and never more than a quarter of what the bus carries: on its way to a
  * host a build takes along what was chosen for it, and must fit a message still.
  */
-export const MAX_REQUEST_BYTES = 256 * 1024;
+const MAX_REQUEST_BYTES = 256 * 1024;
 /** How much of a reply subject is told. */
 const MAX_REPLY_TOLD = 80;
 const DEFAULT_ALTERNATES = 2;

@@ -16,7 +16,7 @@ export interface NatsServerBinary {
 }
 
 /** The environment variable that names the nats-server to use, before all other places. */
-export const NATS_SERVER_VARIABLE = 'CELLWRIGHT_NATS_SERVER';
+const NATS_SERVER_VARIABLE = 'CELLWRIGHT_NATS_SERVER';
 
 const VERSION_TIMEOUT_MS = 10_000;
 

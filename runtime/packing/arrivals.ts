@@ -6,7 +6,7 @@ import type { Random } from '../random.ts';
 import type { PackingRequest, PackingTrace } from './trace.ts';
 
 /** More than that would be a trace of next to nothing but crumbs. */
-export const MAX_ARRIVALS = 1_000_000;
+const MAX_ARRIVALS = 1_000_000;
 
 /**
  * @param tune What the requests ask for in the end, as a multiple of the GPUs that there are.

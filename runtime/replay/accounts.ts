@@ -78,7 +78,7 @@ export function accountsOf({ arrivals, census, refused }: AccountsInput): Accoun
 }
 
 /** Whether an instance that the conductor lists has come to an end, as far as the conductor can tell. */
-export function isFinal({ state }: InstanceView): boolean {
+function isFinal({ state }: InstanceView): boolean {
   return state === 'active' || state === 'deleted' || state === 'failed';
 }
 

@@ -18,7 +18,7 @@ interface InventoriesBody {
 const DEFAULTS = { reserved: 0, min_unit: 1, max_unit: MAX_INT, step_size: 1, allocation_ratio: 1 };
 
 /** An inventory with what was left out, and nothing but its fields. */
-export function completed(given: GivenInventory): ApiInventory {
+function completed(given: GivenInventory): ApiInventory {
   const { total, reserved, min_unit, max_unit, step_size, allocation_ratio } = { ...DEFAULTS, ...given };
   return { total, reserved, min_unit, max_unit, step_size, allocation_ratio };
 }

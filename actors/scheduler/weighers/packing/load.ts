@@ -69,7 +69,7 @@ export function loadOf({ tree, allocations }: Offer, scale: PackingScale): HostL
   return { processorFree: processorFreeOf(root, scale), processorAsked, devices, devicesFree, devicesAsked };
 }
 
-export function processorFreeOf(root: Provider, scale: PackingScale): number {
+function processorFreeOf(root: Provider, scale: PackingScale): number {
   const stock = root.stocks.get(scale.processor);
   return stock === undefined ? 0 : Math.max(0, stock.capacity - stock.used);
 }
