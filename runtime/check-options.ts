@@ -34,7 +34,7 @@ const conductor = {
   maxParked: amount,
   parkedAskMs: ms,
 };
-const placement = { shards: elsewhere, rememberDeletedMs: anyMs };
+const placement = { rememberDeletedMs: anyMs };
 const scheduler = {
   filters: elsewhere,
   weighers: elsewhere,

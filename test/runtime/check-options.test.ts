@@ -56,6 +56,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ cell: { patience: { firstMs: 5 } } }, 'cell.patience.mostMs', /lacks the field/],
   [{ conductor: { requestedMs: Number.POSITIVE_INFINITY } }, 'conductor.requestedMs'],
   [{ placement: null }, 'placement', /an object/],
+  [{ placement: { shards: 4 } }, 'placement.shards', /unknown field/],
   [{ scheduler: { fliters: [] } }, 'scheduler.fliters', /unknown field/],
   [{ scheduler: { silentMs: -1 } }, 'scheduler.silentMs', /more than 0/],
   [{ compute: { heartbeatMs: 0 } }, 'compute.heartbeatMs', /more than 0/],
