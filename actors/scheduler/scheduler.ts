@@ -3,9 +3,9 @@
 // It keeps no record of what it does: an asker that hears nothing asks again, whoever answers then finds what was
 // claimed already, because placement answers a claim for a consumer that holds one with what it holds.
 //
-// It takes: select, take, withdraw (from conductors), fit, why-not (from gateways), claim-granted, claim-refused, unclaimed, nothing-held,
-// located, providers, providers-changed (from placement),
-// hosts, hosts-changed (from cells). See actors/messages/scheduler.ts.
+// It takes: select, take, withdraw (from conductors); fit, why-not (from gateways); claim-granted, claim-refused,
+// released, unclaimed, nothing-held, located, providers, providers-changed (from placement); hosts, hosts-changed (from
+// cells). See actors/messages/scheduler.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';

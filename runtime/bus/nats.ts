@@ -52,7 +52,7 @@ export interface NatsBus extends Bus {
   closed(): Promise<CellwrightError | undefined>;
 }
 
-/** All attempts at the first connection, in milliseconds; see `connectTimeoutMs`. */
+/** All attempts at the first connection together, in milliseconds; see `connectTimeoutMs`. */
 const CONNECT_TIMEOUT_MS = 10_000;
 /** One attempt to connect, in milliseconds: after it the next server, or the same again, has its turn. */
 const DIAL_TIMEOUT_MS = 5_000;
@@ -61,8 +61,9 @@ const DIAL_PAUSE_MS = 100;
 
 /**
  * Connects, and from then on stays connected until `close`.
- * @throws CellwrightError `unreachable` when no server answers within `connectTimeoutMs`, `unauthorized`,
- * `bad-option` for addresses that are none, `bad-options`, `interrupted`.
+ * @throws CellwrightError `bad-option` with the field; `unreachable` when no server answers within `connectTimeoutMs`;
+ * `unauthorized`; `bad-options` for credentials or certificates that cannot be used, or when the server does not offer
+ * what the options ask for; `interrupted`.
  */
 export async function connectNats(options: NatsOptions): Promise<NatsBus> {
   checkNatsOptions(options);
