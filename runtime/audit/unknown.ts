@@ -26,7 +26,7 @@ export function unknownIn(look: Look): string[] {
   return [...unknown, ...unownedProviders(look)];
 }
 
-export const fenceCommand = (cell: string, host: string): string => `cellwright host fence --cell ${cell} ${host}`;
+export const fenceCommand = (cell: string, host: string): string => `cellwright host fence ${cell}/${host}`;
 
 /** Whether all owners and all hosts were seen, so that what nobody knows is known to be nobody's. */
 export function isCompleteIn(look: Look): boolean {

@@ -1,22 +1,24 @@
 // `cellwright host`: the hosts of a cell as it sees them, and what an operator has to say of one.
 
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { text } from './options.ts';
 import type { HostFlags } from './perform-host.ts';
 import { withServer } from './server-flags.ts';
 
+const WHICH = '<cell>/<host>; or its name, with --cell';
+
 export function addHost(program: Command): void {
   const host = program.command('host').description('look at the hosts of a cell, and take them out of service');
   const perform = async () => import('./perform-host.ts');
-  withFlags(host.command('list').description('how the hosts of a cell stand')).action(async (flags: HostFlags) =>
-    (await perform()).listHosts(flags),
+  withFlags(host.command('list').description('how the hosts of a cell stand'), true).action(
+    async (flags: HostFlags & { cell: string }) => (await perform()).listHosts(flags),
   );
   withFlags(host.command('disable').description('offer a host nothing new; it keeps what it has'))
-    .argument('<host>', 'its name')
+    .argument('<host>', WHICH)
     .option('--reason <text>', 'why, for others to see', text)
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'disable', flags));
   withFlags(host.command('enable').description('put a host back into service, also one that is set aside'))
-    .argument('<host>', 'its name')
+    .argument('<host>', WHICH)
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'enable', flags));
   withFlags(
     host
@@ -26,12 +28,12 @@ export function addHost(program: Command): void {
           'what waits for it is done without it, and what was active there is lost',
       ),
   )
-    .argument('<host>', 'its name')
+    .argument('<host>', WHICH)
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'fence', flags));
 }
 
-function withFlags(command: Command): Command {
+function withFlags(command: Command, needsCell = false): Command {
   return withServer(command)
-    .requiredOption('--cell <cell>', 'the cell of the host')
+    .addOption(new Option('--cell <cell>', 'the cell of the host').makeOptionMandatory(needsCell))
     .option('--prefix <prefix>', 'the first token of every subject', 'cw');
 }

@@ -2,33 +2,42 @@
 
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { allPages } from '../audit/pages.ts';
+import { CellwrightError } from '../errors.ts';
+import { placeOf } from '../gateway/requests.ts';
 import { printable } from './text.ts';
 import { type ClientFlags, withClient } from './with-client.ts';
 
 export interface HostFlags extends ClientFlags {
-  cell: string;
+  cell?: string;
   reason?: string;
 }
 
 const PAGE = 500;
 
-export function listHosts(flags: HostFlags): Promise<void> {
+export function listHosts(flags: HostFlags & { cell: string }): Promise<void> {
+  const { cell } = flags;
   return withClient(flags, async (client) => {
     const hosts = await allPages(PAGE, async (page) => {
-      const answer = await client.hosts({ cell: flags.cell, ...page });
+      const answer = await client.hosts({ cell, ...page });
       return [answer.hosts, answer.next];
     });
     for (const host of hosts) console.log(printable([lineOf(host)]));
   });
 }
 
-export function setHost(host: string, what: 'disable' | 'enable' | 'fence', flags: HostFlags): Promise<void> {
-  const { cell, reason } = flags;
+/** @param named `<cell>/<host>`, or the host's name, where the flags have the cell. */
+export async function setHost(named: string, what: 'disable' | 'enable' | 'fence', flags: HostFlags): Promise<void> {
+  const { reason, cell: told } = flags;
+  const { host, cell } = placeOf({ host: named, ...(told === undefined ? {} : { cell: told }) });
+  if (cell === undefined) {
+    const message = `the cell of '${named}' is not said: name the host <cell>/${named}, or its cell with --cell`;
+    throw new CellwrightError('bad-option', message, { field: 'cell' });
+  }
   const request =
     what === 'fence'
       ? { cell, host, fence: true as const }
       : { cell, host, enabled: what === 'enable', ...(reason === undefined ? {} : { reason }) };
-  return withClient(flags, async (client) => {
+  await withClient(flags, async (client) => {
     const answer = await client.host(request);
     console.log(`host '${answer.cell}/${answer.host}' is ${answer.state}`);
   });

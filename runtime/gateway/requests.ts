@@ -122,12 +122,11 @@ export type WhyNotRequest = Static<typeof WhyNotRequest>;
  * The host that is asked about, by name, and its cell if that is said.
  * @throws MalformedError when the cell is said twice.
  */
-export function placeOf({ host: named, cell }: WhyNotRequest): { host: string; cell?: string } {
+export function placeOf({ host: named, cell }: Pick<WhyNotRequest, 'host' | 'cell'>): { host: string; cell?: string } {
   const [first = '', host] = named.split('/');
   if (host === undefined) return { host: first, ...(cell === undefined ? {} : { cell }) };
   if (cell === undefined) return { host, cell: first };
-  const why = `does not go with a cell in 'host', '${named}'`;
-  throw new MalformedError(`'cell' of the why-not request ${why}`, { field: 'cell' });
+  throw new MalformedError(`'cell' does not go with a cell in 'host', '${named}'`, { field: 'cell' });
 }
 
 /** The body of `delete`, `show` and `explain`. */

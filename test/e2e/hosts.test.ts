@@ -33,9 +33,9 @@ test('hosts - one that died is fenced by an operator, and what waited for it com
     const waits = await cellwright('audit', ...at, '--pause', '0.5', '--overdue', '0.001');
     assert.is(waits.code, 1, waits.out + waits.err);
     assert.match(waits.out, /overdue: what is left of attempt 1 of 'deleted' waits for host 'c1\/h1'/);
-    assert.match(waits.out, /cellwright host fence --cell c1 h1/);
+    assert.match(waits.out, /cellwright host fence c1\/h1/);
 
-    const fenced = await cellwright('host', 'fence', '--cell', 'c1', 'h1', ...at);
+    const fenced = await cellwright('host', 'fence', 'c1/h1', ...at);
     assert.equal([fenced.code, fenced.out], [0, "host 'c1/h1' is fenced\n"], fenced.err);
     await eventually('the delete is done', async () => (await client.show('deleted')).state === 'deleted');
     const lost = await client.show('lost');
