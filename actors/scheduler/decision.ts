@@ -176,16 +176,18 @@ export function decided(
   return packDecision(decision);
 }
 
+/** How all hosts stand to a request. */
+export interface Standing {
+  readonly hosts: number;
+  readonly fits: number;
+  readonly refused: readonly RefusedHosts[];
+}
+
 /**
  * How all hosts stand to a request: those that fit, and what refuses the others. They add up to all hosts.
  * @param count For how many instances at once: a group that keeps together needs a host with room for all.
  */
-export function standing(
-  rankings: Rankings,
-  view: View,
-  request: Request,
-  count: number,
-): { hosts: number; fits: number; refused: RefusedHosts[] } {
+export function standing(rankings: Rankings, view: View, request: Request, count: number): Standing {
   const { current, census } = shapeOf(rankings, view, request);
   const late = lateFiltersOf(rankings, request);
   const refused = counted(census);
@@ -241,14 +243,24 @@ export function weighingOf(
 }
 
 /** What is told of the host that came nearest of all, in words. */
-export function nearestMiss(rankings: Rankings, view: View, request: Request): string | null {
-  const { census } = shapeOf(rankings, view, request);
-  const near = counted(census)
-    .map(({ nearest }) => nearest)
-    .filter((one) => one !== undefined)
-    .sort((one, other) => one.short - other.short)[0];
-  const host = near === undefined ? undefined : view.hosts.get(near.root);
-  if (host === undefined) return null;
-  const { obstacle } = judge(view, allFiltersFor(rankings.filters, request), request.spec, host);
-  return obstacle?.message ?? null;
+export function nearestMiss(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  refused: readonly RefusedHosts[],
+): string | null {
+  const near = refused.flatMap(({ nearest }) => nearest ?? []).sort((one, other) => one.short - other.short);
+  const filters = allFiltersFor(rankings.filters, request);
+  for (const { cell, host: name, short } of near) {
+    const host = hostNamed(view, cell, name);
+    const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
+    // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
+    if (obstacle?.short === short) return obstacle.message;
+  }
+  return null;
+}
+
+function hostNamed({ hosts }: View, cell: string, name: string): ViewHost | undefined {
+  for (const host of hosts.values()) if (host.host === name && host.cell === cell) return host;
+  return undefined;
 }

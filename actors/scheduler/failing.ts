@@ -4,8 +4,10 @@
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
-import { type Draft, decided } from './decision.ts';
+import { type Draft, decided, type Standing } from './decision.ts';
+import { whyNoneOf } from './explain.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
+import { lateFiltersOf } from './ranking.ts';
 import { isOpen } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
@@ -15,20 +17,34 @@ import { begin } from './sweeps.ts';
 const FRESH_MS = 1_000;
 const MAX_KEPT = 64;
 
-/** Answers why there is no host, once it is known what would have let the request fit. */
+/**
+ * Answers why there is no host, once it is known what would have let the request fit.
+ * @param which Said before the reason.
+ */
 export function explainFailure(
   work: Work,
   open: Open,
   draft: Draft,
+  which: string,
   reason: string,
   tell: (work: Work, reason: string, decision: string) => void,
 ): void {
   const { instances } = open.asked;
   const { request } = open;
-  const answer = (now: Work, advice: readonly Advice[]) => {
+  const answer = (now: Work, advice: readonly Advice[], surveyed?: Standing) => {
     if (!isOpen(now, open)) return;
     draft.advice = advice;
-    tell(now, withAdvice(now, advice, reason), decided(draft, now.turn.now, now.state.rankings.salt, null, []));
+    let why = reason;
+    if (surveyed?.fits === 0 && lateFiltersOf(now.state.rankings, request).length > 0) {
+      // The ranking does not ask them, so its nearest hosts may be such as the request may not use.
+      Object.assign(draft, surveyed);
+      why = whyNoneOf(now.state, request, surveyed);
+    }
+    tell(
+      now,
+      withAdvice(now, advice, `${which}${why}`),
+      decided(draft, now.turn.now, now.state.rankings.salt, null, []),
+    );
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, []);
   const kept = instances.length - open.waiting.size;
@@ -42,12 +58,14 @@ export function explainFailure(
   const key = JSON.stringify([count, request.spec, request.where, request.project]);
   const { advised, rankings, view } = work.state;
   const known = advised.get(key);
-  if (known !== undefined && work.turn.now - known.at < FRESH_MS) return answer(work, known.advice);
-  const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, ({ advice }, now) => {
+  if (known !== undefined && work.turn.now - known.at < FRESH_MS) return answer(work, known.advice, known.standing);
+  const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (found, now) => {
+    const { advice, hosts, fits, refused } = found;
+    const standing = { hosts, fits, refused };
     advised.delete(key);
-    advised.set(key, { at: now.turn.now, advice });
+    advised.set(key, { at: now.turn.now, advice, standing });
     if (advised.size > MAX_KEPT) advised.delete(advised.keys().next().value as string);
-    answer(now, advice);
+    answer(now, advice, standing);
   });
   // With too many to look for, the reason is all there is.
   if (!begin(work, survey)) answer(work, []);

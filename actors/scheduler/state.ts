@@ -7,7 +7,7 @@ import type { Address, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { Select } from '../messages/scheduler.ts';
-import type { Draft } from './decision.ts';
+import type { Draft, Standing } from './decision.ts';
 import type { Follower } from './feeds.ts';
 import type { GivingBack } from './giving-back.ts';
 import type { Locating } from './locating.ts';
@@ -90,8 +90,11 @@ export interface SchedulerState {
   readonly parking: Parking;
   /** Looks at all hosts that are under way, the one whose turn it is first. */
   readonly sweeps: Sweeping[];
-  /** What was advised lately, by what was asked for. */
-  readonly advised: Map<string, { readonly at: number; readonly advice: readonly Advice[] }>;
+  /** What was advised lately, and how hosts stood, by what was asked for. */
+  readonly advised: Map<
+    string,
+    { readonly at: number; readonly advice: readonly Advice[]; readonly standing: Standing }
+  >;
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
   asks: number;

@@ -31,6 +31,26 @@ test('placing - cells that are wanted, avoided, preferred', () => {
   );
 });
 
+test('placing - a request that fails is told of the nearest of the hosts that it may use, and of no other', () => {
+  const all = schedulersOf([
+    { cell: 'c1', host: 'h1', has: { VCPU: 8 } },
+    { cell: 'c2', host: 'h2', has: { VCPU: 6 } },
+    { cell: 'c2', host: 'h3', has: { VCPU: 4 } },
+  ]);
+  const inCell = all.choose(selectFor('in-cell', { vcpu: 9, where: { cells: ['c2'] } }));
+  assert.match(
+    chosenIn(inCell),
+    /^none of 3 hosts: 2 exceeds-capacity VCPU, 1 not-in-cell; nearest: 9 VCPU .* 'h2': 6 \(short by 3\); with 3 VCPU less/,
+  );
+  const { r } = JSON.parse(inCell?.type === 'no-valid-host' ? (inCell.decision ?? '') : '');
+  assert.equal(r, [
+    ['exceeds-capacity', 'VCPU', 2, 'c2/h2', 3],
+    ['not-in-cell', '', 1],
+  ]);
+  const named = chosenIn(all.choose(selectFor('named', { vcpu: 9, tree: { oneOf: ['p-h3'] } })));
+  assert.match(named, /^none of 3 hosts: 2 not-a-named-provider, 1 exceeds-capacity VCPU; nearest: .* 'h3': 4 /);
+});
+
 test('placing - hosts that are named or avoided, for alternates as well', () => {
   const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3', 'h4'));
   const named = all.choose(selectFor('named', { alternates: 20, tree: { oneOf: ['p-h2', 'p-h4'] } }));
