@@ -38,13 +38,14 @@ export function outsideAggregates({ memberOf, notMemberOf }: TreeConditions, roo
   const { id: provider, name } = root.spec;
   for (const aggregates of memberOf ?? []) {
     if (aggregates.some((aggregate) => root.aggregates.has(aggregate))) continue;
-    const message = `provider '${name}' is in none of the aggregates ${aggregates.join(', ')}`;
-    return { code: 'not-in-aggregate', message, provider };
+    const condition = aggregates.join(', ');
+    const message = `provider '${name}' is in none of the aggregates ${condition}`;
+    return { code: 'not-in-aggregate', message, provider, condition };
   }
   const avoided = root.aggregates.size === 0 ? undefined : notMemberOf?.find((one) => root.aggregates.has(one));
   if (avoided === undefined) return null;
   const message = `provider '${name}' is in aggregate ${avoided}, which is closed to the request`;
-  return { code: 'in-avoided-aggregate', message, provider };
+  return { code: 'in-avoided-aggregate', message, provider, condition: avoided };
 }
 
 export function notTheRoot({ oneOf, noneOf }: TreeConditions, root: Provider): Refusal | null {

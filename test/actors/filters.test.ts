@@ -50,6 +50,13 @@ test('filters - aggregates: of each list the host is in one, and it is in none o
   assert.is(said(aggregates, { aggregates: ['east', 'old'] }, closed), 'in-avoided-aggregate');
 });
 
+test('filters - aggregates: hosts that are refused are counted by the aggregates that it is about', () => {
+  const aboutOf = (host: HostWords, request: Request) =>
+    refusedBy(filtersFor([aggregates], request, false), factsOf(host))?.refusal.about;
+  assert.is(aboutOf({ aggregates: ['east'] }, withTree({ memberOf: [['ssd', 'nvme'], ['east']] })), 'ssd, nvme');
+  assert.is(aboutOf({ aggregates: ['east', 'old'] }, withTree({ notMemberOf: ['secret', 'old'] })), 'old');
+});
+
 test('filters - cells: one of those wanted, none of those to avoid', () => {
   const where = (told: Request['where']): Request => ({ spec: PLAIN, where: told });
   assert.is(said(cells, { cell: 'c1' }, where({ cells: ['c1', 'c2'] })), null);

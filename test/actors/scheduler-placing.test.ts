@@ -80,7 +80,7 @@ test('placing - a host whose aggregate changed unheard is refused by placement, 
   assert.is(chosenIn(after), 'h2');
   assert.is(all.desks[0]?.state.conflicts, 1);
   all.put({ host: 'h2', aggregates: ['old'] });
-  assert.match(chosenIn(all.choose(selectFor('last', { tree: wanted }))), /none of 3 hosts: 2 not-in-aggregate, 1 /);
+  assert.match(chosenIn(all.choose(selectFor('last', { tree: wanted }))), /none of 3 hosts: 2 not-in-aggregate ssd, 1 /);
 });
 
 test('placing - with an instance, or apart from it: placement is asked where it is', () => {

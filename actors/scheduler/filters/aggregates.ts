@@ -13,6 +13,9 @@ export const aggregates: Filter<TreeConditions> = {
   ignoresStats: true,
   goesBy: (request) => rankedPart(request).tree,
   refusal({ tree }, conditions) {
-    return outsideAggregates(conditions, tree[0] as Provider);
+    const refusal = outsideAggregates(conditions, tree[0] as Provider);
+    if (refusal === null) return null;
+    const { code, message, condition: about } = refusal;
+    return { code, message, ...(about === undefined ? {} : { about }) };
   },
 };
