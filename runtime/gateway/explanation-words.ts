@@ -90,17 +90,37 @@ export function refusedWords({ code, about, hosts, nearest }: RefusedHosts): str
   return `${hosts} ${obstacleWords(code, about)}${near}`;
 }
 
-/** That nothing of what a request names is there: all hosts are refused because they are none of it. */
+/**
+ * That nothing of what a request names is there: all hosts are refused because they are none of it, or for what is asked
+ * of them before that, so that it cannot be told whether they are.
+ */
 export function absenceLines(hosts: number, refused: readonly RefusedHosts[]): string[] {
-  const [first] = refused;
-  const words = first === undefined || first.hosts < hosts ? undefined : NOTHING_NAMED.get(first.code);
-  return words === undefined ? [] : [words];
+  const named = refused.find(({ code }) => NOTHING_NAMED.has(code));
+  const isNamed = (one: RefusedHosts) => one === named || ASKED_BEFORE.test(one.code);
+  if (named === undefined || !refused.every(isNamed)) return [];
+  const sum = refused.reduce((all, one) => all + one.hosts, 0);
+  const [alone, beside] = NOTHING_NAMED.get(named.code) as readonly [string, string];
+  return sum < hosts ? [] : [named.hosts === hosts ? alone : beside];
 }
 
-const NOTHING_NAMED: ReadonlyMap<string, string> = new Map([
-  ['not-in-cell', 'there is no such cell, or none of its hosts is known'],
-  ['not-a-named-provider', 'there is no such host: none of those that it names is known'],
+/** What is said where that is all, and where others are refused for something else. */
+const NOTHING_NAMED: ReadonlyMap<string, readonly [string, string]> = new Map([
+  [
+    'not-in-cell',
+    [
+      'there is no such cell, or none of its hosts is known',
+      'there is no such cell, or none of its hosts is known but for those refused otherwise',
+    ],
+  ],
+  [
+    'not-a-named-provider',
+    [
+      'there is no such host: none of those that it names is known',
+      'there is no such host, unless it is one of those refused otherwise',
+    ],
+  ],
 ]);
+const ASKED_BEFORE = /^(host-.*|unknown-provider|not-in-aggregate|in-avoided-aggregate)$/;
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines(cells: readonly string[]): string[] {

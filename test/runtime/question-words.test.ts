@@ -17,6 +17,34 @@ const test = suite('explanations in words');
 const weighing = (cell: string, weight: number) => ({ cell, host: 'h1', weight, parts: { 'free-share': weight } });
 const view = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
 
+test('words - that nothing of what is named may be there is said beside hosts that are out of service too', () => {
+  const told = {
+    fit: false,
+    certain: true,
+    count: 1,
+    hosts: 9,
+    fits: 0,
+    times: 0,
+    silentCells: [],
+    best: [],
+    advice: [],
+  };
+  const wordsOf = (...refused: { code: string; hosts: number }[]) => fitWords({ ...told, refused }).join('\n');
+  const away = { code: 'host-down', hosts: 1 };
+  const kept = { code: 'in-avoided-aggregate', about: 'private', hosts: 1 };
+  assert.match(wordsOf({ code: 'not-in-cell', hosts: 9 }), /\nthere is no such cell, or none of its hosts is known\n/);
+  assert.match(
+    wordsOf({ code: 'not-in-cell', hosts: 7 }, away, kept),
+    /\nthere is no such cell, or none of its hosts is known but for those refused otherwise\n/,
+  );
+  assert.match(
+    wordsOf({ code: 'not-a-named-provider', hosts: 8 }, away),
+    /\nthere is no such host, unless it is one of those refused otherwise\n/,
+  );
+  const there = wordsOf({ code: 'not-in-cell', hosts: 7 }, away, { code: 'exceeds-capacity', hosts: 1 });
+  assert.not.match(there, /there is no/, 'a host that is asked for room is in the cell');
+});
+
 test('words - of a cell that is silent it is said that its hosts come last', () => {
   const told = { fit: true, certain: true, count: 1, hosts: 2, fits: 2, times: 9, refused: [], advice: [] };
   const best = [
