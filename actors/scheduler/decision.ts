@@ -17,7 +17,7 @@ import {
 } from '../messages/decision.ts';
 import type { Where } from '../messages/where.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
-import { refusedBy } from './filters/filter.ts';
+import { type Asked, refusedBy } from './filters/filter.ts';
 import { groupAllows, toldMisfitOfGroup } from './group-rules.ts';
 import { firstOfGroup, lackOfRoom, type Picked } from './grouping.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
@@ -81,7 +81,9 @@ export function noteStanding(draft: Draft, rankings: Rankings, view: View, reque
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
   draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
-  draft.refused = [...refusedHosts(view, counted(census)), ...byGroup].sort((one, other) => other.hosts - one.hosts);
+  draft.refused = [...refusedHosts(view, counted(census), late), ...byGroup].sort(
+    (one, other) => other.hosts - one.hosts,
+  );
   draft.narrowedBy = late.map(({ filter }) => filter.name);
   if (late.length > 0 && request.spec.instanceGroup !== undefined) {
     draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];
@@ -205,13 +207,19 @@ export function standing(rankings: Rankings, view: View, request: Request, count
     refused.push(...counted(lately));
     refused.sort((one, other) => other.hosts - one.hosts);
   }
-  return { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused) };
+  return { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
 }
 
-/** What a census counted, with the hosts by their names. */
-export function refusedHosts(view: View, reasons: readonly Counted[]): RefusedHosts[] {
+/**
+ * What a census counted, with the hosts by their names.
+ * @param unasked Filters that hosts were not asked by: one that they refuse came near to nothing.
+ */
+export function refusedHosts(view: View, reasons: readonly Counted[], unasked: readonly Asked[] = []): RefusedHosts[] {
+  const mayServe = (host: ViewHost, root: string) =>
+    unasked.length === 0 || refusedBy(unasked, factsOf(view, host, treeOf(view, root))) === null;
   return reasons.map(({ code, about, hosts, nearest }) => {
-    const near = nearest === undefined ? undefined : view.hosts.get(nearest.root);
+    const named = nearest === undefined ? undefined : view.hosts.get(nearest.root);
+    const near = named !== undefined && mayServe(named, nearest?.root ?? '') ? named : undefined;
     return {
       code,
       ...(about === undefined ? {} : { about }),

@@ -49,6 +49,17 @@ test('placing - a request that fails is told of the nearest of the hosts that it
   ]);
   const named = chosenIn(all.choose(selectFor('named', { vcpu: 9, tree: { oneOf: ['p-h3'] } })));
   assert.match(named, /^none of 3 hosts: 2 not-a-named-provider, 1 exceeds-capacity VCPU; nearest: .* 'h3': 4 /);
+  const placed = all.choose(selectFor('placed', { vcpu: 5, tree: { oneOf: ['p-h1'] } }));
+  const [{ decision } = { decision: '' }] = placed?.type === 'selected' ? placed.selections : [];
+  const nearest = JSON.parse(decision ?? '').r.map(([code, , , host]: unknown[]) => [code, host]);
+  assert.equal(
+    nearest,
+    [
+      ['exceeds-capacity', undefined],
+      ['not-a-named-provider', undefined],
+    ],
+    'h3, which it may not use, is not what came nearest',
+  );
 });
 
 test('placing - hosts that are named or avoided, for alternates as well', () => {
@@ -80,7 +91,10 @@ test('placing - a host whose aggregate changed unheard is refused by placement, 
   assert.is(chosenIn(after), 'h2');
   assert.is(all.desks[0]?.state.conflicts, 1);
   all.put({ host: 'h2', aggregates: ['old'] });
-  assert.match(chosenIn(all.choose(selectFor('last', { tree: wanted }))), /none of 3 hosts: 2 not-in-aggregate ssd, 1 /);
+  assert.match(
+    chosenIn(all.choose(selectFor('last', { tree: wanted }))),
+    /none of 3 hosts: 2 not-in-aggregate ssd, 1 /,
+  );
 });
 
 test('placing - with an instance, or apart from it: placement is asked where it is', () => {
