@@ -257,7 +257,11 @@ export function nearestMiss(
   request: Request,
   refused: readonly RefusedHosts[],
 ): string | null {
-  const near = refused.flatMap(({ nearest }) => nearest ?? []).sort((one, other) => one.short - other.short);
+  const near = refused
+    .flatMap(({ nearest, ...reason }) =>
+      nearest === undefined ? [] : [{ ...nearest, share: shareShort(request.spec, reason, nearest.short) }],
+    )
+    .sort((one, other) => one.share - other.share || one.short - other.short);
   const filters = allFiltersFor(rankings.filters, request);
   for (const { cell, host: name, short } of near) {
     const host = hostNamed(view, cell, name);
@@ -266,6 +270,19 @@ export function nearestMiss(
     if (obstacle?.short === short) return obstacle.message;
   }
   return null;
+}
+
+/**
+ * Which part of what is asked of a class is not there: amounts of two classes cannot be compared. What filters count by
+ * measures of their own comes last.
+ */
+function shareShort(
+  { groups }: RequestSpec,
+  { code, about = '' }: Pick<RefusedHosts, 'code' | 'about'>,
+  short: number,
+) {
+  const asked = groups.reduce((sum, { resources }) => sum + (resources[about] ?? 0), 0);
+  return code === 'exceeds-capacity' && asked > 0 ? short / asked : Number.MAX_VALUE;
 }
 
 function hostNamed({ hosts }: View, cell: string, name: string): ViewHost | undefined {

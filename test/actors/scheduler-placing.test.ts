@@ -76,6 +76,24 @@ test('placing - hosts that are named or avoided, for alternates as well', () => 
   assert.match(chosenIn(all.choose(selectFor('unknown', { tree: { oneOf: ['p-h9'] } }))), /4 not-a-named-provider/);
 });
 
+test('placing - the nearest miss is the one that lacks the least part of what is asked', () => {
+  const hot: Filter = {
+    name: 'hot',
+    refusal: ({ host }) => (host === 'h3' ? { code: 'too-hot', message: `'${host}' is too hot`, short: 1 } : null),
+  };
+  const all = schedulersOf(
+    [
+      { host: 'h1', has: { VCPU: 4, MEMORY_MB: 16_384 } },
+      { host: 'h2', has: { VCPU: 64, MEMORY_MB: 16_000 } },
+      { host: 'h3', has: { VCPU: 64, MEMORY_MB: 16_384 } },
+    ],
+    [{ name: 's', filters: [hot] }],
+  );
+  const groups = [{ name: '', resources: { VCPU: 8, MEMORY_MB: 16_384 } }];
+  const told = chosenIn(all.choose(selectFor('both', { spec: { groups, groupPolicy: 'none' } })));
+  assert.match(told, /; nearest: 16384 MEMORY_MB exceed what is free on provider 'h2': 16000 \(short by 384\);/);
+});
+
 test('placing - a host whose aggregate changed unheard is refused by placement, and the next one is taken', () => {
   const all = schedulersOf([
     { host: 'h1', aggregates: ['ssd'], has: { VCPU: 64 } },
