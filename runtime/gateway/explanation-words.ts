@@ -53,7 +53,7 @@ function wordsOfDecision(decision: Decision): string[] {
     lines.push(`claims refused: ${claimsRefused}${told}`);
     for (const { cell, host, code, message } of refusedClaims) lines.push(`  ${cell}/${host}: ${code}: ${message}`);
   }
-  if (chosen === undefined) return [...lines, 'claimed: none', ...adviceLines(decision.advice)];
+  if (chosen === undefined) return [...lines, 'claimed: none', ...changeLines(decision)];
   const isWeighed = weights.some(({ cell, host }) => cell === chosen.cell && host === chosen.host);
   const earlier = isWeighed ? '' : ', which an earlier question had been granted';
   lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
@@ -127,6 +127,12 @@ export function silenceLines(cells: readonly string[]): string[] {
   if (cells.length === 0) return [];
   const which = cells.length === 1 ? `cell ${cells[0]}: its` : `the cells ${cells.join(', ')}: their`;
   return [`nothing was heard lately of ${which} hosts are chosen only when no other fits`];
+}
+
+/** What would have let it fit, or that nothing alone is known to: it may be short of more than what is said of each host. */
+function changeLines({ hosts, fits, advice }: Decision): string[] {
+  if (advice.length > 0 || hosts === 0 || fits > 0) return adviceLines(advice);
+  return ['no single change is known with which it would fit'];
 }
 
 /** What would have let it fit, a line for each change. */

@@ -17,6 +17,17 @@ const test = suite('explanations in words');
 const weighing = (cell: string, weight: number) => ({ cell, host: 'h1', weight, parts: { 'free-share': weight } });
 const view = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1' };
 
+test('words - where no single change is known that would help, an explanation says so', () => {
+  const failed = { instance: 'web', request: 'web', state: 'failed' };
+  const decision = { at: 0, scheduler: 's', hosts: 2, fits: 0, claimsRefused: 0, refusedClaims: [], alternates: [] };
+  const none = { refused: [{ code: 'exceeds-capacity', about: 'VCPU', hosts: 2 }], weights: [], narrowedBy: [] };
+  const told = (advice: Decision['advice']) =>
+    wordsOfExplanation(failed, { ...decision, ...none, silentCells: [], advice }).slice(-2);
+  assert.equal(told([]), ['claimed: none', 'no single change is known with which it would fit']);
+  const less = { code: 'less', about: 'VCPU', from: 3, to: 2, hosts: 1 };
+  assert.equal(told([less]), ['claimed: none', 'with 1 VCPU less (2 instead of 3) it would fit on 1 host']);
+});
+
 test('words - that nothing of what is named may be there is said beside hosts that are out of service too', () => {
   const told = {
     fit: false,
