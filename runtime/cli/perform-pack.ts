@@ -39,7 +39,7 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   const trace = readPackingTrace(nodes, pods);
   for (const [model, count] of trace.absentModels) {
     console.error(
-      `no host of '${nodes}' has a GPU '${model}', which ${figure(count)} requests of '${pods}' would take`,
+      `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`,
     );
   }
   const seeds = Array.from({ length: count }, (_, position) => FIRST_SEED + position);
@@ -64,9 +64,7 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
       ),
     };
     console.log(linesOf(report).join('\n'));
-    console.log(
-      `took ${seconds(performance.now() - begunAt)} for ${figure(runs.length)} ${runs.length === 1 ? 'run' : 'runs'}`,
-    );
+    console.log(`took ${seconds(performance.now() - begunAt)} for ${counted(runs.length, 'run')}`);
     if (json !== undefined) writeTo('json', json, `${JSON.stringify(report, null, 2)}\n`);
     if (plot !== undefined) writeTo('plot', plot, plotOf(report));
   } finally {
@@ -81,13 +79,15 @@ export function linesOf({ hosts, gpus, requests, seeds, policies }: PackingRepor
     return [name, allocationText(allocationAt100), allocationText(allocationAt130), figure(refused)];
   });
   return [
-    `${figure(gpus)} GPUs on ${figure(hosts)} hosts, ${figure(requests)} requests, ` +
+    `${counted(gpus, 'GPU')} on ${counted(hosts, 'host')}, ${counted(requests, 'request')}, ` +
       `${seeds.length === 1 ? 'one seed' : `mean of ${seeds.length} seeds (least to most)`}`,
     '',
     ...table([['allocated when', '100 % were asked for', '130 %', 'requests refused'], ...rows]),
     '',
   ];
 }
+
+const counted = (count: number, name: string) => `${figure(count)} ${count === 1 ? name : `${name}s`}`;
 
 function allocationText({ mean, seeds }: Allocation): string {
   if (mean === null) return 'not asked';

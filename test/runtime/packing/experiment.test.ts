@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PACKING_POLICIES } from '../../../actors/scheduler/weighers/packing/policies.ts';
+import { linesOf } from '../../../runtime/cli/perform-pack.ts';
 import { CellwrightError } from '../../../runtime/errors.ts';
 import { arrivalsOf } from '../../../runtime/packing/arrivals.ts';
 import { allocationAt, curveMaker, meanOf } from '../../../runtime/packing/curve.ts';
@@ -208,6 +209,15 @@ test('report - mean and each seed, and null for what was not to arrive', () => {
   assert.is(refused, 1.5);
   assert.is(curve.length, 111);
   assert.equal(curve[110], { arrived: 110, mean: 90.5, least: 90, most: 91 });
+});
+
+test('report - one of a kind is told as one', () => {
+  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 1, seeds: [42], policies: {} };
+  assert.is(linesOf({ ...told, hosts: 1, gpus: 1, requests: 1 })[0], '1 GPU on 1 host, 1 request, one seed');
+  assert.match(
+    linesOf({ ...told, hosts: 2, gpus: 1_000, requests: 0 })[0] ?? '',
+    /^1,000 GPUs on 2 hosts, 0 requests,/,
+  );
 });
 
 /** The published allocation in percent, mean of 10 seeds, when 100 % and 130 % of all GPUs were asked for. */
