@@ -1,9 +1,12 @@
 // The filters and weighers that a deployment brings itself are anybody's code. Schedulers go on whatever it does: a filter
-// that fails refuses the host, a weigher that fails says the worst. Whoever wrote it is told of it here.
+// that fails refuses the host, a weigher that fails says the worst. Here whoever wrote it is told of it, and it is kept
+// from changing what schedulers go on with: the lists that it is given are copies, and requests are frozen.
 
-import type { Filter, FilterRefusal } from '../actors/scheduler/filters/filter.ts';
-import { isPlain, isRefusal } from '../actors/scheduler/filters/filter.ts';
-import type { Weigher } from '../actors/scheduler/weighers/weigher.ts';
+import { type Filter, type FilterRefusal, isPlain, isRefusal } from '../actors/scheduler/filters/filter.ts';
+import type { HostFacts } from '../actors/scheduler/host-facts.ts';
+import type { Request } from '../actors/scheduler/request.ts';
+import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';
+import type { Allocation } from '../machines/instance-build.ts';
 import type { Clock } from './clock.ts';
 import { CellwrightError, messageOf } from './errors.ts';
 
@@ -36,70 +39,125 @@ const A_REFUSAL: Answer = {
 const PLAIN: Answer = { is: 'plain data, by which rankings are told apart', holds: isPlain };
 const ANYTHING: Answer = { is: 'anything', holds: () => true };
 
+/** What a method is given, for what it would have been given. */
+type Lending = (given: unknown) => unknown;
+
+interface Method {
+  readonly lends: readonly Lending[];
+  readonly answers: Answer;
+}
+
+function methodsOfFilter({ goesBy, late }: Filter): Readonly<Record<string, Method>> {
+  const lendPart = goesBy === undefined ? frozen : asItIs;
+  return {
+    refusal: { lends: [lentHost, lendPart], answers: A_REFUSAL },
+    goesBy: { lends: [lentRequest], answers: late === true ? ANYTHING : PLAIN },
+    changesAt: { lends: [lentHost, lendPart], answers: A_TIME },
+    mostInstances: { lends: [lentHost], answers: A_LIMIT },
+    mostBuilds: { lends: [lentHost], answers: A_LIMIT },
+  };
+}
+
+function methodsOfWeigher({ goesBy }: Weigher): Readonly<Record<string, Method>> {
+  const lendPart = goesBy === undefined ? frozen : asItIs;
+  return {
+    weigh: { lends: [lentCandidate, lendPart], answers: A_NUMBER },
+    goesBy: { lends: [lentRequest], answers: PLAIN },
+    changesAt: { lends: [lentHost], answers: A_TIME },
+    prefers: { lends: [], answers: A_NUMBER },
+    granted: { lends: [lentAllocations], answers: ANYTHING },
+  };
+}
+
 /** A filter that does what the given one does, and has what that one does wrong told of. */
 export function watchedFilter(own: Filter, onFault: OnOwnFault): Filter {
   const { name, late, ignoresStats } = own;
+  const failed = faultOf(`filter '${name}'`, 'a filter that fails refuses the host', onFault);
   return {
     name,
     ...(late === undefined ? {} : { late }),
     ...(ignoresStats === undefined ? {} : { ignoresStats }),
-    ...(watched(own, `filter '${name}'`, 'a filter that fails refuses the host', onFault, {
-      refusal: A_REFUSAL,
-      goesBy: late === true ? ANYTHING : PLAIN,
-      changesAt: A_TIME,
-      mostInstances: A_LIMIT,
-      mostBuilds: A_LIMIT,
-    }) as Pick<Filter, 'refusal'>),
+    ...(watched(own, methodsOfFilter(own), failed) as Pick<Filter, 'refusal'>),
   };
 }
 
 /** A weigher that does what the given one does, and has what that one does wrong told of. */
 export function watchedWeigher(own: Weigher, multiplier: number, onFault: OnOwnFault): Weigher {
   const { name, ignoresStats } = own;
+  const failed = faultOf(`weigher '${name}'`, 'a weigher that fails says the worst of the host', onFault);
   return {
     name,
     multiplier,
     ...(ignoresStats === undefined ? {} : { ignoresStats }),
-    ...(watched(own, `weigher '${name}'`, 'a weigher that fails says the worst of the host', onFault, {
-      weigh: A_NUMBER,
-      goesBy: PLAIN,
-      changesAt: A_TIME,
-      prefers: A_NUMBER,
-      granted: ANYTHING,
-    }) as Pick<Weigher, 'weigh'>),
+    ...(watched(own, methodsOfWeigher(own), failed) as Pick<Weigher, 'weigh'>),
   };
+}
+
+function faultOf(asker: string, consequence: string, onFault: OnOwnFault) {
+  return (method: string, error: unknown) => onFault({ what: `${method} of ${asker}`, error, consequence });
 }
 
 /** The methods that it has, called on what they belong to: they may be those of a class. */
 function watched(
   own: object,
-  asker: string,
-  consequence: string,
-  onFault: OnOwnFault,
-  answers: Readonly<Record<string, Answer>>,
+  methods: Readonly<Record<string, Method>>,
+  failed: (method: string, error: unknown) => void,
 ): object {
-  const methods: Record<string, (one: unknown, other: unknown) => unknown> = {};
-  for (const [field, answer] of Object.entries(answers)) {
-    const method: unknown = own[field as keyof typeof own];
+  const all: Record<string, (one: unknown, other: unknown) => unknown> = {};
+  for (const [name, { lends, answers }] of Object.entries(methods)) {
+    const method: unknown = own[name as keyof typeof own];
     if (typeof method !== 'function') continue;
-    const failed = (error: unknown) => onFault({ what: `${field} of ${asker}`, error, consequence });
-    methods[field] = (one, other) => {
+    const [lend = asItIs, lendOther = asItIs] = lends;
+    all[name] = (one, other) => {
       let said: unknown;
       try {
-        said = method.call(own, one, other);
+        said = method.call(own, lend(one), lendOther(other));
       } catch (error) {
-        failed(error);
+        failed(name, error);
         throw error;
       }
       if (isPromise(said)) {
         // Nobody waits for it: that it fails later must not end the process.
         said.then(null, () => {});
-        failed(new TypeError('it must answer at once, and not by a promise'));
-      } else if (!answer.holds(said)) failed(new TypeError(`it must answer ${answer.is}`));
+        failed(name, new TypeError('it must answer at once, and not by a promise'));
+      } else if (!answers.holds(said)) failed(name, new TypeError(`it must answer ${answers.is}`));
       return said;
     };
   }
-  return methods;
+  return all;
+}
+
+function asItIs(given: unknown): unknown {
+  return given;
+}
+
+function lentHost(given: unknown): unknown {
+  const host = given as HostFacts;
+  return { ...host, tree: [...host.tree] };
+}
+
+function lentCandidate(given: unknown): unknown {
+  const { host, tree, allocations } = given as Candidate;
+  return { host: lentHost(host), tree: [...tree], allocations: lentAllocations(allocations) };
+}
+
+function lentAllocations(given: unknown): Allocation[] {
+  return (given as readonly Allocation[]).map((one) => ({ ...one, resources: { ...one.resources } }));
+}
+
+function lentRequest(given: unknown): unknown {
+  const request = given as Request;
+  frozen(request.spec);
+  frozen(request.where);
+  return { ...request };
+}
+
+/** The same, of plain data, which cannot be changed from now on. */
+function frozen(given: unknown): unknown {
+  if (typeof given !== 'object' || given === null || Object.isFrozen(given)) return given;
+  Object.freeze(given);
+  for (const value of Object.values(given)) frozen(value);
+  return given;
 }
 
 function isPromise(said: unknown): said is PromiseLike<unknown> {

@@ -200,6 +200,25 @@ test('filters - one that throws, or answers what is no answer, refuses and says 
   assert.is(refusedBy([{ filter: silent, part: PLAIN }], factsOf()), null);
 });
 
+test('filters - one that says too much is cut short, so that it can be answered', () => {
+  const long = 'x'.repeat(1_000_000);
+  const talking: (() => unknown)[] = [
+    () => ({ code: 'too-hot', message: long, about: long, short: 1 }),
+    () => {
+      throw new Error(long);
+    },
+  ];
+  for (const refusal of talking) {
+    const filter = { name: 'mine', refusal } as Filter;
+    const { message, about = '' } = refusedBy([{ filter, part: PLAIN }], factsOf())?.refusal ?? { message: long };
+    assert.is(message.length, 4_096);
+    assert.ok(about.length <= 255);
+  }
+  const brief = { code: 'too-hot', message: 'x'.repeat(4_096), short: 1 };
+  const filter: Filter = { name: 'mine', refusal: () => brief };
+  assert.is(refusedBy([{ filter, part: PLAIN }], factsOf())?.refusal, brief);
+});
+
 test('filters - one that cannot say what it goes by refuses, and says so; a weigher that cannot is left out', () => {
   const wrong: [() => unknown, RegExp][] = [
     [() => new Set(['a']), /plain data/],

@@ -81,6 +81,64 @@ test('own code - methods are called on what they belong to', () => {
   assert.is(watchedFilter(new Hot(), () => assert.unreachable()).refusal(factsOf({}), undefined), null);
 });
 
+test('own code - what it is given is its own: schedulers go on with what was there', () => {
+  const faults: string[] = [];
+  const note = ({ what }: OwnFault) => faults.push(what);
+  const facts = factsOf({});
+  const candidate = candidateOf({});
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }] };
+  const before = JSON.stringify([facts.tree.length, candidate.allocations, spec]);
+  const filter = watchedFilter(
+    {
+      name: 'own',
+      refusal: (host) => {
+        (host.tree as unknown[]).length = 0;
+        return null;
+      },
+      goesBy: (request) => {
+        (request.spec.groups as unknown[]).length = 0;
+        return 1;
+      },
+    },
+    note,
+  );
+  assert.is(filter.refusal(facts, undefined), null);
+  assert.throws(() => filter.goesBy?.({ spec } as never), TypeError);
+  const weigher = watchedWeigher(
+    {
+      name: 'own',
+      multiplier: 1,
+      weigh: ({ tree, allocations }) => {
+        (tree as unknown[]).length = 0;
+        ((allocations[0]?.resources ?? {}) as Record<string, number>).VCPU = 0;
+        return 1;
+      },
+      granted: (allocations) => {
+        (allocations as unknown[]).length = 0;
+      },
+    },
+    1,
+    note,
+  );
+  assert.is(weigher.weigh(candidate, undefined), 1);
+  assert.is(candidate.tree.length, 1);
+  weigher.granted?.(candidate.allocations);
+  assert.is(JSON.stringify([facts.tree.length, candidate.allocations, spec]), before);
+  assert.equal(faults, ["goesBy of filter 'own'"]);
+  const ruinous = watchedFilter(
+    {
+      name: 'ruinous',
+      refusal: (_, part) => {
+        ((part as typeof spec).groups[0]?.resources as Record<string, number>).VCPU = 9_999;
+        return null;
+      },
+    },
+    note,
+  );
+  assert.is(refusedBy([{ filter: ruinous, part: spec }], facts)?.refusal.code, 'filter-failed');
+  assert.is(spec.groups[0]?.resources.VCPU, 1);
+});
+
 test('own code - each method is told of at once, and then every ten minutes', () => {
   let now = 1_000;
   const told: unknown[] = [];
@@ -102,6 +160,9 @@ test('own code - a node warns of it, goes on, and outlives a promise that nobody
   const clock = systemClock();
   const bus = memoryBus({ clock });
   const warned: string[] = [];
+  const unheard: unknown[] = [];
+  const note = (reason: unknown) => unheard.push(reason);
+  process.on('unhandledRejection', note);
   const rejects = (async () => {
     throw new Error('too late');
   }) as never;
@@ -118,7 +179,9 @@ test('own code - a node warns of it, goes on, and outlives a promise that nobody
     assert.equal(warned, [
       "weigh of weigher 'slow' failed: it must answer at once, and not by a promise; a weigher that fails says the worst of the host",
     ]);
+    assert.equal(unheard, []);
   } finally {
+    process.off('unhandledRejection', note);
     await node.stop();
     await bus.close();
   }

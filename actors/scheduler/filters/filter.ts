@@ -3,8 +3,12 @@
 // hosts are ranked once for each different part, and a host is asked about again only when it has changed, or when the
 // filter says that it will answer something else.
 
+import { clipped, MAX_REASON_LENGTH } from '../../messages/common.ts';
 import type { HostFacts } from '../host-facts.ts';
 import { type Request, rankedPart } from '../request.ts';
+
+/** The longest word on what a refusal is about, in characters: as long as a trait may be. */
+const MAX_ABOUT_LENGTH = 255;
 
 /** Why a host may not serve a request. */
 export interface FilterRefusal {
@@ -146,7 +150,8 @@ export function changeBy({ filter, part }: Asked, host: HostFacts): number | nul
 function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusal | null {
   try {
     const said = filter.refusal(host, part) ?? null;
-    if (said === null || isRefusal(said)) return said;
+    if (said === null) return null;
+    if (isRefusal(said)) return bounded(said);
   } catch (error) {
     return failure(filter.name, error instanceof Error ? error.message : String(error));
   }
@@ -157,7 +162,15 @@ function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusa
 }
 
 function failure(name: string, why: string): FilterRefusal {
-  return { code: 'filter-failed', message: `filter '${name}' failed: ${why}`, about: name };
+  return bounded({ code: 'filter-failed', message: `filter '${name}' failed: ${why}`, about: name });
+}
+
+/** What a filter says goes into answers, of which none may be too long to be sent. */
+function bounded(refusal: FilterRefusal): FilterRefusal {
+  const { message, about = '' } = refusal;
+  if (message.length <= MAX_REASON_LENGTH && about.length <= MAX_ABOUT_LENGTH) return refusal;
+  const short = { ...refusal, message: clipped(message, MAX_REASON_LENGTH) };
+  return refusal.about === undefined ? short : { ...short, about: clipped(about, MAX_ABOUT_LENGTH) };
 }
 
 /** What a filter may limit on a host. */
