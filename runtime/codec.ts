@@ -55,18 +55,28 @@ export function isDeeperThan(depth: number, value: unknown): boolean {
 
 /** The path to the first thing that no message carries, such as `resources.VCPU`; undefined when nothing is found. */
 function faultyField(value: unknown, depth: number): string | undefined {
-  if (typeof value !== 'object' || value === null || depth === 0) return undefined;
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || depth === 0) return undefined;
   for (const [key, item] of Object.entries(value)) {
-    if (
-      typeof item === 'bigint'
-        ? !Number.isSafeInteger(Number(item))
-        : typeof item === 'number' && !Number.isFinite(item)
-    )
-      return key;
     const inner = faultyField(item, depth - 1);
     if (inner !== undefined) return `${key}.${inner}`;
+    if (!isPlain(item) && isAtFault(item)) return key;
   }
   return undefined;
+}
+
+function isPlain(item: unknown): boolean {
+  if (typeof item !== 'object' || item === null) return false;
+  const prototype = Object.getPrototypeOf(item);
+  return prototype === Object.prototype || prototype === Array.prototype || prototype === null;
+}
+
+/** Whether it cannot travel though everything around it could. */
+function isAtFault(item: unknown): boolean {
+  try {
+    return faultIn(skippingPackr.pack([item])) !== undefined;
+  } catch {
+    return true;
+  }
 }
 
 function pack(by: Packr, value: unknown): Buffer {

@@ -159,6 +159,10 @@ test('codec - what could not be read back is not written', () => {
   for (const [value, field] of [
     [{ id: 'a', resources: { VCPU: Number.NaN } }, 'resources.VCPU'],
     [{ groups: [{ size: 1 }, { size: 2n ** 70n }] }, 'groups.1.size'],
+    [{ count: 1, payload: { at: new Date(0) } }, 'payload.at'],
+    [{ count: 1, payload: [{}, new Date(0)] }, 'payload.1'],
+    [{ count: 1, payload: Symbol('a') }, 'payload'],
+    [{ count: 1, payload: { name: '\ud800' } }, 'payload.name'],
   ] as const) {
     assert.throws(
       () => encode(value),

@@ -85,7 +85,7 @@ test('own code - what it is given is its own: schedulers go on with what was the
   const faults: string[] = [];
   const note = ({ what }: OwnFault) => faults.push(what);
   const facts = factsOf({});
-  const candidate = candidateOf({});
+  const candidate = candidateOf({}, { VCPU: 1 });
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }] };
   const before = JSON.stringify([facts.tree.length, candidate.allocations, spec]);
   const filter = watchedFilter(
