@@ -116,6 +116,10 @@ export function checkOptions(options: NodeOptions): void {
     const lacking = port === undefined ? undefined : methods.find((method) => typeof port[method] !== 'function');
     if (lacking !== undefined) throw bad(name, `lacks the method '${lacking}'`);
   }
+  for (const actor of ['conductor', 'scheduler', 'cell', 'compute'] as const) {
+    const { firstMs = 0, mostMs = 0 } = options[actor]?.patience ?? {};
+    if (mostMs < firstMs) throw bad(`${actor}.patience.mostMs`, `must not be less than firstMs, ${firstMs}`);
+  }
   if (options.bus !== undefined && connection !== undefined) throw bad('nats', "does not go with 'bus'");
   if (connection?.servers !== undefined && connection.managed !== undefined) {
     throw bad('nats.managed', "does not go with 'nats.servers'");

@@ -54,6 +54,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ cell: { asideMs: '60' } }, 'cell.asideMs', /a number/],
   [{ cell: { failureBeforeAside: 3 } }, 'cell.failureBeforeAside', /unknown field/],
   [{ cell: { patience: { firstMs: 5 } } }, 'cell.patience.mostMs', /lacks the field/],
+  [{ scheduler: { patience: { firstMs: 5_000, mostMs: 1 } } }, 'scheduler.patience.mostMs', /not be less than firstMs/],
   [{ conductor: { requestedMs: Number.POSITIVE_INFINITY } }, 'conductor.requestedMs'],
   [{ placement: null }, 'placement', /an object/],
   [{ placement: { shards: 4 } }, 'placement.shards', /unknown field/],
