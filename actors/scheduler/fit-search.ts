@@ -194,16 +194,13 @@ function serversOf(search: Search, choice: Choice): Provider[] {
   const { options, barred, isolate, subtrees, served } = search;
   const inVain = barred[choice.kind] as Provider[];
   const servers: Provider[] = [];
-  const onLook = () => {
-    search.looks -= 1;
-  };
   for (const provider of options[choice.kind] as Provider[]) {
     if (search.looks < 0) break;
-    onLook();
+    search.looks -= 1;
     if (inVain.includes(provider)) continue;
     if (isolate && choice.isNamed && servesNamed(served, provider)) continue;
     if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
-    if (subtrees !== null && choice.isNamed && !subtrees.mayServe(choice.group.name, provider, served, onLook)) {
+    if (subtrees !== null && choice.isNamed && !subtrees.mayServe(choice.group.name, provider, search)) {
       continue;
     }
     if (choice.ofAll !== null && !mayMeetAll(search, choice, provider)) continue;

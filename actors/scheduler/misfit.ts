@@ -4,7 +4,7 @@
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
-import { refusalOf } from '../placement/inventory.ts';
+import { fits, refusalOf, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { fit, fitAtOnce } from './fit.ts';
 import { type Choice, optionsOf, planOf } from './fit-choices.ts';
@@ -36,10 +36,40 @@ function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Refusal | nu
     if (refusal !== null) return refusal;
   }
   for (const kind of kinds) {
-    const refusals = tree.map((provider) => misfitOfProvider(kind, provider, root));
-    if (refusals.every((refusal) => refusal !== null)) return nearest(refusals);
+    const nearest = nearestTo(kind, tree);
+    if (nearest !== null) return misfitOfProvider(kind, nearest, root);
   }
   return null;
+}
+
+/** The provider that comes nearest to serving a choice, or null when one can serve it. */
+function nearestTo(kind: Choice, tree: readonly Provider[]): Provider | null {
+  const root = tree[0] as Provider;
+  let nearest = root;
+  let least = Number.POSITIVE_INFINITY;
+  for (const provider of tree) {
+    const distance = distanceOf(kind, provider, root);
+    if (distance === null) return null;
+    if (distance >= least) continue;
+    nearest = provider;
+    least = distance;
+  }
+  return nearest;
+}
+
+/**
+ * How far a provider is from serving a choice, by the first thing that stands in its way: that it lacks a class says
+ * least; being short of it says most, the less the nearer. Null: it can serve.
+ */
+function distanceOf({ demands, ofEach }: Choice, provider: Provider, root: Provider): number | null {
+  for (const { resourceClass, amount } of demands) {
+    const stock = provider.stocks.get(resourceClass);
+    if (stock === undefined) return Number.POSITIVE_INFINITY;
+    if (!unitAllowed(stock.inventory, amount)) return 0;
+    if (!fits(stock, amount)) return stock.used + amount - stock.capacity;
+  }
+  const refusal = ofEach === null ? null : unmet(ofEach, [provider], root);
+  return refusal === null ? null : distanceBy(refusal);
 }
 
 function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root: Provider): Refusal | null {
@@ -50,12 +80,14 @@ function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root:
   return ofEach === null ? null : unmet(ofEach, [provider], root);
 }
 
-/** That a provider lacks a class says least; being short of it says most, the less the nearer. */
+/** The refusal that says most. */
 function nearest(refusals: readonly (Refusal | null)[]): Refusal {
-  const distance = ({ code, short }: Refusal) => (code === 'no-inventory' ? Number.POSITIVE_INFINITY : (short ?? 0));
   const said = refusals.filter((refusal) => refusal !== null);
-  return said.reduce((best, one) => (distance(one) < distance(best) ? one : best));
+  return said.reduce((best, one) => (distanceBy(one) < distanceBy(best) ? one : best));
 }
+
+const distanceBy = ({ code, short }: Refusal): number =>
+  code === 'no-inventory' ? Number.POSITIVE_INFINITY : (short ?? 0);
 
 /** What the unnamed group asks of all that serve it together, and cannot have, though there is room for each class. */
 function misfitOfSpread(

@@ -10,9 +10,9 @@ export interface Subtrees {
   readonly order: readonly Choice[];
   /**
    * Whether the group can be served by the provider, those before it being served as they are.
-   * @param onLook Told of each provider that is looked at for it.
+   * @param search Each provider that is looked at for it is taken off its `looks`.
    */
-  mayServe(group: string, provider: Provider, served: readonly Served[], onLook: () => void): boolean;
+  mayServe(group: string, provider: Provider, search: { readonly served: readonly Served[]; looks: number }): boolean;
 }
 
 /** @param optionsOf The providers that could serve a choice if it were alone. */
@@ -35,7 +35,8 @@ export function subtreesOf(
 
   return {
     order,
-    mayServe(group, provider, served, onLook) {
+    mayServe(group, provider, search) {
+      const { served } = search;
       for (const names of sameSubtree) {
         if (!names.includes(group)) continue;
         const serving = [provider];
@@ -49,7 +50,7 @@ export function subtreesOf(
         if (isSubtree(serving, byId)) continue;
         // One that is still to be chosen may be what all others are below.
         const mayBeTop = (top: Provider) => {
-          onLook();
+          search.looks -= 1;
           return serving.every((one) => isBelow(one, top, byId));
         };
         if (!open.some((name) => options.get(name)?.some(mayBeTop))) return false;
