@@ -1,6 +1,7 @@
 // What a workload is: hosts in cells, and requests over time, from a recorded trace or generated from a seed.
 // Here too stands what its sources share: names, limits and the way GPUs are written. Nothing here talks to actors.
 
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { MAX_TOKEN_LENGTH } from '../../actors/messages/common.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
@@ -115,10 +116,19 @@ export function checkUntil(untilMs: number | undefined): void {
   }
 }
 
-/** @throws CellwrightError `trace-unreadable` with the file as its field. */
+/** @throws CellwrightError `trace-unreadable`, MalformedError for what is no text, with the file as its field. */
 export function readTrace(file: string): string {
+  const bytes = bytesOf(file);
+  if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
+    throw new MalformedError(`'${file}' is compressed: unpack it first`, { field: file });
+  }
+  if (!isUtf8(bytes) || bytes.includes(0)) throw new MalformedError(`'${file}' is not text in UTF-8`, { field: file });
+  return bytes.toString();
+}
+
+function bytesOf(file: string): Buffer {
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(file);
   } catch (error) {
     const message = `cannot read the trace '${file}': ${messageOf(error)}`;
     throw new CellwrightError('trace-unreadable', message, { field: file, cause: error });

@@ -1,8 +1,9 @@
 // Area: packing experiment. How a trace is read, in which order and how many requests arrive, what is counted, and that
 // a run is the same again; on a small trace, and on the published one where its files lie beside the repository.
 
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PACKING_POLICIES } from '../../../actors/scheduler/weighers/packing/policies.ts';
@@ -121,6 +122,21 @@ test('trace - what is wrong is refused with file, line and column', async () => 
   }
 });
 
+test('trace - what is no text is refused for that, not for the columns that it lacks', () =>
+  withTrace(({ nodes, pods }) => {
+    for (const [bytes, says] of [
+      [gzipSync(podsText(2)), /pods\.csv' is compressed: unpack it first/],
+      [Buffer.from(podsText(2), 'utf16le'), /pods\.csv' is not text in UTF-8/],
+      [Buffer.from([0xff, 0xd8, 0xff]), /pods\.csv' is not text in UTF-8/],
+    ] as const) {
+      writeFileSync(pods, bytes);
+      assert.throws(
+        () => readPackingTrace(nodes, pods),
+        (error: CellwrightError) => error.code === 'malformed' && error.field === pods && says.test(error.message),
+      );
+    }
+  }));
+
 test('arrivals - every request once in an order of the seed, then more until the wanted part is asked for', async () => {
   const trace = await smallTrace();
   const namesOf = (seed: number, tune: number) => arrivalsOf(trace, tune, seededRandom(seed)).map(({ name }) => name);
@@ -218,6 +234,19 @@ test('report - one of a kind is told as one', () => {
     linesOf({ ...told, hosts: 2, gpus: 1_000, requests: 0 })[0] ?? '',
     /^1,000 GPUs on 2 hosts, 0 requests,/,
   );
+});
+
+test('report - where neither as much is asked for in the end, the table has a column for what is', () => {
+  const runOf = (seed: number) => {
+    const curve = Array.from({ length: 51 }, (_, percent) => Math.min(percent, 40 + seed));
+    return { policy: 'fgd' as const, seed, tune: 0.5, curve, placed: 5, refused: 0 };
+  };
+  const told = { nodes: 'n', pods: 'p', absentModels: {}, hosts: 2, gpus: 8, requests: 9, seeds: [1, 2] };
+  const policies = { fgd: policyReport([runOf(1), runOf(2)]) };
+  const [, , header = '', row = ''] = linesOf({ ...told, tune: 0.5, policies });
+  assert.match(header, /100 % were asked for +130 % +50 % +requests refused/);
+  assert.match(row, /^fgd +not asked +not asked +41\.50 % \(41\.00 to 42\.00\) +0$/);
+  assert.not.match(linesOf({ ...told, tune: 1.3, policies }).join(), /50 %/);
 });
 
 /** The published allocation in percent, mean of 10 seeds, when 100 % and 130 % of all GPUs were asked for. */
