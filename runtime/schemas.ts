@@ -21,6 +21,7 @@ export function checkOf(schema: TSchema, what: string): Check {
 
 interface Fault {
   keyword: string;
+  schemaPath: string;
   instancePath: string;
   message: string;
   params: object;
@@ -30,7 +31,8 @@ interface Fault {
 const MAX_FIELD_LENGTH = 128;
 
 /** The fault that says most: an unknown field by its name, otherwise the first one that is not a mere consequence. */
-function faultOf(faults: readonly Fault[], what: string): MalformedError {
+function faultOf(all: readonly Fault[], what: string): MalformedError {
+  const faults = ofItsKind(all);
   const fault = faults.find(({ keyword }) => keyword !== 'boolean' && keyword !== 'anyOf') ?? faults[0];
   if (fault === undefined) return new MalformedError(`${what} is malformed`);
   const at = fault.instancePath.split('/').slice(1).map(unescapePointer);
@@ -51,6 +53,20 @@ function faultOf(faults: readonly Fault[], what: string): MalformedError {
   const rule = fault.keyword === 'const' ? `must be ${values.join(' or ')}` : faultWords(fault);
   if (field === '') return new MalformedError(`${what} ${rule}`);
   return new MalformedError(`'${field}' of ${what} ${rule}`, { field });
+}
+
+/** Of what may be one of several kinds, told by a constant: what is wrong with it as the kind that it says it is. */
+function ofItsKind(faults: readonly Fault[]): readonly Fault[] {
+  const others = new Set(faults.flatMap(({ keyword, schemaPath }) => (keyword === 'const' ? kindsOf(schemaPath) : [])));
+  const ofOne = faults.filter(({ schemaPath }) => !kindsOf(schemaPath).some((kind) => others.has(kind)));
+  return ofOne.every(({ keyword }) => keyword === 'anyOf') ? faults : ofOne;
+}
+
+/** The alternatives of a schema that a fault is of, the outermost first, by their paths. */
+function kindsOf(schemaPath: string): string[] {
+  return [...schemaPath.matchAll(/\/anyOf\/\d+/g)].map(({ index, 0: last }) =>
+    schemaPath.slice(0, index + last.length),
+  );
 }
 
 /** The beginning of a text, without half a character at its end, which could not be sent. */

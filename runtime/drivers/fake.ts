@@ -80,7 +80,7 @@ export function fakeDriver(options: FakeDriverOptions): Driver {
   }
   const buildMs = checkedRange('buildMs', options.buildMs ?? { min: 20, max: 200 });
   const destroyMs = checkedRange('destroyMs', options.destroyMs ?? { min: 5, max: 50 });
-  checkRates(failures);
+  checkFailures(failures);
 
   const present = new Map<string, Presence>();
   const past = new Map<string, BuildOutcome>();
@@ -204,7 +204,15 @@ function checkedRange(option: string, { min, max }: TimeRange): TimeRange {
   throw new MalformedError(`'${option}' from '${min}' to '${max}' is no range of milliseconds`, { field: option });
 }
 
-function checkRates(failures: readonly FakeFailure[]): void {
+const FAILURE_KINDS: readonly string[] = ['failed', 'aborted', 'hang', 'lost-answer'] satisfies FakeFailure['kind'][];
+
+function checkFailures(failures: readonly FakeFailure[]): void {
+  if (!Array.isArray(failures)) throw new MalformedError("'failures' must be a list", { field: 'failures' });
+  const position = failures.findIndex((one) => !FAILURE_KINDS.includes(one?.kind));
+  if (position !== -1) {
+    const field = `failures.${position}.kind`;
+    throw new MalformedError(`'${field}' must be one of ${FAILURE_KINDS.join(', ')}`, { field });
+  }
   const sum = failures.reduce((total, { rate }) => total + rate, 0);
   // Rates such as 0.1 do not add up exactly.
   const isValid = failures.every(({ rate }) => rate >= 0 && rate <= 1) && sum <= 1 + 1e-9;

@@ -207,6 +207,8 @@ test('fake driver - impossible times and rates are refused by name', () => {
   wrong({ destroyMs: { min: -1, max: 5 } }, 'destroyMs');
   wrong({ failures: [...ALWAYS('hang'), { reason: 'more', rate: 0.1, kind: 'failed' }] }, 'failures');
   wrong({ failures: [{ reason: 'none', rate: Number.NaN, kind: 'failed' }] }, 'failures');
+  wrong({ failures: { build: 0.3 } as never }, 'failures');
+  wrong({ failures: [...ALWAYS('hang'), { reason: 'none', rate: 0, outcome: 'failed' } as never] }, 'failures.1.kind');
 });
 
 test.run();

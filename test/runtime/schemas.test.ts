@@ -71,6 +71,32 @@ test('schemas - what is no object at all is told without a field', () => {
   }
 });
 
+test('schemas - of several kinds, what is wrong is told of the kind that it says it is', () => {
+  const strict = { additionalProperties: false };
+  const outcome = checkOf(
+    Type.Union([
+      Type.Object({ outcome: Type.Literal('built') }, strict),
+      Type.Object(
+        { outcome: Type.Union([Type.Literal('failed'), Type.Literal('aborted')]), reason: Type.String() },
+        strict,
+      ),
+    ]),
+    'the outcome',
+  );
+  const cases: [value: unknown, message: RegExp, field: string][] = [
+    [{ outcome: 'failed' }, /^the outcome lacks the field 'reason'$/, 'reason'],
+    [{ outcome: 'aborted', reason: 5 }, /^'reason' of the outcome must be a text$/, 'reason'],
+    [{ outcome: 'built', reason: '' }, /^the outcome has an unknown field 'reason'$/, 'reason'],
+    [{ outcome: 'late' }, /^'outcome' of the outcome must be "built" or "failed" or "aborted"$/, 'outcome'],
+    [{}, /^the outcome lacks the field 'outcome'$/, 'outcome'],
+  ];
+  for (const [value, message, field] of cases) {
+    const fault = outcome(value);
+    assert.match(fault?.message ?? '', message, JSON.stringify(value));
+    assert.is(fault?.field, field);
+  }
+});
+
 test('schemas - a long name of a field is not said back in full, and can be sent', () => {
   for (const key of ['x'.repeat(100_000), `${'x'.repeat(127)}${'😀'.repeat(10)}`]) {
     const fault = faultOf({ name: 'a', [key]: 1 });
