@@ -213,6 +213,11 @@ function checkFailures(failures: readonly FakeFailure[]): void {
     const field = `failures.${position}.kind`;
     throw new MalformedError(`'${field}' must be one of ${FAILURE_KINDS.join(', ')}`, { field });
   }
+  const unexplained = failures.findIndex(({ reason }) => typeof reason !== 'string');
+  if (unexplained !== -1) {
+    const field = `failures.${unexplained}.reason`;
+    throw new MalformedError(`'${field}' must be a text`, { field });
+  }
   const sum = failures.reduce((total, { rate }) => total + rate, 0);
   // Rates such as 0.1 do not add up exactly.
   const isValid = failures.every(({ rate }) => rate >= 0 && rate <= 1) && sum <= 1 + 1e-9;

@@ -208,6 +208,7 @@ test('fake driver - impossible times and rates are refused by name', () => {
   wrong({ failures: [...ALWAYS('hang'), { reason: 'more', rate: 0.1, kind: 'failed' }] }, 'failures');
   wrong({ failures: [{ reason: 'none', rate: Number.NaN, kind: 'failed' }] }, 'failures');
   wrong({ failures: { build: 0.3 } as never }, 'failures');
+  wrong({ failures: [{ rate: 0.3, kind: 'failed' } as never] }, 'failures.0.reason');
   wrong({ failures: [...ALWAYS('hang'), { reason: 'none', rate: 0, outcome: 'failed' } as never] }, 'failures.1.kind');
 });
 
