@@ -210,6 +210,11 @@ export function standing(rankings: Rankings, view: View, request: Request, count
   return { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
 }
 
+/** The root of the host that came nearest: for whoever goes on with it here; it is no part of messages and records. */
+const ROOT = Symbol('root');
+
+type Nearest = NonNullable<RefusedHosts['nearest']> & { readonly [ROOT]?: string };
+
 /**
  * What a census counted, with the hosts by their names.
  * @param unasked Filters that hosts were not asked by: one that they refuse came near to nothing.
@@ -226,7 +231,7 @@ export function refusedHosts(view: View, reasons: readonly Counted[], unasked: r
       hosts,
       ...(near === undefined || nearest === undefined
         ? {}
-        : { nearest: { cell: near.cell, host: near.host, short: nearest.short } }),
+        : { nearest: { cell: near.cell, host: near.host, short: nearest.short, [ROOT]: near.root } }),
     };
   });
 }
@@ -259,12 +264,16 @@ export function nearestMiss(
 ): string | null {
   const near = refused
     .flatMap(({ nearest, ...reason }) =>
-      nearest === undefined ? [] : [{ ...nearest, share: shareShort(request.spec, reason, nearest.short) }],
+      nearest === undefined
+        ? []
+        : [{ nearest: nearest as Nearest, share: shareShort(request.spec, reason, nearest.short) }],
     )
-    .sort((one, other) => one.share - other.share || one.short - other.short);
+    .sort((one, other) => one.share - other.share || one.nearest.short - other.nearest.short);
   const filters = allFiltersFor(rankings.filters, request);
-  for (const { cell, host: name, short } of near) {
-    const host = hostNamed(view, cell, name);
+  for (const {
+    nearest: { short, [ROOT]: root = '' },
+  } of near) {
+    const host = view.hosts.get(root);
     const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
     // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
     if (obstacle?.short === short) return obstacle.message;
@@ -283,9 +292,4 @@ function shareShort(
 ) {
   const asked = groups.reduce((sum, { resources }) => sum + (resources[about] ?? 0), 0);
   return code === 'exceeds-capacity' && asked > 0 ? short / asked : Number.MAX_VALUE;
-}
-
-function hostNamed({ hosts }: View, cell: string, name: string): ViewHost | undefined {
-  for (const host of hosts.values()) if (host.host === name && host.cell === cell) return host;
-  return undefined;
 }

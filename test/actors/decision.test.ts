@@ -326,4 +326,18 @@ test('decision - a text that is too long has a mark at its end, and none where t
   assert.equal([clipped('abc', 1), clipped('abc', 0)], ['…', '']);
 });
 
+test('scheduler - a reason names the nearest host without a look through all hosts', () => {
+  const view = viewOf(
+    { host: 'h1', used: { VCPU: 8 } },
+    { host: 'h2', used: { VCPU: 3 } },
+    { host: 'h3', state: 'down' },
+  );
+  const known = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const request: Request = { spec: { groups: [{ name: '', resources: { VCPU: 6 } }], groupPolicy: 'none' } };
+  const reason = whyNone(known, request);
+  assert.match(reason, /; nearest: 6 VCPU exceed what is free on provider 'h2': 5 \(short by 1\)$/);
+  view.hosts.values = () => assert.unreachable('it looked through all hosts') as never;
+  assert.is(whyNone(known, request), reason);
+});
+
 test.run();
