@@ -20,7 +20,8 @@ export const REFUSAL_CODES = {
   'trait-missing': 'it lacks the required trait, or all the traits, `about`',
   'trait-forbidden': 'it has the forbidden trait `about`',
   'not-in-aggregate': 'it is in none of the aggregates `about`',
-  'in-avoided-aggregate': 'it is in the aggregate `about`, which is avoided, or kept for other projects',
+  'in-avoided-aggregate':
+    'it is in the aggregate `about`, which is avoided, or kept for other projects; of more than 8 it is not said which',
   'not-isolated': 'each group would fit, but not all of them at once as the group policy wants it',
   'not-one-subtree': 'the groups that must share a subtree find none',
   'hard-to-tell':

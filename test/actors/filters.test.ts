@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec, TreeConditions } from '../../actors/messages/common.ts';
+import { whyNone } from '../../actors/scheduler/explain.ts';
 import { aggregates } from '../../actors/scheduler/filters/aggregates.ts';
 import { ALWAYS } from '../../actors/scheduler/filters/always.ts';
 import { cells } from '../../actors/scheduler/filters/cells.ts';
@@ -16,7 +17,7 @@ import { instancesLeft } from '../../actors/scheduler/instance-room.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { weighersFor } from '../../actors/scheduler/weighers/weigher.ts';
-import { factsOf, type HostWords } from '../support/facts.ts';
+import { factsOf, type HostWords, viewOf } from '../support/facts.ts';
 
 const test = suite('filters');
 
@@ -55,6 +56,17 @@ test('filters - aggregates: hosts that are refused are counted by the aggregates
     refusedBy(filtersFor([aggregates], request, false), factsOf(host))?.refusal.about;
   assert.is(aboutOf({ aggregates: ['east'] }, withTree({ memberOf: [['ssd', 'nvme'], ['east']] })), 'ssd, nvme');
   assert.is(aboutOf({ aggregates: ['east', 'old'] }, withTree({ notMemberOf: ['secret', 'old'] })), 'old');
+});
+
+test('filters - aggregates: hosts of many avoided ones are counted together, or nothing else would be read', () => {
+  const kept = Array.from({ length: 256 }, (_, position) => `tenant-${position}`);
+  const request = { spec: { ...PLAIN, groups: [{ name: '', resources: { VCPU: 6 } }], tree: { notMemberOf: kept } } };
+  const closed = kept.flatMap((aggregate) =>
+    [1, 2].map((n) => ({ host: `${aggregate}-${n}`, aggregates: [aggregate] })),
+  );
+  const view = viewOf(...closed, { host: 'open', used: { VCPU: 3 } });
+  const reason = whyNone({ rankings: emptyRankings([], 's'), view }, request);
+  assert.match(reason, /^none of 513 hosts: 512 in-avoided-aggregate, 1 exceeds-capacity VCPU; nearest: .* 'open'/);
 });
 
 test('filters - cells: one of those wanted, none of those to avoid', () => {

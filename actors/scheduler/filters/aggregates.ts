@@ -8,6 +8,12 @@ import { outsideAggregates } from '../../placement/tree-conditions.ts';
 import { rankedPart } from '../request.ts';
 import type { Filter } from './filter.ts';
 
+/**
+ * Of no more avoided aggregates than these it is said which a host is in: hosts are counted by it, and where many
+ * aggregates are kept for others, all of them would come before what else stands in the way.
+ */
+const MAX_TOLD_APART = 8;
+
 export const aggregates: Filter<TreeConditions> = {
   name: 'aggregates',
   ignoresStats: true,
@@ -16,6 +22,7 @@ export const aggregates: Filter<TreeConditions> = {
     const refusal = outsideAggregates(conditions, tree[0] as Provider);
     if (refusal === null) return null;
     const { code, message, condition: about } = refusal;
-    return { code, message, ...(about === undefined ? {} : { about }) };
+    const isOneOfMany = code === 'in-avoided-aggregate' && (conditions.notMemberOf?.length ?? 0) > MAX_TOLD_APART;
+    return { code, message, ...(about === undefined || isOneOfMany ? {} : { about }) };
   },
 };
