@@ -110,21 +110,28 @@ function watched(
     const [lend = asItIs, lendOther = asItIs] = lends;
     all[name] = (one, other) => {
       let said: unknown;
+      let fault: string | null;
       try {
         said = method.call(own, lend(one), lendOther(other));
+        // Looking at what it answers may run its code too.
+        fault = faultIn(said, answers);
       } catch (error) {
         failed(name, error);
-        throw error;
+        // What was thrown may be anything, also what no text can be made of.
+        throw new Error(messageOf(error), { cause: error });
       }
-      if (isPromise(said)) {
-        // Nobody waits for it: that it fails later must not end the process.
-        said.then(null, () => {});
-        failed(name, new TypeError('it must answer at once, and not by a promise'));
-      } else if (!answers.holds(said)) failed(name, new TypeError(`it must answer ${answers.is}`));
+      if (fault !== null) failed(name, new TypeError(fault));
       return said;
     };
   }
   return all;
+}
+
+function faultIn(said: unknown, answers: Answer): string | null {
+  if (!isPromise(said)) return answers.holds(said) ? null : `it must answer ${answers.is}`;
+  // Nobody waits for it: that it fails later must not end the process.
+  said.then(null, () => {});
+  return 'it must answer at once, and not by a promise';
 }
 
 function asItIs(given: unknown): unknown {

@@ -3,7 +3,7 @@
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { type Filter, refusedBy } from '../../actors/scheduler/filters/filter.ts';
+import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
 import { valueBy, type Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
@@ -37,6 +37,32 @@ test('own code - what a filter throws, or answers that is no answer, is told of,
     told: ["mostInstances of filter 'own': it must answer a number, 0 or more"],
     code: 'filter-failed',
   });
+});
+
+test('own code - what no text can be made of, or cannot be looked at, is told of as well, and goes no further', () => {
+  const thrown = asked({
+    refusal: () => {
+      throw Object.create(null);
+    },
+  });
+  assert.is(thrown.code, 'filter-failed');
+  const answered = asked({
+    refusal: () => ({
+      get code(): string {
+        throw new Error('no code');
+      },
+      message: 'hot',
+    }),
+  });
+  assert.equal(answered, { told: ["refusal of filter 'own': no code"], code: 'filter-failed' });
+  const circle: { self?: unknown } = {};
+  circle.self = circle;
+  const faults: string[] = [];
+  const own: Filter = { name: 'own', goesBy: () => circle, refusal: () => null };
+  const filter = watchedFilter(own, ({ what }) => faults.push(what));
+  const request = { spec: { groups: [], groupPolicy: 'none' as const } };
+  assert.is(refusedBy(filtersFor([filter], request, false), factsOf({}))?.refusal.code, 'filter-failed');
+  assert.equal(faults, ["goesBy of filter 'own'"]);
 });
 
 test('own code - a filter that does what it should is told nothing of, and keeps what it says of itself', () => {
