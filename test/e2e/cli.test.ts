@@ -109,6 +109,7 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['tap', '--prefix', 'a b'], /prefix must be/],
     [['host', 'list'], /required option '--cell <cell>'/],
     [['host', 'fence', 'h1'], /the cell of 'h1' is not said: name the host <cell>\/h1, or its cell with --cell/],
+    [['host', 'fence', 'c1/h1/h2'], /'host' must be a name, or <cell>\/<host>, not 'c1\/h1\/h2'/],
     [['host', 'enable', 'c1/h1', '--cell', 'c2'], /'cell' does not go with a cell in 'host', 'c1\/h1'/],
     [['juggle'], /unknown command 'juggle'/],
   ];
