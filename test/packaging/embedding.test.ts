@@ -1,5 +1,5 @@
 // Area: packaging. The package as a user gets it: packed, installed into an empty project, compiled against with its
-// own types, imported and run. A copy of the ROOT is packed, so that nothing is built into the working tree.
+// own types, imported and run. A copy of the repository is packed, so that nothing is built into the working tree.
 
 import { execFile } from 'node:child_process';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';

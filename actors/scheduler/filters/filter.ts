@@ -211,8 +211,7 @@ function tooManyBuilds({ host, stats: { builds } }: HostFacts, limit: number): F
   return { code: 'too-many-builds', message, short: builds + 1 - limit };
 }
 
-/** A filter may be anybody's code, and what it says goes into counts and messages. */
-/** Whether it is what a filter must answer that refuses a host. */
+/** Whether it is what a filter must answer that refuses a host: it may be anybody's code, and goes into counts and messages. */
 export function isRefusal({ code, message, about, short }: FilterRefusal): boolean {
   return (
     typeof message === 'string' &&
