@@ -2,9 +2,12 @@
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { argvOf, ROOT } from './support/programs.ts';
+import { argvOf, ROOT, removeStale } from './support/programs.ts';
 
 const test = suite('test runner');
 
@@ -88,6 +91,21 @@ test('no file at all is a failure', async () => {
   assert.match(output, /no test file matches 'no-such-test-file'/);
   assert.is(lines.at(-1), '0 passed, 0 failed');
   assert.is(code, 1);
+});
+
+test('what was compiled of a source that is no more is removed, and nothing else', () => {
+  const root = `${mkdtempSync(join(tmpdir(), 'cellwright-stale-'))}/`;
+  try {
+    const compiled = join(root, '.cache/compiled/test/support');
+    mkdirSync(compiled, { recursive: true });
+    mkdirSync(join(root, 'test/support'), { recursive: true });
+    writeFileSync(join(root, 'test/support/kept.ts'), '');
+    for (const name of ['kept.js', 'kept.js.map', 'gone.js', 'gone.js.map']) writeFileSync(join(compiled, name), '');
+    removeStale(root);
+    assert.equal(readdirSync(compiled).sort(), ['kept.js', 'kept.js.map']);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
 });
 
 test.run();

@@ -8,7 +8,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 import { positiveNumber } from '../runtime/cli/options.ts';
-import { argvOf, ROOT } from './support/programs.ts';
+import { argvOf, ROOT, removeStale } from './support/programs.ts';
 
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
 const PARALLEL = 3;
@@ -170,6 +170,7 @@ async function main(): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
   process.on('exit', () => running.forEach(killGroup));
 
+  removeStale();
   const files = filesFor(command.args);
   if (files.length === 0) console.log(`no test file matches ${command.args.map((filter) => `'${filter}'`).join(', ')}`);
   const isEndToEnd = (file: string) => file.startsWith('test/e2e/');
