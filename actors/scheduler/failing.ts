@@ -35,7 +35,9 @@ export function explainFailure(
     if (!isOpen(now, open)) return;
     draft.advice = advice;
     let why = reason;
-    if (surveyed?.fits === 0 && lateFiltersOf(now.state.rankings, request).length > 0) {
+    // Of a refusal after which no host would do, its own words say most.
+    const isOfHosts = open.hopeless === null;
+    if (isOfHosts && surveyed?.fits === 0 && lateFiltersOf(now.state.rankings, request).length > 0) {
       // The ranking does not ask them, so its nearest hosts may be such as the request may not use.
       Object.assign(draft, surveyed);
       why = whyNoneOf(now.state, request, surveyed);

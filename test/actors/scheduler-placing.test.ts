@@ -5,6 +5,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
@@ -178,6 +179,19 @@ test('placing - apart from an instance that came to the host meanwhile: the clai
   all.deliver();
   assert.is(chosenIn(all.answers.at(-1)), 'h2');
   assert.is(all.desks[0]?.state.conflicts, 1);
+});
+
+test('placing - another rule than its group has is said in the same words where the request names hosts too', () => {
+  const asked = (instance: string, policy: 'affinity' | 'anti-affinity', tree: RequestSpec['tree'] = {}) => {
+    const { spec } = selectFor(instance);
+    return { ...selectFor(instance), spec: { ...spec, tree, instanceGroup: { id: 'p/g', policy } } };
+  };
+  for (const noneOf of [[], ['p-h3']]) {
+    const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'));
+    chosenIn(all.choose(asked('first', 'affinity')));
+    const none = chosenIn(all.choose(asked('second', 'anti-affinity', { noneOf })));
+    assert.match(none, /^group-policy-conflict: instance group 'g' has the rule 'affinity', not 'anti-affinity'/);
+  }
 });
 
 test('placing - the question where an instance is, or its answer, may be lost: it is put again', () => {
