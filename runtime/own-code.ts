@@ -1,6 +1,7 @@
 // The filters and weighers that a deployment brings itself are anybody's code. Schedulers go on whatever it does: a filter
 // that fails refuses the host, a weigher that fails says the worst. Here whoever wrote it is told of it, and it is kept
-// from changing what schedulers go on with: the lists that it is given are copies, and requests are frozen.
+// from changing by mistake what schedulers go on with: lists, allocations and counts that it is given are copies, and
+// requests are frozen. Providers themselves are the scheduler's own, which would cost too much to copy.
 
 import { type Filter, type FilterRefusal, isPlain, isRefusal } from '../actors/scheduler/filters/filter.ts';
 import type { HostFacts } from '../actors/scheduler/host-facts.ts';
@@ -140,7 +141,7 @@ function asItIs(given: unknown): unknown {
 
 function lentHost(given: unknown): unknown {
   const host = given as HostFacts;
-  return { ...host, tree: [...host.tree] };
+  return { ...host, tree: [...host.tree], stats: { ...host.stats } };
 }
 
 function lentCandidate(given: unknown): unknown {

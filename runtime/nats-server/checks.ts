@@ -27,7 +27,7 @@ const check = checkOf(
   Type.Object(Object.fromEntries(Object.entries(NATS_SERVER_FIELDS).map(([name, of]) => [name, Type.Optional(of)])), {
     additionalProperties: false,
   }),
-  'the options of the managed server',
+  'the options object of the managed server',
 );
 
 /** @throws CellwrightError `bad-option` with the field. */
@@ -39,7 +39,7 @@ export function checkNatsServerOptions(options: NatsServerOptions): void {
     throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
   }
   if (told.log !== undefined && typeof told.log !== 'function') {
-    throw new CellwrightError('bad-option', "'log' of the options of the managed server must be a function", {
+    throw new CellwrightError('bad-option', "'log' of the options object of the managed server must be a function", {
       field: 'log',
     });
   }
