@@ -1,5 +1,5 @@
-// What a body on the wire says, message by message, for people and tools. It knows frames, single messages and any
-// other MessagePack or JSON, and says of what it cannot read that it cannot.
+// What a body on the wire says, message by message, for people and tools. It knows frames, single messages, the records
+// in an entry of a journal and any other MessagePack or JSON, and says of what it cannot read that it cannot.
 
 import { decode } from '../codec.ts';
 import { messageOf } from '../errors.ts';
@@ -15,7 +15,8 @@ export interface Said {
 export function saidIn(data: Uint8Array, maxBytes: number): Said[] {
   if (data.length === 0) return [];
   const body = decode(data, maxBytes) as object;
-  if (!isFrame(body)) return [{ from: '', message: body }];
+  if (!isFrame(body))
+    return (recordsIn(body, maxBytes) ?? [withoutBytes(body)]).map((message) => ({ from: '', message }));
   return body.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
 }
 
@@ -33,6 +34,27 @@ export function mentions(value: unknown, text: string): boolean {
   if (typeof value === 'string') return value === text;
   if (typeof value !== 'object' || value === null) return false;
   return Object.values(value).some((item) => mentions(item, text));
+}
+
+/** The records in an entry of a journal that has all of a turn; null when it is no such entry. */
+function recordsIn(body: object, maxBytes: number): object[] | null {
+  const { kind, of, data } = body as { kind?: unknown; of?: unknown; data?: unknown };
+  if (kind !== 'records' || of !== 1 || !(data instanceof Uint8Array)) return null;
+  try {
+    const records = decode(data, maxBytes);
+    return Array.isArray(records) && records.length > 0 && records.every(isObject) ? records : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Bytes, such as those of a snapshot, say nothing to people: they are told by their number. */
+function withoutBytes(body: object): object {
+  const entries = Object.entries(body);
+  if (!entries.some(([, value]) => value instanceof Uint8Array)) return body;
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, value instanceof Uint8Array ? `${value.length} bytes` : value]),
+  );
 }
 
 /** Whoever may publish here may send what only looks like a frame: that is shown as the one body that it is. */
