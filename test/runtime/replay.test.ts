@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { summaryOf } from '../../runtime/cli/summary.ts';
 import type { Client } from '../../runtime/client.ts';
 import { CellwrightError, OverloadedError } from '../../runtime/errors.ts';
 import { accountsOf } from '../../runtime/replay/accounts.ts';
@@ -334,6 +335,12 @@ test('fleet - the failures of a flaky host come on top of those of all', () => {
   const rates = failuresOf(0.3, 0.5).map(({ rate }) => rate);
   const total = rates.reduce((sum, rate) => sum + rate, 0);
   assert.ok(Math.abs(total - 0.65) < 1e-9, `${total}`);
+});
+
+test('replay - the summary says what share of builds was made to fail, and nothing where none was', async () => {
+  const firstOf = async (failRate: number) => summaryOf(await replayed(1, failRate))[0] ?? '';
+  assert.match(await firstOf(0.05), /, speed 10, 5 % of builds fail, 2 alternates$/);
+  assert.match(await firstOf(0), /, speed 10, 2 alternates$/);
 });
 
 test.run();
