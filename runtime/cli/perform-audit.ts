@@ -58,6 +58,8 @@ export function linesOf({ findings, unknown, repaired, looked }: AuditResult): s
   ];
   if (findings.length > 0)
     lines.push(`${figure(findings.length)} ${findings.length === 1 ? 'thing does' : 'things do'} not add up`);
+  else if (Object.values(looked).every((count) => count === 0) && unknown.length > 0)
+    lines.push('nothing could be looked at: is that the server, and the prefix, of the system?');
   else lines.push(unknown.length > 0 ? 'all that could be looked at adds up' : 'everything adds up');
   return lines;
 }

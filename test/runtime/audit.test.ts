@@ -12,6 +12,7 @@ import type { OnHost } from '../../runtime/audit/differences.ts';
 import { type FindingKind, keyOf, type Repair } from '../../runtime/audit/finding.ts';
 import type { Look } from '../../runtime/audit/look.ts';
 import { carryOut, type RepairTools } from '../../runtime/audit/repair.ts';
+import { linesOf } from '../../runtime/cli/perform-audit.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 
 const test = suite('audit');
@@ -512,6 +513,15 @@ test('audit - exit codes: found, not looked everywhere, clean', () => {
     ],
     [1, 2, 0],
   );
+});
+
+test('audit - that nothing could be looked at is not told as something that adds up', () => {
+  const looked = { cells: 0, hosts: 0, instances: 0, consumers: 0, providers: 0 };
+  const last = (unknown: string[], some = looked) =>
+    linesOf({ findings: [], unknown, repaired: [], looked: some }).at(-1) ?? '';
+  assert.match(last(['placement does not answer']), /^nothing could be looked at: /);
+  assert.is(last(['placement does not answer'], { ...looked, cells: 1 }), 'all that could be looked at adds up');
+  assert.is(last([]), 'everything adds up');
 });
 
 test.run();
