@@ -33,7 +33,7 @@ export function hintsFor({ url, prefix, host: { cell, host }, serving, access = 
     `  ${nats} req ${prefix}.api.show '{"id":"web-0"}'`,
     `  ${self} explain web-0 ${at}   # why it is there; also: why-not web-0 ${cell}/${host}, fit --resources VCPU=2`,
     `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
-    `  ${self} tap ${at}          # all traffic, a readable line each`,
+    `  ${self} tap ${at}   # all traffic, a readable line each`,
   ];
 }
 
