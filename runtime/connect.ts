@@ -13,7 +13,7 @@ export interface Connection extends Client {
 
 export interface ConnectOptions extends Partial<NatsOptions> {
   readonly servers: NatsOptions['servers'];
-  /** The first token of every subject; default `cw`. */
+  /** What every subject begins with, one token or several such as `prod.cw`; default `cw`. */
   readonly prefix?: string;
   /** How long to wait for an answer, ms; default 10,000 for the API, 40,000 for `connectPlacement`. */
   readonly timeoutMs?: number;

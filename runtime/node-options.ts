@@ -33,7 +33,10 @@ export interface NodeOptions {
   readonly bus?: Bus;
   /** Names the node among all of the deployment, `[a-z0-9-]`. Default: made of the host name and process id. */
   readonly name?: string;
-  /** The first token of every subject; default `cw`. Deployments that share a server need different ones. */
+  /**
+   * What every subject begins with, one token or several such as `prod.cw`; default `cw`. Deployments that share a server
+   * need different ones.
+   */
   readonly prefix?: string;
   /**
    * How many conductor shards the deployment has, 1 to 256; instances are dealt to them by their ids. Decided and kept as

@@ -11,7 +11,7 @@ export function addAudit(program: Command): void {
       .command('audit')
       .description('look whether all owners agree, and say in words what does not add up and whose obligation it is'),
   )
-    .option('--prefix <prefix>', 'the first token of every subject', 'cw')
+    .option('--prefix <prefix>', 'what every subject begins with', 'cw')
     .option('--json', 'print what was found as JSON')
     .option('--repair', 'clear away what is certainly dead; never anything that is alive')
     .option(

@@ -33,7 +33,7 @@ export function addDemo(program: Command): void {
     .option('--requests <number>', 'instances asked for', wholeNumber(1, 1_000_000), 4_000)
     .option('--seed <seed>', 'decides everything that is drawn', '1')
     .option('--nats, --servers <urls>', 'use the NATS server that runs there; default: one of its own', addresses)
-    .option('--prefix <prefix>', 'the first token of every subject; default: cw')
+    .option('--prefix <prefix>', 'what every subject begins with; default: cw')
     .action(demo);
   withAccess(command);
 }

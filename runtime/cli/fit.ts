@@ -37,7 +37,7 @@ export function addFit(program: Command): void {
 
 export function withFlags(command: Command): Command {
   return withServer(command)
-    .option('--prefix <prefix>', 'the first token of every subject', 'cw')
+    .option('--prefix <prefix>', 'what every subject begins with', 'cw')
     .option('--json', 'print the answer as JSON, with stable codes');
 }
 

@@ -35,5 +35,5 @@ export function addHost(program: Command): void {
 function withFlags(command: Command, needsCell = false): Command {
   return withServer(command)
     .addOption(new Option('--cell <cell>', 'the cell of the host').makeOptionMandatory(needsCell))
-    .option('--prefix <prefix>', 'the first token of every subject', 'cw');
+    .option('--prefix <prefix>', 'what every subject begins with', 'cw');
 }

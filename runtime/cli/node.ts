@@ -17,7 +17,7 @@ export function addNode(program: Command): void {
       .requiredOption('--roles <roles>', ROLES, list),
   )
     .option('--name <name>', 'names the node among all; default: of the host and process')
-    .option('--prefix <prefix>', 'the first token of every subject; default: cw')
+    .option('--prefix <prefix>', 'what every subject begins with; default: cw')
     .option('--settings <file>', 'JSON with aggregates, defaultZone and scheduler, as startNode takes them', readable)
     .option(
       '--placement-shards <number>',

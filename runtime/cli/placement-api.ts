@@ -27,7 +27,7 @@ export function addPlacementApi(program: Command): void {
       'over how many shards a new placement is dealt, set for good; a running system has its own number; default: 1',
       wholeNumber(1, MAX_PLACEMENT_SHARDS),
     )
-    .option('--prefix <prefix>', 'the first token of every subject; default: cw')
+    .option('--prefix <prefix>', 'what every subject begins with; default: cw')
     .option(
       '--tokens <file>',
       'who may ask, as JSON; default: development mode, in which the token admin may',

@@ -69,7 +69,7 @@ function withFlags(command: Command): Command {
     )
     .addOption(new Option('--in-memory', 'without NATS, in virtual time').conflicts('servers'))
     .option('--nats, --servers <urls>', 'use the NATS server that runs there; default: one of its own', addresses)
-    .option('--prefix <prefix>', 'the first token of every subject; default: cw')
+    .option('--prefix <prefix>', 'what every subject begins with; default: cw')
     .option('--json <file>', 'write the outcome there');
   return withAccess(command);
 }

@@ -11,6 +11,6 @@ export function addTap(program: Command): void {
       .description('follow all traffic, a line for each message: time, subject, type, sender, body')
       .option('--instance <id>', 'only what names this instance'),
   )
-    .option('--prefix <prefix>', 'the first token of every subject', 'cw')
+    .option('--prefix <prefix>', 'what every subject begins with', 'cw')
     .action(async (flags: TapFlags) => (await import('./follow.ts')).follow(flags));
 }

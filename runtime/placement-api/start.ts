@@ -36,7 +36,7 @@ export interface PlacementApiOptions {
   readonly placementShards?: number;
   /** Where a managed server keeps its data; default: a new place that goes with it. */
   readonly storeDir?: string;
-  /** The first token of every subject; default `cw`. */
+  /** What every subject begins with, one token or several such as `prod.cw`; default `cw`. */
   readonly prefix?: string;
   /** Default: tokens of development, any of which is good. */
   readonly authenticate?: Authenticate;

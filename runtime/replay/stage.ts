@@ -44,7 +44,7 @@ export interface Stage {
 export interface NatsStageOptions extends Pick<NatsOptions, 'credentials' | 'tls'> {
   /** A server that runs already. Default: one is found, or installed, and started for the replay alone. */
   readonly servers?: readonly string[];
-  /** The first token of every subject; default `cw`. */
+  /** What every subject begins with, one token or several such as `prod.cw`; default `cw`. */
   readonly prefix?: string;
   /** Gives up connecting. */
   readonly signal?: AbortSignal | undefined;
