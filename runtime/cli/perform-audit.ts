@@ -9,7 +9,7 @@ import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { onInterrupt } from './interrupt.ts';
 import { natsOf, type ServerFlags } from './server-flags.ts';
-import { figure, printable } from './text.ts';
+import { counted, figure, printable } from './text.ts';
 
 export interface AuditFlags extends ServerFlags {
   prefix: string;
@@ -50,8 +50,8 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
 export function linesOf({ findings, unknown, repaired, looked }: AuditResult): string[] {
   const { cells, hosts, instances, consumers, providers } = looked;
   const lines = [
-    `looked at ${figure(cells)} cells, ${figure(hosts)} hosts, ${figure(instances)} instances, ` +
-      `${figure(consumers)} consumers of ${figure(providers)} providers`,
+    `looked at ${counted(cells, 'cell')}, ${counted(hosts, 'host')}, ${counted(instances, 'instance')}, ` +
+      `${counted(consumers, 'consumer')} of ${counted(providers, 'provider')}`,
     ...repaired.map((what) => `mended: ${what}`),
     ...findings.flatMap(({ kind, what, whose }) => [`${kind}: ${what}`, `  ${whose}`]),
     ...unknown.map((what) => `not known: ${what}`),

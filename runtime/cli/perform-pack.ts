@@ -10,7 +10,7 @@ import { performAll } from '../packing/runs.ts';
 import { readPackingTrace } from '../packing/trace.ts';
 import { checkApart, checkWritable, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
-import { figure, seconds, table } from './text.ts';
+import { counted, figure, seconds, table } from './text.ts';
 
 export interface PackFlags {
   nodes: string;
@@ -93,8 +93,6 @@ export function linesOf({ hosts, gpus, requests, tune, seeds, policies }: Packin
     '',
   ];
 }
-
-const counted = (count: number, name: string) => `${figure(count)} ${count === 1 ? name : `${name}s`}`;
 
 function allocationText({ mean, seeds }: Allocation): string {
   if (mean === null) return 'not asked';

@@ -8,6 +8,11 @@ export function figure(value: number, digits = 0): string {
   return value.toLocaleString('en-US', { maximumFractionDigits });
 }
 
+/** `1 host`, `1,213 hosts`. */
+export function counted(count: number, name: string): string {
+  return `${figure(count)} ${count === 1 ? name : `${name}s`}`;
+}
+
 export function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(1)} s`;
 }

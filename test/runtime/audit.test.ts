@@ -524,4 +524,12 @@ test('audit - that nothing could be looked at is not told as something that adds
   assert.is(last([]), 'everything adds up');
 });
 
+test('audit - one of what was looked at is told as one', () => {
+  const looked = { cells: 1, hosts: 2, instances: 1, consumers: 1, providers: 1 };
+  assert.equal(linesOf({ findings: [], unknown: [], repaired: [], looked }), [
+    'looked at 1 cell, 2 hosts, 1 instance, 1 consumer of 1 provider',
+    'everything adds up',
+  ]);
+});
+
 test.run();
