@@ -6,6 +6,7 @@ import { NATS_FIELDS } from './bus/nats-checks.ts';
 import { CellwrightError } from './errors.ts';
 import { NATS_SERVER_FIELDS } from './nats-server/checks.ts';
 import type { NodeOptions } from './node-options.ts';
+import { partly } from './option-fields.ts';
 import { checkOf } from './schemas.ts';
 
 type Fields<T> = Record<keyof T, TSchema>;
@@ -22,9 +23,6 @@ const amount = Type.Integer({ minimum: 0 });
 const patience = Type.Object({ firstMs: ms, mostMs: ms }, strict);
 /** Checked where it is used, with words of its own. */
 const elsewhere = Type.Unknown();
-
-const partly = <T extends Record<string, TSchema>>(fields: T) =>
-  Type.Object(Object.fromEntries(Object.entries(fields).map(([name, of]) => [name, Type.Optional(of)])), strict);
 
 const conductor = {
   requestedMs: ms,

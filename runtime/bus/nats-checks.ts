@@ -1,8 +1,7 @@
 // Checks how a connection to NATS is to be set up, before anything is dialled: a number that is none would wait for ever.
 
 import Type, { type TSchema } from 'typebox';
-import { CellwrightError } from '../errors.ts';
-import { checkOf } from '../schemas.ts';
+import { checkOfOptions } from '../option-fields.ts';
 import type { NatsOptions } from './nats-options.ts';
 
 /** Some three hundred years: whatever is added to a time of day stays a time of day. */
@@ -38,18 +37,8 @@ export const NATS_FIELDS = {
   onError: elsewhere,
 } satisfies Record<keyof NatsOptions, TSchema>;
 
-const check = checkOf(
-  Type.Object(Object.fromEntries(Object.entries(NATS_FIELDS).map(([name, of]) => [name, Type.Optional(of)])), {
-    additionalProperties: false,
-  }),
+/** @throws CellwrightError `bad-option` with the field. */
+export const checkNatsOptions: (options: NatsOptions) => void = checkOfOptions(
+  NATS_FIELDS,
   'the options of the connection',
 );
-
-/** @throws CellwrightError `bad-option` with the field. */
-export function checkNatsOptions(options: NatsOptions): void {
-  const told = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
-  const fault = check(told);
-  if (fault === null) return;
-  const { field } = fault;
-  throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
-}

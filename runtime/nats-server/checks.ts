@@ -3,7 +3,7 @@
 
 import Type, { type TSchema } from 'typebox';
 import { CellwrightError } from '../errors.ts';
-import { checkOf } from '../schemas.ts';
+import { checkOfOptions } from '../option-fields.ts';
 import type { NatsServerOptions } from './server.ts';
 
 /** What a timer can wait, ms. */
@@ -23,24 +23,14 @@ export const NATS_SERVER_FIELDS = {
   log: Type.Unknown(),
 } satisfies Record<keyof NatsServerOptions, TSchema>;
 
-const check = checkOf(
-  Type.Object(Object.fromEntries(Object.entries(NATS_SERVER_FIELDS).map(([name, of]) => [name, Type.Optional(of)])), {
-    additionalProperties: false,
-  }),
-  'the options object of the managed server',
-);
+const checkFields = checkOfOptions(NATS_SERVER_FIELDS, 'the options object of the managed server');
 
 /** @throws CellwrightError `bad-option` with the field. */
 export function checkNatsServerOptions(options: NatsServerOptions): void {
-  const told = Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined));
-  const fault = check(told);
-  if (fault !== null) {
-    const { field } = fault;
-    throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
-  }
-  if (told.log !== undefined && typeof told.log !== 'function') {
-    throw new CellwrightError('bad-option', "'log' of the options object of the managed server must be a function", {
-      field: 'log',
-    });
+  checkFields(options);
+  const { log } = options ?? {};
+  if (log !== undefined && typeof log !== 'function') {
+    const message = "'log' of the options object of the managed server must be a function";
+    throw new CellwrightError('bad-option', message, { field: 'log' });
   }
 }

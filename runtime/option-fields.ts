@@ -1,0 +1,22 @@
+// Checks options that are given as an object of plain fields, each of which may be left out.
+
+import Type, { type TSchema } from 'typebox';
+import { CellwrightError } from './errors.ts';
+import { checkOf } from './schemas.ts';
+
+/** An object with some of the fields, and no others. */
+export const partly = <T extends Record<string, TSchema>>(fields: T) =>
+  Type.Object(Object.fromEntries(Object.entries(fields).map(([name, of]) => [name, Type.Optional(of)])), {
+    additionalProperties: false,
+  });
+
+/** A check that throws CellwrightError `bad-option` with the field. Absent and undefined are one. */
+export function checkOfOptions(fields: Record<string, TSchema>, what: string): (options: object) => void {
+  const check = checkOf(partly(fields), what);
+  return (options) => {
+    const fault = check(Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)));
+    if (fault === null) return;
+    const { field } = fault;
+    throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
+  };
+}
