@@ -231,6 +231,29 @@ test('filters - one that says too much is cut short, so that it can be answered'
   assert.is(refusedBy([{ filter, part: PLAIN }], factsOf())?.refusal, brief);
 });
 
+test('filters - half a character in what a filter says, which could not be sent, is replaced', () => {
+  const filter: Filter = {
+    name: 'mine',
+    refusal: () => ({ code: 'too-hot', message: 'hot \uD83D', about: '\uDE00', short: 1 }),
+  };
+  assert.equal(refusedBy([{ filter, part: PLAIN }], factsOf())?.refusal, {
+    code: 'too-hot',
+    message: 'hot \uFFFD',
+    about: '\uFFFD',
+    short: 1,
+  });
+  const throwing: Filter = {
+    name: 'mine',
+    refusal: () => {
+      throw new Error('\uD83D');
+    },
+  };
+  const refused = refusedBy([{ filter: throwing, part: PLAIN }], factsOf())?.refusal;
+  assert.is(refused?.message, "filter 'mine' failed: \uFFFD");
+  const whole = { code: 'too-hot', message: 'hot \u{1F600}' };
+  assert.is(refusedBy([{ filter: { name: 'mine', refusal: () => whole }, part: PLAIN }], factsOf())?.refusal, whole);
+});
+
 test('filters - one that cannot say what it goes by refuses, and says so; a weigher that cannot is left out', () => {
   const wrong: [() => unknown, RegExp][] = [
     [() => new Set(['a']), /plain data/],

@@ -165,13 +165,19 @@ function failure(name: string, why: string): FilterRefusal {
   return bounded({ code: 'filter-failed', message: `filter '${name}' failed: ${why}`, about: name });
 }
 
-/** What a filter says goes into answers, of which none may be too long to be sent. */
+/** What a filter says goes into answers, of which none may be too long to be sent, or have half a character. */
 function bounded(refusal: FilterRefusal): FilterRefusal {
   const { message, about = '' } = refusal;
-  if (message.length <= MAX_REASON_LENGTH && about.length <= MAX_ABOUT_LENGTH) return refusal;
-  const short = { ...refusal, message: clipped(message, MAX_REASON_LENGTH) };
-  return refusal.about === undefined ? short : { ...short, about: clipped(about, MAX_ABOUT_LENGTH) };
+  if (isSendable(message, MAX_REASON_LENGTH) && isSendable(about, MAX_ABOUT_LENGTH)) return refusal;
+  const sendable = { ...refusal, message: whole(clipped(message, MAX_REASON_LENGTH)) };
+  return refusal.about === undefined ? sendable : { ...sendable, about: whole(clipped(about, MAX_ABOUT_LENGTH)) };
 }
+
+const HALF = /\p{Surrogate}/gu;
+
+const isSendable = (text: string, length: number) => text.length <= length && text.search(HALF) === -1;
+
+const whole = (text: string) => text.replaceAll(HALF, '\uFFFD');
 
 /** What a filter may limit on a host. */
 type Limit = 'mostInstances' | 'mostBuilds';
