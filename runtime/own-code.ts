@@ -141,7 +141,15 @@ function asItIs(given: unknown): unknown {
 
 function lentHost(given: unknown): unknown {
   const host = given as HostFacts;
-  return { ...host, tree: [...host.tree], stats: { ...host.stats } };
+  const { tree, traits, aggregates, stats, failures } = host;
+  return {
+    ...host,
+    tree: [...tree],
+    traits: new Set(traits),
+    aggregates: new Set(aggregates),
+    stats: { ...stats, ...(stats.metrics === undefined ? {} : { metrics: { ...stats.metrics } }) },
+    failures: failures === undefined ? undefined : { ...failures },
+  };
 }
 
 function lentCandidate(given: unknown): unknown {

@@ -75,6 +75,23 @@ test('own code - a filter that does what it should is told nothing of, and keeps
   assert.equal({ late, ignoresStats, goesBy }, { late: true, ignoresStats: true, goesBy: undefined });
 });
 
+test('own code - a filter cannot change what the scheduler knows of traits, aggregates, metrics and failures', () => {
+  const words = { traits: ['CUSTOM_FAST'], aggregates: ['a1'], metrics: { watts: 5 }, failures: { weight: 1, at: 0 } };
+  const host = factsOf(words);
+  const refusal = (lent: typeof host) => {
+    (lent.traits as Set<string>).clear();
+    (lent.aggregates as Set<string>).add('a2');
+    (lent.stats.metrics as Record<string, number>).watts = 99;
+    (lent.failures as { weight: number }).weight = 99;
+    return null;
+  };
+  const filter = watchedFilter({ name: 'own', refusal }, () => assert.unreachable());
+  assert.is(refusedBy([{ filter, part: undefined }], host), null);
+  assert.equal([...host.traits], ['CUSTOM_FAST']);
+  assert.equal([...host.aggregates], ['a1']);
+  assert.equal([host.stats.metrics, host.failures], [{ watts: 5 }, { weight: 1, at: 0 }]);
+});
+
 test('own code - a weigher that throws, answers no number or goes by what cannot be compared is told of', () => {
   const faults: string[] = [];
   const watch = (own: Partial<Weigher>) =>
