@@ -218,6 +218,11 @@ function checkFailures(failures: readonly FakeFailure[]): void {
     const field = `failures.${unexplained}.reason`;
     throw new MalformedError(`'${field}' must be a text`, { field });
   }
+  const unsized = failures.findIndex(({ rate }) => typeof rate !== 'number');
+  if (unsized !== -1) {
+    const field = `failures.${unsized}.rate`;
+    throw new MalformedError(`'${field}' must be a number`, { field });
+  }
   const sum = failures.reduce((total, { rate }) => total + rate, 0);
   // Rates such as 0.1 do not add up exactly.
   const isValid = failures.every(({ rate }) => rate >= 0 && rate <= 1) && sum <= 1 + 1e-9;

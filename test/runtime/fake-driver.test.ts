@@ -209,6 +209,8 @@ test('fake driver - impossible times and rates are refused by name', () => {
   wrong({ failures: [{ reason: 'none', rate: Number.NaN, kind: 'failed' }] }, 'failures');
   wrong({ failures: { build: 0.3 } as never }, 'failures');
   wrong({ failures: [{ rate: 0.3, kind: 'failed' } as never] }, 'failures.0.reason');
+  wrong({ failures: [{ reason: 'none', rate: '0.3' as never, kind: 'failed' }] }, 'failures.0.rate');
+  wrong({ failures: [{ reason: 'none', rate: null as never, kind: 'failed' }] }, 'failures.0.rate');
   wrong({ failures: [...ALWAYS('hang'), { reason: 'none', rate: 0, outcome: 'failed' } as never] }, 'failures.1.kind');
 });
 
