@@ -88,7 +88,7 @@ const check = checkOf(partly(OPTIONS), 'the options object');
 const METHODS = {
   bus: ['publish', 'subscribe', 'request', 'close'],
   clock: ['now', 'monotonic', 'at', 'after'],
-  logger: ['warn', 'error'],
+  logger: ['warn', 'error', 'info', 'fatal'],
 };
 
 /**

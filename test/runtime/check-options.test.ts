@@ -42,6 +42,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ bus: {} }, 'bus', /lacks the method 'publish'/],
   [{ clock: {} }, 'clock', /lacks the method 'now'/],
   [{ logger: {} }, 'logger', /lacks the method 'warn'/],
+  [{ logger: { warn: () => {}, error: () => {} } as never }, 'logger', /lacks the method 'info'/],
   [{ nats: { servers: 'nats://127.0.0.1:4222' } }, 'nats', /does not go with 'bus'/],
   [{ bus: undefined, nats: { servers: 'nats://a', managed: {} } }, 'nats.managed', /does not go with/],
   [{ bus: undefined, nats: { server: 'nats://a' } }, 'nats.server', /unknown field/],
