@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer';
 // Without what reads strings natively: those are slices of a larger text, and one that is kept would keep all of that.
 // Reading alone takes half as long again, a whole build no longer. (It is back for the whole process where somebody imports
 // all of msgpackr.)
-import { Packr } from 'msgpackr/pack';
+import { addExtension, Packr } from 'msgpackr/pack';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { faultIn, MAX_DEPTH } from './messagepack.ts';
 import { MARK, readExactly } from './messagepack-reader.ts';
@@ -17,6 +17,27 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
 // Binary is copied out, so that a decoded value keeps neither the network buffer alive nor changes with it.
 const options = { useRecords: false, variableMapSize: true, int64AsType: 'number', copyBuffers: true } as const;
 /** Writes undefined as an extension, which the check of what was written finds. */
+/** Of these msgpackr would write other bytes than theirs, such as what is left of an earlier message. */
+const UNPACKABLE = [
+  Int8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+  DataView,
+];
+for (const [position, Class] of UNPACKABLE.entries()) {
+  const pack = () => {
+    throw new TypeError('of binary data, only a Uint8Array can travel');
+  };
+  addExtension({ Class, type: 1 + position, pack } as never);
+}
+
 const packr = new Packr({ ...options });
 /** Leaves out what is undefined, which takes half as long again. */
 const skipping = { ...options, skipValues: [undefined], encodeUndefinedAsNil: true };

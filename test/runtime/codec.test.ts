@@ -169,6 +169,13 @@ test('codec - what could not be read back is not written', () => {
       (error: CellwrightError) => error.field === field && error.message.includes(`'${field}'`),
     );
   }
+  for (const view of [new Uint16Array(2), new Float64Array(1), new Int8Array(1), new DataView(new ArrayBuffer(3))]) {
+    assert.throws(
+      () => encode({ payload: { a: view } }),
+      (error: CellwrightError) =>
+        error.code === 'unencodable' && error.message.includes('only a Uint8Array can travel'),
+    );
+  }
   const manyCycles: Record<string, unknown> = {};
   for (const name of 'abcdefgh') manyCycles[name] = manyCycles;
   assert.throws(
