@@ -5,7 +5,7 @@ import type { InstanceView } from '../actors/messages/gateway.ts';
 import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock, Timer } from './clock.ts';
-import { decode, encode } from './codec.ts';
+import { decode, encodeForeign } from './codec.ts';
 import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer } from './gateway/gateway.ts';
@@ -101,7 +101,7 @@ export function clientOf(options: ClientOptions): Client {
   };
 
   async function callOnce<Answer>(verb: string, request: object): Promise<Answer> {
-    const data = await answerTo(subjects.api(verb), encode(request));
+    const data = await answerTo(subjects.api(verb), encodeForeign(request));
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
     const { code, message, retryable, field, retryAfterMs } = body.error;

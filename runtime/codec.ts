@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer';
 // Without what reads strings natively: those are slices of a larger text, and one that is kept would keep all of that.
 // Reading alone takes half as long again, a whole build no longer. (It is back for the whole process where somebody imports
 // all of msgpackr.)
-import { addExtension, Packr } from 'msgpackr/pack';
+import { Packr } from 'msgpackr/pack';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { faultIn, MAX_DEPTH } from './messagepack.ts';
 import { MARK, readExactly } from './messagepack-reader.ts';
@@ -17,35 +17,14 @@ const DEFAULT_MAX_BYTES = 1024 * 1024;
 // Binary is copied out, so that a decoded value keeps neither the network buffer alive nor changes with it.
 const options = { useRecords: false, variableMapSize: true, int64AsType: 'number', copyBuffers: true } as const;
 /** Writes undefined as an extension, which the check of what was written finds. */
-/** Of these msgpackr would write other bytes than theirs, such as what is left of an earlier message. */
-const UNPACKABLE = [
-  Int8Array,
-  Uint8ClampedArray,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-  BigInt64Array,
-  BigUint64Array,
-  DataView,
-];
-for (const [position, Class] of UNPACKABLE.entries()) {
-  const pack = () => {
-    throw new TypeError('of binary data, only a Uint8Array can travel');
-  };
-  addExtension({ Class, type: 1 + position, pack } as never);
-}
-
 const packr = new Packr({ ...options });
 /** Leaves out what is undefined, which takes half as long again. */
 const skipping = { ...options, skipValues: [undefined], encodeUndefinedAsNil: true };
 const skippingPackr = new Packr(skipping);
 
 /**
- * MessagePack of a plain value: maps, arrays, strings, finite numbers, booleans, null and Uint8Array. A property
- * that is undefined is left out. Whatever is encoded, `decode` reads back, so a journal never holds what its
+ * MessagePack of a plain value: maps, arrays, strings, finite numbers, booleans, null and Uint8Array; nothing else may be
+ * in it. A property that is undefined is left out. Whatever is encoded, `decode` reads back, so a journal never holds what its
  * owner cannot replay.
  * @returns A view on a larger shared buffer, which no later call overwrites; copy it to keep it for long.
  * @throws CellwrightError `unencodable` when the value, or something in it, cannot travel.
@@ -59,9 +38,56 @@ export function encode(value: unknown): Uint8Array {
   return skipped;
 }
 
+/**
+ * As `encode`, of what callers made, in which there may be anything: it is refused where it would be written as
+ * something else, such as a Set as a list, a function as nothing, or a Float32Array as bytes of another message.
+ * @throws CellwrightError `unencodable` with the field.
+ */
+export function encodeForeign(value: unknown): Uint8Array {
+  const found = isDeeperThan(MAX_DEPTH, value) ? undefined : noDataIn(value);
+  if (found === undefined) return encode(value);
+  const { field, kind } = found;
+  const message = `the field '${field}' cannot be encoded: it is a ${kind}`;
+  throw new CellwrightError('unencodable', message, { field });
+}
+
+/** Objects that are no plain ones, and yet have no form of their own in which they travel. */
+const NO_DATA = [
+  Function,
+  Promise,
+  Set,
+  Map,
+  WeakSet,
+  WeakMap,
+  Error,
+  RegExp,
+  Number,
+  String,
+  Boolean,
+  ArrayBuffer,
+  SharedArrayBuffer,
+] as const;
+
+/** The first thing in a value that is no data, with the path to it. */
+function noDataIn(value: unknown): { readonly field: string; readonly kind: string } | undefined {
+  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return undefined;
+  for (const [key, item] of itemsOf(value)) {
+    const kind = ArrayBuffer.isView(item) && !(item instanceof Uint8Array) ? item.constructor.name : kindOfNoData(item);
+    if (kind !== undefined) return { field: key, kind };
+    const inner = noDataIn(item);
+    if (inner !== undefined) return { ...inner, field: `${key}.${inner.field}` };
+  }
+  return undefined;
+}
+
+function kindOfNoData(item: unknown): string | undefined {
+  const isObject = typeof item === 'function' || (typeof item === 'object' && item !== null);
+  return isObject && !isPlain(item) ? NO_DATA.find((kind) => item instanceof kind)?.name : undefined;
+}
+
 /** Names the field that is at fault, where one is. */
 function unencodable(value: unknown, fault: string): CellwrightError {
-  const deep = Object.entries(value ?? {}).find(([, item]) => isDeeperThan(MAX_DEPTH - 1, item))?.[0];
+  const deep = itemsOf(value ?? {}).find(([, item]) => isDeeperThan(MAX_DEPTH - 1, item))?.[0];
   const why = deep === undefined ? fault : `it is nested deeper than ${MAX_DEPTH}`;
   const field = deep ?? faultyField(value, MAX_DEPTH);
   if (field === undefined) return new CellwrightError('unencodable', `the value cannot be encoded: ${why}`);
@@ -71,13 +97,26 @@ function unencodable(value: unknown, fault: string): CellwrightError {
 /** Whether there are more objects and arrays within each other than `depth`; without end where they go in a circle. */
 export function isDeeperThan(depth: number, value: unknown): boolean {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
-  return depth === 0 || Object.values(value).some((item) => isDeeperThan(depth - 1, item));
+  return depth === 0 || itemsOf(value).some(([, item]) => isDeeperThan(depth - 1, item));
+}
+
+/** What stands for a property that throws when it is read: like that, it cannot travel. */
+const UNREADABLE = Symbol('unreadable');
+
+function itemsOf(value: object): [string, unknown][] {
+  return Object.keys(value).map((key) => {
+    try {
+      return [key, value[key as never]];
+    } catch {
+      return [key, UNREADABLE];
+    }
+  });
 }
 
 /** The path to the first thing that no message carries, such as `resources.VCPU`; undefined when nothing is found. */
 function faultyField(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value) || depth === 0) return undefined;
-  for (const [key, item] of Object.entries(value)) {
+  for (const [key, item] of itemsOf(value)) {
     const inner = faultyField(item, depth - 1);
     if (inner !== undefined) return `${key}.${inner}`;
     if (!isPlain(item) && isAtFault(item)) return key;

@@ -11,9 +11,10 @@ import { fnv1a } from '../actors/routing.ts';
 import { connectNats } from './bus/nats.ts';
 import { checkedMs } from './client.ts';
 import type { Clock } from './clock.ts';
+import { encodeForeign } from './codec.ts';
 import type { ConnectOptions } from './connect.ts';
 import { placementShardsOf } from './deployment.ts';
-import { CellwrightError, MalformedError, TimeoutError } from './errors.ts';
+import { CellwrightError, MalformedError, messageOf, TimeoutError } from './errors.ts';
 import { outboxOf } from './outbox.ts';
 import { patiently } from './patience.ts';
 import { type Authority, authorityOf, type Question } from './placement-api/authority.ts';
@@ -154,8 +155,9 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
 
   return {
     shards,
-    async change(consumers, { key = randomUUID() } = {}) {
-      const fault = checkChange({ consumers, key }) ?? namedTwice(consumers);
+    async change(consumers, options) {
+      const { key = randomUUID() } = options ?? {};
+      const fault = checkChange({ consumers, key }) ?? unsendable({ consumers }, 'the change') ?? namedTwice(consumers);
       if (fault !== null) throw fault;
       const deadline = clock.monotonic() + timeoutMs;
       const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
@@ -181,7 +183,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       throw new CellwrightError(code, message, { retryable: code === 'not-decided' });
     },
     async read(consumers) {
-      const fault = checkRead({ consumers });
+      const fault = checkRead({ consumers }) ?? unsendable({ consumers }, 'the question');
       if (fault !== null) throw fault;
       const deadline = clock.monotonic() + timeoutMs;
       const question = { type: 'consumers-read' as const, consumers: [...consumers] };
@@ -199,6 +201,18 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       }
     },
   };
+}
+
+/** What is wrong with what no message carries though its shape is right, such as a text with half a character. */
+function unsendable(value: object, what: string): MalformedError | null {
+  try {
+    encodeForeign(value);
+    return null;
+  } catch (error) {
+    const { field } = error as CellwrightError;
+    const named = field === undefined ? {} : { field };
+    return new MalformedError(`${what} cannot be sent: ${messageOf(error)}`, { ...named, cause: error });
+  }
 }
 
 /** What is wrong with a change that says of one consumer twice what it shall hold. */

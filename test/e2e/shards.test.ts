@@ -183,6 +183,10 @@ test('shards over NATS - a change or a look that cannot be is refused by its fie
         [() => placement.read('mine' as never), 'consumers'],
         [() => placement.read(many), 'consumers'],
         [() => placement.read([3 as never]), 'consumers.0'],
+        // No message carries half a character.
+        [() => placement.change([{ ...nothing, project: 'half \ud800' }]), 'consumers.0.project'],
+        [() => placement.read(['mine', 'half \udc00']), 'consumers.1'],
+        [() => placement.change([], null as never), 'consumers'],
       ];
       try {
         for (const [ask, field] of cases) {
