@@ -14,6 +14,9 @@ export const partly = <T extends Record<string, TSchema>>(fields: T) =>
 export function checkOfOptions(fields: Record<string, TSchema>, what: string): (options: object) => void {
   const check = checkOf(partly(fields), what);
   return (options) => {
+    if (typeof (options ?? {}) !== 'object' || Array.isArray(options)) {
+      throw new CellwrightError('bad-option', `${what} must be an object`);
+    }
     const fault = check(Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)));
     if (fault === null) return;
     const { field } = fault;

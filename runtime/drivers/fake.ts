@@ -2,9 +2,12 @@
 // What becomes of an attempt is a function of (seed, host, instance, attempt) alone, so that neither the order of
 // calls nor a repeated call changes it. It knows no time but the clock port's.
 
+import Type, { type TSchema } from 'typebox';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, MalformedError } from '../errors.ts';
+import { partly } from '../option-fields.ts';
 import type { Random } from '../random.ts';
+import { checkOf } from '../schemas.ts';
 import type { BuildOrder, BuildOutcome, Driver, ProviderReport } from './driver.ts';
 
 /** A time drawn evenly from `min` to `max`, both included: whole milliseconds, zero or more. */
@@ -68,19 +71,10 @@ interface Presence {
  * @throws MalformedError when a time range or a rate is out of bounds
  */
 export function fakeDriver(options: FakeDriverOptions): Driver {
-  const { host, clock, random, failures = [], traits = [] } = options ?? {};
-  if (typeof host?.name !== 'string') {
-    throw new MalformedError('fakeDriver needs the option host, the provider tree of its host', { field: 'host' });
-  }
-  if (typeof clock?.now !== 'function') {
-    throw new MalformedError('fakeDriver needs the option clock, such as systemClock()', { field: 'clock' });
-  }
-  if (typeof random?.fork !== 'function') {
-    throw new MalformedError('fakeDriver needs the option random, such as seededRandom(1)', { field: 'random' });
-  }
+  check(options ?? {});
+  const { host, clock, random, failures = [], traits = [] } = options;
   const buildMs = checkedRange('buildMs', options.buildMs ?? { min: 20, max: 200 });
   const destroyMs = checkedRange('destroyMs', options.destroyMs ?? { min: 5, max: 50 });
-  checkFailures(failures);
 
   const present = new Map<string, Presence>();
   const past = new Map<string, BuildOutcome>();
@@ -199,34 +193,50 @@ function failureAt(failures: readonly FakeFailure[], point: number): FakeFailure
   });
 }
 
-function checkedRange(option: string, { min, max }: TimeRange): TimeRange {
-  if (Number.isSafeInteger(min) && Number.isSafeInteger(max) && min >= 0 && min <= max) return { min, max };
-  throw new MalformedError(`'${option}' from '${min}' to '${max}' is no range of milliseconds`, { field: option });
-}
+const Failure = Type.Object(
+  {
+    reason: Type.String(),
+    rate: Type.Number(),
+    kind: Type.Union(['failed', 'aborted', 'hang', 'lost-answer'].map((kind) => Type.Literal(kind))),
+  },
+  { additionalProperties: false },
+);
+const checkShape = checkOf(
+  partly({
+    host: Type.Object({ name: Type.String({ minLength: 1 }) }),
+    clock: Type.Unknown(),
+    random: Type.Unknown(),
+    buildMs: Type.Unknown(),
+    destroyMs: Type.Unknown(),
+    failures: Type.Array(Failure),
+    traits: Type.Array(Type.String({ minLength: 1 })),
+  } satisfies Record<keyof FakeDriverOptions, TSchema>),
+  'the options of fakeDriver',
+);
 
-const FAILURE_KINDS: readonly string[] = ['failed', 'aborted', 'hang', 'lost-answer'] satisfies FakeFailure['kind'][];
-
-function checkFailures(failures: readonly FakeFailure[]): void {
-  if (!Array.isArray(failures)) throw new MalformedError("'failures' must be a list", { field: 'failures' });
-  const position = failures.findIndex((one) => !FAILURE_KINDS.includes(one?.kind));
-  if (position !== -1) {
-    const field = `failures.${position}.kind`;
-    throw new MalformedError(`'${field}' must be one of ${FAILURE_KINDS.join(', ')}`, { field });
+function check(options: FakeDriverOptions): void {
+  const { host, clock, random, failures = [] } = options;
+  if (host === undefined) {
+    throw new MalformedError('fakeDriver needs the option host, the provider tree of its host', { field: 'host' });
   }
-  const unexplained = failures.findIndex(({ reason }) => typeof reason !== 'string');
-  if (unexplained !== -1) {
-    const field = `failures.${unexplained}.reason`;
-    throw new MalformedError(`'${field}' must be a text`, { field });
+  if (typeof clock?.now !== 'function') {
+    throw new MalformedError('fakeDriver needs the option clock, such as systemClock()', { field: 'clock' });
   }
-  const unsized = failures.findIndex(({ rate }) => typeof rate !== 'number');
-  if (unsized !== -1) {
-    const field = `failures.${unsized}.rate`;
-    throw new MalformedError(`'${field}' must be a number`, { field });
+  if (typeof random?.fork !== 'function') {
+    throw new MalformedError('fakeDriver needs the option random, such as seededRandom(1)', { field: 'random' });
   }
+  const fault = checkShape(options);
+  if (fault !== null) throw fault;
   const sum = failures.reduce((total, { rate }) => total + rate, 0);
   // Rates such as 0.1 do not add up exactly.
   const isValid = failures.every(({ rate }) => rate >= 0 && rate <= 1) && sum <= 1 + 1e-9;
   if (!isValid) throw new MalformedError('the rates of failures must be 0 to 1, together too', { field: 'failures' });
+}
+
+function checkedRange(option: string, range: TimeRange): TimeRange {
+  const { min, max } = range ?? {};
+  if (Number.isSafeInteger(min) && Number.isSafeInteger(max) && min >= 0 && min <= max) return { min, max };
+  throw new MalformedError(`'${option}' from '${min}' to '${max}' is no range of milliseconds`, { field: option });
 }
 
 function answerLost(key: string): CellwrightError {

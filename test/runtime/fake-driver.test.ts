@@ -206,12 +206,28 @@ test('fake driver - impossible times and rates are refused by name', () => {
   wrong({ buildMs: { min: 10, max: 5 } }, 'buildMs');
   wrong({ destroyMs: { min: -1, max: 5 } }, 'destroyMs');
   wrong({ failures: [...ALWAYS('hang'), { reason: 'more', rate: 0.1, kind: 'failed' }] }, 'failures');
-  wrong({ failures: [{ reason: 'none', rate: Number.NaN, kind: 'failed' }] }, 'failures');
+  wrong({ failures: [{ reason: 'none', rate: Number.NaN, kind: 'failed' }] }, 'failures.0.rate');
   wrong({ failures: { build: 0.3 } as never }, 'failures');
   wrong({ failures: [{ rate: 0.3, kind: 'failed' } as never] }, 'failures.0.reason');
   wrong({ failures: [{ reason: 'none', rate: '0.3' as never, kind: 'failed' }] }, 'failures.0.rate');
   wrong({ failures: [{ reason: 'none', rate: null as never, kind: 'failed' }] }, 'failures.0.rate');
   wrong({ failures: [...ALWAYS('hang'), { reason: 'none', rate: 0, outcome: 'failed' } as never] }, 'failures.1.kind');
+  wrong({ failures: [{ ...ALWAYS('hang')[0], kinds: 'failed' } as never] }, 'failures.0.kinds');
+});
+
+test('fake driver - options that are misspelt or of another kind are refused by name', () => {
+  const wrong = (options: object, field: string) =>
+    assert.throws(
+      () => setUp(options),
+      (error: unknown) => error instanceof MalformedError && error.field === field,
+    );
+  wrong({ buildMS: { min: 1, max: 5 } }, 'buildMS');
+  wrong({ host: { ...HOST, name: '' } }, 'host.name');
+  wrong({ host: undefined }, 'host');
+  wrong({ traits: 'CUSTOM_SSD' }, 'traits');
+  wrong({ traits: ['CUSTOM_SSD', 5] }, 'traits.1');
+  wrong({ clock: {} }, 'clock');
+  wrong({ random: Math }, 'random');
 });
 
 test.run();

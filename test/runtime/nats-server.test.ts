@@ -296,6 +296,12 @@ test('start - an option that cannot be, or that there is not, is refused by its 
   }
 });
 
+test('start - options that are no object are refused', async () => {
+  for (const options of [5, 'memory', []] as never[]) {
+    assert.match(await failureOf(() => startNatsServer(options)), /managed server must be an object$/);
+  }
+});
+
 test('start - a program that is not there is a clear error', async () => {
   assert.match(await failureOf(() => startNatsServer({ binary: '/absent/nats-server' })), /did not start: .*ENOENT/);
 });
