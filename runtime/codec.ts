@@ -55,6 +55,7 @@ export function encodeForeign(value: unknown): Uint8Array {
 const NO_DATA = [
   Function,
   Promise,
+  Date,
   Set,
   Map,
   WeakSet,

@@ -213,6 +213,7 @@ test('codec - of what callers made, what would be written as something else is r
     [Object(3), 'Number'],
     [Object('a'), 'String'],
     [Promise.resolve(1), 'Promise'],
+    [new Date(0), 'Date'],
     [() => 1, 'Function'],
   ];
   for (const [value, kind] of noData) {
