@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { MAX_PLACEMENT_SHARDS } from '../../actors/routing.ts';
-import { list, readable, servers, wholeNumber } from './options.ts';
+import { servers as addresses, list, readable, wholeNumber } from './options.ts';
 import type { PlacementApiFlags } from './serve-placement-api.ts';
 import { withAccess } from './server-flags.ts';
 
@@ -17,9 +17,9 @@ export function addPlacementApi(program: Command): void {
     )
     .option('--in-memory', 'a placement of its own that begins empty and forgets all at the end')
     .option(
-      '--nats <urls>',
+      '--nats, --servers <urls>',
       'be a front to the system on these NATS servers; default: a placement of its own, on a managed server',
-      servers,
+      addresses,
     )
     .option('--store <folder>', 'where the managed NATS server keeps its data; default: a temporary folder')
     .option(

@@ -9,7 +9,7 @@ import { type AccessFlags, accessOf, natsIfNamed } from './server-flags.ts';
 export interface PlacementApiFlags extends AccessFlags {
   listen: { host: string; port: number };
   inMemory?: boolean;
-  nats?: string[];
+  servers?: string[];
   store?: string;
   placementShards?: number;
   prefix?: string;
@@ -36,14 +36,14 @@ export async function servePlacementApi(flags: PlacementApiFlags): Promise<void>
   await server.close();
 }
 
-function placementOf({ inMemory, nats, store, ...flags }: PlacementApiFlags): PlacementApiOptions['placement'] {
-  if (inMemory === true && (nats !== undefined || store !== undefined)) {
+function placementOf({ inMemory, servers, store, ...access }: PlacementApiFlags): PlacementApiOptions['placement'] {
+  if (inMemory === true && (servers !== undefined || store !== undefined)) {
     const message = '--in-memory keeps nothing and connects to nothing: it goes with neither --nats nor --store';
     throw new CellwrightError('bad-option', message, { field: 'in-memory' });
   }
-  if (nats === undefined) natsIfNamed(flags);
+  if (servers === undefined) natsIfNamed(access);
   if (inMemory === true) return 'memory';
-  if (nats === undefined) return 'managed';
-  if (store === undefined) return { servers: nats, ...accessOf(flags) };
+  if (servers === undefined) return 'managed';
+  if (store === undefined) return { servers, ...accessOf(access) };
   throw new CellwrightError('bad-option', '--store is for a managed server, not for --nats', { field: 'store' });
 }

@@ -111,6 +111,8 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['host', 'fence', 'h1'], /the cell of 'h1' is not said: name the host <cell>\/h1, or its cell with --cell/],
     [['host', 'fence', 'c1/h1/h2'], /'host' must be a name, or <cell>\/<host>, not 'c1\/h1\/h2'/],
     [['host', 'enable', 'c1/h1', '--cell', 'c2'], /'cell' does not go with a cell in 'host', 'c1\/h1'/],
+    [['placement-api', '--in-memory', '--servers', 'nats://x'], /--in-memory .* goes with neither --nats nor --store/],
+    [['placement-api', '--nats', 'nats://x', '--store', 'y'], /--store is for a managed server/],
     [['juggle'], /unknown command 'juggle'/],
   ];
   for (const [args, message] of cases) {
