@@ -1,6 +1,7 @@
 // A client of a deployment that runs elsewhere.
 
-import { connectNats, type NatsOptions } from './bus/nats.ts';
+import { connectNats } from './bus/nats.ts';
+import type { NatsOptions } from './bus/nats-options.ts';
 import { type Client, clientOf } from './client.ts';
 import { subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';

@@ -81,7 +81,7 @@ test('every entry can be imported', async () => {
 });
 
 /** Compiles a program in the user's project, strictly; answers the folder. */
-async function compiled(name: string, program: string): Promise<string> {
+async function compiled(name: string, program: string, more: object = {}): Promise<string> {
   const { folder } = await installed();
   await writeFile(join(folder, `${name}.ts`), program);
   const compilerOptions = {
@@ -94,6 +94,7 @@ async function compiled(name: string, program: string): Promise<string> {
     typeRoots: [join(ROOT, 'node_modules/@types')],
     outDir: 'out',
     rootDir: '.',
+    ...more,
   };
   await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: [`${name}.ts`] }));
   await run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.'], folder);
@@ -111,6 +112,11 @@ test('what the README shows of embedding compiles', async () => {
     /^## Embedding$.*?^```ts\n(.*?)^```$/ms.exec(await readFile(join(ROOT, 'README.md'), 'utf8')) ?? [];
   assert.match(shown, 'startNode');
   await compiled('shown', `${shown}declare function myDriver(host: string): import('cellwright').Driver;\n`);
+});
+
+test('its types compile on a server, where nobody has those of a browser, also if libraries are checked', async () => {
+  const program = `import * as all from 'cellwright';\nexport const names: string[] = Object.keys(all);\n`;
+  await compiled('checked', program, { skipLibCheck: false, lib: ['es2023'] });
 });
 
 test('a program that embeds it compiles with its types, and runs', async () => {
