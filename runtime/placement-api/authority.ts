@@ -26,7 +26,8 @@ export type Question = WithoutAsk<PlacementApiMessage | Together>;
 export interface Authority {
   /**
    * Puts a question to a placement shard, by default the first.
-   * @throws TimeoutError when there is no answer in time; CellwrightError with the code of an answer that declines.
+   * @throws TimeoutError when there is no answer in time; CellwrightError with the code of an answer that declines;
+   * `closed` when it is stopped before.
    */
   ask(question: Question, shard?: number): Promise<ApiOutcome>;
   stop(): void;
@@ -59,6 +60,8 @@ export function authorityOf(options: AuthorityOptions): Authority {
   const address = gatewayAddress(name);
   const pending = new Map<number, Pending>();
   let asks = asksFrom(clock.now());
+  let isStopped = false;
+  const closed = () => new CellwrightError('closed', 'the Placement API is stopping', { retryable: true });
 
   function answered(answer: Answer): void {
     const waiting = pending.get(answer.ask);
@@ -92,6 +95,8 @@ export function authorityOf(options: AuthorityOptions): Authority {
 
   return {
     ask(question, shard = 0) {
+      // Nobody would hear the answer.
+      if (isStopped) return Promise.reject(closed());
       asks += 1;
       const ask = asks;
       return new Promise((resolve, reject) => {
@@ -104,10 +109,11 @@ export function authorityOf(options: AuthorityOptions): Authority {
       });
     },
     stop() {
+      isStopped = true;
       subscription.unsubscribe();
       for (const [ask, waiting] of pending) {
         settle(ask, waiting);
-        waiting.reject(new CellwrightError('closed', 'the Placement API is stopping', { retryable: true }));
+        waiting.reject(closed());
       }
     },
   };
