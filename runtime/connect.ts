@@ -2,7 +2,7 @@
 
 import { connectNats } from './bus/nats.ts';
 import type { NatsOptions } from './bus/nats-options.ts';
-import { type Client, clientOf } from './client.ts';
+import { type Client, checkedMs, clientOf } from './client.ts';
 import { subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 
@@ -27,8 +27,8 @@ export interface ConnectOptions extends Partial<NatsOptions> {
 export async function connect(options: ConnectOptions): Promise<Connection> {
   const { prefix, timeoutMs, ...nats } = options ?? {};
   const subjects = subjectsOf(prefix);
+  const limit = timeoutMs === undefined ? {} : { timeoutMs: checkedMs(timeoutMs) };
   const bus = await connectNats({ name: 'client', ...nats });
-  const limit = timeoutMs === undefined ? {} : { timeoutMs };
   try {
     const client = clientOf({ bus, clock: systemClock(), subjects, ...limit });
     return { ...client, close: () => bus.close() };

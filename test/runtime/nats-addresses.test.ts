@@ -99,6 +99,15 @@ test('addresses - a prefix that is none is refused before anything connects, so 
   }
 });
 
+test('addresses - a time to wait that is none is refused before anything connects', async () => {
+  for (const open of [connect, connectPlacement]) {
+    for (const timeoutMs of ['soon' as never, null as never, -1, Number.NaN]) {
+      const error = await failureOf(() => open({ servers: 'nats://127.0.0.1:1', connectTimeoutMs: 300, timeoutMs }));
+      assert.equal([error.code, (error as CellwrightError).field], ['bad-option', 'timeoutMs'], String(timeoutMs));
+    }
+  }
+});
+
 test('connections - an option that cannot be is refused by its name before anything is dialled', async () => {
   const wrong: readonly (readonly [object, string])[] = [
     [{ connectTimeoutMs: Number.NaN }, 'connectTimeoutMs'],
