@@ -36,6 +36,10 @@ export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOpt
     await left?.stop().catch((error) => onError(error, `leaving '${host.address}'`));
   }
 
+  async function stopHost(): Promise<void> {
+    await host.stop().catch((error) => onError(messageOf(error), `closing '${host.address}'`));
+  }
+
   async function openNow(): Promise<void> {
     // What arrives while the journal is read waits in the mailbox.
     const started = host.start(tenure);
@@ -43,7 +47,7 @@ export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOpt
     try {
       [service] = await Promise.all([serving, started]);
     } catch (error) {
-      await host.stop();
+      await stopHost();
       await started.catch(() => undefined);
       service = await serving.catch(() => undefined);
       await leave();
@@ -74,10 +78,10 @@ export function ownedActor({ host, supervision, serve, onUp, onError }: OwnedOpt
     async drop() {
       supervision.end();
       // Twice: what is being opened must neither go on nor be left open.
-      await host.stop().catch((error) => onError(messageOf(error), `closing '${host.address}'`));
+      await stopHost();
       await opening;
       await leave();
-      await host.stop().catch((error) => onError(messageOf(error), `closing '${host.address}'`));
+      await stopHost();
     },
   };
 }

@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
+import { type Journals, noSnapshots } from '../../runtime/journal/journal.ts';
 import { startNode } from '../../runtime/node.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { quickDriver } from '../e2e/system.ts';
@@ -40,6 +41,22 @@ test('stopping - a driver that never closes is passed over, by name, and the oth
   assert.is(clock.monotonic() - from, 10_000);
   assert.is(told.length, 1);
   assert.match(told[0] ?? '', /'driver\/c1\/h1' did not answer within 10000 ms/);
+});
+
+test('stopping - of a start whose journal can be neither read nor closed nothing stays on the bus, and it tells of the first', async () => {
+  const clock = virtualClock();
+  const bus = memoryServer({ clock }).connect();
+  const broken = (what: string) => () => Promise.reject(new Error(what));
+  const journals: Journals = () => ({
+    ...noSnapshots,
+    open: broken('the disk is away'),
+    append: (_records, done) => done(null),
+    close: broken('what is away cannot be closed'),
+  });
+  const logger = pino({ level: 'silent' });
+  const start = (more: object) => settled(clock, startNode({ roles: ['placement'], bus, clock, logger, ...more }));
+  assert.is((await failureOf(() => start({ journals }))).message, 'the disk is away');
+  await settled(clock, (await start({})).stop());
 });
 
 test('stopping - of a start that is given up while its computes come on the bus no driver stays open, and none is asked', async () => {
