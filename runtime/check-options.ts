@@ -86,9 +86,10 @@ const check = checkOf(partly(OPTIONS), 'the options object');
 
 /** What ports and functions must have, for calls that come much later. */
 const METHODS = {
-  bus: ['publish', 'subscribe', 'request', 'close'],
-  clock: ['now', 'monotonic', 'at', 'after'],
+  bus: ['publish', 'subscribe', 'request', 'serve', 'flush', 'close'],
+  clock: ['now', 'monotonic', 'at', 'after', 'soon'],
   logger: ['warn', 'error', 'info', 'fatal'],
+  leases: ['read', 'watch', 'write'],
 };
 
 /**
@@ -110,8 +111,10 @@ export function checkOptions(options: NodeOptions): void {
     throw bad('leases', "must be 'jetstream', 'none' or leases of your own");
   }
   for (const [name, methods] of Object.entries(METHODS)) {
-    const port = options[name as keyof typeof METHODS] as Readonly<Record<string, unknown>> | undefined;
-    const lacking = port === undefined ? undefined : methods.find((method) => typeof port[method] !== 'function');
+    const port: unknown = options[name as keyof typeof METHODS];
+    const lacking = isObject(port)
+      ? methods.find((method) => typeof port[method as keyof typeof port] !== 'function')
+      : undefined;
     if (lacking !== undefined) throw bad(name, `lacks the method '${lacking}'`);
   }
   for (const actor of ['conductor', 'scheduler', 'cell', 'compute'] as const) {

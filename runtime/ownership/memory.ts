@@ -3,11 +3,17 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { Clock } from '../clock.ts';
+import { MalformedError } from '../errors.ts';
 import type { LeaseRecord, Leases, SeenLease } from './leases.ts';
 
 const NEVER_HELD: SeenLease = { record: null, revision: 0 };
 
-export function memoryLeases({ clock }: { clock: Clock }): Leases {
+/** @throws MalformedError when there is no clock. */
+export function memoryLeases(options: { clock: Clock }): Leases {
+  const { clock } = options ?? {};
+  if (typeof clock?.soon !== 'function') {
+    throw new MalformedError('leases in memory need the option clock, such as systemClock()', { field: 'clock' });
+  }
   const leases = new Map<Address, SeenLease>();
   const watchers = new Map<Address, Set<(seen: SeenLease) => void>>();
   let revisions = 0;

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { memoryBus } from '../../runtime/bus/memory.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { fakeDriver, type Node, type NodeOptions, seededRandom, startNode, systemClock } from '../../runtime/index.ts';
+import { memoryLeases } from '../../runtime/ownership/memory.ts';
 import { hostTree } from '../e2e/system.ts';
 import { failureOf } from '../support/until.ts';
 
@@ -41,6 +42,8 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ bus: 'nats://127.0.0.1' }, 'bus', /an object/],
   [{ bus: {} }, 'bus', /lacks the method 'publish'/],
   [{ clock: {} }, 'clock', /lacks the method 'now'/],
+  [{ clock: { ...clock, soon: undefined } }, 'clock', /lacks the method 'soon'/],
+  [{ leases: {} }, 'leases', /lacks the method 'read'/],
   [{ logger: {} }, 'logger', /lacks the method 'warn'/],
   [{ logger: { warn: () => {}, error: () => {} } as never }, 'logger', /lacks the method 'info'/],
   [{ nats: { servers: 'nats://127.0.0.1:4222' } }, 'nats', /does not go with 'bus'/],
@@ -103,6 +106,13 @@ test('options - what a function of the caller throws comes to the caller, and no
   assert.instance(error, RangeError);
   assert.equal([made, closed], [1, 1]);
   await (await startNode({ ...options, bus: bus as never })).stop();
+});
+
+test('options - leases in memory without a clock are refused by its name', async () => {
+  for (const none of [undefined, null, {}, { clock: 5 }]) {
+    const error = (await failureOf(async () => memoryLeases(none as never))) as CellwrightError;
+    assert.equal([error.code, error.field], ['malformed', 'clock'], JSON.stringify(none));
+  }
 });
 
 test('options - undefined is as absent, and two nodes live in one process', async () => {
