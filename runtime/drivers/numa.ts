@@ -19,7 +19,8 @@ export interface NumaHost {
 
 /**
  * The host has its disk; each node, named `<host>-numa-<n>`, has the rest, its GPUs below it.
- * @throws MalformedError that names a field that is no whole number from 1 on; of GPUs there may be none.
+ * @throws MalformedError that names a field that is no whole number from 1 on, of GPUs there may be none; a name that is
+ * no text, and a model, where there are GPUs.
  */
 export function numaHost(host: NumaHost): ProviderReport {
   const { name, nodes, vcpu, memoryMb, gpus, diskGb, gpuModel } = host ?? {};
@@ -27,6 +28,10 @@ export function numaHost(host: NumaHost): ProviderReport {
     const least = field === 'gpus' ? 0 : 1;
     if (Number.isSafeInteger(value) && value >= least) continue;
     throw new MalformedError(`'${field}' must be a whole number from ${least} on, not ${value}`, { field });
+  }
+  for (const [field, value] of Object.entries(gpus > 0 ? { name, gpuModel } : { name })) {
+    if (typeof value === 'string' && value !== '') continue;
+    throw new MalformedError(`'${field}' must be a text, not ${value}`, { field });
   }
   return {
     name,

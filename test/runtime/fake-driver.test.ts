@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BuildOutcome, Driver } from '../../runtime/drivers/driver.ts';
 import { type FakeDriverOptions, type FakeFailure, fakeDriver } from '../../runtime/drivers/fake.ts';
+import { numaHost } from '../../runtime/drivers/numa.ts';
 import { CellwrightError, MalformedError, messageOf } from '../../runtime/errors.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
@@ -213,6 +214,22 @@ test('fake driver - impossible times and rates are refused by name', () => {
   wrong({ failures: [{ reason: 'none', rate: null as never, kind: 'failed' }] }, 'failures.0.rate');
   wrong({ failures: [...ALWAYS('hang'), { reason: 'none', rate: 0, outcome: 'failed' } as never] }, 'failures.1.kind');
   wrong({ failures: [{ ...ALWAYS('hang')[0], kinds: 'failed' } as never] }, 'failures.0.kinds');
+});
+
+test('fake driver - a host with NUMA nodes that lacks its name, or the model of its GPUs, is refused by that', () => {
+  const host = { name: 'h1', nodes: 1, vcpu: 1, memoryMb: 1, gpus: 1, diskGb: 1, gpuModel: 'T4' };
+  for (const [wrong, field] of [
+    [{ name: undefined }, 'name'],
+    [{ name: '' }, 'name'],
+    [{ gpuModel: undefined }, 'gpuModel'],
+    [{ gpus: undefined }, 'gpus'],
+  ] as const) {
+    assert.throws(
+      () => numaHost({ ...host, ...wrong } as never),
+      (error: unknown) => error instanceof MalformedError && error.field === field,
+    );
+  }
+  assert.is(numaHost({ ...host, gpus: 0, gpuModel: undefined } as never).name, 'h1');
 });
 
 test('fake driver - options that are misspelt or of another kind are refused by name', () => {
