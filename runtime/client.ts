@@ -1,6 +1,7 @@
 // Uses the API from code: the same requests as `nats req cw.api.<verb>`, with types, and waiting for a build to end.
 
 import { randomUUID } from 'node:crypto';
+import Type from 'typebox';
 import type { InstanceView } from '../actors/messages/gateway.ts';
 import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
@@ -19,6 +20,7 @@ import type {
   ListRequest,
   WhyNotRequest,
 } from './gateway/requests.ts';
+import { checkOfOptions } from './option-fields.ts';
 import { mayPass } from './patience.ts';
 import { type Random, seededRandom } from './random.ts';
 import { isToken, type Subjects } from './subjects.ts';
@@ -86,6 +88,7 @@ export interface ClientOptions {
 
 /** How long to wait for an answer before the request is made again, ms: at first, half as long again each time, at most. */
 const ASK_AGAIN = { firstMs: 1_000, mostMs: 3_000 } as const;
+const checkWaiting = checkOfOptions({ timeoutMs: Type.Unknown() }, 'the options of ended');
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
@@ -137,7 +140,8 @@ export function clientOf(options: ClientOptions): Client {
     }
   }
 
-  async function ended(id: string, options: { timeoutMs?: number } = {}): Promise<InstanceView> {
+  async function ended(id: string, options?: { timeoutMs?: number }): Promise<InstanceView> {
+    checkWaiting(options ?? {});
     const limitMs = checkedMs(options?.timeoutMs ?? 600_000);
     // What is no id has no events to be heard either.
     if (!isToken(id)) return client.show(id);

@@ -4,10 +4,10 @@
 import Type from 'typebox';
 import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { Bus } from './bus/bus.ts';
+import type { Clock } from './clock.ts';
 import { decode } from './codec.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
-import { systemClock } from './system-clock.ts';
 
 const TIMEOUT_MS = 1_000;
 export const MAX_CONDUCTOR_SHARDS = 256;
@@ -24,13 +24,18 @@ interface ServiceInfo {
 }
 const check = checkOf(ServiceInfo, 'what a service says of itself');
 
-/**
- * The number that somebody who serves such a shard goes by; null when nobody says one within a second.
- * @param inbox A subject for the answers that nobody else uses.
- */
+export interface Served {
+  readonly bus: Bus;
+  /** A subject for the answers that nobody else uses. */
+  readonly inbox: string;
+  readonly subjects: Subjects;
+  readonly clock: Clock;
+}
+
+/** The number that somebody who serves such a shard goes by; null when nobody says one within a second. */
 export async function shardsServed(
   kind: 'placement' | 'conductor',
-  { bus, inbox, subjects }: { bus: Bus; inbox: string; subjects: Subjects },
+  { bus, inbox, subjects, clock }: Served,
 ): Promise<number | null> {
   const first = subjects.of(kind === 'placement' ? placementAddress(0) : conductorAddress(0));
   const folder = first.slice(0, first.lastIndexOf('.') + 1);
@@ -40,7 +45,7 @@ export async function shardsServed(
       subscription.unsubscribe();
       resolve(shards);
     };
-    const timer = systemClock().after(TIMEOUT_MS, () => end(null));
+    const timer = clock.after(TIMEOUT_MS, () => end(null));
     // Several may answer, also those of deployments with other prefixes.
     const subscription = bus.subscribe(
       inbox,

@@ -4,14 +4,14 @@
 
 import Type from 'typebox';
 import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
-import type { Bus } from './bus/bus.ts';
 import type { NatsBus } from './bus/nats.ts';
 import { busError, isWithoutJetStream, lacksJetStream } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
-import { MAX_CONDUCTOR_SHARDS, shardsServed } from './deployment-served.ts';
+import { MAX_CONDUCTOR_SHARDS, type Served, shardsServed } from './deployment-served.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
+import { systemClock } from './system-clock.ts';
 
 /** What is dealt to shards; also the key under which the number is kept. */
 export type Kind = 'placement' | 'conductor';
@@ -105,7 +105,7 @@ async function unread(
   wanted: number | undefined,
   cause: unknown,
 ): Promise<number> {
-  const served = await shardsServed(kind, { bus, inbox: bus.inbox(), subjects });
+  const served = await shardsServed(kind, { bus, inbox: bus.inbox(), subjects, clock: systemClock() });
   if (served !== null) return agreed(kind, served, wanted);
   const isForGood = isWithoutJetStream(cause);
   if (isForGood && wanted !== undefined) return wanted;
@@ -118,11 +118,7 @@ async function unread(
  * The number where nothing is kept: that of those who serve such shards now, or what is wanted when nobody does.
  * @throws CellwrightError `other-shards`.
  */
-export async function agreedWithServed(
-  kind: Kind,
-  served: { bus: Bus; inbox: string; subjects: Subjects },
-  wanted: number | undefined,
-): Promise<number> {
+export async function agreedWithServed(kind: Kind, served: Served, wanted: number | undefined): Promise<number> {
   const known = await shardsServed(kind, served);
   return known === null ? (wanted ?? 1) : agreed(kind, known, wanted);
 }

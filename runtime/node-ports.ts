@@ -84,7 +84,7 @@ export async function placementShardsFor(
 ): Promise<number> {
   if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) {
     const inbox = nats?.inbox() ?? `_INBOX.${randomUUID()}`;
-    return agreedWithServed('placement', { bus, inbox, subjects }, placementShards);
+    return agreedWithServed('placement', { bus, inbox, subjects, clock }, placementShards);
   }
   const settle = () => settlePlacementShards({ bus: nats, subjects, replicas }, placementShards);
   return patiently(settle, { clock, what: 'reading the number of placement shards', onError });
@@ -97,7 +97,7 @@ export async function conductorShardsFor(
 ): Promise<number> {
   if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) {
     const inbox = nats?.inbox() ?? `_INBOX.${randomUUID()}`;
-    return agreedWithServed('conductor', { bus, inbox, subjects }, conductorShards);
+    return agreedWithServed('conductor', { bus, inbox, subjects, clock }, conductorShards);
   }
   const settle = () => settleConductorShards({ bus: nats, subjects, replicas }, conductorShards);
   return patiently(settle, { clock, what: 'reading the number of conductor shards', onError });

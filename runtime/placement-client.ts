@@ -156,8 +156,9 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
   return {
     shards,
     async change(consumers, options) {
-      const { key = randomUUID() } = options ?? {};
-      const fault = checkChange({ consumers, key }) ?? unsendable({ consumers }, 'the change') ?? namedTwice(consumers);
+      const { key = randomUUID(), ...others } = options ?? {};
+      const fault =
+        checkChange({ consumers, key, ...others }) ?? unsendable({ consumers }, 'the change') ?? namedTwice(consumers);
       if (fault !== null) throw fault;
       const deadline = clock.monotonic() + timeoutMs;
       const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];

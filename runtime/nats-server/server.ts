@@ -66,7 +66,8 @@ const LOG_LINES_KEPT = 30;
  * @throws CellwrightError `bad-option` with the field, before anything is started; `nats-server-start-failed` with the
  * server's last log lines; what `findNatsServer` and `installNatsServer` throw.
  */
-export async function startNatsServer(options: NatsServerOptions = {}): Promise<NatsServer> {
+export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsServer> {
+  const options = chosen ?? {};
   checkNatsServerOptions(options);
   const log = options.log ?? (() => {});
   const binary = options.binary ?? ((await findNatsServer()) ?? (await installNatsServer({ log }))).path;

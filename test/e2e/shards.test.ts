@@ -187,6 +187,7 @@ test('shards over NATS - a change or a look that cannot be is refused by its fie
         [() => placement.change([{ ...nothing, project: 'half \ud800' }]), 'consumers.0.project'],
         [() => placement.read(['mine', 'half \udc00']), 'consumers.1'],
         [() => placement.change([], null as never), 'consumers'],
+        [() => placement.change([nothing], { kye: 'mine' } as never), 'kye'],
       ];
       try {
         for (const [ask, field] of cases) {

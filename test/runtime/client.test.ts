@@ -5,6 +5,7 @@ import * as assert from 'uvu/assert';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { clientOf } from '../../runtime/client.ts';
 import { decode, encode } from '../../runtime/codec.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { failureOf, settled } from '../support/until.ts';
@@ -76,6 +77,8 @@ test('client - what is no request, no id or no time is refused in words, at once
   for (const timeoutMs of [Number.NaN, -1, '5' as never]) {
     assert.is((await failureOf(() => client.ended('web', { timeoutMs }))).code, 'bad-option');
   }
+  const misspelt = (await failureOf(() => client.ended('web', { timeoutms: 5 } as never))) as CellwrightError;
+  assert.equal([misspelt.code, misspelt.field], ['bad-option', 'timeoutms']);
   assert.equal(asked, []);
 });
 

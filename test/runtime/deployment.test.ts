@@ -10,6 +10,7 @@ import * as assert from 'uvu/assert';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import {
+  agreedWithServed,
   isDeployed,
   placementShardsOf,
   settleConductorShards,
@@ -23,8 +24,9 @@ import { connectPlacement } from '../../runtime/placement-client.ts';
 import { natsStage } from '../../runtime/replay/stage.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
-import { failureOf, until } from '../support/until.ts';
+import { failureOf, settled, until } from '../support/until.ts';
 
 const test = suite('deployment');
 let server: TestServer;
@@ -34,6 +36,16 @@ let deployments = 0;
 test.before(async () => {
   server = await startTestServer();
   bus = await connectNats({ servers: server.url, name: 'deployment', onError() {} });
+});
+
+test('deployment - where nothing is kept, whoever does not answer is waited for by the clock of the node', async () => {
+  const clock = virtualClock();
+  const bus = memoryServer({ clock }).connect();
+  const deaf = bus.subscribe('$SRV.>', () => {});
+  const agreed = agreedWithServed('placement', { bus, inbox: '_INBOX.mine', subjects: subjectsOf(), clock }, 3);
+  assert.is(await settled(clock, agreed), 3);
+  assert.is(clock.now(), 1_000);
+  deaf.unsubscribe();
 });
 
 test.after(async () => {
