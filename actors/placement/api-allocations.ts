@@ -234,7 +234,7 @@ function refusalOfAmounts(
         return refusal('unit-constraint', `${amount} ${resourceClass} violate the ${rule} of '${id}'`);
       }
       const used = (provider.stocks.get(resourceClass)?.used ?? 0) - before;
-      const short = used + together - capacityOf(inventory);
+      const short = used + together - Math.floor(capacityOf(inventory));
       if (short > 0 && worsens) {
         const message = `${amount} ${resourceClass} exceed what is free on provider '${id}' by ${short}`;
         return refusal('exceeds-capacity', message, short);

@@ -44,8 +44,10 @@ export function refusalOf(
     return { code: 'unit-constraint', message, provider, resourceClass };
   }
   if (!fits(stock, sameClaim + amount)) {
-    const short = stock.used + sameClaim + amount - stock.capacity;
-    const free = Math.max(0, stock.capacity - stock.used - sameClaim);
+    // Amounts are whole: of a capacity that is not, no more can be had than this.
+    const left = Math.floor(stock.capacity) - stock.used - sameClaim;
+    const short = amount - left;
+    const free = Math.max(0, left);
     const message = `${amount} ${resourceClass} exceed what is free on provider '${name}': ${free} (short by ${short})`;
     return { code: 'exceeds-capacity', message, provider, resourceClass, short };
   }

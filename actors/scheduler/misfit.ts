@@ -123,7 +123,7 @@ function shortOfClass(choices: readonly Choice[], tree: readonly Provider[]): Re
     let free = 0;
     for (const { stocks } of providers) {
       const { capacity = 0, used = 0, inventory } = stocks.get(resourceClass) ?? {};
-      free += Math.max(0, Math.min(capacity - used, inventory?.max_unit ?? 0));
+      free += Math.max(0, Math.min(Math.floor(capacity) - used, inventory?.max_unit ?? 0));
     }
     if (amount <= free) continue;
     const short = amount - free;

@@ -30,6 +30,8 @@ test('placement - capacity is (total - reserved) * allocation_ratio, and not rou
     [{ total: 8, allocation_ratio: 2 }, 16],
     [{ total: 8, reserved: 2, allocation_ratio: 1.5 }, 9],
     [{ total: 3, allocation_ratio: 0.5 }, 1],
+    [{ total: 3, allocation_ratio: 1.1 }, 3],
+    [{ total: 10, reserved: 3, allocation_ratio: 0.7 }, 4],
     [{ total: 8, reserved: 8 }, 0],
   ];
   for (const [told, most] of cases) {
@@ -39,7 +41,9 @@ test('placement - capacity is (total - reserved) * allocation_ratio, and not rou
     }
     const refusal = refusalIn(shard.tell(claimOf('one-more', { vcpu: 1 })));
     assert.is(refusal?.code, 'exceeds-capacity', JSON.stringify(told));
-    assert.is(refusal?.short, most === 1 ? 0.5 : 1);
+    // Amounts are whole, so one more is what it takes, and none is what is left.
+    assert.is(refusal?.short, 1);
+    assert.match(refusal?.message ?? '', /^1 VCPU exceed what is free on provider 'a': 0 \(short by 1\)$/);
   }
 });
 
