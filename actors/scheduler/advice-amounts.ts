@@ -69,7 +69,7 @@ function considerLess(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly 
   if (needsOneHost(adviser)) searchOn(adviser, noted, tree);
 }
 
-/** The least that a provider gives, where that is more than what is asked. */
+/** The next larger amount that a provider gives, where it does not give what is asked. */
 function considerMore(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {
   const amounts = new Set(tree.map((provider) => leastAbove(provider, noted.resourceClass, noted.asked)));
   amounts.delete(null);
@@ -87,7 +87,7 @@ function leastAbove({ stocks }: Provider, resourceClass: string, asked: number):
   const stock = stocks.get(resourceClass);
   if (stock === undefined) return null;
   const { min_unit, max_unit, step_size } = stock.inventory;
-  const least = Math.ceil(min_unit / step_size) * step_size;
+  const least = Math.ceil(Math.max(min_unit, asked) / step_size) * step_size;
   return least > asked && least <= Math.min(max_unit, stock.capacity - stock.used) ? least : null;
 }
 

@@ -423,6 +423,19 @@ test('scheduler - for several instances, what is advised lets all of them fit', 
   assert.ok(followed > 20, String(followed));
 });
 
+test('scheduler - where steps stand in the way, the nearest amount is advised, be it more or less', () => {
+  const stepped = { ...inventory(12), step_size: 3, max_unit: 9 };
+  const view = viewOf();
+  const told = { root: 'p', generation: 0, traits: [], aggregates: [], used: {} };
+  learnProvider(view, { ...told, id: 'p', name: 'h1', parent: null, inventories: { VCPU: stepped } });
+  learnHost(view, 'c1', { host: 'h1', provider: 'p', state: 'up' });
+  const adviceFor = (vcpu: number) =>
+    survey(view, { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' }).advice;
+  assert.equal(adviceFor(8), [{ code: 'more', group: '', about: 'VCPU', from: 8, to: 9, hosts: 1 }]);
+  assert.equal(adviceFor(7), [{ code: 'less', group: '', about: 'VCPU', from: 7, to: 6, hosts: 1 }]);
+  assert.equal(adviceFor(11), [{ code: 'less', group: '', about: 'VCPU', from: 11, to: 9, hosts: 1 }]);
+});
+
 test('scheduler - hosts of a cell that is silent come last in a dry run, as they do in a choice, and the cell is named', () => {
   let compared = 0;
   for (let seed = 0; seed < 20; seed += 1) {
