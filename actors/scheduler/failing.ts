@@ -37,8 +37,10 @@ export function explainFailure(
     let why = reason;
     // Of a refusal after which no host would do, its own words say most.
     const isOfHosts = open.hopeless === null;
-    if (isOfHosts && surveyed?.fits === 0 && lateFiltersOf(now.state.rankings, request).length > 0) {
-      // The ranking does not ask them, so its nearest hosts may be such as the request may not use.
+    const isRankedByAll =
+      request.spec.instanceGroup === undefined && lateFiltersOf(now.state.rankings, request).length === 0;
+    if (isOfHosts && surveyed?.fits === 0 && !isRankedByAll) {
+      // The ranking goes by neither, so its nearest hosts may be such as the request may not use.
       Object.assign(draft, surveyed);
       why = whyNoneOf(now.state, request, surveyed);
     }

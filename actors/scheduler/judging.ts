@@ -21,7 +21,11 @@ export type Judged =
       readonly tree: readonly Provider[];
       readonly allocations: readonly Allocation[];
     }
-  | { readonly obstacle: Obstacle & { readonly message: string } };
+  | {
+      readonly obstacle: Obstacle & { readonly message: string };
+      /** The filter that refused it, if it was one. */
+      readonly filter?: string;
+    };
 
 /** All filters that a request concerns, those that are asked late after the others. */
 export function allFiltersFor(filters: readonly Filter[], request: Request): Asked[] {
@@ -44,7 +48,7 @@ export function judge(
   const refused = refusedBy(filters, facts);
   if (refused !== null) {
     const { code, about, short, message } = refused.refusal;
-    return { obstacle: { code, about, short, message } };
+    return { obstacle: { code, about, short, message }, filter: refused.filter };
   }
   const allocations = isThorough ? fit(spec, tree, preference) : fitAtOnce(spec, tree, preference);
   if (allocations === undefined) return { obstacle: hardToTell(host) };

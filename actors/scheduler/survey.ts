@@ -20,12 +20,13 @@ import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } fro
 import { aggregates } from './filters/aggregates.ts';
 import { cells } from './filters/cells.ts';
 import { company } from './filters/company.ts';
-import { refusedBy } from './filters/filter.ts';
+import { type Filter, refusedBy } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
 import { timesIn } from './fit-times.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
+import type { HostFacts } from './host-facts.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { comesBefore, softMembers } from './precedence.ts';
@@ -126,7 +127,9 @@ export function surveyOf(
           }),
         );
       } else {
-        refuse(census, host.root, judged.obstacle);
+        const { obstacle, filter } = judged;
+        const isNear = obstacle.short === undefined || mayUse(rankings, view, request, host, filter);
+        refuse(census, host.root, isNear ? obstacle : { ...obstacle, short: undefined });
         if (times < count && isThorough) advise(adviser, rankings, view, request, host);
       }
       return true;
@@ -168,16 +171,38 @@ function leftOn(rankings: Rankings, view: View, request: Request, root: string):
   return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)));
 }
 
+/** Whether the request might use a host but for what refused it first: one of no use to it came near to nothing. */
+function mayUse(
+  { filters }: Rankings,
+  view: View,
+  request: Request,
+  host: ViewHost,
+  first: string | undefined,
+): boolean {
+  // What is said of its resources is said when every filter has let it pass.
+  if (first === undefined) return toldMisfitOfGroup(view, request.spec, host.root) === null;
+  return refusingOf(filters, view, request, host.root, factsOf(view, host, treeOf(view, host.root))).length === 1;
+}
+
+/** The names of all filters that refuse a host, and of the rule of the instance group if it does. */
+function refusingOf(
+  filters: readonly Filter[],
+  view: View,
+  request: Request,
+  root: string,
+  facts: HostFacts,
+): string[] {
+  const names = allFiltersFor(filters, request)
+    .filter((one) => refusedBy([one], facts) !== null)
+    .map(({ filter }) => filter.name);
+  return toldMisfitOfGroup(view, request.spec, root) === null ? names : [...names, INSTANCE_GROUP];
+}
+
 function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Request, host: ViewHost): void {
   const tree = treeOf(view, host.root);
   if (tree[0]?.spec.id !== host.root) return;
   const facts = factsOf(view, host, tree);
-  const refusing = (asked: Request): string[] => {
-    const names = allFiltersFor(filters, asked)
-      .filter((one) => refusedBy([one], facts) !== null)
-      .map(({ filter }) => filter.name);
-    return toldMisfitOfGroup(view, adviser.spec, host.root) === null ? names : [...names, INSTANCE_GROUP];
-  };
+  const refusing = (asked: Request) => refusingOf(filters, view, asked, host.root, facts);
   const [only, ...more] = refusing(request);
   if (only === undefined) return consider(adviser, tree);
   if (more.length > 0) return;

@@ -63,6 +63,14 @@ test('scheduler groups - of a request for several, anti-affinity gives each a ho
   for (const instance of instanceNames('five', 5)) assert.equal(all.hostsHeldBy(instance), []);
 });
 
+test('scheduler groups - where the rule forbids a host it is not the nearest, however little it is short of', () => {
+  const hosts = [...fleet(1), { cell: 'c1', host: 'small', tree: [rootOf('small', 4)] }];
+  const all = scheduling(hosts);
+  assert.equal(choose(all, 'first', specOf(APART, 3)).hosts, ['h0']);
+  const { reason } = choose(all, 'second', specOf(APART, 9));
+  assert.match(reason ?? '', /^none of 2 hosts: 2 exceeds-capacity VCPU; nearest: 9 VCPU .* 'small': 4 \(short by 5\)/);
+});
+
 test('scheduler groups - with more members to a host, each is filled up to that', () => {
   const all = scheduling(fleet(3));
   const { hosts } = choose(all, 'six', specOf({ ...APART, maxPerHost: 2 }), 6);

@@ -32,6 +32,31 @@ test('placing - cells that are wanted, avoided, preferred', () => {
   );
 });
 
+test('placing - a full host that the request may not use is not the nearest, nor one that the rule of its group forbids', () => {
+  const full = { host: 'h1', cell: 'c1', has: { VCPU: 8 }, instances: 2 };
+  const all = schedulersOf(
+    [full, { host: 'h2', cell: 'c2', has: { VCPU: 4 } }],
+    [{ name: 's', filters: [instanceLimit(2)] }],
+  );
+  const elsewhere = { vcpu: 5, where: { cells: ['c2'] } };
+  assert.match(
+    chosenIn(all.choose(selectFor('elsewhere', elsewhere))),
+    /^none of 2 hosts: (?=.*1 too-many-instances)(?=.*1 exceeds-capacity VCPU).*; nearest: 5 VCPU .* 'h2'/,
+  );
+  const fitted = (spec: RequestSpec, where?: { cells: string[] }) => {
+    const asked = { type: 'fit' as const, ask: 1, spec, count: 1, limit: 1, ...(where === undefined ? {} : { where }) };
+    const [told] = all.desks[0]?.tell(asked, 'gateway/g').sent ?? [];
+    if (told?.message.type !== 'fitted') throw new Error('no answer');
+    return new Map(told.message.refused.map(({ code, nearest }) => [code, nearest?.host]));
+  };
+  const asks = (vcpu: number) => ({ groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' as const });
+  assert.equal([...fitted(asks(5), { cells: ['c2'] })].sort(), [
+    ['exceeds-capacity', 'h2'],
+    ['too-many-instances', undefined],
+  ]);
+  assert.is(fitted(asks(5)).get('too-many-instances'), 'h1');
+});
+
 test('placing - a request that fails is told of the nearest of the hosts that it may use, and of no other', () => {
   const all = schedulersOf([
     { cell: 'c1', host: 'h1', has: { VCPU: 8 } },
