@@ -21,16 +21,17 @@ export interface Refused {
   readonly spec: RequestSpec;
   /** How many instances must fit. */
   readonly count: number;
-  /** How many more members of the request's instance group a host may have, by its root, and how many more instances. */
+  /** How many more members of the request's instance group a host may have, by its root. */
   readonly membersAllowed: (root: string) => number;
-  readonly instancesAllowed: (root: string) => number;
+  /** How many more instances it may have, as far as filters limit that; `but` names one that is left out. */
+  readonly instancesAllowed: (root: string, but?: string) => number;
 }
 
 /** How many instances a host would hold, as its resources, limits and the rule of the instance group let it. */
-export function roomOn(refused: Refused, spec: RequestSpec, tree: readonly Provider[]): number {
+export function roomOn(refused: Refused, spec: RequestSpec, tree: readonly Provider[], but?: string): number {
   const root = (tree[0] as Provider).spec.id;
   const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : refused.membersAllowed(root);
-  return Math.min(timesOn(refused, spec, tree), members, refused.instancesAllowed(root));
+  return Math.min(timesOn(refused, spec, tree), members, refused.instancesAllowed(root, but));
 }
 
 function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[]): number {
@@ -44,10 +45,11 @@ export function roomOf(
   spec: RequestSpec,
   trees: readonly (readonly Provider[])[],
   before: Room = noRoom(),
+  but?: string,
 ): Room {
   const room = { ...before };
   for (const tree of trees) {
-    const times = roomOn(refused, spec, tree);
+    const times = roomOn(refused, spec, tree, but);
     if (times > 0) add(room, times);
   }
   return room;

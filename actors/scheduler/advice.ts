@@ -36,7 +36,13 @@ interface Change {
   readonly changed?: RequestSpec;
 }
 
+interface ChangeOfRequest extends Change {
+  readonly changed: RequestSpec;
+}
+
 export interface Adviser extends AdviserOnAmounts {
+  /** The filters that limit how many instances a host may have. */
+  readonly limits: readonly string[];
   /** What each change that is not of an amount would let fit. */
   readonly rooms: Map<string, { change: Change; room: Room }>;
 }
@@ -46,8 +52,9 @@ export function newAdviser(
   count: number,
   membersAllowed: Adviser['membersAllowed'] = () => Number.POSITIVE_INFINITY,
   instancesAllowed: Adviser['instancesAllowed'] = () => Number.POSITIVE_INFINITY,
+  limits: readonly string[] = [],
 ): Adviser {
-  return { spec, count, membersAllowed, instancesAllowed, rooms: new Map(), amounts: new Map() };
+  return { spec, count, membersAllowed, instancesAllowed, limits, rooms: new Map(), amounts: new Map() };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -62,8 +69,8 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
 
 /** A host that only one filter refuses, and its tree. */
 export function considerFilter(adviser: Adviser, filter: string, tree: readonly Provider[]): void {
-  const times = roomOn(adviser, adviser.spec, tree);
-  if (times > 0) note(adviser, { advice: { code: 'without-filter', about: filter }, cost: 0.6 }, times);
+  const times = roomOn(adviser, adviser.spec, tree, filter);
+  if (times > 0) note(adviser, withoutFilter(filter), times);
 }
 
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
@@ -74,9 +81,9 @@ export function considerWish(adviser: Adviser, advice: Omit<Advice, 'hosts'>, tr
 
 /** A host that only the rule of the instance group refuses, and its tree. */
 export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void {
-  const { instanceGroup: _, ...changed } = adviser.spec;
-  const times = roomOn(adviser, changed, tree);
-  if (times > 0) note(adviser, { advice: { code: 'without-instance-group' }, cost: 0.6, changed }, times);
+  const change = withoutInstanceGroup(adviser.spec);
+  const times = roomOn(adviser, change.changed, tree);
+  if (times > 0) note(adviser, change, times);
 }
 
 /** A host that does not fit, and its tree: which change would help there? */
@@ -95,15 +102,33 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
     for (const resourceClass of Object.keys(group.resources))
       considerAmount(adviser, position, resourceClass, tree, endOfLooks);
   }
-  for (const { advice, cost, changed } of conditionsOfAll(spec)) {
-    const times = roomOn(adviser, changed, tree);
-    if (times > 0) note(adviser, { advice, cost, changed }, times);
+  for (const change of conditionsOfAll(spec)) {
+    const times = roomOn(adviser, change.changed, tree);
+    if (times > 0) note(adviser, change, times);
   }
-  if (spec.groupPolicy === 'isolate') {
-    const changed: RequestSpec = { ...spec, groupPolicy: 'none' };
-    const times = roomOn(adviser, changed, tree);
-    if (times > 0) note(adviser, { advice: { code: 'without-isolation' }, cost: 0.6, changed }, times);
+}
+
+const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.6 });
+
+function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): ChangeOfRequest {
+  return { advice: { code: 'without-instance-group' }, cost: 0.6, changed };
+}
+
+/** Where hosts fit, and too few: with any one condition less they might hold more. */
+function noteAllConditions(adviser: Adviser): void {
+  const { spec, limits } = adviser;
+  for (const [position, group] of spec.groups.entries()) {
+    for (const { advice, cost, without } of conditionsOf(group)) {
+      roomWith(adviser, { advice: { ...advice, group: group.name }, cost, changed: replaced(spec, position, without) });
+    }
+    for (const resourceClass of Object.keys(group.resources)) {
+      const change = withoutResource(spec, position, resourceClass);
+      if (change !== null) roomWith(adviser, change);
+    }
   }
+  for (const change of conditionsOfAll(spec)) roomWith(adviser, change);
+  for (const limit of limits) roomWith(adviser, withoutFilter(limit));
+  if (spec.instanceGroup?.policy.startsWith('soft-') === false) roomWith(adviser, withoutInstanceGroup(spec));
 }
 
 const eachFitsAlone = (spec: RequestSpec, tree: readonly Provider[]): boolean =>
@@ -113,8 +138,8 @@ function aloneIn({ sameSubtree: _, ...spec }: RequestSpec, group: ResourceGroup)
   return { ...spec, groups: [group] };
 }
 
-/** The conditions on the whole of a host's tree, each with the request as it would be without. */
-function conditionsOfAll(spec: RequestSpec): (Change & { changed: RequestSpec })[] {
+/** The conditions on the whole of a host's tree, and on all groups, each with the request as it would be without. */
+function conditionsOfAll(spec: RequestSpec): ChangeOfRequest[] {
   const { rootRequired = [], rootForbidden = [], sameSubtree = [] } = spec;
   const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
   const cost = 0.6;
@@ -134,6 +159,9 @@ function conditionsOfAll(spec: RequestSpec): (Change & { changed: RequestSpec })
       cost,
       changed: { ...spec, sameSubtree: others(sameSubtree, left) },
     })),
+    ...(spec.groupPolicy === 'isolate'
+      ? [{ advice: { code: 'without-isolation' }, cost, changed: { ...spec, groupPolicy: 'none' as const } }]
+      : []),
   ];
 }
 
@@ -174,28 +202,39 @@ function considerAmount(
   tree: readonly Provider[],
   endOfLooks: number,
 ): void {
-  const { spec } = adviser;
-  const group = spec.groups[position] as ResourceGroup;
   considerAmounts(adviser, position, resourceClass, tree, endOfLooks);
+  const change = withoutResource(adviser.spec, position, resourceClass);
+  if (change === null) return;
+  const times = roomOn(adviser, change.changed, tree);
+  if (times > 0) note(adviser, change, times);
+}
+
+/** Null: nothing would be asked for. */
+function withoutResource(spec: RequestSpec, position: number, resourceClass: string): ChangeOfRequest | null {
+  const group = spec.groups[position] as ResourceGroup;
   const { [resourceClass]: _, ...resources } = group.resources;
   const isAll = spec.groups.every(({ resources: all }, at) => at === position || Object.keys(all).length === 0);
-  if (Object.keys(resources).length === 0 && isAll) return;
-  const changed = replaced(spec, position, { ...group, resources });
-  const times = roomOn(adviser, changed, tree);
+  if (Object.keys(resources).length === 0 && isAll) return null;
   const advice = { code: 'without-resource', group: group.name, about: resourceClass };
-  if (times > 0) note(adviser, { advice, cost: 1, changed }, times);
+  return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
 }
 
 function note(adviser: Adviser, change: Change, times: number, until?: number): void {
+  const room = roomWith(adviser, change);
+  add(room, times);
+  if (until !== undefined) room.until = Math.min(until, room.until ?? until);
+}
+
+/** What is counted so far of what a change would let fit. */
+function roomWith({ rooms }: Adviser, change: Change): Room {
   const { code, group, about } = change.advice;
   const key = `${code} ${group} ${about}`;
-  let found = adviser.rooms.get(key);
+  let found = rooms.get(key);
   if (found === undefined) {
     found = { change, room: noRoom() };
-    adviser.rooms.set(key, found);
+    rooms.set(key, found);
   }
-  add(found.room, times);
-  if (until !== undefined) found.room.until = Math.min(until, found.room.until ?? until);
+  return found.room;
 }
 
 /**
@@ -204,6 +243,7 @@ function note(adviser: Adviser, change: Change, times: number, until?: number): 
  */
 export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[] = []): Advice[] {
   const { spec, count, rooms, amounts } = adviser;
+  if (fitting.length > 0) noteAllConditions(adviser);
   // A group that keeps together is on one host.
   const together = spec.instanceGroup?.policy === 'affinity';
   const found: { change: Change; room: Room; next: () => void }[] = [];
@@ -234,8 +274,10 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
     const { change, room, next } = found.shift() as (typeof found)[number];
-    const all = roomOf(adviser, change.changed ?? spec, fitting, room);
-    const isTogether = together && change.advice.code !== 'without-instance-group';
+    const { code, about } = change.advice;
+    const but = code === 'without-filter' ? about : undefined;
+    const all = roomOf(adviser, change.changed ?? spec, fitting, room, but);
+    const isTogether = together && code !== 'without-instance-group';
     if ((isTogether ? all.most : all.times) < count) {
       // No amount further off is tried where a nearer one is advised.
       next();
@@ -243,7 +285,7 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     }
     const until = room.until === undefined ? {} : { until: room.until };
     // Of hosts that are away it is said which they are, of others where it would fit then.
-    const { hosts } = change.advice.code === 'host-state' ? room : all;
+    const { hosts } = code === 'host-state' ? room : all;
     advised.push({ ...change.advice, hosts, ...until });
   }
   return advised;

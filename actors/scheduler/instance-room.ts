@@ -12,12 +12,15 @@ export function mostInstances(rankings: Rankings, request: Request, facts: HostF
   return mostOf('mostInstances', rankings, request, facts);
 }
 
-/** How many more instances a host may be given at once, as far as filters limit that. */
-export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts): number {
+/**
+ * How many more instances a host may be given at once, as far as filters limit that.
+ * @param but A filter that is left out.
+ */
+export function instancesLeft(rankings: Rankings, request: Request, facts: HostFacts, but?: string): number {
   if (rankings.limits.length === 0) return Number.POSITIVE_INFINITY;
   const { instances, builds } = facts.stats;
-  const toHave = mostInstances(rankings, request, facts) - instances;
-  const toBuild = mostOf('mostBuilds', rankings, request, facts) - builds;
+  const toHave = mostOf('mostInstances', rankings, request, facts, but) - instances;
+  const toBuild = mostOf('mostBuilds', rankings, request, facts, but) - builds;
   return Math.max(0, Math.min(toHave, toBuild));
 }
 
@@ -26,9 +29,11 @@ function mostOf(
   { limits }: Rankings,
   request: Request,
   facts: HostFacts,
+  but?: string,
 ): number {
   let most = Number.POSITIVE_INFINITY;
   for (const filter of limits) {
+    if (filter.name === but) continue;
     if (partOf(filter, request, filter.late) === undefined) continue;
     const limit = limitBy(filter, which, facts);
     // One that cannot say refuses the host.

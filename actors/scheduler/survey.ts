@@ -83,11 +83,8 @@ export function surveyOf(
     spec,
     count,
     (root) => membersAllowed(view, spec, root),
-    (root) => {
-      const left = leftOn(rankings, view, request, root);
-      // Where only the limit stands in the way, what is advised is to do without it.
-      return left === 0 ? MAX_TIMES : left;
-    },
+    (root, but) => leftOn(rankings, view, request, root, but),
+    rankings.limits.map(({ name }) => name),
   );
   const best: FittingHost[] = [];
   /** The hosts that fit, as long as too few do: fewer than there are instances. */
@@ -165,10 +162,10 @@ function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root:
 }
 
 /** How many more instances a host may have, as far as filters limit that. */
-function leftOn(rankings: Rankings, view: View, request: Request, root: string): number {
+function leftOn(rankings: Rankings, view: View, request: Request, root: string, but?: string): number {
   const host = view.hosts.get(root);
   if (host === undefined || rankings.limits.length === 0) return MAX_TIMES;
-  return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)));
+  return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
 }
 
 /** Whether the request might use a host but for what refused it first: one of no use to it came near to nothing. */

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
@@ -434,6 +435,30 @@ test('scheduler - where steps stand in the way, the nearest amount is advised, b
   assert.equal(adviceFor(8), [{ code: 'more', group: '', about: 'VCPU', from: 8, to: 9, hosts: 1 }]);
   assert.equal(adviceFor(7), [{ code: 'less', group: '', about: 'VCPU', from: 7, to: 6, hosts: 1 }]);
   assert.equal(adviceFor(11), [{ code: 'less', group: '', about: 'VCPU', from: 11, to: 9, hosts: 1 }]);
+});
+
+test('scheduler - for several instances, a rule, limit or trait is advised against that leaves too few of the hosts that fit', () => {
+  const hosts = ['h1', 'h2', 'h3'].map((host) => ({ host, has: { VCPU: 4 }, instances: 1 }));
+  const plain: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const adviceFor = (spec: RequestSpec, count: number, filters: Filter[] = []) => {
+    const all = schedulersOf(hosts, [{ name: 's', filters }]);
+    const [told] = all.desks[0]?.tell({ type: 'fit', ask: 1, spec, count, limit: 1 }, 'gateway/g').sent ?? [];
+    if (told?.message.type !== 'fitted') throw new Error('no answer');
+    return told.message.advice.map(({ code, about, hosts: on }) => [code, about, on]);
+  };
+  const apart = { ...plain, instanceGroup: { id: '/g', policy: 'anti-affinity' as const } };
+  const together = { ...plain, instanceGroup: { id: '/g', policy: 'affinity' as const } };
+  const without = ['without-instance-group', undefined, 3];
+  assert.equal(adviceFor(apart, 5), [['fewer-instances', undefined, 3], without]);
+  assert.equal(adviceFor(together, 6), [['fewer-instances', undefined, 3], without]);
+  assert.equal(adviceFor(plain, 7, [instanceLimit(3)]), [
+    ['fewer-instances', undefined, 3],
+    ['without-filter', 'instance-limit', 3],
+  ]);
+  // Without the one limit, the other stands in the way.
+  assert.equal(adviceFor(plain, 7, [instanceLimit(3), buildLimit(2)]), [['fewer-instances', undefined, 3]]);
+  assert.equal(adviceFor(plain, 7, [instanceLimit(1), buildLimit(2)]), []);
+  assert.equal(adviceFor(plain, 6, [instanceLimit(1), buildLimit(2)]), [['without-filter', 'instance-limit', 3]]);
 });
 
 test('scheduler - hosts of a cell that is silent come last in a dry run, as they do in a choice, and the cell is named', () => {

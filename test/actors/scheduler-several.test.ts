@@ -45,7 +45,10 @@ test('scheduler - limits on instances count in a dry run', () => {
     best.map((one) => one.times),
     [1, 1],
   );
-  assert.equal(advice, [{ code: 'fewer-instances', from: 5, to: 2, hosts: 2 }]);
+  assert.equal(advice, [
+    { code: 'fewer-instances', from: 5, to: 2, hosts: 2 },
+    { code: 'without-filter', about: 'instance-limit', hosts: 2 },
+  ]);
 });
 
 test('scheduler - several that wait, and that limits on instances cannot let in, claim nothing meanwhile', () => {
