@@ -1,0 +1,285 @@
+// Area: scheduler, explanations against an oracle that tries everything. Of small fleets and requests of every kind: what
+// is counted adds up and is so, the nearest host is one that the request may use and none is nearer, each change that
+// is advised makes it fit on as many hosts as are named, amounts are the nearest that do, and where one single change
+// would do, one is advised.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
+import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import {
+  type Asked,
+  drawFleet,
+  drawRequest,
+  type Fleet,
+  fittingHosts,
+  GROUP,
+  OLD,
+  obstaclesOf,
+  type PlainHost,
+  viewOfFleet,
+} from '../support/advice-oracle.ts';
+
+const test = suite('scheduler - explanations by chance');
+
+const SEEDS = Number(process.env.ADVICE_SEEDS ?? 500);
+const MOST_ASKED = 30;
+
+const notOld: Filter = {
+  name: 'old',
+  refusal: ({ traits }) => (traits.has(OLD) ? { code: 'too-old', message: 'it is old' } : null),
+};
+
+function survey({ spec, where, company }: Asked, fleet: Fleet, count: number): Survey {
+  const view = viewOfFleet(fleet);
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(fleet.most), notOld] });
+  let told: Survey | undefined;
+  const sweep = surveyOf(rankings, view, { request: { spec, where, company }, count, limit: 10 }, (found) => {
+    told = found;
+  });
+  for (const host of view.hosts.values()) if (!sweep.visit(host, true)) break;
+  sweep.done(undefined as never);
+  return told as Survey;
+}
+
+interface Changed {
+  readonly key: string;
+  readonly asked: Asked;
+  readonly fleet: Fleet;
+}
+
+const keyOf = ({ code, group, about, to }: Omit<Advice, 'hosts'>) =>
+  [code, group ?? '-', about ?? '-', ...(to === undefined ? [] : [to])].join(' ');
+
+/** Every single change of the request or the fleet that could be advised, but for amounts. */
+function changesOf(asked: Asked, fleet: Fleet): Changed[] {
+  const { spec, where = {}, company } = asked;
+  const changes: Changed[] = [];
+  const add = (advice: Omit<Advice, 'hosts'>, changed: Asked, of = fleet) =>
+    changes.push({ key: keyOf(advice), asked: changed, fleet: of });
+  const but = <T>(all: readonly T[] | undefined, at: number) => (all ?? []).filter((_, position) => position !== at);
+  const withGroup = (position: number, change: Partial<ResourceGroup>): Asked => ({
+    ...asked,
+    spec: { ...spec, groups: spec.groups.map((one, at) => (at === position ? { ...one, ...change } : one)) },
+  });
+  const withSpec = (change: Partial<RequestSpec>): Asked => ({ ...asked, spec: { ...spec, ...change } });
+  const lacking = <T extends object>(from: T, name: keyof T): T => {
+    const { [name]: _, ...rest } = from;
+    return rest as T;
+  };
+  for (const [at, group] of spec.groups.entries()) {
+    const { name } = group;
+    for (const [n, about] of (group.required ?? []).entries())
+      add({ code: 'without-required', group: name, about }, withGroup(at, { required: but(group.required, n) }));
+    for (const [n, list] of (group.anyOf ?? []).entries())
+      add(
+        { code: 'without-any-of', group: name, about: list.join(', ') },
+        withGroup(at, { anyOf: but(group.anyOf, n) }),
+      );
+    for (const [n, about] of (group.forbidden ?? []).entries())
+      add({ code: 'without-forbidden', group: name, about }, withGroup(at, { forbidden: but(group.forbidden, n) }));
+    for (const [n, list] of (group.memberOf ?? []).entries())
+      add(
+        { code: 'without-member-of', group: name, about: list.join(', ') },
+        withGroup(at, { memberOf: but(group.memberOf, n) }),
+      );
+    for (const about of Object.keys(group.resources)) {
+      const changed = withGroup(at, { resources: lacking(group.resources, about) });
+      const isNothing = changed.spec.groups.every(({ resources }) => Object.keys(resources).length === 0);
+      if (!isNothing) add({ code: 'without-resource', group: name, about }, changed);
+    }
+  }
+  for (const [n, about] of (spec.rootRequired ?? []).entries())
+    add({ code: 'without-root-required', about }, withSpec({ rootRequired: but(spec.rootRequired, n) }));
+  for (const [n, about] of (spec.rootForbidden ?? []).entries())
+    add({ code: 'without-root-forbidden', about }, withSpec({ rootForbidden: but(spec.rootForbidden, n) }));
+  for (const [n, names] of (spec.sameSubtree ?? []).entries())
+    add({ code: 'without-same-subtree', about: names.join(', ') }, withSpec({ sameSubtree: but(spec.sameSubtree, n) }));
+  if (spec.groupPolicy === 'isolate') add({ code: 'without-isolation' }, withSpec({ groupPolicy: 'none' }));
+  if (spec.instanceGroup !== undefined)
+    add({ code: 'without-instance-group' }, { ...asked, spec: lacking(spec, 'instanceGroup') });
+  const { tree = {} } = spec;
+  for (const [n, list] of (tree.memberOf ?? []).entries())
+    add(
+      { code: 'without-member-of', about: list.join(', ') },
+      withSpec({ tree: { ...tree, memberOf: but(tree.memberOf, n) } }),
+    );
+  for (const [n, about] of (tree.notMemberOf ?? []).entries())
+    add(
+      { code: 'without-not-member-of', about },
+      withSpec({ tree: { ...tree, notMemberOf: but(tree.notMemberOf, n) } }),
+    );
+  if (tree.oneOf !== undefined) add({ code: 'without-hosts' }, withSpec({ tree: lacking(tree, 'oneOf') }));
+  if (tree.noneOf !== undefined) add({ code: 'without-avoid-hosts' }, withSpec({ tree: lacking(tree, 'noneOf') }));
+  if (where.cells !== undefined)
+    add({ code: 'without-cells', about: where.cells.join(', ') }, { ...asked, where: lacking(where, 'cells') });
+  if (where.avoidCells !== undefined)
+    add(
+      { code: 'without-avoid-cells', about: where.avoidCells.join(', ') },
+      { ...asked, where: lacking(where, 'avoidCells') },
+    );
+  if (company?.near !== undefined) add({ code: 'without-same-host' }, { ...asked, company: { far: company.far } });
+  if (company !== undefined && company.far.size > 0)
+    add({ code: 'without-different-host' }, { ...asked, company: { near: company.near, far: new Set() } });
+  for (const state of new Set(fleet.hosts.map((host) => host.state)))
+    if (state !== 'up') {
+      const back = (host: PlainHost): PlainHost => (host.state === state ? { ...host, state: 'up' } : host);
+      add({ code: 'host-state', about: state }, asked, { ...fleet, hosts: fleet.hosts.map(back) });
+    }
+  add({ code: 'without-filter', about: 'instance-limit' }, asked, { ...fleet, most: 1_000 });
+  const young = (host: PlainHost): PlainHost => ({
+    ...host,
+    nodes: host.nodes.map((node) => ({ ...node, traits: node.traits.filter((trait) => trait !== OLD) })),
+  });
+  add({ code: 'without-filter', about: 'old' }, asked, { ...fleet, hosts: fleet.hosts.map(young) });
+  return changes;
+}
+
+/** The request with another amount of a class. */
+function withAmount(asked: Asked, at: number, about: string, amount: number): Asked {
+  const change = (one: ResourceGroup, position: number) =>
+    position === at ? { ...one, resources: { ...one.resources, [about]: amount } } : one;
+  return { ...asked, spec: { ...asked.spec, groups: asked.spec.groups.map(change) } };
+}
+
+/** Amounts with which it would fit, by group and class. */
+function amountsThatFit(asked: Asked, holds: (changed: Asked) => boolean) {
+  return asked.spec.groups.flatMap(({ name, resources }, at) =>
+    Object.entries(resources).map(([about, from]) => {
+      const all = Array.from({ length: MOST_ASKED }, (_, n) => n + 1);
+      const to = all.filter((amount) => amount !== from && holds(withAmount(asked, at, about, amount)));
+      return { at, group: name, about, from, to };
+    }),
+  );
+}
+
+const wordsOf = (advice: Advice) => adviceWords(advice, String);
+
+test('scheduler - of one instance, what is told is so, and what would help is told', () => {
+  const codes = new Map<string, number>();
+  for (let seed = 0; seed < SEEDS; seed += 1) {
+    const random = seededRandom(`oracle ${seed}`);
+    const fleet = drawFleet(random);
+    const asked = drawRequest(random, fleet);
+    const told = survey(asked, fleet, 1);
+    const about = () => `seed ${seed} ${JSON.stringify(asked)} ${JSON.stringify(told)} ${JSON.stringify(fleet)}`;
+    assert.is(told.hosts, fleet.hosts.length);
+    assert.is(
+      told.refused.reduce((sum, { hosts }) => sum + hosts, told.fits),
+      told.hosts,
+      about(),
+    );
+    assert.is(told.fits, fittingHosts(asked, fleet).length, about());
+    // Each host by itself is refused for the same, and none came nearer than the one that is named.
+    const alone = fleet.hosts.flatMap((host) => survey(asked, { ...fleet, hosts: [host] }, 1).refused);
+    for (const { nearest, code, about: what, hosts } of told.refused) {
+      const alike = alone.filter((one) => one.code === code && one.about === what);
+      assert.is(alike.length, hosts, about());
+      const shorts = alike.flatMap((one) => one.nearest?.short ?? []);
+      assert.is(nearest?.short, shorts.length === 0 ? undefined : Math.min(...shorts), about());
+      if (nearest === undefined) continue;
+      assert.ok(Number.isInteger(nearest.short) && nearest.short > 0, `${nearest.short} ${about()}`);
+      const host = fleet.hosts.find((one) => one.host === nearest.host) as PlainHost;
+      const others = obstaclesOf(asked, fleet, host);
+      assert.equal(others, code === 'too-many-instances' ? ['instance-limit'] : [], `${code} ${about()}`);
+    }
+    if (told.fits > 0) {
+      assert.equal(told.advice, []);
+      continue;
+    }
+    const changes = new Map(changesOf(asked, fleet).map((one) => [one.key, one]));
+    const holds = (changed: Asked) => fittingHosts(changed, fleet).length > 0;
+    const amounts = amountsThatFit(asked, holds);
+    for (const one of told.advice) {
+      codes.set(one.code, (codes.get(one.code) ?? 0) + 1);
+      if (one.code === 'less' || one.code === 'more') {
+        const known = amounts.find(({ group, about: what }) => group === one.group && what === one.about);
+        if (known === undefined) throw new Error(`${wordsOf(one)} ${about()}`);
+        const { from } = known;
+        assert.ok(known.to.includes(one.to as number), `${wordsOf(one)} ${about()}`);
+        const nearest = Math.min(...known.to.map((to) => Math.abs(to - from)));
+        assert.is(Math.abs((one.to as number) - from), nearest, `${wordsOf(one)} ${known.to} ${about()}`);
+        const changed = withAmount(asked, known.at, known.about, one.to as number);
+        assert.is(fittingHosts(changed, fleet).length, one.hosts, `${wordsOf(one)} ${about()}`);
+        continue;
+      }
+      const change = changes.get(keyOf(one));
+      assert.ok(change, `${wordsOf(one)} ${about()}`);
+      assert.is(fittingHosts(change.asked, change.fleet).length, one.hosts, `${wordsOf(one)} ${about()}`);
+    }
+    if (told.advice.length === 3) continue;
+    const advised = new Set(told.advice.map(keyOf));
+    for (const { key, asked: changed, fleet: other } of changes.values())
+      if (!advised.has(key)) assert.is(fittingHosts(changed, other).length, 0, `missed: ${key} ${about()}`);
+    for (const { group, about: what, to } of amounts) {
+      const isAdvised = told.advice.some(
+        (one) => (one.code === 'less' || one.code === 'more') && one.group === group && one.about === what,
+      );
+      if (!isAdvised) assert.equal(to, [], `missed: ${what} in '${group}' ${about()}`);
+    }
+  }
+  if (process.env.CELLWRIGHT_TEST_VERBOSE) console.log(JSON.stringify([...codes]));
+  assert.ok(codes.size > 12, JSON.stringify([...codes]));
+});
+
+test('scheduler - of several instances, what is advised lets all of them fit, and what would help is told', () => {
+  const codes = new Map<string, number>();
+  for (let seed = 0; seed < SEEDS; seed += 1) {
+    const random = seededRandom(`several ${seed}`);
+    const fleet = drawFleet(random);
+    const drawn = drawRequest(random, fleet);
+    const { instanceGroup: _, ...ungrouped } = drawn.spec;
+    const affinity = { ...ungrouped, instanceGroup: { id: GROUP, policy: 'affinity' as const } };
+    const asked = random.next() < 0.2 ? { ...drawn, spec: affinity } : drawn;
+    const count = random.integer(2, 8);
+    const told = survey(asked, fleet, count);
+    const about = () =>
+      `seed ${seed} ${count} ${JSON.stringify(asked)} ${JSON.stringify(told)} ${JSON.stringify(fleet)}`;
+    if (told.times >= count) {
+      assert.equal(told.advice, []);
+      continue;
+    }
+    const [first] = told.advice;
+    const { times, fits } = told;
+    if (fits > 0) assert.equal(first, { code: 'fewer-instances', from: count, to: times, hosts: fits }, about());
+    const advice = told.advice.filter(({ code }) => code !== 'fewer-instances');
+    const changes = new Map(changesOf(asked, fleet).map((one) => [one.key, one]));
+    const holds = (changed: Asked, other = fleet) => survey(changed, other, count).times >= count;
+    const amounts = amountsThatFit(asked, holds);
+    for (const one of advice) {
+      codes.set(one.code, (codes.get(one.code) ?? 0) + 1);
+      const known = amounts.find(({ group, about: what }) => group === one.group && what === one.about);
+      if (one.code === 'less' || one.code === 'more') {
+        assert.ok(known?.to.includes(one.to as number) === true, `${wordsOf(one)} ${known?.to} ${about()}`);
+        // Larger amounts are looked for where none fits.
+        const alike = known.to.filter((to) => to < known.from === (one.code === 'less'));
+        const nearest = Math.min(...alike.map((to) => Math.abs(to - known.from)));
+        assert.is(Math.abs((one.to as number) - known.from), nearest, `${wordsOf(one)} ${known.to} ${about()}`);
+        continue;
+      }
+      const change = changes.get(keyOf(one));
+      assert.ok(change && holds(change.asked, change.fleet), `${wordsOf(one)} ${about()}`);
+    }
+    if (advice.length === 3) continue;
+    const advised = new Set(advice.map(keyOf));
+    for (const { key, asked: changed, fleet: other } of changes.values())
+      if (!advised.has(key)) assert.not.ok(holds(changed, other), `missed: ${key} ${about()}`);
+    for (const { group, about: what, from, to } of amounts) {
+      const isAdvised = advice.some(
+        (one) => (one.code === 'less' || one.code === 'more') && one.group === group && one.about === what,
+      );
+      if (!isAdvised && to.some((amount) => amount < from))
+        assert.unreachable(`missed: ${what} in '${group}' ${about()}`);
+    }
+  }
+  if (process.env.CELLWRIGHT_TEST_VERBOSE) console.log(JSON.stringify([...codes]));
+  assert.ok(codes.size > 7, JSON.stringify([...codes]));
+});
+
+test.run();

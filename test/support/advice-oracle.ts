@@ -1,0 +1,267 @@
+// What a request would get of a small fleet, found by trying everything: no search, no census, no figures that are kept.
+// Fleets and requests are drawn by a seed, and both are plain data.
+
+import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import type { Inventory } from '../../actors/messages/placement.ts';
+import type { HostState } from '../../actors/messages/scheduler.ts';
+import type { Company } from '../../actors/scheduler/request.ts';
+import { emptyView, learnProvider, type View } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import type { Random } from '../../runtime/random.ts';
+
+interface Node {
+  readonly id: string;
+  readonly parent: string | null;
+  readonly inventories: Readonly<Record<string, Inventory>>;
+  readonly used: Readonly<Record<string, number>>;
+  readonly traits: readonly string[];
+  readonly aggregates: readonly string[];
+}
+
+export interface PlainHost {
+  readonly cell: string;
+  readonly host: string;
+  readonly state: HostState['state'];
+  /** The root first. */
+  readonly nodes: readonly Node[];
+  readonly instances: number;
+  /** Members of the one instance group. */
+  readonly members: number;
+}
+
+export interface Fleet {
+  readonly hosts: readonly PlainHost[];
+  /** The most instances that a host may have. */
+  readonly most: number;
+}
+
+export interface Asked {
+  readonly spec: RequestSpec;
+  readonly where?: { readonly cells?: string[]; readonly avoidCells?: string[] };
+  readonly company?: Company;
+}
+
+export const GROUP = '/apart';
+/** Hosts with it are refused by the filter `old`, a filter of a deployment's own. */
+export const OLD = 'CUSTOM_OLD';
+const TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'];
+const AGGREGATES = ['r1', 'r2', 'r3'];
+const STATES: HostState['state'][] = ['up', 'up', 'up', 'up', 'up', 'up', 'up', 'disabled', 'set-aside', 'down'];
+
+/** Why a host would not serve, beside its resources: the names of all that stand in the way. */
+export function obstaclesOf({ spec, where, company }: Asked, { most }: Fleet, host: PlainHost): string[] {
+  const root = host.nodes[0] as Node;
+  const { memberOf = [], notMemberOf = [], oneOf, noneOf } = spec.tree ?? {};
+  const { instanceGroup: group } = spec;
+  const isOf = (ids: readonly string[]) => ids.some((id) => root.aggregates.includes(id));
+  return [
+    ...(host.state === 'up' ? [] : ['service-state']),
+    ...(memberOf.every(isOf) && !isOf(notMemberOf) ? [] : ['aggregates']),
+    ...((where?.cells?.includes(host.cell) ?? true) && where?.avoidCells?.includes(host.cell) !== true
+      ? []
+      : ['cells']),
+    ...((oneOf?.includes(root.id) ?? true) && noneOf?.includes(root.id) !== true ? [] : ['named-hosts']),
+    ...((company?.near?.has(root.id) ?? true) && company?.far.has(root.id) !== true ? [] : ['company']),
+    ...(host.instances < most ? [] : ['instance-limit']),
+    ...(root.traits.includes(OLD) ? ['old'] : []),
+    ...(group?.policy === 'anti-affinity' && host.members >= (group.maxPerHost ?? 1) ? ['instance-group'] : []),
+  ];
+}
+
+type Served = { readonly group: ResourceGroup; readonly node: Node; readonly resources: Record<string, number> };
+
+/** Whether the resources and conditions of groups would be met, by every way to deal them to providers. */
+export function serves(
+  { groups, groupPolicy, sameSubtree = [], rootRequired = [], rootForbidden = [] }: RequestSpec,
+  nodes: readonly Node[],
+): boolean {
+  const root = nodes[0] as Node;
+  if (!rootRequired.every((one) => root.traits.includes(one))) return false;
+  if (rootForbidden.some((one) => root.traits.includes(one))) return false;
+  const parts = groups.flatMap((group) =>
+    group.name === ''
+      ? Object.entries(group.resources).map(([name, amount]) => ({ group, resources: { [name]: amount } }))
+      : [{ group, resources: group.resources as Record<string, number> }],
+  );
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const isBelow = (one: Node, top: Node): boolean =>
+    one === top || (one.parent !== null && isBelow(byId.get(one.parent) as Node, top));
+  const holds = (served: readonly Served[]): boolean => {
+    for (const node of nodes) {
+      const here = served.filter((one) => one.node === node);
+      const sums: Record<string, number> = {};
+      for (const { resources } of here) {
+        for (const [name, amount] of Object.entries(resources)) {
+          const inventory = node.inventories[name];
+          if (inventory === undefined) return false;
+          if (amount < inventory.min_unit || amount > inventory.max_unit || amount % inventory.step_size !== 0)
+            return false;
+          sums[name] = (sums[name] ?? 0) + amount;
+        }
+      }
+      for (const [name, sum] of Object.entries(sums)) {
+        const inventory = node.inventories[name] as Inventory;
+        const capacity = (inventory.total - inventory.reserved) * inventory.allocation_ratio;
+        if ((node.used[name] ?? 0) + sum > capacity || sum > inventory.max_unit) return false;
+      }
+      const named = new Set(here.filter(({ group }) => group.name !== '').map(({ group }) => group.name));
+      if (groupPolicy === 'isolate' && named.size > 1) return false;
+    }
+    for (const group of groups) {
+      const own = served.filter((one) => one.group === group).map(({ node }) => node);
+      const serving = own.length === 0 ? [root] : own;
+      const has = (trait: string) => serving.some(({ traits }) => traits.includes(trait));
+      if (!(group.required ?? []).every(has)) return false;
+      if (!(group.anyOf ?? []).every((list) => list.some(has))) return false;
+      if ((group.forbidden ?? []).some(has)) return false;
+      const isOf = (list: readonly string[]) => (node: Node) =>
+        list.some((id) => node.aggregates.includes(id) || root.aggregates.includes(id));
+      if (!(group.memberOf ?? []).every((list) => serving.every(isOf(list)))) return false;
+    }
+    return sameSubtree.every((names) => {
+      const serving = names.map((name) => served.find(({ group }) => group.name === name)?.node ?? root);
+      return serving.some((top) => serving.every((one) => isBelow(one, top)));
+    });
+  };
+  const deal = (served: readonly Served[]): boolean => {
+    const next = parts[served.length];
+    if (next === undefined) return holds(served);
+    return nodes.some((node) => deal([...served, { ...next, node }]));
+  };
+  return deal([]);
+}
+
+/** The hosts that the request fits. */
+export function fittingHosts(asked: Asked, fleet: Fleet): PlainHost[] {
+  return fleet.hosts.filter((host) => obstaclesOf(asked, fleet, host).length === 0 && serves(asked.spec, host.nodes));
+}
+
+export function viewOfFleet({ hosts }: Fleet): View {
+  const view = emptyView();
+  for (const { cell, host, state, nodes, instances, members } of hosts) {
+    const root = nodes[0] as Node;
+    for (const node of nodes) {
+      const ofGroup = node === root && members > 0 ? { groups: { [GROUP]: members } } : {};
+      learnProvider(view, {
+        id: node.id,
+        name: node.id,
+        parent: node.parent,
+        root: root.id,
+        inventories: node.inventories,
+        used: { ...node.used },
+        traits: [...node.traits],
+        aggregates: [...node.aggregates],
+        generation: 1,
+        ...ofGroup,
+      } as Parameters<typeof learnProvider>[1]);
+    }
+    learnHost(view, cell, { host, provider: root.id, state, stats: { instances, builds: 0 } });
+  }
+  return view;
+}
+
+export function drawFleet(random: Random): Fleet {
+  const chance = (share: number) => random.next() < share;
+  const one = <T>(items: readonly T[]) => items[random.integer(0, items.length - 1)] as T;
+  const some = <T>(items: readonly T[], share: number) => items.filter(() => chance(share));
+  const stockOf = (total: number): { inventory: Inventory; used: number } => {
+    const reserved = chance(0.2) ? random.integer(0, 2) : 0;
+    const allocation_ratio = chance(0.3) ? one([0.7, 1.1, 1.5, 2]) : 1;
+    const step_size = chance(0.2) ? one([2, 3]) : 1;
+    const min_unit = chance(0.2) ? random.integer(1, Math.min(4, total)) : 1;
+    const max_unit = chance(0.25) ? random.integer(min_unit, total) : total;
+    const inventory = {
+      total,
+      reserved,
+      allocation_ratio,
+      step_size,
+      min_unit,
+      max_unit: Math.max(min_unit, max_unit),
+    };
+    return { inventory, used: chance(0.5) ? random.integer(0, total) : 0 };
+  };
+  const node = (id: string, parent: string | null, totals: Record<string, number>): Node => {
+    const stocks = Object.entries(totals).map(([name, total]) => [name, stockOf(total)] as const);
+    return {
+      id,
+      parent,
+      inventories: Object.fromEntries(stocks.map(([name, { inventory }]) => [name, inventory])),
+      used: Object.fromEntries(stocks.map(([name, { used }]) => [name, used])),
+      traits: [...some(TRAITS, 0.4), ...(parent === null && chance(0.1) ? [OLD] : [])],
+      aggregates: some(AGGREGATES, 0.35),
+    };
+  };
+  const hosts = Array.from({ length: random.integer(1, 6) }, (_, n) => {
+    const id = `p${n}`;
+    const cpus = { VCPU: random.integer(4, 12), ...(chance(0.9) ? { MEMORY_MB: random.integer(4, 16) } : {}) };
+    const isNuma = chance(0.3);
+    const nodes = [node(id, null, isNuma ? { DISK_GB: 10 } : { ...cpus, DISK_GB: 10 })];
+    const tops = isNuma ? [`${id}-n0`, ...(chance(0.5) ? [`${id}-n1`] : [])] : [id];
+    for (const top of tops) {
+      if (top !== id) nodes.push(node(top, id, cpus));
+      if (chance(0.5)) nodes.push(node(`${top}-g`, top, { VGPU: random.integer(1, 4) }));
+    }
+    return {
+      cell: `c${random.integer(1, 2)}`,
+      host: `h${n}`,
+      state: one(STATES),
+      nodes,
+      instances: random.integer(0, 3),
+      members: chance(0.25) ? random.integer(1, 2) : 0,
+    };
+  });
+  return { hosts, most: chance(0.4) ? 3 : 50 };
+}
+
+export function drawRequest(random: Random, { hosts }: Fleet): Asked {
+  const chance = (share: number) => random.next() < share;
+  const one = <T>(items: readonly T[]) => items[random.integer(0, items.length - 1)] as T;
+  const some = <T>(items: readonly T[], share: number) => items.filter(() => chance(share));
+  const conditions = (): Omit<ResourceGroup, 'name' | 'resources'> => {
+    const [first, second] = [one(TRAITS), one(TRAITS)];
+    return {
+      ...(chance(0.2) ? { required: [first] } : {}),
+      ...(chance(0.15) ? { anyOf: [[first, second]] } : {}),
+      ...(chance(0.1) && first !== second ? { forbidden: [second] } : {}),
+      ...(chance(0.1) ? { memberOf: [[one(AGGREGATES)]] } : {}),
+    };
+  };
+  const amounts = () => ({
+    VCPU: random.integer(1, chance(0.5) ? 6 : 14),
+    ...(chance(0.5) ? { MEMORY_MB: random.integer(1, 14) } : {}),
+    ...(chance(0.2) ? { DISK_GB: random.integer(1, 12) } : {}),
+  });
+  const groups: ResourceGroup[] = chance(0.8) ? [{ name: '', resources: amounts(), ...conditions() }] : [];
+  for (let n = groups.length === 0 ? 1 : 0, most = chance(0.5) ? 2 : 0; n < most || groups.length === 0; n += 1) {
+    const resources: Record<string, number> = chance(0.6)
+      ? { VGPU: random.integer(1, 4) }
+      : { VCPU: random.integer(1, 6) };
+    groups.push({ name: `g${n}`, resources, ...conditions() });
+  }
+  const named = groups.filter(({ name }) => name !== '').map(({ name }) => name);
+  const roots = hosts.map(({ nodes }) => (nodes[0] as Node).id);
+  const tree = {
+    ...(chance(0.1) ? { memberOf: [[one(AGGREGATES)]] } : {}),
+    ...(chance(0.1) ? { notMemberOf: some(AGGREGATES, 0.5) } : {}),
+    ...(chance(0.1) ? { oneOf: some(roots, 0.5) } : {}),
+    ...(chance(0.1) ? { noneOf: some(roots, 0.5) } : {}),
+  };
+  const policy = { id: GROUP, policy: 'anti-affinity' as const, maxPerHost: random.integer(1, 2) };
+  const spec: RequestSpec = {
+    groups,
+    groupPolicy: chance(0.3) ? 'isolate' : 'none',
+    ...(named.length > 1 && chance(0.5) ? { sameSubtree: [named] } : {}),
+    ...(chance(0.1) ? { rootRequired: [one(TRAITS)] } : {}),
+    ...(chance(0.1) ? { rootForbidden: [one(TRAITS)] } : {}),
+    ...(chance(0.3) ? { instanceGroup: policy } : {}),
+    ...(Object.keys(tree).length === 0 ? {} : { tree }),
+  };
+  const where = { ...(chance(0.1) ? { cells: ['c1'] } : {}), ...(chance(0.1) ? { avoidCells: ['c2'] } : {}) };
+  const near = chance(0.1) ? { near: new Set(some(roots, 0.5)) } : {};
+  const far = new Set(chance(0.1) ? some(roots, 0.4) : []);
+  return {
+    spec,
+    ...(Object.keys(where).length === 0 ? {} : { where }),
+    ...(Object.keys(near).length === 0 && far.size === 0 ? {} : { company: { ...near, far } }),
+  };
+}
