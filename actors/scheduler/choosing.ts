@@ -346,8 +346,11 @@ function fail(work: Work, open: Open, instance: string): void {
   const { request, round, instances } = open.asked;
   const { reason } = contextOf(open, instance);
   const kept = instances.length - open.waiting.size;
-  const counted = kept === 0 ? '' : ', and those count as used';
-  const which = instances.length === 1 ? '' : `only ${kept} of ${instances.length} instances have a host${counted}: `;
+  const counted = kept === 0 ? '' : `, and ${kept === 1 ? 'that counts' : 'those count'} as used`;
+  const which =
+    instances.length === 1
+      ? ''
+      : `only ${kept} of ${instances.length} instances ${kept === 1 ? 'has' : 'have'} a host${counted}: `;
   const draft = draftOf(open, instance);
   if (mayWait(open)) {
     const decision = () => decided(draft, work.turn.now, work.state.rankings.salt, null, []);

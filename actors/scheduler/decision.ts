@@ -255,7 +255,7 @@ export function weighingOf(
   return { cell, host, weight, parts };
 }
 
-/** What is told of the host that came nearest of all, in words. */
+/** What is told of the host that came nearest of all, in words. Hosts of several cells may have one name. */
 export function nearestMiss(
   rankings: Rankings,
   view: View,
@@ -271,12 +271,12 @@ export function nearestMiss(
     .sort((one, other) => one.share - other.share || one.nearest.short - other.nearest.short);
   const filters = allFiltersFor(rankings.filters, request);
   for (const {
-    nearest: { short, [ROOT]: root = '' },
+    nearest: { cell, host: name, short, [ROOT]: root = '' },
   } of near) {
     const host = view.hosts.get(root);
     const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
     // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
-    if (obstacle?.short === short) return obstacle.message;
+    if (obstacle?.short === short) return `${cell}/${name}: ${obstacle.message}`;
   }
   return null;
 }

@@ -30,8 +30,8 @@ export function whyNoneOf(
   const told = refused.map(({ code, about, hosts }) => `${hosts} ${obstacleWords(code, about)}`);
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
   const near = nearestMiss(rankings, view, request, refused);
-  const nearly = near === null ? '' : `; nearest: ${near}`;
-  return `none of ${hosts} hosts: ${told.join(', ')}${nearly}`;
+  const nearly = near === null ? '' : `; nearest ${near}`;
+  return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}`;
 }
 
 export function obstacleWords(code: string, about: string | undefined): string {

@@ -22,7 +22,11 @@ function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | n
   if (instanceGroup === undefined || groupAllows(view, spec, root)) return null;
   const { id, policy, maxPerHost = 1 } = instanceGroup;
   const which = `instance group '${nameOf(instanceGroup)}'`;
-  const hostOf = (provider: string) => view.hosts.get(provider)?.host ?? provider;
+  // Hosts of several cells may have one name.
+  const hostOf = (provider: string) => {
+    const known = view.hosts.get(provider);
+    return known === undefined ? provider : `${known.cell}/${known.host}`;
+  };
   if (policy === 'anti-affinity') {
     const members = membersOn(view.groups, id, root);
     const message = `${which} may have ${maxPerHost} on each host, and host '${hostOf(root)}' has ${members}`;

@@ -66,7 +66,10 @@ test('filters - aggregates: hosts of many avoided ones are counted together, or 
   );
   const view = viewOf(...closed, { host: 'open', used: { VCPU: 3 } });
   const reason = whyNone({ rankings: emptyRankings([], 's'), view }, request);
-  assert.match(reason, /^none of 513 hosts: 512 in-avoided-aggregate, 1 exceeds-capacity VCPU; nearest: .* 'open'/);
+  assert.match(
+    reason,
+    /^none of 513 hosts: 512 in-avoided-aggregate, 1 exceeds-capacity VCPU; nearest c\d\/open: .* 'open'/,
+  );
 });
 
 test('filters - cells: one of those wanted, none of those to avoid', () => {

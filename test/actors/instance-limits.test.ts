@@ -158,7 +158,7 @@ test('instance limits - a filter of a deployment that throws, or says what is no
   };
   for (const said of [throwing, () => 'two', () => Number.NaN, () => -1]) {
     const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own(said)] }]);
-    assert.match(chosenIn(on.choose(selectFor('web'))), /none of 1 hosts: 1 filter-failed own/);
+    assert.match(chosenIn(on.choose(selectFor('web'))), /none of 1 host: 1 filter-failed own/);
   }
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own(() => Number.POSITIVE_INFINITY)] }]);
   on.hear('scheduler/s', selectFor('web'), 'conductor/0');

@@ -6,6 +6,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { instanceNames } from '../../actors/routing.ts';
+import { toldMisfitOfGroup } from '../../actors/scheduler/group-rules.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventoryOf, rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
 
@@ -68,7 +69,10 @@ test('scheduler groups - where the rule forbids a host it is not the nearest, ho
   const all = scheduling(hosts);
   assert.equal(choose(all, 'first', specOf(APART, 3)).hosts, ['h0']);
   const { reason } = choose(all, 'second', specOf(APART, 9));
-  assert.match(reason ?? '', /^none of 2 hosts: 2 exceeds-capacity VCPU; nearest: 9 VCPU .* 'small': 4 \(short by 5\)/);
+  assert.match(
+    reason ?? '',
+    /^none of 2 hosts: 2 exceeds-capacity VCPU; nearest c1\/small: 9 VCPU .* 'small': 4 \(short by 5\)/,
+  );
 });
 
 test('scheduler groups - with more members to a host, each is filled up to that', () => {
@@ -96,7 +100,24 @@ test('scheduler groups - affinity goes to the host of the group, however full, a
   assert.equal(second.hosts, first.hosts);
   assert.equal(second.alternates, [[]]);
   const { reason } = choose(all, 'third', specOf(CLOSE, 3));
-  assert.match(reason ?? '', /^none of 5 hosts: 4 group-affinity, 1 exceeds-capacity VCPU; nearest: 3 VCPU exceed/);
+  assert.match(
+    reason ?? '',
+    /^none of 5 hosts: 4 group-affinity, 1 exceeds-capacity VCPU; nearest c1\/h\d: 3 VCPU exceed/,
+  );
+});
+
+test('scheduler groups - what is said of the hosts of a group names their cells: hosts of two may have one name', () => {
+  const all = scheduling([...fleet(1, 'c1'), ...fleet(1, 'c2', 'g')]);
+  const [first] = choose(all, 'first', specOf(CLOSE)).hosts;
+  const view = all.schedulers.get('scheduler/s0')?.state.view;
+  assert.ok(view);
+  const [here, there] = first === 'h0' ? ['c1/h0', 'c2/g0'] : ['c2/g0', 'c1/h0'];
+  const told = [...view.hosts.keys()].map((root) => toldMisfitOfGroup(view, specOf(CLOSE), root)?.message);
+  const message = `instance group 'close' keeps together, and it is on host '${here}', not on '${there}'`;
+  assert.equal(
+    told.filter((one) => one !== undefined),
+    [message],
+  );
 });
 
 test('scheduler groups - all instances of an affinity request go to one host that has room for all, or none does', () => {

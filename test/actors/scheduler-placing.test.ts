@@ -41,7 +41,7 @@ test('placing - a full host that the request may not use is not the nearest, nor
   const elsewhere = { vcpu: 5, where: { cells: ['c2'] } };
   assert.match(
     chosenIn(all.choose(selectFor('elsewhere', elsewhere))),
-    /^none of 2 hosts: (?=.*1 too-many-instances)(?=.*1 exceeds-capacity VCPU).*; nearest: 5 VCPU .* 'h2'/,
+    /^none of 2 hosts: (?=.*1 too-many-instances)(?=.*1 exceeds-capacity VCPU).*; nearest c2\/h2: 5 VCPU .* 'h2'/,
   );
   const fitted = (spec: RequestSpec, where?: { cells: string[] }) => {
     const asked = { type: 'fit' as const, ask: 1, spec, count: 1, limit: 1, ...(where === undefined ? {} : { where }) };
@@ -66,7 +66,7 @@ test('placing - a request that fails is told of the nearest of the hosts that it
   const inCell = all.choose(selectFor('in-cell', { vcpu: 9, where: { cells: ['c2'] } }));
   assert.match(
     chosenIn(inCell),
-    /^none of 3 hosts: 2 exceeds-capacity VCPU, 1 not-in-cell; nearest: 9 VCPU .* 'h2': 6 \(short by 3\); with 3 VCPU less/,
+    /^none of 3 hosts: 2 exceeds-capacity VCPU, 1 not-in-cell; nearest c2\/h2: 9 VCPU .* 'h2': 6 \(short by 3\); with 3 VCPU less/,
   );
   const { r } = JSON.parse(inCell?.type === 'no-valid-host' ? (inCell.decision ?? '') : '');
   assert.equal(r, [
@@ -74,7 +74,7 @@ test('placing - a request that fails is told of the nearest of the hosts that it
     ['not-in-cell', '', 1],
   ]);
   const named = chosenIn(all.choose(selectFor('named', { vcpu: 9, tree: { oneOf: ['p-h3'] } })));
-  assert.match(named, /^none of 3 hosts: 2 not-a-named-provider, 1 exceeds-capacity VCPU; nearest: .* 'h3': 4 /);
+  assert.match(named, /^none of 3 hosts: 2 not-a-named-provider, 1 exceeds-capacity VCPU; nearest c2\/h3: .* 'h3': 4 /);
   const placed = all.choose(selectFor('placed', { vcpu: 5, tree: { oneOf: ['p-h1'] } }));
   const [{ decision } = { decision: '' }] = placed?.type === 'selected' ? placed.selections : [];
   const nearest = JSON.parse(decision ?? '').r.map(([code, , , host]: unknown[]) => [code, host]);
@@ -117,7 +117,10 @@ test('placing - the nearest miss is the one that lacks the least part of what is
   );
   const groups = [{ name: '', resources: { VCPU: 8, MEMORY_MB: 16_384 } }];
   const told = chosenIn(all.choose(selectFor('both', { spec: { groups, groupPolicy: 'none' } })));
-  assert.match(told, /; nearest: 16384 MEMORY_MB exceed what is free on provider 'h2': 16000 \(short by 384\);/);
+  assert.match(
+    told,
+    /; nearest c\d\/h2: 16384 MEMORY_MB exceed what is free on provider 'h2': 16000 \(short by 384\);/,
+  );
 });
 
 test('placing - a host whose aggregate changed unheard is refused by placement, and the next one is taken', () => {

@@ -133,7 +133,7 @@ test('numa - a GPU that is free below a node without processors is of no use, an
     await client.build(nodeAndGpu('third'));
     const { state, failure } = await client.ended('third');
     assert.is(state, 'failed');
-    assert.match(failure?.message ?? '', /none of 1 hosts: 1 not-one-subtree/);
+    assert.match(failure?.message ?? '', /none of 1 host: 1 not-one-subtree/);
   }));
 
 test.run();

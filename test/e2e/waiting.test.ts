@@ -41,7 +41,7 @@ function contract(name: string, withSystem: WithSystem): void {
     await waits(client, 'web');
     const { state, waiting } = await client.show('web');
     assert.is(state, 'requested');
-    assert.match(waiting?.reason ?? '', /none of 1 hosts: 1 exceeds-capacity VCPU/);
+    assert.match(waiting?.reason ?? '', /none of 1 host: 1 exceeds-capacity VCPU/);
     assert.ok((waiting?.until ?? 0) - before >= 600_000);
     const listed = (await client.list()).instances.find(({ instance }) => instance === 'web');
     assert.equal(listed?.waiting?.until, waiting?.until);
@@ -60,7 +60,7 @@ function contract(name: string, withSystem: WithSystem): void {
     const { state, failure } = await client.ended('web');
     assert.is(state, 'failed');
     assert.is(failure?.code, 'no-valid-host');
-    assert.match(failure?.message ?? '', /^waited 1.5 s in vain; at last: none of 1 hosts: 1 exceeds-capacity VCPU/);
+    assert.match(failure?.message ?? '', /^waited 1.5 s in vain; at last: none of 1 host: 1 exceeds-capacity VCPU/);
   });
 
   on('deleted while it waits, it is gone, and the next one is placed', async ({ client }) => {
