@@ -65,7 +65,9 @@ export interface Client {
   hosts(request: HostsRequest): Promise<HostsAnswer>;
   /**
    * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
-   * (`fence: true`). @throws `not-found`; `host-is-up` when a host that is to be fenced is not down.
+   * (`fence: true`). It is set as it stands when this is asked: a copy of the request that comes late undoes nothing.
+   * @throws `not-found`; `host-is-up` when a host that is to be fenced is not down; `outdated` when the request says a
+   * revision of the host, and it has been set since.
    */
   host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
   /**
@@ -140,6 +142,26 @@ export function clientOf(options: ClientOptions): Client {
     }
   }
 
+  /**
+   * Copies of a request that was made again may come late, after others have set the host and were told so: each says at
+   * which revision of the host it was asked, and is not carried out at a later one.
+   */
+  async function setHost(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
+    const isToBeChecked = !isPlain(request) || !isToken(request.cell) || !isToken(request.host);
+    if (isToBeChecked || request.revision !== undefined) return call('host', request);
+    const { cell, host } = request;
+    const deadline = clock.monotonic() + timeoutMs;
+    for (;;) {
+      const { hosts } = await call<HostsAnswer>('hosts', { cell, host });
+      try {
+        return await call('host', { ...request, revision: hosts[0]?.revision ?? 0 });
+      } catch (error) {
+        const isOutdated = error instanceof CellwrightError && error.code === 'outdated';
+        if (!isOutdated || clock.monotonic() >= deadline) throw error;
+      }
+    }
+  }
+
   async function ended(id: string, options?: { timeoutMs?: number }): Promise<InstanceView> {
     checkWaiting(options ?? {});
     const limitMs = checkedMs(options?.timeoutMs ?? 600_000);
@@ -186,7 +208,7 @@ export function clientOf(options: ClientOptions): Client {
     fit: (request) => call('fit', request),
     list: (request = {}) => call('list', request),
     hosts: (request) => call('hosts', request),
-    host: (request) => call('host', request),
+    host: setHost,
     ended,
   };
   return client;

@@ -21,7 +21,7 @@ import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, 
 import { clearAway, destroyed, gone, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
 import { alive, computeUp, destroyStray, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
-import { viewOfHost } from './hosts.ts';
+import { viewOfHost, viewOfNamed } from './hosts.ts';
 import { finalKey } from './removals.ts';
 import { armRest, rested, restIfFailing } from './resting.ts';
 import {
@@ -163,7 +163,10 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return turn.send(from, { type: 'removals', ask, removals, next });
       }
       case 'list-hosts': {
-        const [hosts, next] = page(state.hosts, message.after, message.limit, viewOfHost);
+        const [hosts, next] =
+          message.host === undefined
+            ? page(state.hosts, message.after, message.limit, viewOfHost)
+            : [viewOfNamed(state.hosts, message.host), null];
         const { epoch, sequence } = state.feed;
         return turn.send(from, { type: 'hosts', ask: message.ask, cell: name, epoch, sequence, hosts, next });
       }

@@ -1,5 +1,6 @@
 // Keeping the hosts of a cell: who is up, who went silent, who came back, whom an operator takes out of service.
 
+import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { Address } from '../actor.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { cellAddress, computeAddress } from '../routing.ts';
@@ -120,35 +121,50 @@ export function sweepSilent(work: Work): void {
 }
 
 export function setHost(work: Work, asked: Extract<CellMessage, { type: 'set-host' }>, from: Address): void {
-  const { ask, host: hostName, enabled, reason } = asked;
-  const host = knownHost(work, ask, hostName, from);
+  const { enabled, reason } = asked;
+  const host = hostToSet(work, asked, from);
   if (host === null) return;
   const event = enabled
     ? { type: 'ENABLE' as const }
     : { type: 'DISABLE' as const, reason: reason ?? 'by an operator' };
-  hostEvent(work, hostName, event);
-  work.turn.send(from, { type: 'host-set', ask, host: hostName, state: viewOfHost(host).state });
+  setTo(work, host, event, asked.ask, from);
 }
 
 /** Takes an operator's word that nothing runs on a host: not while its compute is there to say otherwise. */
 export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence-host' }>, from: Address): void {
   const { ask, host: hostName } = asked;
-  const host = knownHost(work, ask, hostName, from);
+  const host = hostToSet(work, asked, from);
   if (host === null) return;
   if (!isAway(host)) {
     const seconds = Math.ceil(work.silentMs / 1_000);
     const reason = `host '${hostName}' of cell '${work.cell}' is ${viewOfHost(host).state}: only one that is down can be fenced; power it off first, it counts as down after ${seconds} s of silence`;
     return work.turn.send(from, { type: 'declined', ask, code: 'host-is-up', reason, field: 'host' });
   }
-  hostEvent(work, hostName, { type: 'FENCE' });
-  work.turn.send(from, { type: 'host-set', ask, host: hostName, state: viewOfHost(host).state });
+  setTo(work, host, { type: 'FENCE' }, ask, from);
 }
 
-function knownHost({ state, cell, turn }: Work, ask: number, hostName: string, from: Address): Host | null {
+function setTo(work: Work, host: Host, event: ComputeServiceEvent, ask: number, from: Address): void {
+  commit(work, { type: 'host-set', host: host.host });
+  hostEvent(work, host.host, event);
+  work.turn.send(from, { type: 'host-set', ask, host: host.host, state: viewOfHost(host).state });
+}
+
+/** Null: there is no such host, or somebody has set it meanwhile; the asker is told. */
+function hostToSet(
+  { state, cell, turn }: Work,
+  { ask, host: hostName, revision }: { ask: number; host: string; revision?: number },
+  from: Address,
+): Host | null {
   const host = state.hosts.get(hostName);
-  if (host !== undefined) return host;
-  const reason = `cell '${cell}' has no host '${hostName}'`;
-  turn.send(from, { type: 'declined', ask, code: 'not-found', reason, field: 'host' });
+  if (host === undefined) {
+    const reason = `cell '${cell}' has no host '${hostName}'`;
+    turn.send(from, { type: 'declined', ask, code: 'not-found', reason, field: 'host' });
+    return null;
+  }
+  // What was held up on its way must not undo what was said since, and acknowledged.
+  if (revision === undefined || revision === host.revision) return host;
+  const reason = `host '${hostName}' of cell '${cell}' has been set since: it is at revision ${host.revision}`;
+  turn.send(from, { type: 'declined', ask, code: 'outdated', reason, field: 'revision' });
   return null;
 }
 

@@ -34,6 +34,8 @@ export interface Host {
   rests: number;
   /** It has come back from a rest and has built nothing yet. */
   onProbation: boolean;
+  /** How often operators have set it. */
+  revision: number;
   /** Another life than the known one has presented itself, and was asked with this number whether it lives; not recorded. */
   challenged: { readonly incarnation: string; readonly challenge: number } | null;
   /** When the compute was last heard, ms since the epoch; not recorded. */
@@ -58,6 +60,8 @@ export interface StoredHost {
   readonly failures?: number;
   readonly rests?: number;
   readonly onProbation?: boolean;
+  /** Absent when it was never set. */
+  readonly revision?: number;
 }
 
 /** What ran on a host when its cell met it. */
@@ -84,7 +88,7 @@ export function meet(
   let entry = hosts.get(host);
   if (entry === undefined) {
     const { snapshot: service } = begin(computeService, { host });
-    const record = { failures: 0, rests: 0, onProbation: false };
+    const record = { failures: 0, rests: 0, onProbation: false, revision: 0 };
     entry = {
       host,
       provider,
@@ -143,10 +147,19 @@ export function viewOfHost(entry: Host): HostState {
   const { host, provider, service } = entry;
   const { disabledReason, rest } = service.context;
   const state = stateOfHost(entry);
-  const told = { ...(entry.memory === undefined ? {} : { failures: entry.memory }), stats: statsOf(entry) };
+  const told = {
+    ...(entry.memory === undefined ? {} : { failures: entry.memory }),
+    stats: statsOf(entry),
+    ...(entry.revision === 0 ? {} : { revision: entry.revision }),
+  };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
   if (state === 'fenced') return { host, provider, state, reason: FENCED, ...told };
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
+}
+
+export function viewOfNamed(hosts: Hosts, name: string): HostState[] {
+  const entry = hosts.get(name);
+  return entry === undefined ? [] : [viewOfHost(entry)];
 }
 
 function statsOf({ instances, building, ordered, metrics }: Host): HostStats {
@@ -177,14 +190,16 @@ export function storeHost(entry: Host): StoredHost {
     onProbation,
     ...(foreign.size === 0 ? {} : { foreign: [...foreign] }),
     ...(memory === undefined ? {} : { memory }),
+    ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
 }
 
 export function restoreHost(stored: StoredHost): Host {
-  const { host, provider, incarnation, service, failures = 0, rests = 0, onProbation = false } = stored;
+  const { host, provider, incarnation, service } = stored;
+  const { failures = 0, rests = 0, onProbation = false, revision = 0 } = stored;
   const superseded = [...(stored.superseded ?? [])];
   const revived = revive(computeService, service);
-  const record = { failures, rests, onProbation };
+  const record = { failures, rests, onProbation, revision };
   return {
     host,
     provider,

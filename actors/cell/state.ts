@@ -61,7 +61,9 @@ export type CellRecord =
    */
   | { type: 'stray'; host: string; instance: string; attempt: number }
   | { type: 'met'; host: string; provider: string; incarnation: string; foreign?: readonly Running[] | undefined }
-  | { type: 'host-event'; host: string; event: ComputeServiceEvent };
+  | { type: 'host-event'; host: string; event: ComputeServiceEvent }
+  /** An operator has set it, if only to what it was. */
+  | { type: 'host-set'; host: string };
 
 export interface Entry {
   readonly build: HostedBuild;
@@ -188,6 +190,9 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       return NO_EFFECTS;
     case 'host-event':
       return stepService(state.hosts.get(record.host) as Host, record.event) ?? NO_EFFECTS;
+    case 'host-set':
+      (state.hosts.get(record.host) as Host).revision += 1;
+      return NO_EFFECTS;
   }
 }
 

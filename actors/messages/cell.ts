@@ -17,6 +17,9 @@ import {
 } from './common.ts';
 import { claimAnswers } from './placement.ts';
 
+/** Of the host, as it was told last: if somebody has set it since, it is left as it is. Absent: it is set in any case. */
+const Revision = Type.Optional(Type.Integer({ minimum: 0 }));
+
 const ofAttempt = { host: Token, instance: Token, attempt: Attempt };
 
 export const cellMessages = {
@@ -76,9 +79,15 @@ export const cellMessages = {
   }),
   ...claimAnswers,
   /** An operator takes a host out of service, or puts it back. */
-  'set-host': message('set-host', { ask: Ask, host: Token, enabled: Type.Boolean(), reason: Type.Optional(Reason) }),
+  'set-host': message('set-host', {
+    ask: Ask,
+    host: Token,
+    enabled: Type.Boolean(),
+    reason: Type.Optional(Reason),
+    revision: Revision,
+  }),
   /** An operator states that nothing runs on a host that is down, so that nobody waits for its word any more. */
-  'fence-host': message('fence-host', { ask: Ask, host: Token }),
+  'fence-host': message('fence-host', { ask: Ask, host: Token, revision: Revision }),
   /** The cell's own word to itself: heard again, it shows that the cell can be heard and hosts could be. */
   echo: message('echo', {}),
   /** Do now what is owed for an instance, and say how it ended if it did. */
@@ -99,6 +108,8 @@ export const cellMessages = {
     ask: Ask,
     after: Type.Optional(Token),
     limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+    /** This one alone. */
+    host: Type.Optional(Token),
   }),
 };
 export type CellMessage = MessageOf<typeof cellMessages>;

@@ -56,6 +56,8 @@ export const HostState = Type.Object({
   /** Absent when no build failed there lately. */
   failures: Type.Optional(FailureMemory),
   stats: Type.Optional(HostStats),
+  /** How often operators have set the host; absent: never. */
+  revision: Type.Optional(Type.Integer({ minimum: 1 })),
 });
 export type HostState = Static<typeof HostState>;
 

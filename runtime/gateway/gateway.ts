@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
+import { present } from '../../actors/present.ts';
 import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
@@ -197,15 +198,17 @@ export function gatewayOf(options: GatewayOptions): Gateway {
 }
 
 /** @throws MalformedError when it is not clear what is to be done with the host. */
-function hostQuestion({ host, enabled, fence, reason }: HostRequest) {
+function hostQuestion({ host, enabled, fence, reason, revision }: HostRequest) {
   if (fence === true) {
-    if (enabled === undefined && reason === undefined) return { type: 'fence-host' as const, host };
+    if (enabled === undefined && reason === undefined) {
+      return { type: 'fence-host' as const, host, ...present({ revision }) };
+    }
     const field = enabled === undefined ? 'reason' : 'enabled';
     throw new MalformedError(`'${field}' of the host request does not go with 'fence'`, { field });
   }
   if (enabled === undefined)
     throw new MalformedError("the host request lacks the field 'enabled'", { field: 'enabled' });
-  return { type: 'set-host' as const, host, enabled, ...(reason === undefined ? {} : { reason }) };
+  return { type: 'set-host' as const, host, enabled, ...present({ reason, revision }) };
 }
 
 /** @throws MalformedError when the trace context is too long. */
@@ -223,7 +226,7 @@ function oneLine(text: string): string {
 
 function statusOf({ code, retryable }: CellwrightError): string {
   if (code === 'not-found') return '404';
-  if (code === 'already-exists' || code === 'host-is-up' || code === 'ambiguous') return '409';
+  if (code === 'already-exists' || code === 'host-is-up' || code === 'outdated' || code === 'ambiguous') return '409';
   if (code === 'malformed') return '400';
   return retryable ? '503' : '500';
 }

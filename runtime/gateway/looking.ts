@@ -4,6 +4,7 @@
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { fitting } from '../../actors/page.ts';
+import { present } from '../../actors/present.ts';
 import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import type { Asking } from './asking.ts';
@@ -112,8 +113,8 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     });
   }
 
-  async function hosts({ cell, after, limit = DEFAULT_LIMIT }: HostsRequest): Promise<HostsAnswer> {
-    const question = { type: 'list-hosts' as const, limit, ...(after === undefined ? {} : { after }) };
+  async function hosts({ cell, limit = DEFAULT_LIMIT, after, host }: HostsRequest): Promise<HostsAnswer> {
+    const question = { type: 'list-hosts' as const, limit, ...present({ after, host }) };
     const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts', SILENT_CELL_MS));
     return { hosts: answer.hosts, next: answer.next };
   }

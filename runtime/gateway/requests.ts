@@ -148,7 +148,15 @@ export const ListRequest = Type.Object(
 export type ListRequest = Static<typeof ListRequest>;
 
 /** The body of `hosts`. */
-export const HostsRequest = Type.Object({ ...ListRequest.properties, cell: Token }, strict);
+export const HostsRequest = Type.Object(
+  {
+    ...ListRequest.properties,
+    cell: Token,
+    /** This one alone; none when there is no such host. */
+    host: Type.Optional(Token),
+  },
+  strict,
+);
 export type HostsRequest = Static<typeof HostsRequest>;
 
 /** The body of `host`: takes a host out of service, puts it back, or fences it. */
@@ -164,6 +172,12 @@ export const HostRequest = Type.Object(
      */
     fence: Type.Optional(Type.Literal(true)),
     reason: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
+    /**
+     * That of the host as `hosts` tells it, 0 where it tells none: if somebody has set the host since, the request is
+     * refused as `outdated`. Clients say it, so that a request which was made again, and held up, undoes nothing. Absent:
+     * the host is set in any case.
+     */
+    revision: Type.Optional(Type.Integer({ minimum: 0 })),
   },
   strict,
 );

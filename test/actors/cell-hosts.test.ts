@@ -45,6 +45,41 @@ test('hosts - one that is new and empty is in service at once, and what is found
   assert.equal(sentOf(found, 'destroy').length, 1);
 });
 
+// --- what operators say
+
+test('hosts - what an operator said and was held up on its way undoes nothing that was said since', () => {
+  const { on, hostOf, stateOf, survives } = desk(['h1']);
+  const set = (enabled: boolean, revision?: number) => {
+    const turned = on.tell({
+      type: 'set-host',
+      ask: 1,
+      host: 'h1',
+      enabled,
+      ...(revision === undefined ? {} : { revision }),
+    });
+    return sentOf(turned, 'declined')[0]?.message.code ?? stateOf('h1');
+  };
+  const revision = () => hostOf('h1').revision ?? 0;
+  assert.is(set(false, 0), 'disabled');
+  assert.is(set(true, 1), 'up');
+  // The copy of the first that its asker had made again.
+  assert.is(set(false, 0), 'outdated');
+  assert.is(stateOf('h1'), 'up');
+  survives();
+  assert.is(revision(), 2);
+  // What changes nothing is a word too.
+  assert.is(set(true, 2), 'up');
+  assert.is(set(false, 2), 'outdated');
+  assert.is(stateOf('h1'), 'up');
+  // Who says no revision means it in any case.
+  assert.is(set(false), 'disabled');
+  const fence = on.tell({ type: 'fence-host', ask: 1, host: 'h1', revision: 3 });
+  assert.match(
+    sentOf(fence, 'declined')[0]?.message.reason ?? '',
+    /^host 'h1' of cell 'c1' has been set since: it is at revision 4$/,
+  );
+});
+
 // --- the time of day
 
 test('hosts - one that dies after the clock was set back is missed as soon as ever', () => {

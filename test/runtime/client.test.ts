@@ -95,6 +95,27 @@ function failing(times: number, { code, retryable }: { code: string; retryable: 
   return { clock, client, looked: () => looked };
 }
 
+test('client - a host is set as it stands: where somebody else has set it meanwhile, it is asked again', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  const said: unknown[] = [];
+  let revision = 3;
+  api.subscribe(subjects.api('hosts'), ({ data, reply }) => {
+    said.push(decode(data));
+    api.publish(reply ?? '', encode({ hosts: [{ host: 'h1', state: 'up', revision }], next: null }));
+  });
+  api.subscribe(subjects.api('host'), ({ data, reply }) => {
+    said.push(decode(data));
+    revision += 1;
+    const error = { code: 'outdated', message: 'it has been set since', retryable: false };
+    const answer = said.length === 2 ? { error } : { cell: 'c1', host: 'h1', state: 'disabled' };
+    api.publish(reply ?? '', encode(answer));
+  });
+  const asked = { cell: 'c1', host: 'h1', enabled: false };
+  assert.is((await settled(clock, client.host(asked))).state, 'disabled');
+  const look = { cell: 'c1', host: 'h1' };
+  assert.equal(said, [look, { ...asked, revision: 3 }, look, { ...asked, revision: 4 }]);
+});
+
 test('client - who waits for a build waits on while nobody can say how it stands', async () => {
   for (const code of ['no-owner', 'timeout', 'no-responders']) {
     const { clock, client, looked } = failing(3, { code, retryable: true });
