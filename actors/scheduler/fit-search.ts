@@ -97,6 +97,8 @@ function straightlyServed(
   asked: Asked,
   looks = looksFor(choices, asked),
 ): Allocation[] | null | undefined {
+  const simply = simplyServed(choices, asked, looks);
+  if (simply !== null) return simply;
   const straight = newSearch(asked, asked.subtrees?.order ?? choices, looks, null);
   if (isServed(straight)) return allocationsOf(straight.served);
   // With looks to spare it has tried everything.
@@ -104,9 +106,48 @@ function straightlyServed(
 }
 
 function looksFor(choices: readonly Choice[], { options }: Asked): number {
-  let needed = 0;
-  for (const { kind } of choices) needed += (options[kind] as readonly Provider[]).length;
-  return Math.max(MAX_STRAIGHT_LOOKS, 2 * needed);
+  return Math.max(MAX_STRAIGHT_LOOKS, 2 * looksWithoutDeadEnd(choices, options));
+}
+
+function looksWithoutDeadEnd(choices: readonly Choice[], options: Asked['options']): number {
+  let looks = 0;
+  for (const { kind } of choices) looks += (options[kind] as readonly Provider[]).length;
+  return looks;
+}
+
+/**
+ * What the search finds for the unnamed group and at most one other, as most requests are: there is little to choose and
+ * nothing to go back on. Null: it takes a search.
+ */
+function simplyServed(choices: readonly Choice[], asked: Asked, looks: number): Allocation[] | null {
+  const { options, subtrees } = asked;
+  const needed = looksWithoutDeadEnd(choices, options);
+  if (subtrees !== null || needed > looks) return null;
+  const served: Served[] = [];
+  for (const choice of choices) {
+    if (choice.ofAll !== null || (choice.isNamed && choice !== choices.at(-1))) return null;
+    const provider = bestOf(asked, served, choice);
+    if (provider === null) return null;
+    served.push({ choice, provider });
+  }
+  effort.looks += needed;
+  return allocationsOf(served);
+}
+
+/** The first of the preferred servers of a choice, or null. */
+function bestOf({ tree, preference, options }: Asked, served: readonly Served[], choice: Choice): Provider | null {
+  const allocations = preference === undefined || !choice.isNamed ? [] : allocationsOf(served);
+  let best: Provider | null = null;
+  let least = 0;
+  for (const provider of options[choice.kind] as readonly Provider[]) {
+    if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
+    if (!choice.isNamed) return provider;
+    const left = leftBy(preference, tree, served, allocations, choice, provider);
+    if (best !== null && left >= least) continue;
+    best = provider;
+    least = left;
+  }
+  return best;
 }
 
 function isServed(search: Search): boolean {
@@ -271,16 +312,10 @@ function servesNamed(served: readonly Served[], provider: Provider): boolean {
 function preferred(search: Search, choice: Choice, servers: readonly Provider[]): readonly Provider[] {
   const { tree, served, preference } = search;
   if (!choice.isNamed || servers.length < 2) return servers;
+  const allocations = preference === undefined ? [] : allocationsOf(served);
   const ranked: Rated[] = [];
-  if (preference === undefined) {
-    for (const provider of servers) ranked.push({ provider, left: leftOf(served, provider, choice) });
-  } else {
-    const allocations = allocationsOf(served);
-    for (const provider of servers) {
-      allocations.push({ provider: provider.spec.id, group: choice.group.name, resources: choice.resources });
-      ranked.push({ provider, left: -preference({ tree, allocations }, provider) });
-      allocations.pop();
-    }
+  for (const provider of servers) {
+    ranked.push({ provider, left: leftBy(preference, tree, served, allocations, choice, provider) });
   }
   ranked.sort(byLeft);
   return ranked.map(providerOf);
@@ -296,6 +331,22 @@ function isInOrder(served: readonly Served[]): boolean {
     if (byPosition(served[at - 1] as Served, served[at] as Served) > 0) return false;
   }
   return true;
+}
+
+/** By what servers are ordered, the least first. The allocations are those of what is served. */
+function leftBy(
+  preference: ServerPreference | undefined,
+  tree: readonly Provider[],
+  served: readonly Served[],
+  allocations: Allocation[],
+  choice: Choice,
+  provider: Provider,
+): number {
+  if (preference === undefined) return leftOf(served, provider, choice);
+  allocations.push({ provider: provider.spec.id, group: choice.group.name, resources: choice.resources });
+  const left = -preference({ tree, allocations }, provider);
+  allocations.pop();
+  return left;
 }
 
 /** How much of the classes of a choice the provider is left with, as parts of all that it has. */
