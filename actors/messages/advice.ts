@@ -25,6 +25,9 @@ export const Advice = Type.Object({
 });
 export type Advice = Static<typeof Advice>;
 
+/** Said where there is no advice: more than one thing stands in the way of each host. */
+export const NO_CHANGE_KNOWN = 'no single change is known with which it would fit';
+
 /**
  * In words, such as `with 16 VCPU less (8 instead of 24) it would fit on 12 hosts`.
  * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.

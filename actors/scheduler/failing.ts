@@ -2,7 +2,7 @@
 // hosts, so what was found is used for other requests of the kind for a moment.
 
 import type { Advice } from '../messages/advice.ts';
-import { adviceWords } from '../messages/advice.ts';
+import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Draft, decided, type Standing } from './decision.ts';
 import { whyNoneOf } from './explain.ts';
@@ -44,11 +44,8 @@ export function explainFailure(
       Object.assign(draft, surveyed);
       why = whyNoneOf(now.state, request, surveyed);
     }
-    tell(
-      now,
-      withAdvice(now, advice, `${which}${why}`),
-      decided(draft, now.turn.now, now.state.rankings.salt, null, []),
-    );
+    const words = adviceFor(now, advice, surveyed);
+    tell(now, withWords(`${which}${why}`, words), decided(draft, now.turn.now, now.state.rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, []);
   const kept = instances.length - open.waiting.size;
@@ -75,10 +72,15 @@ export function explainFailure(
   if (!begin(work, survey)) answer(work, []);
 }
 
-/** The reason with the change that asks least. */
-function withAdvice({ turn }: Work, [first]: readonly Advice[], reason: string): string {
-  if (first === undefined) return clipped(reason, MAX_REASON_LENGTH);
-  const words = adviceWords(first, (until) => `for another ${Math.ceil((until - turn.now) / 1_000)} s`);
-  const advice = clipped(`; ${words}`, MAX_REASON_LENGTH);
+/** The change that asks least; or that none is known, where it was looked for and hosts only refuse. */
+function adviceFor({ turn }: Work, [first]: readonly Advice[], surveyed: Standing | undefined): string {
+  if (first !== undefined) {
+    return `; ${adviceWords(first, (until) => `for another ${Math.ceil((until - turn.now) / 1_000)} s`)}`;
+  }
+  return surveyed === undefined || surveyed.hosts === 0 || surveyed.fits > 0 ? '' : `; ${NO_CHANGE_KNOWN}`;
+}
+
+function withWords(reason: string, words: string): string {
+  const advice = clipped(words, MAX_REASON_LENGTH);
   return `${clipped(reason, MAX_REASON_LENGTH - advice.length)}${advice}`;
 }

@@ -1,6 +1,6 @@
 // Explanations in words: a line each, in numbers that add up to all hosts. Pure.
 
-import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
+import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { obstacleWords } from '../../actors/scheduler/explain.ts';
@@ -132,7 +132,7 @@ export function silenceLines(cells: readonly string[]): string[] {
 /** What would have let it fit, or that nothing alone is known to: it may be short of more than what is said of each host. */
 function changeLines({ hosts, fits, advice }: Decision): string[] {
   if (advice.length > 0 || hosts === 0 || fits > 0) return adviceLines(advice);
-  return ['no single change is known with which it would fit'];
+  return [NO_CHANGE_KNOWN];
 }
 
 /** What would have let it fit, a line for each change. */

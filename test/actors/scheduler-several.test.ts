@@ -51,6 +51,21 @@ test('scheduler - limits on instances count in a dry run', () => {
   ]);
 });
 
+test('scheduler - of a request that one change alone would not let in, the reason says that none is known', () => {
+  const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's' }]);
+  const { spec } = selectFor('r', { vcpu: 1_000_000 });
+  const [group] = spec.groups;
+  const both = {
+    ...spec,
+    groups: [{ ...group, name: '', resources: { VCPU: 1_000_000 }, required: ['HW_GPU_API_VULKAN'] }],
+  };
+  on.choose({ ...selectFor('r'), spec: both });
+  live(on, 1_000);
+  const [answer] = on.answers as { type: string; reason?: string }[];
+  assert.is(answer?.type, 'no-valid-host');
+  assert.match(answer?.reason ?? '', /^none of 2 hosts: .*; no single change is known with which it would fit$/);
+});
+
 test('scheduler - several that wait, and that limits on instances cannot let in, claim nothing meanwhile', () => {
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(1)] }]);
   on.choose(selectFor('r', { instances: named(5), waits: { since: 1 } }));
