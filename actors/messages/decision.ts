@@ -29,7 +29,7 @@ export const RefusedHosts = Type.Object({
   code: Type.String(),
   about: Type.Optional(Type.String()),
   hosts: Type.Integer(),
-  /** The host that came nearest, and by how much it fell short. */
+  /** The host that came nearest, and by how much it fell short: where none fits, one that lacks nothing else, if there is any. */
   nearest: Type.Optional(Type.Object({ ...Place, short: Type.Number() })),
 });
 export type RefusedHosts = Static<typeof RefusedHosts>;

@@ -35,7 +35,14 @@ export interface Counted {
   readonly code: string;
   readonly about?: string | undefined;
   readonly hosts: number;
-  readonly nearest?: { readonly root: string; readonly short: number } | undefined;
+  readonly nearest?: NearHost | undefined;
+}
+
+export interface NearHost {
+  readonly root: string;
+  readonly short: number;
+  /** Something else stands in its way too. */
+  readonly lacksMore?: true;
 }
 
 export function emptyCensus(): Census {

@@ -16,7 +16,7 @@ import {
   type WeighingText,
 } from '../messages/decision.ts';
 import type { Where } from '../messages/where.ts';
-import { type Counted, counted, emptyCensus, refuse } from './census.ts';
+import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { groupAllows, toldMisfitOfGroup } from './group-rules.ts';
 import { firstOfGroup, lackOfRoom, type Picked } from './grouping.ts';
@@ -210,10 +210,10 @@ export function standing(rankings: Rankings, view: View, request: Request, count
   return { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
 }
 
-/** The root of the host that came nearest: for whoever goes on with it here; it is no part of messages and records. */
-const ROOT = Symbol('root');
+/** The host that came nearest, as the census has it: for whoever goes on with it here; it is no part of messages and records. */
+const NEAR = Symbol('near');
 
-type Nearest = NonNullable<RefusedHosts['nearest']> & { readonly [ROOT]?: string };
+type Nearest = NonNullable<RefusedHosts['nearest']> & { readonly [NEAR]?: NearHost };
 
 /**
  * What a census counted, with the hosts by their names.
@@ -231,7 +231,7 @@ export function refusedHosts(view: View, reasons: readonly Counted[], unasked: r
       hosts,
       ...(near === undefined || nearest === undefined
         ? {}
-        : { nearest: { cell: near.cell, host: near.host, short: nearest.short, [ROOT]: near.root } }),
+        : { nearest: { cell: near.cell, host: near.host, short: nearest.short, [NEAR]: nearest } }),
     };
   });
 }
@@ -255,7 +255,10 @@ export function weighingOf(
   return { cell, host, weight, parts };
 }
 
-/** What is told of the host that came nearest of all, in words. Hosts of several cells may have one name. */
+/**
+ * What is told of the host that came nearest of all, in words: of one that falls short of that alone, if there is any.
+ * Hosts of several cells may have one name.
+ */
 export function nearestMiss(
   rankings: Rankings,
   view: View,
@@ -263,20 +266,23 @@ export function nearestMiss(
   refused: readonly RefusedHosts[],
 ): string | null {
   const near = refused
-    .flatMap(({ nearest, ...reason }) =>
-      nearest === undefined
-        ? []
-        : [{ nearest: nearest as Nearest, share: shareShort(request.spec, reason, nearest.short) }],
-    )
-    .sort((one, other) => one.share - other.share || one.nearest.short - other.nearest.short);
+    .flatMap(({ nearest, ...reason }) => {
+      const { cell = '', host = '', short = 0, [NEAR]: found } = (nearest ?? {}) as Partial<Nearest>;
+      if (found === undefined) return [];
+      const { root, lacksMore = false } = found;
+      return [{ cell, host, root, short, lacksMore, share: shareShort(request.spec, reason, short) }];
+    })
+    .sort(
+      (one, other) =>
+        Number(one.lacksMore) - Number(other.lacksMore) || one.share - other.share || one.short - other.short,
+    );
   const filters = allFiltersFor(rankings.filters, request);
-  for (const {
-    nearest: { cell, host: name, short, [ROOT]: root = '' },
-  } of near) {
+  for (const { cell, host: name, root, short, lacksMore } of near) {
     const host = view.hosts.get(root);
     const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
     // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
-    if (obstacle?.short === short) return `${cell}/${name}: ${obstacle.message}`;
+    if (obstacle?.short !== short) continue;
+    return `${cell}/${name}: ${obstacle.message}${lacksMore ? ', and more stands in its way' : ''}`;
   }
   return null;
 }

@@ -39,8 +39,10 @@ export function explainFailure(
     const isOfHosts = open.hopeless === null;
     const isRankedByAll =
       request.spec.instanceGroup === undefined && lateFiltersOf(now.state.rankings, request).length === 0;
-    if (isOfHosts && surveyed?.fits === 0 && !isRankedByAll) {
-      // The ranking goes by neither, so its nearest hosts may be such as the request may not use.
+    // It may be of a moment ago, when there were fewer hosts.
+    const isOfNow = surveyed?.hosts === draft.hosts || !isRankedByAll;
+    if (isOfHosts && surveyed?.fits === 0 && isOfNow) {
+      // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
       Object.assign(draft, surveyed);
       why = whyNoneOf(now.state, request, surveyed);
     }

@@ -15,7 +15,7 @@ import {
   newAdviser,
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
-import { counted, emptyCensus, refuse } from './census.ts';
+import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } from './decision.ts';
 import { aggregates } from './filters/aggregates.ts';
 import { cells } from './filters/cells.ts';
@@ -23,6 +23,7 @@ import { company } from './filters/company.ts';
 import { type Filter, refusedBy } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
+import { fit } from './fit.ts';
 import { timesIn } from './fit-times.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
@@ -79,6 +80,9 @@ export function surveyOf(
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
   const census = emptyCensus();
+  /** Hosts that fall short of more than they are counted for: near only where none falls short of that alone. */
+  const lackingMore = emptyCensus();
+  const withoutClass = lesserSpecs(spec);
   const adviser = newAdviser(
     spec,
     count,
@@ -125,8 +129,12 @@ export function surveyOf(
         );
       } else {
         const { obstacle, filter } = judged;
-        const isNear = obstacle.short === undefined || mayUse(rankings, view, request, host, filter);
-        refuse(census, host.root, isNear ? obstacle : { ...obstacle, short: undefined });
+        const isNear = obstacle.short !== undefined && mayUse(rankings, view, request, host, filter);
+        // Where a filter refuses it, resources have not been looked at.
+        const otherwise = filter === undefined ? withoutClass(obstacle.about) : spec;
+        const isAlone = isNear && isThorough && fit(otherwise, treeOf(view, host.root)) !== null;
+        refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
+        if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
         if (times < count && isThorough) advise(adviser, rankings, view, request, host);
       }
       return true;
@@ -144,7 +152,7 @@ export function surveyOf(
           fits,
           times,
           ...(isWhole ? {} : { partly: true as const }),
-          refused: refusedHosts(view, counted(census)),
+          refused: refusedHosts(view, withNearest(counted(census), counted(lackingMore))),
           best,
           silentCells: silentAmong(view),
           advice,
@@ -153,6 +161,31 @@ export function surveyOf(
       );
     },
   };
+}
+
+/** The request as it would be without a class of resources in any of its groups. */
+function lesserSpecs(spec: RequestSpec): (resourceClass: string | undefined) => RequestSpec {
+  const known = new Map<string, RequestSpec>();
+  return (resourceClass = '') => {
+    const lesser = known.get(resourceClass) ?? {
+      ...spec,
+      groups: spec.groups.map((group) => {
+        const { [resourceClass]: _, ...resources } = group.resources;
+        return { ...group, resources };
+      }),
+    };
+    known.set(resourceClass, lesser);
+    return lesser;
+  };
+}
+
+/** The reasons, with the nearest of others where they name none. */
+function withNearest(reasons: readonly Counted[], others: readonly Counted[]): Counted[] {
+  return reasons.map((reason) => {
+    if (reason.nearest !== undefined) return reason;
+    const near = others.find(({ code, about }) => code === reason.code && about === reason.about)?.nearest;
+    return near === undefined ? reason : { ...reason, nearest: { ...near, lacksMore: true } };
+  });
 }
 
 /** How many more members of its instance group a host may have. */

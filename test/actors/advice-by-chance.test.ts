@@ -23,6 +23,7 @@ import {
   OLD,
   obstaclesOf,
   type PlainHost,
+  serves,
   viewOfFleet,
 } from '../support/advice-oracle.ts';
 
@@ -148,6 +149,15 @@ function withAmount(asked: Asked, at: number, about: string, amount: number): As
   return { ...asked, spec: { ...asked.spec, groups: asked.spec.groups.map(change) } };
 }
 
+/** The request as it would be without a class in any group. */
+function withoutClass(spec: RequestSpec, about: string): RequestSpec {
+  const groups = spec.groups.map((group) => {
+    const { [about]: _, ...resources } = group.resources;
+    return { ...group, resources };
+  });
+  return { ...spec, groups };
+}
+
 /** Amounts with which it would fit, by group and class. */
 function amountsThatFit(asked: Asked, holds: (changed: Asked) => boolean) {
   return asked.spec.groups.flatMap(({ name, resources }, at) =>
@@ -176,12 +186,17 @@ test('scheduler - of one instance, what is told is so, and what would help is to
       about(),
     );
     assert.is(told.fits, fittingHosts(asked, fleet).length, about());
-    // Each host by itself is refused for the same, and none came nearer than the one that is named.
-    const alone = fleet.hosts.flatMap((host) => survey(asked, { ...fleet, hosts: [host] }, 1).refused);
+    // Each host by itself is refused for the same, and of those that lack nothing else none came nearer than the one named.
+    const alone = fleet.hosts.flatMap((host) =>
+      survey(asked, { ...fleet, hosts: [host] }, 1).refused.map((one) => ({ ...one, of: host })),
+    );
     for (const { nearest, code, about: what, hosts } of told.refused) {
       const alike = alone.filter((one) => one.code === code && one.about === what);
       assert.is(alike.length, hosts, about());
-      const shorts = alike.flatMap((one) => one.nearest?.short ?? []);
+      const shortsOf = (some: typeof alike) => some.flatMap((one) => one.nearest?.short ?? []);
+      const otherwise = code === 'exceeds-capacity' ? withoutClass(asked.spec, what ?? '') : asked.spec;
+      const ofNothingElse = shortsOf(alike.filter(({ of }) => serves(otherwise, of.nodes)));
+      const shorts = ofNothingElse.length > 0 ? ofNothingElse : shortsOf(alike);
       assert.is(nearest?.short, shorts.length === 0 ? undefined : Math.min(...shorts), about());
       if (nearest === undefined) continue;
       assert.ok(Number.isInteger(nearest.short) && nearest.short > 0, `${nearest.short} ${about()}`);

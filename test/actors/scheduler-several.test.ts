@@ -66,6 +66,30 @@ test('scheduler - of a request that one change alone would not let in, the reaso
   assert.match(answer?.reason ?? '', /^none of 2 hosts: .*; no single change is known with which it would fit$/);
 });
 
+test('scheduler - the nearest host is one that lacks nothing else, if there is one', () => {
+  const small = { cell: 'c1', host: 'h1', has: { VCPU: 8, MEMORY_MB: 4_096 } };
+  const large = { cell: 'c2', host: 'h2', has: { VCPU: 4, MEMORY_MB: 8_192 } };
+  const { spec } = selectFor('r');
+  const asked = { ...spec, groups: [{ name: '', resources: { VCPU: 12, MEMORY_MB: 6_000 } }] };
+  const reasonOn = (...hosts: (typeof small)[]) => {
+    const on = schedulersOf(hosts, [{ name: 's' }]);
+    on.choose({ ...selectFor('r'), spec: asked });
+    live(on, 1_000);
+    return (on.answers[0] as { reason?: string }).reason;
+  };
+  const none = 'exceeds-capacity VCPU; nearest';
+  assert.is(
+    reasonOn(small, large),
+    `none of 2 hosts: 2 ${none} c2/h2: 12 VCPU exceed what is free on provider 'h2': 4 (short by 8); ` +
+      'with 8 VCPU less (4 instead of 12) it would fit on 1 host',
+  );
+  assert.is(
+    reasonOn(small),
+    `none of 1 host: 1 ${none} c1/h1: 12 VCPU exceed what is free on provider 'h1': 8 (short by 4), ` +
+      'and more stands in its way; no single change is known with which it would fit',
+  );
+});
+
 test('scheduler - several that wait, and that limits on instances cannot let in, claim nothing meanwhile', () => {
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }], [{ name: 's', filters: [instanceLimit(1)] }]);
   on.choose(selectFor('r', { instances: named(5), waits: { since: 1 } }));
