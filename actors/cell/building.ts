@@ -22,17 +22,18 @@ const CLAIM_VALID_MS = 600_000;
 export function start(work: Work, asked: Start, from: Address): void {
   const { instance, request, spec, project, payload, traceparent, snapshot } = asked;
   if (work.state.deleted.has(instance)) return work.turn.send(from, { type: 'removed', instance });
-  if (!work.state.instances.has(instance)) {
-    // It may have been deleted so long ago that nobody remembers.
-    if (asked.expiresAt !== undefined && asked.expiresAt < work.turn.now) return;
-    const facts = { instance, request, spec, ...present({ project, payload, traceparent }) };
-    const stored = { value: snapshot.value, context: { ...snapshot.context, attempts: [] } };
-    commit(work, { type: 'started', facts, snapshot: stored, at: work.turn.now });
-    const entry = work.state.instances.get(instance) as Entry;
-    work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, 'start'));
-    dispatch(work, entry, false);
-  }
-  work.turn.send(from, { type: 'started', instance });
+  const accept = () => work.turn.send(from, { type: 'started', instance });
+  if (work.state.instances.has(instance)) return accept();
+  // It may have been deleted so long ago that nobody remembers.
+  if (asked.expiresAt !== undefined && asked.expiresAt < work.turn.now) return;
+  const facts = { instance, request, spec, ...present({ project, payload, traceparent }) };
+  const stored = { value: snapshot.value, context: { ...snapshot.context, attempts: [] } };
+  commit(work, { type: 'started', facts, snapshot: stored, at: work.turn.now });
+  const entry = work.state.instances.get(instance) as Entry;
+  work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, 'start'));
+  // Said first: the build may end right here, and the conductor takes the end only of what it knows to be the cell's.
+  accept();
+  dispatch(work, entry, false);
 }
 
 /** Steps a build and does what it then asks for. An event that means nothing to it is dropped. */

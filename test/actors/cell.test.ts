@@ -26,7 +26,7 @@ const test = suite('cell');
 test('cell - a build that is handed over is recorded, accepted and ordered from its host', () => {
   const on = desk();
   const turned = on.tell(startOf('i1'), 'conductor/0');
-  assert.equal(told(turned), ['build to compute/c1/h1', 'started to conductor/0']);
+  assert.equal(told(turned), ['started to conductor/0', 'build to compute/c1/h1']);
   const { attempt, incarnation } = orderIn(turned);
   assert.equal([attempt, incarnation], [1, 'life-1']);
 });
@@ -169,6 +169,14 @@ test('cell - a host that is down or unknown costs the attempt and is given no or
   assert.equal(sentOf(turned, 'build'), []);
   assert.is(viewOf(on)?.attempts?.[0]?.outcome, 'refused');
   assert.is(sentOf(turned, 'claim')[0]?.message.attempt, 2);
+});
+
+test('cell - a build that ends at its hand-over is told to be taken before it is told to be over', () => {
+  const on = bench(actor, { address: 'cell/c1' });
+  const turned = on.tell(startOf('i1', []), 'conductor/0');
+  const toConductor = turned.sent.filter(({ to }) => to === 'conductor/0').map(({ message }) => message.type);
+  // The other way round the conductor would not take the end, and hear of it only when it asks.
+  assert.equal(toConductor, ['started', 'ended']);
 });
 
 test.run();
