@@ -5,6 +5,7 @@
 
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import { unmet } from '../placement/conditions.ts';
 import type { Provider } from '../placement/providers.ts';
 import {
   type AdviserOnAmounts,
@@ -102,7 +103,7 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
     for (const resourceClass of Object.keys(group.resources))
       considerAmount(adviser, position, resourceClass, tree, endOfLooks);
   }
-  for (const change of conditionsOfAll(spec)) {
+  for (const change of [...conditionsOfRoot(spec), ...conditionsOfGroups(spec)]) {
     const times = roomOn(adviser, change.changed, tree);
     if (times > 0) note(adviser, change, times);
   }
@@ -114,11 +115,15 @@ function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): Ch
   return { advice: { code: 'without-instance-group' }, cost: 0.6, changed };
 }
 
-/** Where hosts fit, and too few: with any one condition less they might hold more. */
-function noteAllConditions(adviser: Adviser): void {
+/**
+ * Where hosts fit, and too few: with any one condition less they might hold more. Not with one that holds none of their
+ * providers back, as those on the host itself: to try it would only take the place of what helps.
+ */
+function noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provider[])[]): void {
   const { spec, limits } = adviser;
   for (const [position, group] of spec.groups.entries()) {
-    for (const { advice, cost, without } of conditionsOf(group)) {
+    for (const { advice, cost, only, without } of conditionsOf(group)) {
+      if (!fitting.some((tree) => holdsBack(only, group, tree))) continue;
       roomWith(adviser, { advice: { ...advice, group: group.name }, cost, changed: replaced(spec, position, without) });
     }
     for (const resourceClass of Object.keys(group.resources)) {
@@ -126,9 +131,19 @@ function noteAllConditions(adviser: Adviser): void {
       if (change !== null) roomWith(adviser, change);
     }
   }
-  for (const change of conditionsOfAll(spec)) roomWith(adviser, change);
+  for (const change of conditionsOfGroups(spec)) roomWith(adviser, change);
   for (const limit of limits) roomWith(adviser, withoutFilter(limit));
   if (spec.instanceGroup?.policy.startsWith('soft-') === false) roomWith(adviser, withoutInstanceGroup(spec));
+}
+
+/** Whether a condition keeps a provider from serving the group that has some of what the group asks for. */
+function holdsBack(only: ResourceGroup, { resources }: ResourceGroup, tree: readonly Provider[]): boolean {
+  const classes = Object.keys(resources);
+  return tree.some(
+    (provider) =>
+      (classes.length === 0 || classes.some((resourceClass) => provider.stocks.has(resourceClass))) &&
+      unmet(only, [provider], tree[0] as Provider) !== null,
+  );
 }
 
 const eachFitsAlone = (spec: RequestSpec, tree: readonly Provider[]): boolean =>
@@ -138,10 +153,11 @@ function aloneIn({ sameSubtree: _, ...spec }: RequestSpec, group: ResourceGroup)
   return { ...spec, groups: [group] };
 }
 
-/** The conditions on the whole of a host's tree, and on all groups, each with the request as it would be without. */
-function conditionsOfAll(spec: RequestSpec): ChangeOfRequest[] {
-  const { rootRequired = [], rootForbidden = [], sameSubtree = [] } = spec;
-  const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
+const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
+
+/** The conditions on the host itself, each with the request as it would be without. */
+function conditionsOfRoot(spec: RequestSpec): ChangeOfRequest[] {
+  const { rootRequired = [], rootForbidden = [] } = spec;
   const cost = 0.6;
   return [
     ...rootRequired.map((about, left) => ({
@@ -154,6 +170,14 @@ function conditionsOfAll(spec: RequestSpec): ChangeOfRequest[] {
       cost,
       changed: { ...spec, rootForbidden: others(rootForbidden, left) },
     })),
+  ];
+}
+
+/** Those on how groups are served beside each other. */
+function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
+  const { sameSubtree = [] } = spec;
+  const cost = 0.6;
+  return [
     ...sameSubtree.map((names, left) => ({
       advice: { code: 'without-same-subtree', about: names.join(', ') },
       cost,
@@ -165,30 +189,34 @@ function conditionsOfAll(spec: RequestSpec): ChangeOfRequest[] {
   ];
 }
 
-/** The conditions of a group beside amounts, each with the group as it would be without. */
-function conditionsOf(group: ResourceGroup): (Change & { without: ResourceGroup })[] {
-  const { required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
-  const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
+/** The conditions of a group beside amounts, each by itself, and with the group as it would be without. */
+function conditionsOf(group: ResourceGroup): (Change & { only: ResourceGroup; without: ResourceGroup })[] {
+  const { name, required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
+  const none = { name, resources: {} };
   const cost = 0.5;
   return [
     ...required.map((about, left) => ({
       advice: { code: 'without-required', about },
       cost,
+      only: { ...none, required: [about] },
       without: { ...group, required: others(required, left) },
     })),
     ...anyOf.map((traits, left) => ({
       advice: { code: 'without-any-of', about: traits.join(', ') },
       cost,
+      only: { ...none, anyOf: [traits] },
       without: { ...group, anyOf: others(anyOf, left) },
     })),
     ...forbidden.map((about, left) => ({
       advice: { code: 'without-forbidden', about },
       cost,
+      only: { ...none, forbidden: [about] },
       without: { ...group, forbidden: others(forbidden, left) },
     })),
     ...memberOf.map((aggregates, left) => ({
       advice: { code: 'without-member-of', about: aggregates.join(', ') },
       cost,
+      only: { ...none, memberOf: [aggregates] },
       without: { ...group, memberOf: others(memberOf, left) },
     })),
   ];
@@ -243,7 +271,7 @@ function roomWith({ rooms }: Adviser, change: Change): Room {
  */
 export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[] = []): Advice[] {
   const { spec, count, rooms, amounts } = adviser;
-  if (fitting.length > 0) noteAllConditions(adviser);
+  if (fitting.length > 0) noteAllConditions(adviser, fitting);
   // A group that keeps together is on one host.
   const together = spec.instanceGroup?.policy === 'affinity';
   const found: { change: Change; room: Room; next: () => void }[] = [];

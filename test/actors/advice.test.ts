@@ -488,4 +488,24 @@ test('scheduler - hosts of a cell that is silent come last in a dry run, as they
   assert.ok(compared > 100, `${compared}`);
 });
 
+test('scheduler - for several instances, many traits that hold none of the hosts back do not take the place of what helps', () => {
+  const traits = Array.from({ length: 64 }, (_, n) => `CUSTOM_${n}`);
+  const view = viewOf(...['h1', 'h2', 'h3'].map((host) => ({ host, has: { VCPU: 16 }, traits })));
+  const group = { name: '', resources: { VCPU: 14 } };
+  const asked: RequestSpec[] = [
+    { groups: [{ ...group, required: traits }], groupPolicy: 'none' },
+    { groups: [group], groupPolicy: 'none', rootRequired: traits },
+  ];
+  for (const spec of asked) {
+    const { advice } = survey(view, spec, 9);
+    assert.equal(
+      advice.map(({ code, to }) => [code, to]),
+      [
+        ['fewer-instances', 3],
+        ['less', 5],
+      ],
+    );
+  }
+});
+
 test.run();
