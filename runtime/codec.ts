@@ -44,6 +44,10 @@ export function encode(value: unknown): Uint8Array {
  * @throws CellwrightError `unencodable` with the field.
  */
 export function encodeForeign(value: unknown): Uint8Array {
+  const whole = kindOfNoData(value);
+  if (whole !== undefined) {
+    throw new CellwrightError('unencodable', `the value cannot be encoded: it is a ${whole}`);
+  }
   const found = isDeeperThan(MAX_DEPTH, value) ? undefined : noDataIn(value);
   if (found === undefined) return encode(value);
   const { field, kind } = found;
@@ -73,7 +77,7 @@ const NO_DATA = [
 function noDataIn(value: unknown): { readonly field: string; readonly kind: string } | undefined {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return undefined;
   for (const [key, item] of itemsOf(value)) {
-    const kind = ArrayBuffer.isView(item) && !(item instanceof Uint8Array) ? item.constructor.name : kindOfNoData(item);
+    const kind = kindOfNoData(item);
     if (kind !== undefined) return { field: key, kind };
     const inner = noDataIn(item);
     if (inner !== undefined) return { ...inner, field: `${key}.${inner.field}` };
@@ -82,6 +86,7 @@ function noDataIn(value: unknown): { readonly field: string; readonly kind: stri
 }
 
 function kindOfNoData(item: unknown): string | undefined {
+  if (ArrayBuffer.isView(item) && !(item instanceof Uint8Array)) return item.constructor.name;
   const isObject = typeof item === 'function' || (typeof item === 'object' && item !== null);
   return isObject && !isPlain(item) ? NO_DATA.find((kind) => item instanceof kind)?.name : undefined;
 }

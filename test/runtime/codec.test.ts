@@ -225,6 +225,12 @@ test('codec - of what callers made, what would be written as something else is r
         error.message === `the field 'payload.0.a' cannot be encoded: it is a ${kind}`,
       kind,
     );
+    assert.throws(
+      () => encodeForeign(value),
+      (error: CellwrightError) =>
+        error.code === 'unencodable' && error.message === `the value cannot be encoded: it is a ${kind}`,
+      kind,
+    );
   }
   class Point {
     x = 1;
