@@ -67,7 +67,8 @@ export interface Client {
    * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
    * (`fence: true`). It is set as it stands when this is asked: a copy of the request that comes late undoes nothing.
    * @throws `not-found`; `host-is-up` when a host that is to be fenced is not down; `outdated` when the request says a
-   * revision of the host, and it has been set since.
+   * revision of the host, and it has been set since, be it by this request, whose first answer was lost; or when others
+   * set it all the time.
    */
   host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
   /**
@@ -91,6 +92,8 @@ export interface ClientOptions {
 /** How long to wait for an answer before the request is made again, ms: at first, half as long again each time, at most. */
 const ASK_AGAIN = { firstMs: 1_000, mostMs: 3_000 } as const;
 const checkWaiting = checkOfOptions({ timeoutMs: Type.Unknown() }, 'the options of ended');
+/** How long to wait at most before a host that others have just set is set again, ms. */
+const SET_AGAIN_WITHIN_MS = 100;
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
@@ -159,6 +162,7 @@ export function clientOf(options: ClientOptions): Client {
         const isOutdated = error instanceof CellwrightError && error.code === 'outdated';
         if (!isOutdated || clock.monotonic() >= deadline) throw error;
       }
+      await new Promise<void>((resolve) => clock.after(random.integer(1, SET_AGAIN_WITHIN_MS), resolve));
     }
   }
 
