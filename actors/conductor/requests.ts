@@ -29,15 +29,17 @@ export function build(work: Work, asked: Build, from: Address): void {
   const { ask, request, count, alternates, spec, where, project, payload, traceparent, waitMs: mayWaitMs } = asked;
   const instances = instanceNames(request, count);
   const facts = { request, spec, ...present({ where, project, payload, traceparent }) };
-  const standing = instances.find((instance) => state.instances.has(instance));
-  if (standing !== undefined) {
+  if (instances.some((instance) => state.instances.has(instance))) {
     const fingerprint = fingerprintOf(facts, count, alternates, mayWaitMs);
-    const isRepeated = instances.every((instance) => {
+    const isOfThis = (instance: string) => {
       const entry = state.instances.get(instance);
       return entry?.request === request && entry.asked === fingerprint && !isGoing(entry);
-    });
-    if (isRepeated) turn.send(from, { type: 'build-accepted', ask, request, instances });
-    else decline(work, from, ask, 'already-exists', takenBecause(standing, entryOf(state, standing)), 'id');
+    };
+    // The first that is in the way: of the same request sent again it is one that was deleted, perhaps long ago.
+    const isOther = (instance: string) => state.instances.has(instance) && !isOfThis(instance);
+    const inTheWay = instances.find(isOther) ?? instances.find((instance) => !isOfThis(instance));
+    if (inTheWay === undefined) turn.send(from, { type: 'build-accepted', ask, request, instances });
+    else decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay)), 'id');
     return;
   }
   if (state.requests.has(request)) {

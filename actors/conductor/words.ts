@@ -28,8 +28,9 @@ export function isGoing({ phase }: Entry): boolean {
   return phase === 'deleting' || phase === 'deleted';
 }
 
-/** Why the id of an instance cannot be taken. */
-export function takenBecause(instance: string, entry: Entry): string {
+/** Why the id of an instance cannot be taken; of one that is known no more: why the request is not simply repeated. */
+export function takenBecause(instance: string, entry: Entry | undefined): string {
+  if (entry === undefined) return `instance '${instance}' of this request was deleted: ask with another id`;
   if (isGoing(entry)) return `instance '${instance}' was deleted; its id cannot be taken again for a while`;
   return `instance '${instance}' exists already, of another request`;
 }

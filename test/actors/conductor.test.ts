@@ -53,6 +53,17 @@ test('conductor - another request for a name that is taken is declined, wholly',
   assert.is(on.state.instances.size, 2);
 });
 
+test('conductor - the same request again, of which one was deleted, is told which, and not of another request', () => {
+  const on = desk();
+  on.tell(buildOf('web', 2));
+  on.tell({ type: 'delete', ask: 1, instance: 'web-1' }, 'gateway/g');
+  on.tell({ type: 'released', consumer: 'web-1', deleted: true });
+  const reason = () => sentOf(on.tell(buildOf('web', 2)), 'declined')[0]?.message.reason;
+  assert.is(reason(), "instance 'web-1' was deleted; its id cannot be taken again for a while");
+  on.state.instances.delete('web-1'); // what is forgotten after a while
+  assert.is(reason(), "instance 'web-1' of this request was deleted: ask with another id");
+});
+
 test('conductor - another count is declined while a request of the name looks for hosts, and does not replace it', () => {
   const on = desk();
   on.tell(buildOf('web', 2), 'gateway/g');
