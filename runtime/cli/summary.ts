@@ -26,13 +26,17 @@ export function summaryOf(result: ReplayResult): string[] {
     `reschedules     ${figure(figures.reschedules)}`,
     `attempts failed ${countsText(figures.attemptsFailed) || 'none'}`,
     `invariants      ${FAULT_KINDS.map((kind) => `${kind} ${countOf(faults, kind)}`).join(', ')}`,
-    `builds          ${figure(figures.built)}, ${figure(figures.buildsPerSecond, 1)}/s; ` +
-      `accepted to active p50 ${figure(figures.p50Ms)} ms, p99 ${figure(figures.p99Ms)} ms`,
+    `builds          ${figure(figures.built)}, ${figure(figures.buildsPerSecond, 1)}/s${latency(figures)}`,
     `took            ${seconds(wallMs)}${virtually}`,
     ...(problems.length === 0
       ? ['every request is accounted for, and the final state is sound']
       : [`${figure(problems.length)} problems:`, ...problems.slice(0, MOST_PROBLEMS).map((what) => `  ${cut(what)}`)]),
   ];
+}
+
+/** Nothing where nothing became active: it would look like no time at all. */
+function latency({ built, p50Ms, p99Ms }: ReplayResult['figures']): string {
+  return built === 0 ? '' : `; accepted to active p50 ${figure(p50Ms)} ms, p99 ${figure(p99Ms)} ms`;
 }
 
 /** Nothing where no builds are made to fail: those of a fleet's flaky hosts fail all the same. */

@@ -343,4 +343,11 @@ test('replay - the summary says what share of builds was made to fail, and nothi
   assert.match(await firstOf(0), /, speed 10, 2 alternates$/);
 });
 
+test('replay - the summary tells how long builds took only where some became active', async () => {
+  const tellsOf = async (failRate: number) =>
+    summaryOf(await replayed(1, failRate)).find((line) => /^builds /.test(line));
+  assert.match((await tellsOf(0)) ?? '', /\/s; accepted to active p50 [\d,]+ ms, p99 [\d,]+ ms$/);
+  assert.is(await tellsOf(1), 'builds          0, 0/s');
+});
+
 test.run();
