@@ -80,7 +80,7 @@ export function linesOf({ hosts, gpus, requests, tune, seeds, policies }: Packin
   const isTold = last === 100 || last === 130;
   const rows = Object.entries(policies).map(([name, { allocationAt100, allocationAt130, refused, curve }]) => {
     const inTheEnd = isTold ? [] : [pointText(curve[last] as CurvePoint, seeds.length)];
-    return [name, allocationText(allocationAt100), allocationText(allocationAt130), ...inTheEnd, figure(refused)];
+    return [name, allocationText(allocationAt100), allocationText(allocationAt130), ...inTheEnd, figure(refused, 1)];
   });
   return [
     `${counted(gpus, 'GPU')} on ${counted(hosts, 'host')}, ${counted(requests, 'request')}, ` +

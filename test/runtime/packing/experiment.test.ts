@@ -249,6 +249,22 @@ test('report - where neither as much is asked for in the end, the table has a co
   assert.not.match(linesOf({ ...told, tune: 1.3, policies }).join(), /50 %/);
 });
 
+test('report - the mean of the requests refused is told as in the JSON, not as a whole number', () => {
+  const runOf = (seed: number, refused: number) => ({
+    policy: 'fgd' as const,
+    seed,
+    tune: 1,
+    curve: [0],
+    placed: 5,
+    refused,
+  });
+  const told = { nodes: 'n', pods: 'p', absentModels: {}, hosts: 2, gpus: 8, requests: 9, seeds: [1, 2], tune: 1 };
+  const rowOf = (...refused: number[]) =>
+    linesOf({ ...told, policies: { fgd: policyReport(refused.map((count, seed) => runOf(seed, count))) } })[3] ?? '';
+  assert.match(rowOf(1, 2), / 1\.5$/);
+  assert.match(rowOf(2, 2), / 2$/);
+});
+
 /** The published allocation in percent, mean of 10 seeds, when 100 % and 130 % of all GPUs were asked for. */
 const PUBLISHED = {
   default: {
