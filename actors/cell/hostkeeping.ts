@@ -163,7 +163,7 @@ function hostToSet(
   }
   // What was held up on its way must not undo what was said since, and acknowledged.
   if (revision === undefined || revision === host.revision) return host;
-  const reason = `host '${hostName}' of cell '${cell}' has been set since: it is at revision ${host.revision}`;
+  const reason = `host '${hostName}' of cell '${cell}' is at revision ${host.revision}, not ${revision}: it has been set otherwise`;
   turn.send(from, { type: 'declined', ask, code: 'outdated', reason, field: 'revision' });
   return null;
 }

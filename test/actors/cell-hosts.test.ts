@@ -76,7 +76,7 @@ test('hosts - what an operator said and was held up on its way undoes nothing th
   const fence = on.tell({ type: 'fence-host', ask: 1, host: 'h1', revision: 3 });
   assert.match(
     sentOf(fence, 'declined')[0]?.message.reason ?? '',
-    /^host 'h1' of cell 'c1' has been set since: it is at revision 4$/,
+    /^host 'h1' of cell 'c1' is at revision 4, not 3: it has been set otherwise$/,
   );
 });
 
