@@ -183,6 +183,8 @@ export interface Standing {
   readonly hosts: number;
   readonly fits: number;
   readonly refused: readonly RefusedHosts[];
+  /** Some hosts were not searched to the end. */
+  readonly partly?: true;
 }
 
 /**

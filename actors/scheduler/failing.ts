@@ -4,6 +4,7 @@
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
+import { present } from '../present.ts';
 import { type Draft, decided, type Standing } from './decision.ts';
 import { whyNoneOf } from './explain.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
@@ -39,11 +40,12 @@ export function explainFailure(
     const isOfHosts = open.hopeless === null;
     const isRankedByAll =
       request.spec.instanceGroup === undefined && lateFiltersOf(now.state.rankings, request).length === 0;
-    // It may be of a moment ago, when there were fewer hosts.
-    const isOfNow = surveyed?.hosts === draft.hosts || !isRankedByAll;
-    if (isOfHosts && surveyed?.fits === 0 && isOfNow) {
+    // It may be of a moment ago, when there were fewer hosts, and need not have searched each to its end.
+    const saysMore = !isRankedByAll || (surveyed?.hosts === draft.hosts && surveyed.partly !== true);
+    if (isOfHosts && surveyed?.fits === 0 && saysMore) {
       // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
-      Object.assign(draft, surveyed);
+      const { hosts, fits, refused } = surveyed;
+      Object.assign(draft, { hosts, fits, refused });
       why = whyNoneOf(now.state, request, surveyed);
     }
     const words = adviceFor(now, advice, surveyed);
@@ -63,8 +65,8 @@ export function explainFailure(
   const known = advised.get(key);
   if (known !== undefined && work.turn.now - known.at < FRESH_MS) return answer(work, known.advice, known.standing);
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (found, now) => {
-    const { advice, hosts, fits, refused } = found;
-    const standing = { hosts, fits, refused };
+    const { advice, hosts, fits, refused, partly } = found;
+    const standing = { hosts, fits, refused, ...present({ partly }) };
     advised.delete(key);
     advised.set(key, { at: now.turn.now, advice, standing });
     if (advised.size > MAX_KEPT) advised.delete(advised.keys().next().value as string);
