@@ -150,8 +150,8 @@ export function clientOf(options: ClientOptions): Client {
    * which revision of the host it was asked, and is not carried out at a later one.
    */
   async function setHost(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
-    const isToBeChecked = !isPlain(request) || !isToken(request.cell) || !isToken(request.host);
-    if (isToBeChecked || request.revision !== undefined) return call('host', request);
+    const isMalformed = !isPlain(request) || !isToken(request.cell) || !isToken(request.host);
+    if (isMalformed || request.revision !== undefined) return call('host', request);
     const { cell, host } = request;
     const deadline = clock.monotonic() + timeoutMs;
     for (;;) {

@@ -25,7 +25,7 @@ export const Advice = Type.Object({
 });
 export type Advice = Static<typeof Advice>;
 
-/** Said where there is no advice: more than one thing stands in the way of each host. */
+/** Said where none was found: as far as hosts were searched, more than one thing stands in the way of each. */
 export const NO_CHANGE_KNOWN = 'no single change is known with which it would fit';
 
 /**

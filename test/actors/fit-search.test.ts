@@ -13,7 +13,10 @@ import { fit } from '../../actors/scheduler/fit.ts';
 import { planOf } from '../../actors/scheduler/fit-choices.ts';
 import { serve } from '../../actors/scheduler/fit-search.ts';
 import { misfitOf } from '../../actors/scheduler/misfit.ts';
+import { treeOf } from '../../actors/scheduler/view.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { drawFleet, drawRequest, viewOfFleet } from '../support/advice-oracle.ts';
 
 const test = suite('search of a fit');
 
@@ -224,6 +227,26 @@ const alikeSpecs: fc.Arbitrary<RequestSpec> = fc
     const sameSubtree = lists.map((list) => list.map((at) => `g${at % groups.length}`));
     return { groups, groupPolicy: isolate ? ('isolate' as const) : ('none' as const), sameSubtree };
   });
+
+test('search - what is found without a search, for the unnamed group and one other, is what the search finds', () => {
+  let found = 0;
+  for (let seed = 0; seed < 600; seed += 1) {
+    const random = seededRandom(`simply ${seed}`);
+    const fleet = drawFleet(random);
+    const { groups } = drawRequest(random, fleet).spec;
+    const named = groups.find(({ name }) => name !== '') ?? { name: 'g', resources: { VGPU: 1 } };
+    const spec: RequestSpec = { groups: [...groups.filter(({ name }) => name === ''), named], groupPolicy: 'none' };
+    const view = viewOfFleet(fleet);
+    for (const root of view.hosts.keys()) {
+      const simply = fit(spec, treeOf(view, root));
+      // To be in one subtree with itself is no condition, but is seen to by the search alone.
+      const searched = fit({ ...spec, sameSubtree: [[named.name]] }, treeOf(view, root));
+      assert.equal(simply, searched, JSON.stringify([spec, treeOf(view, root).map(({ spec: { id } }) => id)]));
+      if (simply !== null) found += 1;
+    }
+  }
+  assert.ok(found > 200, `${found} fit`);
+});
 
 test('search - what is alike is not taken for the same', () => {
   const met = { fits: 0, not: 0 };
