@@ -152,12 +152,14 @@ export function clientOf(options: ClientOptions): Client {
   async function setHost(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
     const isMalformed = !isPlain(request) || !isToken(request.cell) || !isToken(request.host);
     if (isMalformed || request.revision !== undefined) return call('host', request);
-    const { cell, host } = request;
+    // As it is now: the caller may make the next one of it while the host is looked at.
+    const asked = { ...request };
+    const { cell, host } = asked;
     const deadline = clock.monotonic() + timeoutMs;
     for (;;) {
       const { hosts } = await call<HostsAnswer>('hosts', { cell, host });
       try {
-        return await call('host', { ...request, revision: hosts[0]?.revision ?? 0 });
+        return await call('host', { ...asked, revision: hosts[0]?.revision ?? 0 });
       } catch (error) {
         const isOutdated = error instanceof CellwrightError && error.code === 'outdated';
         if (!isOutdated || clock.monotonic() >= deadline) throw error;

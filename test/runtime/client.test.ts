@@ -116,6 +116,29 @@ test('client - a host is set as it stands: where somebody else has set it meanwh
   assert.equal(said, [look, { ...asked, revision: 3 }, look, { ...asked, revision: 4 }]);
 });
 
+test('client - a host is set as it was asked, whatever the caller makes of the request meanwhile', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  const said: unknown[] = [];
+  api.subscribe(subjects.api('hosts'), ({ data, reply }) => {
+    const { host } = decode(data) as { host: string };
+    const revision = host === 'h1' ? 3 : 4;
+    api.publish(reply ?? '', encode({ hosts: [{ host, state: 'up', revision }], next: null }));
+  });
+  api.subscribe(subjects.api('host'), ({ data, reply }) => {
+    const request = decode(data) as { host: string };
+    said.push(request);
+    api.publish(reply ?? '', encode({ cell: 'c1', host: request.host, state: 'disabled' }));
+  });
+  const request = { cell: 'c1', host: 'h1', enabled: false };
+  const first = client.host(request);
+  request.host = 'h2';
+  await settled(clock, Promise.all([first, client.host(request)]));
+  assert.equal(said, [
+    { cell: 'c1', host: 'h1', enabled: false, revision: 3 },
+    { cell: 'c1', host: 'h2', enabled: false, revision: 4 },
+  ]);
+});
+
 test('client - who waits for a build waits on while nobody can say how it stands', async () => {
   for (const code of ['no-owner', 'timeout', 'no-responders']) {
     const { clock, client, looked } = failing(3, { code, retryable: true });
