@@ -103,13 +103,13 @@ export function clientOf(options: ClientOptions): Client {
   const timeoutMs = checkedMs(options.timeoutMs ?? 10_000);
 
   /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
-  const call = async <Answer>(verb: string, request: object): Promise<Answer> => {
+  const call = async <Answer>(verb: string, request: object, limitMs = timeoutMs): Promise<Answer> => {
     if (!isPlain(request)) throw new MalformedError(`the ${verb} request must be an object`);
-    return untilTaken(() => callOnce<Answer>(verb, request), { clock, random, limitMs: timeoutMs });
+    return untilTaken(() => callOnce<Answer>(verb, request, limitMs), { clock, random, limitMs });
   };
 
-  async function callOnce<Answer>(verb: string, request: object): Promise<Answer> {
-    const data = await answerTo(subjects.api(verb), encodeForeign(request));
+  async function callOnce<Answer>(verb: string, request: object, limitMs: number): Promise<Answer> {
+    const data = await answerTo(subjects.api(verb), encodeForeign(request), limitMs);
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
     const { code, message, retryable, field, retryAfterMs } = body.error;
@@ -122,8 +122,8 @@ export function clientOf(options: ClientOptions): Client {
    * Whoever took the request may have died with it: it is made again. It may be, for every one names what it is about;
    * and what the first is answered late, as that nobody owns an actor now, is as good an answer.
    */
-  async function answerTo(subject: string, data: Uint8Array): Promise<Uint8Array> {
-    const deadline = clock.monotonic() + timeoutMs;
+  async function answerTo(subject: string, data: Uint8Array, limitMs: number): Promise<Uint8Array> {
+    const deadline = clock.monotonic() + limitMs;
     let again: Timer | undefined;
     let againMs: number = ASK_AGAIN.firstMs;
     try {
@@ -156,10 +156,11 @@ export function clientOf(options: ClientOptions): Client {
     const asked = { ...request };
     const { cell, host } = asked;
     const deadline = clock.monotonic() + timeoutMs;
+    const leftMs = () => Math.max(deadline - clock.monotonic(), Math.min(timeoutMs, 1));
     for (;;) {
-      const { hosts } = await call<HostsAnswer>('hosts', { cell, host });
+      const { hosts } = await call<HostsAnswer>('hosts', { cell, host }, leftMs());
       try {
-        return await call('host', { ...asked, revision: hosts[0]?.revision ?? 0 });
+        return await call('host', { ...asked, revision: hosts[0]?.revision ?? 0 }, leftMs());
       } catch (error) {
         const isOutdated = error instanceof CellwrightError && error.code === 'outdated';
         if (!isOutdated || clock.monotonic() >= deadline) throw error;

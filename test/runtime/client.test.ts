@@ -139,6 +139,18 @@ test('client - a host is set as it was asked, whatever the caller makes of the r
   ]);
 });
 
+test('client - the time to wait is that of the whole of setting a host, the look at it included', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  api.subscribe(subjects.api('hosts'), ({ reply }) => {
+    clock.after(9_000, () => api.publish(reply ?? '', encode({ hosts: [], next: null })));
+  });
+  api.subscribe(subjects.api('host'), () => {});
+  const from = clock.monotonic();
+  const failing = failureOf(() => client.host({ cell: 'c1', host: 'h1', enabled: false }));
+  assert.is((await settled(clock, failing)).code, 'timeout');
+  assert.is(clock.monotonic() - from, 10_000);
+});
+
 test('client - who waits for a build waits on while nobody can say how it stands', async () => {
   for (const code of ['no-owner', 'timeout', 'no-responders']) {
     const { clock, client, looked } = failing(3, { code, retryable: true });
