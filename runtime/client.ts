@@ -129,8 +129,9 @@ export function clientOf(options: ClientOptions): Client {
     try {
       return await new Promise<Uint8Array>((resolve, reject) => {
         const ask = () => {
-          const leftMs = deadline - clock.monotonic();
-          if (leftMs <= 0) return;
+          const leftMs = Math.max(0, deadline - clock.monotonic());
+          // It is asked once, however little time there is.
+          if (leftMs === 0 && again !== undefined) return;
           bus.request(subject, data, { timeoutMs: leftMs }).then(
             (answer) => resolve(answer.data),
             (error) => reject(error instanceof TimeoutError ? new TimeoutError(`'${subject}'`, timeoutMs) : error),
@@ -156,7 +157,7 @@ export function clientOf(options: ClientOptions): Client {
     const asked = { ...request };
     const { cell, host } = asked;
     const deadline = clock.monotonic() + timeoutMs;
-    const leftMs = () => Math.max(deadline - clock.monotonic(), Math.min(timeoutMs, 1));
+    const leftMs = () => Math.max(0, deadline - clock.monotonic());
     for (;;) {
       const { hosts } = await call<HostsAnswer>('hosts', { cell, host }, leftMs());
       try {

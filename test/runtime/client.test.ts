@@ -151,6 +151,18 @@ test('client - the time to wait is that of the whole of setting a host, the look
   assert.is(clock.monotonic() - from, 10_000);
 });
 
+test('client - who has no time to wait is told so, and does not wait for ever', async () => {
+  const clock = virtualClock();
+  const server = memoryServer({ clock });
+  const subjects = subjectsOf();
+  const api = server.connect();
+  for (const verb of ['show', 'hosts']) api.subscribe(subjects.api(verb), () => {});
+  const client = clientOf({ bus: server.connect(), clock, subjects, timeoutMs: 0 });
+  for (const call of [() => client.show('web'), () => client.host({ cell: 'c1', host: 'h1', enabled: false })]) {
+    assert.is((await settled(clock, failureOf(call))).code, 'timeout');
+  }
+});
+
 test('client - who waits for a build waits on while nobody can say how it stands', async () => {
   for (const code of ['no-owner', 'timeout', 'no-responders']) {
     const { clock, client, looked } = failing(3, { code, retryable: true });
