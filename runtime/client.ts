@@ -105,11 +105,13 @@ export function clientOf(options: ClientOptions): Client {
   /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
   const call = async <Answer>(verb: string, request: object, limitMs = timeoutMs): Promise<Answer> => {
     if (!isPlain(request)) throw new MalformedError(`the ${verb} request must be an object`);
-    return untilTaken(() => callOnce<Answer>(verb, request, limitMs), { clock, random, limitMs });
+    // As it is now: the caller may make the next one of it before this one is taken.
+    const data = encodeForeign(request);
+    return untilTaken(() => callOnce<Answer>(verb, data, limitMs), { clock, random, limitMs });
   };
 
-  async function callOnce<Answer>(verb: string, request: object, limitMs: number): Promise<Answer> {
-    const data = await answerTo(subjects.api(verb), encodeForeign(request), limitMs);
+  async function callOnce<Answer>(verb: string, request: Uint8Array, limitMs: number): Promise<Answer> {
+    const data = await answerTo(subjects.api(verb), request, limitMs);
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
     const { code, message, retryable, field, retryAfterMs } = body.error;

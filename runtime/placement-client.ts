@@ -155,11 +155,15 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
 
   return {
     shards,
-    async change(consumers, options) {
+    async change(wanted, options) {
       const { key = randomUUID(), ...others } = options ?? {};
       const fault =
-        checkChange({ consumers, key, ...others }) ?? unsendable({ consumers }, 'the change') ?? namedTwice(consumers);
+        checkChange({ consumers: wanted, key, ...others }) ??
+        unsendable({ consumers: wanted }, 'the change') ??
+        namedTwice(wanted);
       if (fault !== null) throw fault;
+      // As they are now: the caller may go on with them while the shards of the providers are found.
+      const consumers = structuredClone(wanted);
       const deadline = clock.monotonic() + timeoutMs;
       const providers = [...new Set(consumers.flatMap(({ allocations }) => Object.keys(allocations)))];
       await Promise.all(providers.map((provider) => shardOf(provider, deadline)));

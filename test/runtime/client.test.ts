@@ -163,6 +163,21 @@ test('client - who has no time to wait is told so, and does not wait for ever', 
   }
 });
 
+test('client - a request that is made again is the one that was made, whatever became of its object', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  const asked: unknown[] = [];
+  api.subscribe(subjects.api('fit'), ({ data, reply }) => {
+    asked.push(decode(data));
+    const error = { code: 'overloaded', message: 'not now', retryable: true, retryAfterMs: 50 };
+    api.publish(reply ?? '', encode(asked.length === 1 ? { error } : { fit: true }));
+  });
+  const request = { resources: { VCPU: 1 } };
+  const answer = client.fit(request);
+  request.resources.VCPU = 2;
+  await settled(clock, answer);
+  assert.equal(asked, [{ resources: { VCPU: 1 } }, { resources: { VCPU: 1 } }]);
+});
+
 test('client - who waits for a build waits on while nobody can say how it stands', async () => {
   for (const code of ['no-owner', 'timeout', 'no-responders']) {
     const { clock, client, looked } = failing(3, { code, retryable: true });
