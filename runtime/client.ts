@@ -11,7 +11,7 @@ import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from '.
 import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer } from './gateway/gateway.ts';
 import type { HostsAnswer, ListAnswer } from './gateway/looking.ts';
-import type { FitAnswer, WhyNot } from './gateway/questioning.ts';
+import type { FitAnswer, WhyNot } from './gateway/question-answers.ts';
 import type {
   BuildRequest,
   FitRequest,

@@ -23,7 +23,7 @@ export type { Explanation } from './gateway/explaining.ts';
 export type { BuildAnswer } from './gateway/gateway.ts';
 export type { HostsAnswer, ListAnswer } from './gateway/looking.ts';
 export type { PlacementRequest } from './gateway/placing.ts';
-export type { FitAnswer, WhyNot } from './gateway/questioning.ts';
+export type { FitAnswer, WhyNot } from './gateway/question-answers.ts';
 export type {
   BuildRequest,
   FitRequest,
@@ -33,7 +33,8 @@ export type {
   WhyNotRequest,
 } from './gateway/requests.ts';
 export type { Journal, Journals } from './journal/journal.ts';
-export { type NatsServer, type NatsServerOptions, startNatsServer } from './nats-server/server.ts';
+export type { NatsServerOptions } from './nats-server/options.ts';
+export { type NatsServer, startNatsServer } from './nats-server/server.ts';
 export { type Node, type NodeOptions, startNode } from './node.ts';
 export type { Standing } from './ownership/keeper.ts';
 export type { Leases } from './ownership/leases.ts';

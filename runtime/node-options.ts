@@ -11,7 +11,7 @@ import type { NatsOptions } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
 import type { Driver } from './drivers/driver.ts';
 import type { Journals } from './journal/journal.ts';
-import type { NatsServerOptions } from './nats-server/server.ts';
+import type { NatsServerOptions } from './nats-server/options.ts';
 import type { Leases } from './ownership/leases.ts';
 import type { SchedulerSettings } from './scheduler-settings.ts';
 

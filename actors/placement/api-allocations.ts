@@ -4,13 +4,13 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '../messages/placement-api.ts';
-import type { ApiRecord, ConsumerRecord } from './api-apply.ts';
 import { staleness, unknownClass } from './api-checks.ts';
 import { refusalOfMoves, refusalOfStrangers } from './api-groups.ts';
 import { type Decision, decline, noProvider, refused } from './api-refusals.ts';
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from './consumers.ts';
 import { capacityOf, unitAllowed } from './inventory.ts';
 import type { Provider } from './providers.ts';
+import type { ApiRecord, ConsumerRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 
 type Refused = { readonly refused: ApiRefusal };

@@ -2,56 +2,16 @@
 // Whether a change may be made was decided before.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import type { InstanceGroup } from '../messages/common.ts';
-import type { ApiInventories, MovingProvider } from '../messages/placement-api.ts';
-import { type Consumer, type Identity, identityOf, type Owner } from './consumers.ts';
+import type { ApiInventories } from '../messages/placement-api.ts';
+import { type Consumer, type Identity, identityOf } from './consumers.ts';
 import { locate, locateAll } from './groups.ts';
 import { install } from './indexes.ts';
 import { adjustUse, makeProvider, type Provider } from './providers.ts';
+import type { ApiRecord, ConsumerRecord } from './records.ts';
 import { renameClass } from './rename-class.ts';
 import type { PlacementState } from './state.ts';
 import { countTenant, countTenants } from './tenants.ts';
 import { graft, moveSubtree, plant, uproot } from './trees.ts';
-
-/** What a consumer holds after a change, and whose it is. Without allocations it is gone. */
-export interface ConsumerRecord {
-  readonly consumer: string;
-  readonly allocations: readonly Allocation[];
-  readonly owner: Owner;
-  /** The generation that it gets; absent: one more than it had. */
-  readonly generation?: number;
-  /** It holds something with other shards too. */
-  readonly several?: boolean;
-  /** In the consumer's home shard: with which other shards it holds something. */
-  readonly homes?: readonly number[];
-  /** What it is, as other shards know it: its latest attempt, and the instance group that it is a member of. */
-  readonly latest?: number;
-  readonly group?: InstanceGroup;
-}
-
-export type ApiRecord =
-  | { type: 'provider-created'; id: string; name: string; parent: string | null; at: number }
-  | { type: 'provider-updated'; id: string; name: string; parent: string | null; at: number }
-  | { type: 'provider-deleted'; id: string }
-  /** The parents are told before their children. */
-  | { type: 'subtree-left'; ids: readonly string[] }
-  | { type: 'subtree-joined'; parent: string; providers: readonly MovingProvider[]; at: number }
-  | { type: 'inventories'; id: string; inventories: ApiInventories; at: number }
-  | { type: 'traits'; id: string; traits: readonly string[]; at: number }
-  | { type: 'aggregates'; id: string; aggregates: readonly string[]; counted: boolean; at: number }
-  | { type: 'class-made'; name: string }
-  | { type: 'class-renamed'; name: string; to: string }
-  | { type: 'class-removed'; name: string }
-  | { type: 'trait-made'; name: string }
-  | { type: 'trait-removed'; name: string }
-  /** `counted`: the providers that it names count a change, as the reference does but for a plain deletion. */
-  | { type: 'allocated'; consumers: readonly ConsumerRecord[]; counted: boolean; at: number }
-  | {
-      type: 'reshaped';
-      inventories: readonly { provider: string; inventories: ApiInventories }[];
-      consumers: readonly ConsumerRecord[];
-      at: number;
-    };
 
 export function applyApiRecord(state: PlacementState, record: ApiRecord): void {
   const { catalog } = state;

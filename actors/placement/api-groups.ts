@@ -3,11 +3,11 @@
 
 import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { ApiRefusalCode, ConsumerChange } from '../messages/placement-api.ts';
-import type { ConsumerRecord } from './api-apply.ts';
 import { refused } from './api-refusals.ts';
 import { identityOf } from './consumers.ts';
-import { isOwn } from './group-homes.ts';
+import { isOwn } from './group-keeping.ts';
 import { hardRuleOf, nameOf, type Place, placeOf } from './groups.ts';
+import type { ConsumerRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 
 type Refused = ReturnType<typeof refused>;

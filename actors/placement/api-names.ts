@@ -2,9 +2,9 @@
 
 import type { ApiMessage } from '../messages/placement-api.ts';
 import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
-import type { ApiRecord } from './api-apply.ts';
 import { type Decision, decline, noClass, noTrait, refused } from './api-refusals.ts';
 import { isKnownClass, isKnownTrait } from './catalog.ts';
+import type { ApiRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 
 type Decided = Decision<ApiRecord>;

@@ -2,12 +2,12 @@
 // their inventories, traits and aggregates.
 
 import type { ApiInventories, ApiInventory, ApiMessage } from '../messages/placement-api.ts';
-import type { ApiRecord } from './api-apply.ts';
 import { staleness, unknownClass } from './api-checks.ts';
 import { providerView } from './api-reads.ts';
 import { type Decision, decline, noProvider, noTrait, refused } from './api-refusals.ts';
 import { isKnownTrait } from './catalog.ts';
 import { inUse, type Provider } from './providers.ts';
+import type { ApiRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { hasChildren, subtreeOf } from './trees.ts';
 

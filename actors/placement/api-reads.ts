@@ -11,7 +11,7 @@ import { noProvider, noTrait } from './api-refusals.ts';
 import { isKnownTrait } from './catalog.ts';
 import { heldBy, ownerOf } from './consumers.ts';
 import { fits, unitAllowed } from './inventory.ts';
-import { CLASSES, PROVIDERS, TRAITS, usageTopic } from './locks.ts';
+import { CLASSES, PROVIDERS, TRAITS, usageTopic } from './lock-keys.ts';
 import { type Provider, revisionOf } from './providers.ts';
 import { STANDARD_TRAITS } from './standard-traits.ts';
 import type { PlacementState } from './state.ts';

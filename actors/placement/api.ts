@@ -5,7 +5,6 @@ import type { Address, Turn } from '../actor.ts';
 import type { ApiOutcome, PlacementApiMessage } from '../messages/placement-api.ts';
 import { deleteAllocations, putAllocations, reshape } from './api-allocations.ts';
 import { answer } from './api-answer.ts';
-import type { ApiRecord } from './api-apply.ts';
 import { deleteClass, deleteTrait, putClass, putTrait, renameClass } from './api-names.ts';
 import {
   createProvider,
@@ -28,7 +27,8 @@ import {
 import type { Decision } from './api-refusals.ts';
 import { findCandidates } from './candidates/find.ts';
 import { listSharing } from './candidates/foreign.ts';
-import type { PlacementRecord, PlacementState } from './state.ts';
+import type { ApiRecord, PlacementRecord } from './records.ts';
+import type { PlacementState } from './state.ts';
 
 /** Applies and records what was decided. */
 export type Commit = (record: PlacementRecord) => void;

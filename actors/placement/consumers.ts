@@ -6,8 +6,6 @@ import { Deleted } from '../deleted.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import { OF_NO_BUILD, type Refusal } from '../messages/placement.ts';
 import { Table } from '../table.ts';
-import { changeUse, type Providers } from './providers.ts';
-import { countTenant } from './tenants.ts';
 
 export interface Held {
   readonly attempt: number;
@@ -55,50 +53,6 @@ export function noConsumers(): Consumers {
 
 /** The project and user of a consumer of which nobody said whose it is, as in the reference. */
 export const UNKNOWN_OWNER = '00000000-0000-0000-0000-000000000000';
-
-const NOTHING: readonly Held[] = [];
-
-/** Gives back the attempts of a consumer for which `drop` says so. Answers the providers that changed. */
-export function giveBack(
-  consumer: Consumer,
-  drop: (attempt: number) => boolean,
-  providers: Providers,
-  changed: Set<string>,
-): void {
-  const dropped = consumer.held.filter(({ attempt }) => drop(attempt));
-  if (dropped.length === 0) return;
-  for (const one of dropped) {
-    use(one.allocations, -1, providers, changed);
-    countTenant(one, -1, providers);
-  }
-  consumer.held =
-    dropped.length === consumer.held.length ? NOTHING : consumer.held.filter((one) => !dropped.includes(one));
-}
-
-/** Takes allocations for an attempt of a consumer; that they fit was decided before. */
-export function take(
-  consumer: Consumer,
-  attempt: number,
-  allocations: readonly Allocation[],
-  providers: Providers,
-  changed: Set<string>,
-): void {
-  use(allocations, 1, providers, changed);
-  // Each record brings copies of the ids: what is kept names the providers by their own.
-  const kept = allocations.map((one) => ({ ...one, provider: providers.get(one.provider)?.spec.id ?? one.provider }));
-  const mine = { attempt, allocations: kept };
-  countTenant(mine, 1, providers);
-  consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
-}
-
-function use(allocations: readonly Allocation[], sign: 1 | -1, providers: Providers, changed: Set<string>): void {
-  for (const { provider: id, resources } of allocations) {
-    const provider = providers.get(id);
-    if (provider === undefined) continue;
-    changeUse(provider, resources, sign);
-    changed.add(id);
-  }
-}
 
 /** Forgets the consumers that were deleted before `before` and hold nothing any more. */
 export function forgetDeleted(consumers: Consumers, before: number): void {

@@ -2,7 +2,7 @@
 
 import type { Address, Message } from '../actor.ts';
 import type { Parked } from './holds.ts';
-import { blockersOf } from './locks.ts';
+import { blockersOf } from './lock-keys.ts';
 import type { PlacementState } from './state.ts';
 
 /** The most messages that wait; more are not answered. */

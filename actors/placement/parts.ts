@@ -4,11 +4,10 @@
 import type { PartContent } from '../messages/transactions.ts';
 import { decide } from './api.ts';
 import { decideConsumers, reshape } from './api-allocations.ts';
-import type { ApiRecord, ConsumerRecord } from './api-apply.ts';
 import { refused } from './api-refusals.ts';
-import type { HeldPart } from './holds.ts';
-import { keysBeside } from './locks.ts';
+import { keysBeside } from './lock-keys.ts';
 import { inUse, type Provider } from './providers.ts';
+import type { ApiRecord, ConsumerRecord, HeldPart } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { subtreeOf } from './trees.ts';
 

@@ -26,25 +26,21 @@ import { page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { takeApi } from './api.ts';
+import { applyToPlacement } from './apply.ts';
 import { refusalOfClaim } from './conditions.ts';
-import { type Consumer, giveBack } from './consumers.ts';
+import type { Consumer } from './consumers.ts';
 import { refusalByFence } from './fences.ts';
 import { forgetOld } from './forgetting.ts';
-import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome } from './group-homes.ts';
+import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome } from './group-keeping.ts';
 import { askAgain } from './holding.ts';
 import { park, takeReady } from './parking.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
 import { locate, recall, unclaim } from './recalling.ts';
+import type { PlacementRecord } from './records.ts';
 import { release } from './releasing.ts';
-import {
-  applyToPlacement,
-  emptyPlacement,
-  type PlacementRecord,
-  type PlacementState,
-  restorePlacement,
-  type StoredPlacement,
-  storePlacement,
-} from './state.ts';
+import { emptyPlacement, type PlacementState } from './state.ts';
+import { restorePlacement, type StoredPlacement, storePlacement } from './store.ts';
+import { giveBack } from './taking.ts';
 import { isTransactionWake, pursue, takeTransaction, wakeTransaction } from './together.ts';
 import { refusalOfTree } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';

@@ -2,17 +2,13 @@
 
 import type { Address } from '../actor.ts';
 import type { Locate, Recall, Unclaim } from '../messages/placement.ts';
-import { giveBack } from './consumers.ts';
 import { locate as locateMember } from './groups.ts';
+import type { RecallRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
+import { giveBack } from './taking.ts';
 import { rootsOf } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
 import { type ShardWork, tell } from './work.ts';
-
-export type RecallRecord =
-  /** Whoever makes claims of this order knows what is held. */
-  | { type: 'adopted'; consumer: string; order: number }
-  | { type: 'unclaimed'; consumer: string; order: number; until: number };
 
 export function applyRecall(state: PlacementState, record: RecallRecord): void {
   const { consumers, fences, providers, untold } = state;

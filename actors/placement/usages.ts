@@ -4,7 +4,8 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { Address, Turn } from '../actor.ts';
 import type { ProviderUsage } from '../messages/placement.ts';
 import { type Provider, usageOf } from './providers.ts';
-import type { PlacementRecord, PlacementState } from './state.ts';
+import type { PlacementRecord } from './records.ts';
+import type { PlacementState } from './state.ts';
 
 /** How the providers of allocations stand, and one more. */
 export function usagesOf(

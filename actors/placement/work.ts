@@ -1,7 +1,8 @@
 // What the parts of a placement shard work with while they decide.
 
 import type { Turn } from '../actor.ts';
-import type { PlacementRecord, PlacementState } from './state.ts';
+import type { PlacementRecord } from './records.ts';
+import type { PlacementState } from './state.ts';
 
 export interface ShardWork {
   readonly shard: number;

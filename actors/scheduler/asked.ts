@@ -12,9 +12,9 @@ import { comesBefore, type Standing, softMembers } from './precedence.ts';
 import { withCompany } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
 import type { Company, Request } from './request.ts';
-import type { Work } from './state.ts';
+import type { Sweep, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
-import { begin, type Sweep } from './sweeps.ts';
+import { begin } from './sweeps.ts';
 import type { View, ViewHost } from './view.ts';
 import { weightOf } from './weighers/weigher.ts';
 

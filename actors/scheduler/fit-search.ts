@@ -6,8 +6,8 @@ import type { RequestSpec } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
-import type { ServerPreference } from './fit.ts';
 import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts';
+import type { ServerPreference } from './offer.ts';
 import { type Subtrees, subtreesOf } from './subtrees.ts';
 import { twinsOf } from './twins.ts';
 

@@ -7,20 +7,7 @@ import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
 import type { Provider } from '../placement/providers.ts';
 import { hasRoom, type Plan, planOf } from './fit-choices.ts';
 import { serve, serveAtOnce } from './fit-search.ts';
-
-/**
- * How good it would be that `server` serves a named group, of all providers of the tree that could: the higher the
- * sooner it is tried, equals in the order of the tree. The allocation in question is the offer's last; those
- * before it are of the groups that are served already.
- */
-export type ServerPreference = (offer: Offer, server: Provider) => number;
-
-/** What a host would give. */
-export interface Offer {
-  /** The tree of the host, the root first. */
-  readonly tree: readonly Provider[];
-  readonly allocations: readonly Allocation[];
-}
+import type { ServerPreference } from './offer.ts';
 
 /**
  * The allocations with which the request fits the tree (the root first), or null. Without a preference a named group

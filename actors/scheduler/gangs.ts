@@ -6,9 +6,9 @@ import { whyNone } from './explain.ts';
 import { pickOfGroup } from './grouping.ts';
 import { promiseMember } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { lotOf, type Parked } from './lots.ts';
+import { lotOf } from './lots.ts';
 import type { Request } from './request.ts';
-import type { Open, Work } from './state.ts';
+import type { Open, Parked, Work } from './state.ts';
 import { type Expected, promise } from './view.ts';
 import { expect, expectAsBefore } from './view-hosts.ts';
 

@@ -10,16 +10,9 @@ import { placementOf } from '../routing.ts';
 import { membersOn } from './groups-view.ts';
 import { isOrdered, orderOfClaim, shardOf } from './rounds.ts';
 import { openOf, settle } from './selecting.ts';
-import type { Open, Work } from './state.ts';
+import type { GivingBack, Open, Work } from './state.ts';
 import { learnUsage } from './view.ts';
 import { expect } from './view-hosts.ts';
-
-/** Claims that are being given back, and what is done when they are. */
-export interface GivingBack {
-  /** Those that are not answered, by instance. */
-  readonly left: Map<string, { readonly to: Address; readonly order: number }>;
-  then(work: Work): void;
-}
 
 /** Gives back whatever was claimed for the instances of a request, granted or not yet answered. */
 export function giveAllBack(work: Work, open: Open, then: GivingBack['then']): void {

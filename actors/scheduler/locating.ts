@@ -5,16 +5,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
 import { placementAddress } from '../routing.ts';
 import type { Company } from './request.ts';
-import type { Open, Work } from './state.ts';
-
-/** A question that is under way. */
-export interface Locating {
-  readonly ask: number;
-  /** Shards that have not answered. */
-  readonly waiting: Set<number>;
-  /** The roots where each consumer holds something, as far as was told. */
-  readonly roots: Map<string, Set<string>>;
-}
+import type { Locating, Open, Work } from './state.ts';
 
 /** Whether a request must know where other instances are before a host can be chosen for it. */
 export function needsCompany({ asked }: Pick<Open, 'asked'>): boolean {

@@ -1,12 +1,9 @@
 // The lines of requests that wait: who asks for the same, in a project, in the order in which they came. A place in line is
 // kept while whoever has it is out of line for the moment.
 
-import type { Address } from '../actor.ts';
 import type { Select } from '../messages/scheduler.ts';
-import type { Locating } from './locating.ts';
-import type { Request } from './request.ts';
-import { isOrdered, type Resumed } from './rounds.ts';
-import type { Open, Work } from './state.ts';
+import { isOrdered } from './rounds.ts';
+import type { Away, Lot, Open, Parking, Work } from './state.ts';
 
 /** How long those who come later wait for what one who is out of line is to say or claim, ms. */
 export const UNCOUNTED_MS = 50;
@@ -14,63 +11,6 @@ export const UNCOUNTED_MS = 50;
 const SWEEP_MS = 10_000;
 
 export const GIVEN_UP_WAKE = 'given up';
-
-export interface Parked extends Resumed {
-  /** Names it among all requests. */
-  readonly key: string;
-  readonly asked: Select;
-  readonly from: Address;
-  /** As filters see it. */
-  request: Request;
-}
-
-/** A request that is out of line for the moment: its turn has come, it is asked for anew, or why it fails is looked for. */
-interface Away {
-  /** Its place in line. */
-  readonly place: number;
-  /** Since when, ms since the epoch. */
-  readonly at: number;
-}
-
-/** The requests of a project that ask for the same, the oldest first. */
-export interface Lot {
-  readonly key: string;
-  readonly project: string;
-  /** The instances that they want to be with. */
-  readonly awaits: readonly string[];
-  readonly queue: Parked[];
-  /** Those whose places are kept, by their keys: who came after them does not overtake them. */
-  readonly away: Map<string, Away>;
-  /** Why the last of them that was tried has no host, with the record of that decision. */
-  reason: string;
-  decision: string;
-  /** Whether a host may have room by now. */
-  hopeful: boolean;
-  /** Not to be tried again before, ms since the epoch: hosts that look well and refuse are not asked without end. */
-  notBefore: number;
-  /** Not to be looked at before, ms since the epoch, unless somebody who comes later would be served. */
-  lookAgainAt: number;
-  /** Where the group was that they want to be with, when it was looked for room there. */
-  homes: string;
-  /** The question where the instances are that they want to be with, or apart from, while its answer is waited for. */
-  locating: Locating | null;
-}
-
-export interface Parking {
-  readonly lots: Map<string, Lot>;
-  readonly byRequest: Map<string, Lot>;
-  /** The lots whose requests want to be with an instance, by its name. */
-  readonly awaiting: Map<string, Set<Lot>>;
-  /** The lots whose requests want to be with instances, or apart from some; of whom it was asked longest ago is first. */
-  readonly goingByOthers: Set<Lot>;
-  /** The lots by the numbers of their questions where others are. */
-  readonly locating: Map<number, Lot>;
-  /** When each project was served last, counted. */
-  readonly servedAt: Map<string, number>;
-  served: number;
-  /** Those whose turn it was, and whose claims may be still to come, with when that was, ms since the epoch. */
-  readonly serving: Map<string, number>;
-}
 
 export function emptyParking(): Parking {
   return {

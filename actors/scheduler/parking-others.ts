@@ -3,9 +3,8 @@
 
 import type { Located } from '../messages/placement.ts';
 import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
-import type { Lot, Parked } from './lots.ts';
 import type { Company } from './request.ts';
-import type { Work } from './state.ts';
+import type { Lot, Parked, Work } from './state.ts';
 
 /** How often it is asked where those are by whom others go, ms, and of how many lots at a time. */
 const OTHERS_MS = 1_000;

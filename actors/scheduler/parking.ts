@@ -7,20 +7,10 @@ import { waitMs } from '../builds.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { effort } from './fit-search.ts';
 import { rootsOf } from './groups-view.ts';
-import {
-  dropEmpty,
-  isHeldUp,
-  type Lot,
-  openLot,
-  type Parked,
-  type Parking,
-  placeOf,
-  UNCOUNTED_MS,
-  unpark,
-} from './lots.ts';
+import { dropEmpty, isHeldUp, openLot, placeOf, UNCOUNTED_MS, unpark } from './lots.ts';
 import { askWhereOthersAre, goesByOthers } from './parking-others.ts';
 import { isOrdered, nextTry, type Served } from './rounds.ts';
-import type { Open, Work } from './state.ts';
+import type { Lot, Open, Parked, Parking, Work } from './state.ts';
 
 /** How many requests one turn tries again. */
 const MAX_TRIED = 32;

@@ -4,7 +4,7 @@
 import { waitMs } from '../builds.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
-import { askWhere, companyOf, type Locating, learnRoots, namesOthers } from './locating.ts';
+import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
 import type { Company } from './request.ts';
 import type { Work } from './state.ts';
 
@@ -12,14 +12,6 @@ import type { Work } from './state.ts';
 const MAX_WAITING = 16;
 /** How often a question is said again before it is forgotten. */
 const MAX_REPEATS = 5;
-
-/** A question that waits. */
-export interface Question {
-  readonly locating: Locating;
-  readonly spec: RequestSpec;
-  then(work: Work, company: Company): void;
-  repeats: number;
-}
 
 export const QUESTION = 'question';
 

@@ -6,7 +6,7 @@
 import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import type { Address } from '../actor.ts';
 import { everyPlacement, placementAddress } from '../routing.ts';
-import type { Open, SelectionSnapshot, Work } from './state.ts';
+import type { Open, Resumed, SelectionSnapshot, Work } from './state.ts';
 
 const FIRST = placementAddress(0);
 /** More than the claims that one selection makes. */
@@ -14,12 +14,6 @@ const ORDERS_IN_TRY = 2 * MAX_CLAIMS_PER_SELECTION;
 /** Ample: who waits is asked for in another round long before. */
 const TRIES_IN_ROUND = 1_048_576;
 export const FIRST_TRY = 0;
-
-/** What a request that waited in a scheduler goes on from: the same round is taken already, and has had its claims. */
-export interface Resumed {
-  readonly taker: string;
-  readonly tryNumber: number;
-}
 
 /** That, and when its project was served, counted: a turn that comes to nothing is none. */
 export interface Served extends Resumed {

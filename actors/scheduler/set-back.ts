@@ -1,9 +1,8 @@
 // What a scheduler does when the time of day is set back: what it was to do after a while it would else do only when that
 // time has come once more. It keeps no records, so all of its times may be changed.
 
-import type { Parking } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
-import type { SchedulerState, Work } from './state.ts';
+import type { Parking, SchedulerState, Work } from './state.ts';
 import { passTime } from './view-hosts.ts';
 
 /** Lets no time that was noted lie in the future. */

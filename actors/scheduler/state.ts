@@ -6,17 +6,13 @@ import type { begin } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Advice } from '../messages/advice.ts';
+import type { RequestSpec } from '../messages/common.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft, Standing } from './decision.ts';
 import type { Follower } from './feeds.ts';
-import type { GivingBack } from './giving-back.ts';
-import type { Locating } from './locating.ts';
-import type { Parking } from './lots.ts';
-import type { Question } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
-import type { Request } from './request.ts';
-import type { Sweeping } from './sweeps.ts';
-import type { View } from './view.ts';
+import type { Company, Request } from './request.ts';
+import type { View, ViewHost } from './view.ts';
 
 export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
 
@@ -69,6 +65,116 @@ export interface Open {
   repeats: number;
 }
 
+/** A question where instances are, which is under way. */
+export interface Locating {
+  readonly ask: number;
+  /** Shards that have not answered. */
+  readonly waiting: Set<number>;
+  /** The roots where each consumer holds something, as far as was told. */
+  readonly roots: Map<string, Set<string>>;
+}
+
+/** Claims that are being given back, and what is done when they are. */
+export interface GivingBack {
+  /** Those that are not answered, by instance. */
+  readonly left: Map<string, { readonly to: Address; readonly order: number }>;
+  then(work: Work): void;
+}
+
+/** A question that waits to know where instances are. */
+export interface Question {
+  readonly locating: Locating;
+  readonly spec: RequestSpec;
+  then(work: Work, company: Company): void;
+  repeats: number;
+}
+
+/** What is to be done with all hosts, one after the other. */
+export interface Sweep {
+  /**
+   * Looks at one host; false when there is no need to look at more.
+   * @param isThorough Whether what takes long may be done: much was spent on other hosts otherwise.
+   */
+  visit(host: ViewHost, isThorough: boolean): boolean;
+  /** All hosts were looked at, or enough of them. */
+  done(work: Work): void;
+}
+
+/** A sweep that is under way, or waits. */
+export interface Sweeping {
+  readonly sweep: Sweep;
+  readonly roots: readonly string[];
+  position: number;
+  /** Looks at providers that it has cost. */
+  looks: number;
+}
+
+/** What a request that waited in a scheduler goes on from: the same round is taken already, and has had its claims. */
+export interface Resumed {
+  readonly taker: string;
+  readonly tryNumber: number;
+}
+
+/** A request that waits. */
+export interface Parked extends Resumed {
+  /** Names it among all requests. */
+  readonly key: string;
+  readonly asked: Select;
+  readonly from: Address;
+  /** As filters see it. */
+  request: Request;
+}
+
+/** A request that is out of line for the moment: its turn has come, it is asked for anew, or why it fails is looked for. */
+export interface Away {
+  /** Its place in line. */
+  readonly place: number;
+  /** Since when, ms since the epoch. */
+  readonly at: number;
+}
+
+/** The requests of a project that ask for the same, the oldest first. */
+export interface Lot {
+  readonly key: string;
+  readonly project: string;
+  /** The instances that they want to be with. */
+  readonly awaits: readonly string[];
+  readonly queue: Parked[];
+  /** Those whose places are kept, by their keys: who came after them does not overtake them. */
+  readonly away: Map<string, Away>;
+  /** Why the last of them that was tried has no host, with the record of that decision. */
+  reason: string;
+  decision: string;
+  /** Whether a host may have room by now. */
+  hopeful: boolean;
+  /** Not to be tried again before, ms since the epoch: hosts that look well and refuse are not asked without end. */
+  notBefore: number;
+  /** Not to be looked at before, ms since the epoch, unless somebody who comes later would be served. */
+  lookAgainAt: number;
+  /** Where the group was that they want to be with, when it was looked for room there. */
+  homes: string;
+  /** The question where the instances are that they want to be with, or apart from, while its answer is waited for. */
+  locating: Locating | null;
+}
+
+/** The requests that wait. */
+export interface Parking {
+  readonly lots: Map<string, Lot>;
+  readonly byRequest: Map<string, Lot>;
+  /** The lots whose requests want to be with an instance, by its name. */
+  readonly awaiting: Map<string, Set<Lot>>;
+  /** The lots whose requests want to be with instances, or apart from some; of whom it was asked longest ago is first. */
+  readonly goingByOthers: Set<Lot>;
+  /** The lots by the numbers of their questions where others are. */
+  readonly locating: Map<number, Lot>;
+  /** When each project was served last, counted. */
+  readonly servedAt: Map<string, number>;
+  served: number;
+  /** Those whose turn it was, and whose claims may be still to come, with when that was, ms since the epoch. */
+  readonly serving: Map<string, number>;
+}
+
+/** All that a scheduler holds. */
 export interface SchedulerState {
   readonly view: View;
   readonly rankings: Rankings;

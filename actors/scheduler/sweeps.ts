@@ -2,8 +2,7 @@
 // time, the others wait.
 
 import { effort } from './fit-search.ts';
-import type { Work } from './state.ts';
-import type { ViewHost } from './view.ts';
+import type { Sweep, Work } from './state.ts';
 
 /** Hosts looked at in one turn, or looks at their providers: some milliseconds of work. */
 const HOSTS_A_SLICE = 500;
@@ -16,24 +15,6 @@ const BETWEEN_MS = 3;
 const MAX_SWEEPS = 16;
 
 export const SWEEP_WAKE = 'sweep';
-
-export interface Sweep {
-  /**
-   * Looks at one host; false when there is no need to look at more.
-   * @param isThorough Whether what takes long may be done: much was spent on other hosts otherwise.
-   */
-  visit(host: ViewHost, isThorough: boolean): boolean;
-  /** All hosts were looked at, or enough of them. */
-  done(work: Work): void;
-}
-
-export interface Sweeping {
-  readonly sweep: Sweep;
-  readonly roots: readonly string[];
-  position: number;
-  /** Looks at providers that it has cost. */
-  looks: number;
-}
 
 /** Begins a sweep, or puts it in line; false when too many wait already. What one slice can do is done there and then. */
 export function begin(work: Work, sweep: Sweep): boolean {

@@ -1,7 +1,8 @@
 // The summary at the end of a replay, for people: outcomes, reasons, kinds, invariants, figures. Pure.
 
 import { problemsOf, type ReplayResult } from '../replay/result.ts';
-import { countOf, type FaultKind } from '../replay/verify/faults.ts';
+import type { FaultKind } from '../replay/verify/fault.ts';
+import { countOf } from '../replay/verify/faults.ts';
 import { countsText, figure, seconds, table } from './text.ts';
 
 /** How many problems are shown; the number of all is told. */

@@ -11,7 +11,7 @@ import {
   silenceLines,
   standingWords,
 } from './explanation-words.ts';
-import type { FitAnswer, HostThen, WhyNot } from './questioning.ts';
+import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
   const { fit, certain, count, hosts, fits, times, refused, best, advice } = answer;

@@ -4,7 +4,6 @@
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import type { Fitted, HostStanding } from '../../actors/messages/questions.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
 import { HARD_TO_TELL } from '../../actors/scheduler/judging.ts';
 import type { Aggregates } from '../aggregates.ts';
@@ -12,6 +11,7 @@ import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import type { Explaining } from './explaining.ts';
 import { placingOf } from './placing.ts';
+import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
 import { type FitRequest, namesOf, placeOf, specOf, type WhyNotRequest } from './requests.ts';
 
@@ -19,53 +19,6 @@ const DEFAULT_LIMIT = 10;
 const ASKED = 'the fit request';
 /** Asked when it does not matter what is asked for, but where a host is. */
 const ANYTHING: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
-
-/** The answer to `fit`. */
-export interface FitAnswer extends Omit<Fitted, 'type' | 'ask'> {
-  /** Whether all instances that were asked for would fit. */
-  readonly fit: boolean;
-  /**
-   * Whether that is certain. It is not where they do not fit on the hosts that were searched, and others were hard to
-   * tell: a request for them goes on searching.
-   */
-  readonly certain: boolean;
-  readonly count: number;
-  /** The same for people, a line each. */
-  readonly words: readonly string[];
-}
-
-/**
- * What the decision says of a host: it was `chosen`, it `failed` an attempt, an `alternate`, a `runner-up`, its
- * `claim-refused`, it was `refused` as the nearest of its kind; `not-recorded`: it was one of many.
- */
-export interface HostThen {
-  readonly verdict: 'chosen' | 'failed' | 'alternate' | 'runner-up' | 'claim-refused' | 'refused' | 'not-recorded';
-  /** The code of the refusal, or the outcome of the attempt. */
-  readonly code?: string;
-  readonly message?: string;
-  readonly short?: number;
-  readonly weight?: number;
-  readonly bestWeight?: number;
-  /** What the chosen host weighed: less than the best where one of several of the best was drawn. */
-  readonly chosenWeight?: number;
-  /** Members of the request's instance group that it had, and the chosen host: a soft rule goes by them first. */
-  readonly members?: number;
-  readonly chosenMembers?: number;
-}
-
-/** The answer to `why-not`. */
-export interface WhyNot {
-  readonly id: string;
-  readonly cell: string;
-  readonly host: string;
-  /** Whether the instance is on that host. */
-  readonly there: boolean;
-  /** As of the decision; null when there is none on record. */
-  readonly then: HostThen | null;
-  /** As things stand now; null when what the instance asked for is not known any more. */
-  readonly now: HostStanding | null;
-  readonly words: readonly string[];
-}
 
 export interface Questioning {
   /** @throws MalformedError with the field; `overloaded` when too many ask at once. */

@@ -4,7 +4,7 @@
 import Type, { type TSchema } from 'typebox';
 import { CellwrightError } from '../errors.ts';
 import { checkOfOptions } from '../option-fields.ts';
-import type { NatsServerOptions } from './server.ts';
+import type { NatsServerOptions } from './options.ts';
 
 /** What a timer can wait, ms. */
 const MAX_TIMER_MS = 2_147_483_647;

@@ -6,7 +6,7 @@ import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { ClaimGranted, ProviderSpec, ProvidersChanged } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import type { PlacementRecord } from '../../actors/placement/state.ts';
+import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { emptyView, learnChanges, learnUsage } from '../../actors/scheduler/view.ts';

@@ -3,7 +3,8 @@
 
 import type { Accounts } from './accounts.ts';
 import type { Figures } from './tally.ts';
-import { countOf, type Fault } from './verify/faults.ts';
+import type { Fault } from './verify/fault.ts';
+import { countOf } from './verify/faults.ts';
 
 export interface ReplaySettings {
   readonly workload: string;

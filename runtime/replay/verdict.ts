@@ -9,7 +9,8 @@ import { takeCensus } from './census.ts';
 import type { Fleet } from './fleet.ts';
 import type { Played } from './player.ts';
 import type { Tally } from './tally.ts';
-import { type Fault, faultsOf } from './verify/faults.ts';
+import type { Fault } from './verify/fault.ts';
+import { faultsOf } from './verify/faults.ts';
 import { lookUntil } from './waiting.ts';
 
 export interface Verdict {

@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ApiOutcome } from '../../actors/messages/placement-api.ts';
 import type { Part, TransactionMessage } from '../../actors/messages/transactions.ts';
-import { restorePlacement, type StoredPlacement, storePlacement } from '../../actors/placement/state.ts';
+import { restorePlacement, type StoredPlacement, storePlacement } from '../../actors/placement/store.ts';
 import { CALLER, type Desk, dieAt, hostOf, rig, SHARDS } from '../support/shards.ts';
 import { sentOf } from '../support/turn.ts';
 

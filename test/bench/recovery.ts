@@ -3,7 +3,7 @@
 import type { Message, Turn } from '../../actors/actor.ts';
 import { FORGET_MORE_MS } from '../../actors/deleted.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import type { PlacementRecord } from '../../actors/placement/state.ts';
+import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import { slicerOf, type Taking, takeSnapshot } from '../../runtime/journal/slices.ts';

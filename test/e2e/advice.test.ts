@@ -9,7 +9,7 @@ import type { Client } from '../../runtime/client.ts';
 import type { ProviderReport } from '../../runtime/drivers/driver.ts';
 import { fakeDriver } from '../../runtime/drivers/fake.ts';
 import { ADVICE_CODES, REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
-import type { FitAnswer } from '../../runtime/gateway/questioning.ts';
+import type { FitAnswer } from '../../runtime/gateway/question-answers.ts';
 import type { BuildRequest, FitRequest } from '../../runtime/gateway/requests.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { systemClock } from '../../runtime/system-clock.ts';

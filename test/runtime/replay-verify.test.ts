@@ -5,7 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
-import { countOf, type FaultKind, faultsOf } from '../../runtime/replay/verify/faults.ts';
+import type { FaultKind } from '../../runtime/replay/verify/fault.ts';
+import { countOf, faultsOf } from '../../runtime/replay/verify/faults.ts';
 import type { Arrival } from '../../runtime/workload/workload.ts';
 
 const test = suite('replay verification');

@@ -4,7 +4,7 @@
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { Operation } from './plan.ts';
+import type { Operation } from './operations.ts';
 
 const GROUPS: readonly InstanceGroup[] = [
   { id: '/huddle', policy: 'affinity' },

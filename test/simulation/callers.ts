@@ -17,7 +17,8 @@ import type { Clock } from '../../runtime/clock.ts';
 import { providersOf } from '../../runtime/drivers/naming.ts';
 import type { SimulatedHost } from './host.ts';
 import { questionOfName } from './names.ts';
-import type { Operation, Plan } from './plan.ts';
+import type { Operation } from './operations.ts';
+import type { Plan } from './plan.ts';
 import { questionOf as questionOfTogether, type Reader, readerOf } from './together.ts';
 
 export const CALLERS = 'gateway/callers';

@@ -5,7 +5,8 @@
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
-import type { Operation, Plan } from './plan.ts';
+import type { Operation } from './operations.ts';
+import type { Plan } from './plan.ts';
 
 const SCHEDULERS = 4;
 const GROUPS: readonly (InstanceGroup | undefined)[] = [

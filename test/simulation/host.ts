@@ -7,7 +7,8 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { ProviderReport } from '../../runtime/drivers/driver.ts';
 import { providerId, providersOf } from '../../runtime/drivers/naming.ts';
 import type { Chance } from './chance.ts';
-import type { HostPlan, Weather } from './plan.ts';
+import type { HostPlan } from './operations.ts';
+import type { Weather } from './plan.ts';
 
 /** An attempt on a host, whether it is being built or runs. */
 export interface Presence {

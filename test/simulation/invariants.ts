@@ -4,7 +4,7 @@
 import { stateOfBuild } from '../../actors/builds.ts';
 import { finalKey, removalKey } from '../../actors/cell/removals.ts';
 import type { TreeConditions } from '../../actors/messages/common.ts';
-import type { PlacementRecord } from '../../actors/placement/state.ts';
+import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { rootsOf } from '../../actors/placement/tree-conditions.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { alternateFaultsOf, isAccountedFor } from '../support/instance-invariants.ts';

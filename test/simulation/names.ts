@@ -5,7 +5,7 @@ import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
 import { placementAddress } from '../../actors/routing.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { Operation } from './plan.ts';
+import type { Operation } from './operations.ts';
 
 const NAMES = ['CUSTOM_NAMED_A', 'CUSTOM_NAMED_B'];
 

@@ -6,42 +6,8 @@ import { everyPlacement, instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { burstOf } from './burst.ts';
 import { namesOf } from './names.ts';
+import type { HostPlan, Operation } from './operations.ts';
 import { togetherOf } from './together.ts';
-
-export interface HostPlan {
-  readonly cell: string;
-  readonly host: string;
-  readonly vcpu: number;
-  /** How many GPUs are in it, each unit a whole one; 0 for none. */
-  readonly gpus: number;
-  /** Whether it has the trait that some requests need. */
-  readonly fast: boolean;
-}
-
-/** What callers and operators do. */
-export type Operation = { readonly id: string; readonly at: number } & (
-  | {
-      what: 'build';
-      request: string;
-      count: number;
-      alternates: number;
-      spec: RequestSpec;
-      waitMs?: number;
-      project?: string;
-    }
-  | { what: 'delete'; instance: string }
-  | { what: 'inventory'; host: string; vcpu: number }
-  | { what: 'service'; host: string; enabled: boolean }
-  | { what: 'look'; at: number; instance: string }
-  | {
-      what: 'together';
-      /** What each consumer shall hold, by host. */
-      wanted: readonly { consumer: string; hosts: readonly { provider: string; vcpu: number }[] }[];
-    }
-  | { what: 'read'; consumers: readonly string[] }
-  /** A resource class that all placement shards are to know, or to know no more. */
-  | { what: 'name'; name: string; goes: boolean }
-);
 
 /** What befalls actors. `steps` is how many more steps the actor takes after `at` before it does. */
 export interface Incident {

@@ -6,11 +6,12 @@ import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { ConsumerChange } from '../../actors/messages/placement-api.ts';
 import type { Part } from '../../actors/messages/transactions.ts';
 import { putTogether, type ShardRead } from '../../actors/placement/reading.ts';
-import type { PlacementRecord, PlacementState } from '../../actors/placement/state.ts';
+import type { PlacementRecord } from '../../actors/placement/records.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
 import { everyPlacement, fnv1a, placementAddress, placementShardOf } from '../../actors/routing.ts';
 import { providerId } from '../../runtime/drivers/naming.ts';
 import type { Random } from '../../runtime/random.ts';
-import type { HostPlan, Operation } from './plan.ts';
+import type { HostPlan, Operation } from './operations.ts';
 
 /** Consumers that are no instances; callers change what they hold. */
 export const POOLS = ['pool-0', 'pool-1'];

@@ -7,7 +7,8 @@ import type { ConductorRecord, ConductorState } from '../../actors/conductor/sta
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Held } from '../../actors/placement/consumers.ts';
 import type { Provider } from '../../actors/placement/providers.ts';
-import type { PlacementRecord, PlacementState } from '../../actors/placement/state.ts';
+import type { PlacementRecord } from '../../actors/placement/records.ts';
+import type { PlacementState } from '../../actors/placement/state.ts';
 import { conductorShardOf } from '../../actors/routing.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import { stored } from '../support/turn.ts';

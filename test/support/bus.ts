@@ -4,7 +4,7 @@ import type { Bus, BusMessage, ServiceConfig } from '../../runtime/bus/bus.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { connectNats, type NatsBus, type NatsOptions } from '../../runtime/bus/nats.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
-import type { NatsServerOptions } from '../../runtime/nats-server/server.ts';
+import type { NatsServerOptions } from '../../runtime/nats-server/options.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer, type TestServer } from './nats-server.ts';
 import { until } from './until.ts';

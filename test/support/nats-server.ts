@@ -4,7 +4,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type NatsServerOptions, startNatsServer } from '../../runtime/nats-server/server.ts';
+import type { NatsServerOptions } from '../../runtime/nats-server/options.ts';
+import { startNatsServer } from '../../runtime/nats-server/server.ts';
 
 export interface TestServer {
   readonly url: string;

@@ -10,7 +10,7 @@ import { conductor } from '../../actors/conductor/conductor.ts';
 import type { ConductorRecord } from '../../actors/conductor/state.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import type { PlacementRecord } from '../../actors/placement/state.ts';
+import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { cellAddress, conductorAddress, placementAddress } from '../../actors/routing.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';

@@ -7,8 +7,8 @@
 import type { Allocation } from '../../../machines/instance-build.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { partOf, Unreadable } from '../filters/filter.ts';
-import type { ServerPreference } from '../fit.ts';
 import type { HostFacts } from '../host-facts.ts';
+import type { ServerPreference } from '../offer.ts';
 import type { Request } from '../request.ts';
 
 /** A host that fits, with what it would give. */

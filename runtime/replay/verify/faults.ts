@@ -1,4 +1,4 @@
-// What can be wrong with the final state of a replay, and the one function that finds all of it in a census. Pure.
+// Finds all that is wrong with the final state of a replay, in a census. Pure.
 // What an audit compares is compared here too, with accounts as they are when nothing is under way any more; what was
 // asked for is known besides. The rules are not taken from the actors: a check that shares their code shares their errors.
 
@@ -9,23 +9,8 @@ import { holdingDifferences } from '../../audit/holding.ts';
 import { runningDifferences } from '../../audit/running.ts';
 import { type Arrival, type BuildSpec, instanceIds } from '../../workload/workload.ts';
 import type { Census } from '../census.ts';
+import type { Fault, FaultKind } from './fault.ts';
 import { placingFaults } from './placing.ts';
-
-/**
- * - `overcommitted`: more is used of a class of a provider than fits, or its use is not the sum of its allocations.
- * - `leaked`: resources without a live instance, a live instance without resources, or something that runs on a host
- *   and that no cell knows.
- * - `two-homes`: an instance that is in two places.
- * - `misplaced`: a live instance whose allocations are not what it asked for.
- * - `not-running`: an active instance that is not on its host.
- */
-export type FaultKind = 'overcommitted' | 'leaked' | 'two-homes' | 'misplaced' | 'not-running';
-
-export interface Fault {
-  readonly kind: FaultKind;
-  /** What is wrong, with the ids, for people. */
-  readonly what: string;
-}
 
 const KINDS: Readonly<Record<DifferenceKind, FaultKind>> = {
   'over-capacity': 'overcommitted',

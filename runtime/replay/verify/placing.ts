@@ -6,7 +6,7 @@ import type { InstanceView } from '../../../actors/messages/gateway.ts';
 import type { ProviderState } from '../../../actors/messages/placement.ts';
 import type { BuildSpec, RequestGroup } from '../../workload/workload.ts';
 import type { Census } from '../census.ts';
-import type { Fault } from './faults.ts';
+import type { Fault } from './fault.ts';
 
 type Allocations = Census['consumers'][number]['held'][number]['allocations'];
 type Providers = ReadonlyMap<string, ProviderState>;

@@ -4,7 +4,8 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../../actors/messages/common.ts';
-import { applyToPlacement, emptyPlacement } from '../../../actors/placement/state.ts';
+import { applyToPlacement } from '../../../actors/placement/apply.ts';
+import { emptyPlacement } from '../../../actors/placement/state.ts';
 import { seededRandom } from '../../../runtime/random.ts';
 import { CALLER, type Desk, hostOf } from '../../support/shards.ts';
 import { type World, worldOf } from './world.ts';

@@ -2,7 +2,7 @@
 // or that it would mend most, after Weng et al., "Beware of Fragmentation" (USENIX ATC 2023).
 
 import type { Provider } from '../../../placement/providers.ts';
-import type { Offer } from '../../fit.ts';
+import type { Offer } from '../../offer.ts';
 import type { Weigher } from '../weigher.ts';
 import type { TypicalRequest } from './fragmentation.ts';
 import { hundredths, type PackingScale } from './load.ts';

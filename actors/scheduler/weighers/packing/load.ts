@@ -2,7 +2,7 @@
 // candidate would take of them. Devices are the providers of the tree that have the device class.
 
 import type { Provider } from '../../../placement/providers.ts';
-import type { Offer } from '../../fit.ts';
+import type { Offer } from '../../offer.ts';
 
 /** Which resource classes count, and how much of each the largest host has: the scale on which hosts are compared. */
 export interface PackingScale {

@@ -1,0 +1,237 @@
+// By which keys the parts of undecided changes lock what they are about, and which of them keep a message waiting.
+
+import type { GroupHomeMessage } from '../messages/group-homes.ts';
+import type { PlacementMessage } from '../messages/placement.ts';
+import type { PlacementApiMessage } from '../messages/placement-api.ts';
+import type { PartContent, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
+import { heldBy, identityOf, ownerOf } from './consumers.ts';
+import { hardRuleOf } from './groups.ts';
+import type { Keys } from './locks.ts';
+import type { ConsumerRecord } from './records.ts';
+import type { PlacementState } from './state.ts';
+
+const consumerKey = (id: string): string => `consumer ${id}`;
+const providerKey = (id: string): string => `provider ${id}`;
+const classKey = (name: string): string => `class ${name}`;
+const traitKey = (name: string): string => `trait ${name}`;
+const idKey = (id: string): string => `id ${id}`;
+const nameKey = (name: string): string => `name ${name}`;
+const groupKey = (id: string): string => `group ${id}`;
+
+/** What a listing of one kind shows; a change over several shards that shows in it is told by these. */
+export const CLASSES = 'classes';
+export const TRAITS = 'traits';
+export const PROVIDERS = 'providers';
+export const usageTopic = (project: string): string => `usages of ${project}`;
+const TREES = 'trees';
+const EVERYTHING = 'everything';
+
+/**
+ * What consumers lock that are changed: themselves and the groups whose rule they must keep, and with others the providers
+ * that they hold or shall hold of.
+ */
+export function keysOfConsumers(state: PlacementState, changes: readonly ConsumerRecord[], wide: boolean): Keys {
+  const { consumers } = state;
+  const shared = new Set<string>();
+  for (const { consumer: id, allocations, owner } of changes) {
+    const before = consumers.holding.get(id);
+    for (const { provider } of [...allocations, ...heldBy(before)]) shared.add(providerKey(provider));
+    if (!wide) continue;
+    shared.add(usageTopic(owner.project));
+    shared.add(usageTopic(ownerOf(before).project));
+  }
+  return {
+    alone: [...changes.map(({ consumer }) => consumerKey(consumer)), ...groupKeysOf(state, changes)],
+    shared: [...shared],
+  };
+}
+
+type Membership = Pick<ConsumerRecord, 'consumer' | 'group'> & { readonly allocations: readonly unknown[] };
+
+/**
+ * The groups that must be kept and of which members hold something here, or shall. Where a member goes is not counted
+ * until the change is made: meanwhile nobody else may join, or go elsewhere.
+ */
+function groupKeysOf({ consumers }: PlacementState, changes: readonly Membership[]): string[] {
+  const keys: string[] = [];
+  for (const change of changes) {
+    const known = consumers.holding.get(change.consumer);
+    const { group } = identityOf(known, change);
+    if (group === undefined || hardRuleOf(group) === null) continue;
+    if (change.allocations.length > 0 || (known?.held.length ?? 0) > 0) keys.push(groupKey(group.id));
+  }
+  return keys;
+}
+
+/** What a part locks beside its consumers. */
+export function keysBeside({ change, absent, inventories = [], leaves, joins }: PartContent): Keys {
+  const alone: string[] = [];
+  const shared: string[] = [];
+  if (absent?.id !== undefined) alone.push(idKey(absent.id));
+  if (absent?.name !== undefined) alone.push(nameKey(absent.name));
+  for (const { provider, inventories: given } of inventories) {
+    alone.push(providerKey(provider));
+    shared.push(...Object.keys(given).map(classKey));
+  }
+  if (leaves !== undefined) alone.push(TREES, ...Object.keys(leaves.generations).map(providerKey));
+  if (joins !== undefined) {
+    alone.push(TREES, ...joins.providers.flatMap(({ id, name }) => [providerKey(id), idKey(id), nameKey(name)]));
+    shared.push(providerKey(joins.parent));
+  }
+  if (leaves !== undefined || joins !== undefined) shared.push(PROVIDERS);
+  switch (change?.type) {
+    case 'provider-create':
+      alone.push(idKey(change.id), providerKey(change.id), nameKey(change.name));
+      if (change.parent !== null) shared.push(providerKey(change.parent));
+      break;
+    case 'provider-update':
+      alone.push(providerKey(change.id), nameKey(change.name));
+      if (change.parent !== undefined) alone.push(TREES);
+      if (typeof change.parent === 'string') shared.push(providerKey(change.parent));
+      break;
+    case 'class-put':
+    case 'class-delete':
+      alone.push(classKey(change.name));
+      shared.push(CLASSES);
+      break;
+    case 'class-rename':
+      alone.push(classKey(change.name), classKey(change.to), EVERYTHING);
+      shared.push(CLASSES);
+      break;
+    case 'trait-put':
+    case 'trait-delete':
+      alone.push(traitKey(change.name));
+      shared.push(TRAITS);
+  }
+  shared.push(EVERYTHING);
+  return { alone, shared };
+}
+
+/** What must not be locked for a message to be decided. */
+interface Needs {
+  /** By nobody. */
+  readonly free?: readonly string[];
+  /** By nobody who was there before the message; who came since may. */
+  readonly settled?: readonly string[];
+  /** By nobody alone. */
+  readonly open?: readonly string[];
+}
+
+/** The transactions for which a message has to wait, or null. `isAgain`: it has waited for those that were there before. */
+export function blockersOf(
+  state: PlacementState,
+  message: { readonly type: string },
+  isAgain: boolean,
+): Set<string> | null {
+  const { free = [], settled = [], open = [] } = needsOf(state, message as PlacementApiMessage);
+  const found = new Set<string>();
+  const note = (keys: readonly string[], counts: (isAlone: boolean) => boolean) => {
+    for (const key of keys) {
+      for (const [transaction, isAlone] of state.holds.locks.get(key) ?? []) {
+        if (counts(isAlone)) found.add(transaction);
+      }
+    }
+  };
+  note(free, () => true);
+  if (!isAgain) note(settled, () => true);
+  note(open, (isAlone) => isAlone);
+  // What holds its part already is asked again.
+  if (message.type === 'hold') found.delete((message as TransactionMessageOf<'hold'>).transaction);
+  return found.size === 0 ? null : found;
+}
+
+function needsOf(
+  state: PlacementState,
+  message: PlacementApiMessage | PlacementMessage | TransactionMessage | GroupHomeMessage,
+): Needs {
+  switch (message.type) {
+    case 'provider-show':
+    case 'subtree-show':
+    case 'provider-allocations':
+      return { settled: [providerKey(message.id)] };
+    case 'inventories-put': {
+      const named = [...Object.keys(message.inventories), ...message.removed];
+      return {
+        settled: [providerKey(message.id)],
+        open: [providerKey(message.id), ...named.map(classKey)],
+      };
+    }
+    case 'traits-put':
+      return {
+        settled: [providerKey(message.id)],
+        open: [providerKey(message.id), ...message.traits.map(traitKey)],
+      };
+    case 'aggregates-put':
+    case 'provider-delete':
+      return { settled: [providerKey(message.id)], open: [providerKey(message.id)] };
+    case 'provider-create':
+      return { open: [idKey(message.id), nameKey(message.name)] };
+    case 'provider-update':
+      return { open: [providerKey(message.id), nameKey(message.name)] };
+    case 'allocations-put':
+      return {
+        free: [
+          ...message.consumers.map(({ consumer }) => consumerKey(consumer)),
+          ...groupKeysOf(state, message.consumers),
+        ],
+        open: message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => providerKey(provider))),
+      };
+    case 'allocations-delete':
+      return { free: [consumerKey(message.consumer)] };
+    case 'reshape': {
+      const named = message.inventories.map(({ provider }) => providerKey(provider));
+      const ofConsumers = message.consumers.map(({ consumer }) => consumerKey(consumer));
+      return { free: [...ofConsumers, ...groupKeysOf(state, message.consumers)], settled: named, open: named };
+    }
+    case 'consumer-show':
+      return { settled: [consumerKey(message.consumer)] };
+    case 'usages':
+      return { settled: [usageTopic(message.project)] };
+    case 'providers-find':
+      return { settled: [PROVIDERS] };
+    case 'classes-list':
+      return { settled: [CLASSES] };
+    case 'traits-list':
+      return { settled: [TRAITS] };
+    case 'class-put':
+    case 'class-delete':
+      return { open: [classKey(message.name)] };
+    case 'class-rename':
+      return { free: [EVERYTHING] };
+    case 'trait-put':
+    case 'trait-delete':
+      return { open: [traitKey(message.name)] };
+    case 'put-tree':
+      return {
+        open: message.providers.flatMap(({ id, inventories, traits }) => [
+          providerKey(id),
+          ...Object.keys(inventories).map(classKey),
+          ...traits.map(traitKey),
+        ]),
+      };
+    case 'claim': {
+      const { consumer, allocations, spec } = message;
+      const free = [consumerKey(consumer)];
+      if (spec.instanceGroup !== undefined && hardRuleOf(spec.instanceGroup) !== null) {
+        free.push(groupKey(spec.instanceGroup.id));
+      }
+      return { free, open: allocations.map(({ provider }) => providerKey(provider)) };
+    }
+    case 'group-leave':
+      return { free: [groupKey(message.group)] };
+    case 'recall':
+    case 'unclaim':
+    case 'release':
+      return { free: [consumerKey(message.consumer)] };
+    case 'hold': {
+      const { alone, shared } = keysBeside(message);
+      const ids = message.consumers.map(({ consumer }) => consumer);
+      const of = message.consumers.flatMap(({ allocations }) => allocations.map(({ provider }) => provider));
+      const held = ids.flatMap((id) => heldBy(state.consumers.holding.get(id)).map(({ provider }) => provider));
+      const ofConsumers = [...ids.map(consumerKey), ...groupKeysOf(state, message.consumers)];
+      return { free: [...alone, ...ofConsumers], open: [...shared, ...[...of, ...held].map(providerKey)] };
+    }
+    default:
+      return {};
+  }
+}

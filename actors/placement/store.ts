@@ -1,0 +1,102 @@
+// What a placement shard owns, as its snapshots have it.
+
+import type { Inventory, ProviderSpec } from '../messages/placement.ts';
+import { type Snapshot, snapshotOf } from '../snapshot.ts';
+import { rowsOf } from '../table.ts';
+import { learnNames } from './catalog.ts';
+import type { Consumer } from './consumers.ts';
+import type { Fence } from './fences.ts';
+import { restoreGroupHomes, type StoredGroupHomes, storeGroupHomes } from './group-homes.ts';
+import { locate } from './groups.ts';
+import { restoreHolds } from './hold-apply.ts';
+import { restoreChanges, type StoredHolds, type StoredLately, storeHolds } from './holds.ts';
+import { install } from './indexes.ts';
+import { makeProvider, type Provider, restoreUntold, untoldInventories } from './providers.ts';
+import { emptyPlacement, type PlacementState } from './state.ts';
+import { take } from './taking.ts';
+import { restoreTransactions, type StoredTransactions, storeTransactions } from './transactions.ts';
+
+export interface StoredPlacement {
+  providers: {
+    spec: ProviderSpec;
+    root: string;
+    generation: number;
+    quiet?: number;
+    changedAt?: number;
+    untold: [string, Inventory][];
+  }[];
+  /** Absent in what was stored before there was a catalog. */
+  catalog?: { classes: string[]; traits: string[] };
+  trees: [string, readonly string[]][];
+  holding: [string, Consumer][];
+  deleted: [string, number][];
+  /** Absent when there are none, as in what was stored before there were several shards. */
+  fences?: [string, Fence][];
+  holds?: StoredHolds;
+  homes?: [string, readonly number[]][];
+  lately?: StoredLately;
+  changedBy?: [string, string][];
+  transactions?: StoredTransactions;
+  groupHomes?: StoredGroupHomes;
+}
+
+export function storePlacement(state: PlacementState): Snapshot {
+  const { providers, trees, consumers, catalog, fences, holds, homes, transactions, groupHomes } = state;
+  return snapshotOf(
+    {
+      catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
+      ...(fences.size === 0 ? {} : { fences: [...fences] }),
+      ...(holds.open.size + holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
+      ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
+      ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
+    },
+    {
+      providers: rowsOf([...providers.values()].map(storeProvider)),
+      trees: rowsOf([...trees]),
+      holding: consumers.holding.capture(),
+      deleted: consumers.deleted.capture(),
+      ...(homes.size === 0 ? {} : { homes: homes.capture() }),
+      ...(holds.lately.size === 0 ? {} : { lately: holds.lately.capture() }),
+      ...(holds.changedBy.size === 0 ? {} : { changedBy: holds.changedBy.capture() }),
+    },
+  );
+}
+
+function storeProvider(provider: Provider): StoredPlacement['providers'][number] {
+  const { spec, root, generation, quiet, changedAt } = provider;
+  return { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
+}
+
+export function restorePlacement(stored: StoredPlacement): PlacementState {
+  const { providers, trees, holding, deleted } = stored;
+  const state = emptyPlacement();
+  for (const name of stored.catalog?.classes ?? []) state.catalog.classes.add(name);
+  for (const name of stored.catalog?.traits ?? []) state.catalog.traits.add(name);
+  for (const { spec, root, untold } of providers) {
+    const provider = makeProvider(spec, root);
+    restoreUntold(provider, untold);
+    install(state, provider);
+    learnNames(state.catalog, spec);
+  }
+  for (const [root, ids] of trees) state.trees.set(root, ids);
+  for (const [id, consumer] of holding) {
+    if (state.consumers.holding.has(id)) continue;
+    state.consumers.holding.set(id, { ...consumer, held: [], generation: consumer.generation ?? 1 });
+    const restored = state.consumers.holding.get(id) as Consumer;
+    for (const { attempt, allocations } of consumer.held) {
+      take(restored, attempt, allocations, state.providers, state.untold.used);
+    }
+    locate(state, id);
+  }
+  state.consumers.deleted.restore(deleted);
+  if (stored.holds !== undefined) restoreHolds(state, stored.holds);
+  restoreChanges(state.holds, stored);
+  if (stored.transactions !== undefined) restoreTransactions(state.transactions, stored.transactions);
+  if (stored.groupHomes !== undefined) restoreGroupHomes(state.groupHomes, stored.groupHomes);
+  for (const [id, homes] of stored.homes ?? []) state.homes.set(id, homes);
+  for (const [id, fence] of stored.fences ?? []) state.fences.set(id, fence);
+  for (const { spec, generation, quiet = 0, changedAt = 0 } of providers) {
+    Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });
+  }
+  return state;
+}

@@ -1,0 +1,18 @@
+// What a host would give to a request, and which of its providers should.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { Provider } from '../placement/providers.ts';
+
+/**
+ * How good it would be that `server` serves a named group, of all providers of the tree that could: the higher the
+ * sooner it is tried, equals in the order of the tree. The allocation in question is the offer's last; those
+ * before it are of the groups that are served already.
+ */
+export type ServerPreference = (offer: Offer, server: Provider) => number;
+
+/** What a host would give. */
+export interface Offer {
+  /** The tree of the host, the root first. */
+  readonly tree: readonly Provider[];
+  readonly allocations: readonly Allocation[];
+}
