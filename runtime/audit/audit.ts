@@ -5,7 +5,7 @@ import type { Client } from '../client.ts';
 import type { Clock } from '../clock.ts';
 import type { Asking } from '../gateway/asking.ts';
 import type { Outbox } from '../outbox.ts';
-import { pause } from '../replay/waiting.ts';
+import { limitOf } from '../pause.ts';
 import { type Compared, compare } from './compare.ts';
 import { type Finding, keyOf } from './finding.ts';
 import { type Look, lookAround } from './look.ts';
@@ -45,6 +45,7 @@ export interface AuditResult {
   readonly looked: Readonly<Record<'cells' | 'hosts' | 'instances' | 'consumers' | 'providers', number>>;
 }
 
+const WHAT = 'the audit';
 const DEFAULTS = { pauseMs: 5_000, overdueMs: 600_000, graceMs: 60_000 } as const;
 /** What is destroyed in one round is given back in the next. */
 const MAX_ROUNDS = 4;
@@ -61,7 +62,7 @@ export async function audit(options: AuditOptions): Promise<AuditResult> {
       const done = await carryOut(repair, options);
       if (done !== null) repaired.push(done);
     }
-    await pause(options.clock, options.pauseMs ?? DEFAULTS.pauseMs, options.signal);
+    await limitOf(options.clock, options.pauseMs ?? DEFAULTS.pauseMs, WHAT, options.signal).over;
   }
 }
 
@@ -72,7 +73,7 @@ async function confirmed(options: AuditOptions): Promise<{ compared: Compared; l
   const first = await lookAround(options);
   const seen = compare(first, limits);
   if (seen.findings.length === 0 && seen.unknown.length === 0) return { compared: seen, look: first };
-  await pause(clock, pauseMs, signal);
+  await limitOf(clock, pauseMs, WHAT, signal).over;
   const look = await lookAround(options);
   const again = compare(look, limits);
   const keys = new Set(seen.findings.map(keyOf));

@@ -3,7 +3,7 @@
 import { FEED_BEAT_MS } from '../../actors/routing.ts';
 import type { Bus } from '../bus/bus.ts';
 import type { Clock } from '../clock.ts';
-import { pause } from '../replay/waiting.ts';
+import { limitOf } from '../pause.ts';
 import type { Subjects } from '../subjects.ts';
 
 /** A beat may be lost, or late. */
@@ -19,7 +19,7 @@ export async function cellsHeard(
   const position = feed.split('.').indexOf('*');
   const subscription = bus.subscribe(feed, ({ subject }) => heard.add(subject.split('.')[position] as string));
   try {
-    await pause(clock, BEATS * FEED_BEAT_MS, signal);
+    await limitOf(clock, BEATS * FEED_BEAT_MS, 'the audit', signal).over;
   } finally {
     subscription.unsubscribe();
   }

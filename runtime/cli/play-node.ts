@@ -4,12 +4,12 @@
 import { shownAddresses } from '../bus/nats-addresses.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { fakeDriver } from '../drivers/fake.ts';
+import { gpuProviders } from '../drivers/gpus.ts';
 import { numaHost } from '../drivers/numa.ts';
 import { startNode } from '../node.ts';
 import { seededRandom } from '../random.ts';
 import { failuresOf } from '../replay/fleet.ts';
 import { systemClock } from '../system-clock.ts';
-import { gpuProviders } from '../workload/workload.ts';
 import { onInterrupt } from './interrupt.ts';
 import { natsOf, type ServerFlags } from './server-flags.ts';
 import { settingsIn } from './settings.ts';

@@ -2,8 +2,8 @@
 // attached to, so that a request can ask for a node and a GPU of one subtree. For fleets of the fake driver.
 
 import { MalformedError } from '../errors.ts';
-import { gpuProviders } from '../workload/workload.ts';
 import type { ProviderReport } from './driver.ts';
+import { gpuProviders } from './gpus.ts';
 
 export interface NumaHost {
   readonly name: string;

@@ -3,11 +3,12 @@
 
 import { MAX_AMOUNT, type RequestSpec } from '../../actors/messages/common.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import { gpuProviders, modelTrait, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { providersOf } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 import { specOf } from '../gateway/requests.ts';
 import { readRows } from '../workload/rows.ts';
-import { gpuGroups, gpuProviders, MAX_GPUS, MAX_HOST_NAME, modelTrait, WHOLE_GPU_MILLI } from '../workload/workload.ts';
+import { gpuGroups, MAX_GPUS, MAX_HOST_NAME } from '../workload/workload.ts';
 
 export interface PackingRequest {
   readonly name: string;

@@ -2,11 +2,14 @@
 
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../clock.ts';
-import { CellwrightError } from '../errors.ts';
+import type { CellwrightError } from '../errors.ts';
+import { interruption, limitOf } from '../pause.ts';
+
+const WHAT = 'the replay';
 
 /** The error with which a replay ends when its caller interrupts it. */
 export function interrupted(): CellwrightError {
-  return new CellwrightError('interrupted', 'the replay was interrupted');
+  return interruption(WHAT);
 }
 
 /** @throws CellwrightError `interrupted`. */
@@ -29,7 +32,7 @@ export function followingSignal(signal: AbortSignal | undefined): { signal: Abor
  * @throws CellwrightError `interrupted` as soon as the signal says so.
  */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
-  return wait(clock, ms, signal).over;
+  return limitOf(clock, ms, WHAT, signal).over;
 }
 
 /**
@@ -37,31 +40,12 @@ export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
  * @throws CellwrightError `interrupted` as soon as the signal says so; what `work` throws.
  */
 export async function atMost(clock: Clock, limitMs: number, work: Promise<void>, signal?: AbortSignal): Promise<void> {
-  const limit = wait(clock, limitMs, signal);
+  const limit = limitOf(clock, limitMs, WHAT, signal);
   try {
     await Promise.race([work, limit.over]);
   } finally {
     limit.end();
   }
-}
-
-function wait(clock: Clock, ms: number, signal: AbortSignal | undefined): { over: Promise<void>; end(): void } {
-  let end = () => {};
-  const over = new Promise<void>((resolve, reject) => {
-    if (signal?.aborted === true) return reject(interrupted());
-    const onAbort = () => {
-      timer.cancel();
-      reject(interrupted());
-    };
-    end = () => {
-      timer.cancel();
-      signal?.removeEventListener('abort', onAbort);
-      resolve();
-    };
-    const timer = clock.at(clock.now() + ms, () => end());
-    signal?.addEventListener('abort', onAbort, { once: true });
-  });
-  return { over, end: () => end() };
 }
 
 export interface UntilOptions {

@@ -2,6 +2,7 @@
 // (1,088 without GPU, 3,078 sharing one, 3,911 whole, 75 with several), with multi-creates and flaky hosts added.
 // The hosts fit what is asked for by default: nearly all, but some requests for many GPUs may come too late.
 
+import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { MalformedError } from '../errors.ts';
 import { type Random, seededRandom } from '../random.ts';
 import {
@@ -12,8 +13,6 @@ import {
   type FleetHost,
   gpuGroups,
   gpuKind,
-  gpuProviders,
-  WHOLE_GPU_MILLI,
   type Workload,
 } from './workload.ts';
 

@@ -3,6 +3,7 @@
 
 import { basename } from 'node:path';
 import { MAX_AMOUNT } from '../../actors/messages/common.ts';
+import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { seededRandom } from '../random.ts';
 import { readRows } from './rows.ts';
 import {
@@ -12,10 +13,8 @@ import {
   type FleetHost,
   gpuGroups,
   gpuKind,
-  gpuProviders,
   MAX_GPUS,
   MAX_HOST_NAME,
-  WHOLE_GPU_MILLI,
   type Workload,
 } from './workload.ts';
 

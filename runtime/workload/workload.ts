@@ -1,10 +1,11 @@
 // What a workload is: hosts in cells, and requests over time, from a recorded trace or generated from a seed.
-// Here too stands what its sources share: names, limits and the way GPUs are written. Nothing here talks to actors.
+// Here too stands what its sources share: names, limits and how GPUs are asked for. Nothing here talks to actors.
 
 import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { MAX_TOKEN_LENGTH } from '../../actors/messages/common.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
+import { GPU_CLASS, modelTrait, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 
 /** A host and the cell it stands in. */
@@ -74,10 +75,6 @@ export interface Workload {
   endMs: number;
 }
 
-/** The share of one GPU is counted in thousandths, as the traces do. */
-export const GPU_CLASS = 'CUSTOM_GPU_MILLI';
-export const WHOLE_GPU_MILLI = 1000;
-
 /** No host of any trace has more GPUs, and no request asks for more. */
 export const MAX_GPUS = 16;
 
@@ -133,20 +130,6 @@ function bytesOf(file: string): Buffer {
     const message = `cannot read the trace '${file}': ${messageOf(error)}`;
     throw new CellwrightError('trace-unreadable', message, { field: file, cause: error });
   }
-}
-
-/** The trait that a GPU of this model has: `CUSTOM_GPU_A100_80GB` of an `A100-80GB`. */
-export function modelTrait(model: string): string {
-  return `CUSTOM_GPU_${model.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
-}
-
-/** The GPUs of a host as child providers, `<host>-gpu-0` and so on. */
-export function gpuProviders(host: string, count: number, model: string): ProviderReport[] {
-  return Array.from({ length: count }, (_, index) => ({
-    name: `${host}-gpu-${index}`,
-    inventories: { [GPU_CLASS]: { total: WHOLE_GPU_MILLI } },
-    traits: [modelTrait(model)],
-  }));
 }
 
 /**

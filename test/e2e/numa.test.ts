@@ -5,11 +5,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { BuildOrder } from '../../runtime/drivers/driver.ts';
 import { fakeDriver } from '../../runtime/drivers/fake.ts';
+import { GPU_CLASS, WHOLE_GPU_MILLI } from '../../runtime/drivers/gpus.ts';
 import { numaHost } from '../../runtime/drivers/numa.ts';
 import type { BuildRequest } from '../../runtime/gateway/requests.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
-import { GPU_CLASS, WHOLE_GPU_MILLI } from '../../runtime/workload/workload.ts';
 import { inMemory, overNats, type System } from './system.ts';
 
 const test = suite('NUMA nodes and GPUs');
