@@ -17,16 +17,17 @@ function comeBackMs({ retryAfterMs = UNTOLD_MS }: CellwrightError, tries: number
 
 /**
  * Calls again as long as the one who is called is overloaded, and has not taken the call, and there is time.
+ * @param call Is told how much of the time is left, ms.
  * @throws What the call throws; when the time is over, that it is overloaded.
  */
 export async function untilTaken<Answer>(
-  call: () => Promise<Answer>,
+  call: (leftMs: number) => Promise<Answer>,
   { clock, random, limitMs }: { clock: Clock; random: Random; limitMs: number },
 ): Promise<Answer> {
   const deadline = clock.monotonic() + limitMs;
   for (let tries = 0; ; tries += 1) {
     try {
-      return await call();
+      return await call(Math.max(0, deadline - clock.monotonic()));
     } catch (error) {
       if (!(error instanceof CellwrightError) || error.code !== 'overloaded') throw error;
       const pauseMs = comeBackMs(error, tries, random);

@@ -7,7 +7,7 @@ import { untilTaken } from './backoff.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock, Timer } from './clock.ts';
 import { decode, encodeForeign } from './codec.ts';
-import { CellwrightError, type ErrorBody, MalformedError, TimeoutError } from './errors.ts';
+import { CellwrightError, type ErrorBody, errorFrom, MalformedError, TimeoutError } from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer } from './gateway/gateway.ts';
 import type { HostsAnswer, ListAnswer } from './gateway/looking.ts';
@@ -25,6 +25,10 @@ import { mayPass } from './patience.ts';
 import { type Random, seededRandom } from './random.ts';
 import { isToken, type Subjects } from './subjects.ts';
 
+/**
+ * Every call may also fail with `timeout`, `no-responders` (nobody serves the API), `no-owner` (nobody serves an actor that
+ * it needs) or `overloaded`, all of which may be tried again; and with `closed`, once the connection is.
+ */
 export interface Client {
   /**
    * Asks for instances. The answer comes as soon as the request is recorded; the builds go on after it.
@@ -73,7 +77,8 @@ export interface Client {
   host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
   /**
    * Waits until a build is over, and says how: `active`, `failed`, `lost` or `deleted`.
-   * @param options.timeoutMs How long to wait, also while nobody answers; default 10 minutes.
+   * @param options.timeoutMs How long to wait, also while nobody answers, ms; default 10 minutes. The last look may take a
+   * quarter of a second more; with 0 it is the only one.
    * @throws TimeoutError, `not-found`.
    */
   ended(id: string, options?: { timeoutMs?: number }): Promise<InstanceView>;
@@ -97,6 +102,8 @@ const SET_AGAIN_WITHIN_MS = 100;
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
+/** How long the last look may take, however little time is left, ms. */
+const LAST_LOOK_MS = 250;
 
 export function clientOf(options: ClientOptions): Client {
   const { bus, clock, subjects, random = seededRandom(randomUUID()) } = options;
@@ -107,34 +114,31 @@ export function clientOf(options: ClientOptions): Client {
     if (!isPlain(request)) throw new MalformedError(`the ${verb} request must be an object`);
     // As it is now: the caller may make the next one of it before this one is taken.
     const data = encodeForeign(request);
-    return untilTaken(() => callOnce<Answer>(verb, data, limitMs), { clock, random, limitMs });
+    return untilTaken((leftMs) => callOnce<Answer>(verb, data, leftMs), { clock, random, limitMs });
   };
 
-  async function callOnce<Answer>(verb: string, request: Uint8Array, limitMs: number): Promise<Answer> {
-    const data = await answerTo(subjects.api(verb), request, limitMs);
+  async function callOnce<Answer>(verb: string, request: Uint8Array, leftMs: number): Promise<Answer> {
+    const data = await answerTo(subjects.api(verb), request, leftMs);
     const body = decode(data, bus.maxPayloadBytes) as { error?: ErrorBody };
     if (body.error === undefined) return body as Answer;
-    const { code, message, retryable, field, retryAfterMs } = body.error;
-    const named = field === undefined ? {} : { field };
-    if (code === 'malformed') throw new MalformedError(message, named);
-    throw new CellwrightError(code, message, { retryable, retryAfterMs, ...named });
+    throw errorFrom(body.error);
   }
 
   /**
    * Whoever took the request may have died with it: it is made again. It may be, for every one names what it is about;
    * and what the first is answered late, as that nobody owns an actor now, is as good an answer.
    */
-  async function answerTo(subject: string, data: Uint8Array, limitMs: number): Promise<Uint8Array> {
-    const deadline = clock.monotonic() + limitMs;
+  async function answerTo(subject: string, data: Uint8Array, leftMs: number): Promise<Uint8Array> {
+    const deadline = clock.monotonic() + leftMs;
     let again: Timer | undefined;
     let againMs: number = ASK_AGAIN.firstMs;
     try {
       return await new Promise<Uint8Array>((resolve, reject) => {
         const ask = () => {
-          const leftMs = Math.max(0, deadline - clock.monotonic());
+          const stillMs = Math.max(0, deadline - clock.monotonic());
           // It is asked once, however little time there is.
-          if (leftMs === 0 && again !== undefined) return;
-          bus.request(subject, data, { timeoutMs: leftMs }).then(
+          if (stillMs === 0 && again !== undefined) return;
+          bus.request(subject, data, { timeoutMs: stillMs }).then(
             (answer) => resolve(answer.data),
             (error) => reject(error instanceof TimeoutError ? new TimeoutError(`'${subject}'`, timeoutMs) : error),
           );
@@ -178,6 +182,7 @@ export function clientOf(options: ClientOptions): Client {
     // What is no id has no events to be heard either.
     if (!isToken(id)) return client.show(id);
     const deadline = clock.monotonic() + limitMs;
+    const leftMs = () => Math.max(0, deadline - clock.monotonic());
     let nudge = () => {};
     const watch = [
       subjects.event(['cell', '*', 'build', id, '*']),
@@ -187,13 +192,14 @@ export function clientOf(options: ClientOptions): Client {
     try {
       for (;;) {
         const nudged = new Promise<void>((resolve) => {
-          const timer = clock.after(LOOK_EVERY_MS, resolve);
+          const timer = clock.after(Math.min(LOOK_EVERY_MS, leftMs()), resolve);
           nudge = () => {
             timer.cancel();
             resolve();
           };
         });
-        const view = await client.show(id).catch(unlessItMayPass);
+        const lookMs = Math.min(timeoutMs, Math.max(LAST_LOOK_MS, leftMs()));
+        const view = await call<InstanceView>('show', { id }, lookMs).catch(unlessItMayPass);
         if (view !== undefined && ENDED.has(view.state)) {
           nudge();
           return view;

@@ -68,18 +68,31 @@ export class NoRespondersError extends CellwrightError {
 /** No answer came in time; the outcome is unknown. */
 export class TimeoutError extends CellwrightError {
   override readonly name = 'TimeoutError';
-  constructor(what: string, afterMs: number) {
-    super('timeout', `${what} did not answer within ${afterMs} ms; the outcome is unknown`, { retryable: true });
+  /** @param said What to say instead, where somebody else has found it out. */
+  constructor(what: string, afterMs: number, said?: string) {
+    const message = said ?? `${what} did not answer within ${afterMs} ms; the outcome is unknown`;
+    super('timeout', message, { retryable: true });
   }
 }
 
 /** The mailbox is full: the message was not taken, so it may be said again without harm. */
 export class OverloadedError extends CellwrightError {
   override readonly name = 'OverloadedError';
-  constructor(who: string, retryAfterMs?: number) {
+  /** @param said What to say instead, where somebody else has found it out. */
+  constructor(who: string, retryAfterMs?: number, said?: string) {
     const when = retryAfterMs === undefined ? 'later' : `in ${retryAfterMs} ms`;
-    super('overloaded', `the mailbox of '${who}' is full; try again ${when}`, { retryable: true, retryAfterMs });
+    const message = said ?? `the mailbox of '${who}' is full; try again ${when}`;
+    super('overloaded', message, { retryable: true, retryAfterMs });
   }
+}
+
+/** The error that somebody has answered with, of the class that its code has. */
+export function errorFrom({ code, message, retryable, field, retryAfterMs }: ErrorBody): CellwrightError {
+  const named = field === undefined ? {} : { field };
+  if (code === 'malformed') return new MalformedError(message, named);
+  if (code === 'timeout') return new TimeoutError('', 0, message);
+  if (code === 'overloaded' && field === undefined) return new OverloadedError('', retryAfterMs, message);
+  return new CellwrightError(code, message, { retryable, retryAfterMs, ...named });
 }
 
 /** What an error says, whatever was thrown: also what has no message, and what cannot be put into words. Never throws. */

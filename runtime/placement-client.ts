@@ -96,7 +96,8 @@ export async function connectPlacement(options: ConnectOptions): Promise<Placeme
     const shards = await patiently(reading, { clock, what: 'reading the number of placement shards', onError });
     const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
     const name = `placement-client-${randomUUID()}`;
-    const authority = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs: AGAIN_MS, onError });
+    const closed = () => new CellwrightError('closed', 'the placement client is closed');
+    const authority = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs: AGAIN_MS, closed, onError });
     const client = clientOf({ authority, clock, shards, timeoutMs });
     return {
       ...client,
@@ -125,14 +126,14 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
 
   /** Asks until it is answered: every question may be asked twice. */
   async function ask(question: Question, shard: number, deadline: number): Promise<ApiOutcome> {
+    const leftMs = () => Math.max(0, deadline - clock.monotonic());
     for (;;) {
       try {
-        return await authority.ask(question, shard);
+        return await authority.ask(question, shard, leftMs());
       } catch (error) {
-        const isOver = clock.monotonic() >= deadline;
-        if (!(error instanceof CellwrightError) || !error.retryable || error.code === 'closed') throw error;
-        if (isOver) throw new TimeoutError(`'placement/${shard}'`, timeoutMs);
-        if (!(error instanceof TimeoutError)) await pause(AGAIN_MS);
+        if (!(error instanceof CellwrightError) || !error.retryable) throw error;
+        if (leftMs() === 0) throw new TimeoutError(`'placement/${shard}'`, timeoutMs);
+        if (!(error instanceof TimeoutError)) await pause(Math.min(AGAIN_MS, leftMs()));
       }
     }
   }

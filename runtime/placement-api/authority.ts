@@ -26,10 +26,11 @@ export type Question = WithoutAsk<PlacementApiMessage | Together>;
 export interface Authority {
   /**
    * Puts a question to a placement shard, by default the first.
+   * @param withinMs How long to wait for the answer, ms, where that is less than `timeoutMs`.
    * @throws TimeoutError when there is no answer in time; CellwrightError with the code of an answer that declines;
    * `closed` when it is stopped before.
    */
-  ask(question: Question, shard?: number): Promise<ApiOutcome>;
+  ask(question: Question, shard?: number, withinMs?: number): Promise<ApiOutcome>;
   stop(): void;
 }
 
@@ -42,6 +43,8 @@ export interface AuthorityOptions {
   readonly subjects: Subjects;
   /** How long to wait for an answer, ms. */
   readonly timeoutMs: number;
+  /** With what it answers once it is stopped. */
+  closed(): CellwrightError;
   onError(error: unknown, what: string): void;
 }
 
@@ -56,12 +59,11 @@ const check = checkOfProtocol({ ...placementApiAnswers, declined: gatewayMessage
 type Answer = PlacementApiAnswer | { type: 'declined'; ask: number; code: string; reason: string };
 
 export function authorityOf(options: AuthorityOptions): Authority {
-  const { name, bus, clock, outbox, subjects, timeoutMs, onError } = options;
+  const { name, bus, clock, outbox, subjects, timeoutMs, closed, onError } = options;
   const address = gatewayAddress(name);
   const pending = new Map<number, Pending>();
   let asks = asksFrom(clock.now());
   let isStopped = false;
-  const closed = () => new CellwrightError('closed', 'the Placement API is stopping', { retryable: true });
 
   function answered(answer: Answer): void {
     const waiting = pending.get(answer.ask);
@@ -94,15 +96,16 @@ export function authorityOf(options: AuthorityOptions): Authority {
   });
 
   return {
-    ask(question, shard = 0) {
+    ask(question, shard = 0, withinMs = timeoutMs) {
       // Nobody would hear the answer.
       if (isStopped) return Promise.reject(closed());
       asks += 1;
       const ask = asks;
       return new Promise((resolve, reject) => {
-        const timer = clock.after(timeoutMs, () => {
+        const limitMs = Math.min(timeoutMs, withinMs);
+        const timer = clock.after(limitMs, () => {
           pending.delete(ask);
-          reject(new TimeoutError('placement', timeoutMs));
+          reject(new TimeoutError('placement', limitMs));
         });
         pending.set(ask, { timer, parts: [], resolve, reject });
         outbox.send(address, placementAddress(shard), { ...question, ask } as PlacementApiMessage | Together);

@@ -8,7 +8,7 @@ import { memoryBus } from '../bus/memory.ts';
 import { connectNats, type NatsOptions } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
 import { placementShardsOf } from '../deployment.ts';
-import { messageOf } from '../errors.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 import { unlessGivenUp } from '../giving-up.ts';
 import { type Node, startNode } from '../node.ts';
 import { outboxOf } from '../outbox.ts';
@@ -66,7 +66,8 @@ export async function startPlacementApi(options: PlacementApiOptions): Promise<P
   const subjects = subjectsOf(prefix);
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
   const timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
-  const one = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs, onError });
+  const closed = () => new CellwrightError('closed', 'the Placement API is stopping', { retryable: true });
+  const one = authorityOf({ name, bus, clock, outbox, subjects, timeoutMs, closed, onError });
   const authority = shards === 1 ? one : shardedAuthority({ authority: one, count: shards, clock, timeoutMs });
 
   async function stop(): Promise<void> {

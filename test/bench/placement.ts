@@ -4,6 +4,7 @@
 import type { PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
+import { CellwrightError } from '../../runtime/errors.ts';
 import { type Node, startNode } from '../../runtime/node.ts';
 import { outboxOf } from '../../runtime/outbox.ts';
 import { authorityOf, type Question } from '../../runtime/placement-api/authority.ts';
@@ -137,7 +138,8 @@ async function overNats(url: string, nested: boolean, report: Report): Promise<v
   const bus = await connectNats({ servers: url, name: 'bench-authority' });
   const subjects = subjectsOf(prefix);
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
-  const authority = authorityOf({ name: 'bench', bus, clock, outbox, subjects, timeoutMs: 120_000, onError });
+  const closed = () => new CellwrightError('closed', 'the benchmark is over');
+  const authority = authorityOf({ name: 'bench', bus, clock, outbox, subjects, timeoutMs: 120_000, closed, onError });
   try {
     let hosts = 0;
     let consumers = 0;

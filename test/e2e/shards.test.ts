@@ -216,7 +216,10 @@ test('shards over NATS - what is asked of a placement client that is closed fail
       const underWay = failureOf(() => placement.read(['mine']));
       await placement.close();
       const late = [failureOf(() => placement.read(['mine'])), failureOf(() => placement.change(nothing))];
-      for (const failing of [underWay, ...late]) assert.is(((await failing) as CellwrightError).code, 'closed');
+      for (const failing of [underWay, ...late]) {
+        const { code, retryable } = (await failing) as CellwrightError;
+        assert.equal([code, retryable], ['closed', false]);
+      }
       await placement.close();
     } finally {
       await node.stop();

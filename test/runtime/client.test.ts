@@ -5,7 +5,7 @@ import * as assert from 'uvu/assert';
 import { memoryServer } from '../../runtime/bus/memory.ts';
 import { clientOf } from '../../runtime/client.ts';
 import { decode, encode } from '../../runtime/codec.ts';
-import type { CellwrightError } from '../../runtime/errors.ts';
+import { type CellwrightError, MalformedError, OverloadedError, TimeoutError } from '../../runtime/errors.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { failureOf, settled } from '../support/until.ts';
@@ -149,6 +149,60 @@ test('client - the time to wait is that of the whole of setting a host, the look
   const failing = failureOf(() => client.host({ cell: 'c1', host: 'h1', enabled: false }));
   assert.is((await settled(clock, failing)).code, 'timeout');
   assert.is(clock.monotonic() - from, 10_000);
+});
+
+test('client - who waits for a build that nobody tells of waits as long as he has said', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  api.subscribe(subjects.api('show'), () => {});
+  for (const timeoutMs of [500, 12_345]) {
+    const from = clock.monotonic();
+    const late = await settled(
+      clock,
+      failureOf(() => client.ended('web', { timeoutMs })),
+    );
+    assert.ok(late instanceof TimeoutError);
+    assert.match(late.message, `within ${timeoutMs} ms`);
+    const overMs = clock.monotonic() - from - timeoutMs;
+    assert.ok(overMs >= 0 && overMs <= 250, `${overMs}`);
+  }
+});
+
+test('client - with no time to wait, how a build stands now is looked at once', async () => {
+  const { clock, client, looked } = failing(0, { code: 'no-owner', retryable: true });
+  assert.is((await settled(clock, client.ended('web', { timeoutMs: 0 }))).state, 'active');
+  assert.is(looked(), 1);
+});
+
+test('client - the time to wait is not begun anew for one who was overloaded at first', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  const error = { code: 'overloaded', message: 'not now', retryable: true, retryAfterMs: 4_000 };
+  let asked = 0;
+  api.subscribe(subjects.api('fit'), ({ reply }) => {
+    asked += 1;
+    if (asked === 1) api.publish(reply ?? '', encode({ error }));
+  });
+  const from = clock.monotonic();
+  const failure = await settled(
+    clock,
+    failureOf(() => client.fit({ resources: { VCPU: 1 } })),
+  );
+  assert.ok(failure instanceof TimeoutError);
+  assert.is(clock.monotonic() - from, 10_000);
+});
+
+test('client - what the API answers with is an error of the class that its code has', async () => {
+  const classes = { malformed: MalformedError, timeout: TimeoutError, overloaded: OverloadedError };
+  for (const [code, type] of Object.entries(classes)) {
+    const { clock, client, api, subjects } = rig(0);
+    const error = { code, message: `it is ${code}`, retryable: code !== 'malformed', retryAfterMs: 20_000 };
+    api.subscribe(subjects.api('fit'), ({ reply }) => api.publish(reply ?? '', encode({ error })));
+    const failure = await settled(
+      clock,
+      failureOf(() => client.fit({ resources: { VCPU: 1 } })),
+    );
+    assert.ok(failure instanceof type, code);
+    assert.equal([failure.code, failure.message, failure.retryable], [code, error.message, error.retryable]);
+  }
 });
 
 test('client - who has no time to wait is told so, and does not wait for ever', async () => {
