@@ -6,7 +6,12 @@ import { Table } from './table.ts';
 /** The most that one record forgets, but for those of the same millisecond. */
 const MOST_FORGOTTEN = 1_000;
 /** How long until the next ones are forgotten, ms, where there are more. */
-export const FORGET_MORE_MS = 50;
+const FORGET_MORE_MS = 50;
+
+/** How long until it is looked again what is to be forgotten, ms, where it is remembered for `rememberMs`. */
+export function forgetAgainMs(rememberMs: number, isAll = true): number {
+  return isAll ? Math.max(FORGET_MORE_MS, rememberMs / 4) : FORGET_MORE_MS;
+}
 
 /** When each was deleted, ms since the epoch, oldest first. */
 export class Deleted extends Table<number> {

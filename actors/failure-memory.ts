@@ -10,7 +10,10 @@ const FADING_STEP_MS = FAILURE_HALF_LIFE_MS / 4;
 /** What is left of a failure when it is forgotten. */
 const FORGOTTEN = 0.1;
 
-/** What is left of a memory at a time, in failed builds; 0 when it is forgotten. */
+/**
+ * What is left of a host's memory of failed builds, in builds; 0 when it is forgotten.
+ * @param now ms since the epoch.
+ */
 export function recalled(memory: FailureMemory | undefined, now: number): number {
   if (memory === undefined) return 0;
   const steps = Math.max(0, Math.floor((now - memory.at) / FADING_STEP_MS));

@@ -121,6 +121,8 @@ export function checkOptions(options: NodeOptions): void {
     const { firstMs = 0, mostMs = 0 } = options[actor]?.patience ?? {};
     if (mostMs < firstMs) throw bad(`${actor}.patience.mostMs`, `must not be less than firstMs, ${firstMs}`);
   }
+  const { asideMs = 0, asideMostMs = Number.POSITIVE_INFINITY } = options.cell ?? {};
+  if (asideMostMs < asideMs) throw bad('cell.asideMostMs', `must not be less than asideMs, ${asideMs}`);
   if (options.bus !== undefined && connection !== undefined) throw bad('nats', "does not go with 'bus'");
   if (connection?.servers !== undefined && connection.managed !== undefined) {
     throw bad('nats.managed', "does not go with 'nats.servers'");

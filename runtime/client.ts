@@ -20,6 +20,7 @@ import type {
   ListRequest,
   WhyNotRequest,
 } from './gateway/requests.ts';
+import { isObject } from './objects.ts';
 import { checkOfOptions } from './option-fields.ts';
 import { mayPass } from './patience.ts';
 import { type Random, seededRandom } from './random.ts';
@@ -111,7 +112,7 @@ export function clientOf(options: ClientOptions): Client {
 
   /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
   const call = async <Answer>(verb: string, request: object, limitMs = timeoutMs): Promise<Answer> => {
-    if (!isPlain(request)) throw new MalformedError(`the ${verb} request must be an object`);
+    if (!isObject(request)) throw new MalformedError(`the ${verb} request must be an object`);
     // As it is now: the caller may make the next one of it before this one is taken.
     const data = encodeForeign(request);
     return untilTaken((leftMs) => callOnce<Answer>(verb, data, leftMs), { clock, random, limitMs });
@@ -157,7 +158,7 @@ export function clientOf(options: ClientOptions): Client {
    * which revision of the host it was asked, and is not carried out at a later one.
    */
   async function setHost(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
-    const isMalformed = !isPlain(request) || !isToken(request.cell) || !isToken(request.host);
+    const isMalformed = !isObject(request) || !isToken(request.cell) || !isToken(request.host);
     if (isMalformed || request.revision !== undefined) return call('host', request);
     // As it is now: the caller may make the next one of it while the host is looked at.
     const asked = { ...request };
@@ -216,7 +217,7 @@ export function clientOf(options: ClientOptions): Client {
   const client: Client = {
     // Named here, so that the same request made again is known as the same.
     build: (request) =>
-      call('build', isPlain(request) && request.id === undefined ? { ...request, id: `i-${randomUUID()}` } : request),
+      call('build', isObject(request) && request.id === undefined ? { ...request, id: `i-${randomUUID()}` } : request),
     delete: (id) => call('delete', { id }),
     show: (id) => call('show', { id }),
     explain: (id) => call('explain', { id }),
@@ -234,8 +235,6 @@ export function clientOf(options: ClientOptions): Client {
 function unlessItMayPass(error: unknown): undefined {
   if (!mayPass(error)) throw error;
 }
-
-const isPlain = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** @throws CellwrightError `bad-option` for what would be waited for without end. */
 export function checkedMs(timeoutMs: number): number {

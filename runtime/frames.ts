@@ -23,10 +23,6 @@ export const HEADERS = {
   traceparent: 'traceparent',
 } as const;
 
-export function encodeFrame(parts: readonly Part[]): Uint8Array {
-  return encode(parts);
-}
-
 /** Parts as they are handed on inside one process. */
 class Frame {
   readonly parts: readonly Part[];

@@ -1,5 +1,6 @@
 // What users of the package import.
 
+export { recalled } from '../actors/failure-memory.ts';
 export type { Decision } from '../actors/messages/decision.ts';
 export type { InstanceView } from '../actors/messages/gateway.ts';
 export type { HostState } from '../actors/messages/scheduler.ts';

@@ -40,7 +40,8 @@ export interface NodeOptions {
   readonly prefix?: string;
   /**
    * How many conductor shards the deployment has, 1 to 256; instances are dealt to them by their ids. Decided and kept as
-   * that of the placement shards. Default: what the deployment has, 1 when it is new, which a process can fill.
+   * that of the placement shards. Default: what the deployment has, 1 when it is new. One is enough until one process
+   * cannot decide and record all requests.
    */
   readonly conductorShards?: number;
   /**
@@ -53,7 +54,7 @@ export interface NodeOptions {
   readonly placementShards?: number;
   /** Makes the driver of each host whose compute runs here; needed with a `compute` role. */
   readonly driver?: (place: { cell: string; host: string }) => Driver;
-  /** Whether events for people are published; default true. They cost a twentieth of the throughput, of batches a sixth. */
+  /** Whether events for people are published; default true. What they cost is in the README, 'Where the time goes'. */
   readonly events?: boolean;
   /**
    * Where owners keep their records: `jetstream`, the default on NATS, survives the death of any process; `memory`,

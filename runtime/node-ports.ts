@@ -77,30 +77,20 @@ interface Ports {
   onError(error: unknown, what: string): void;
 }
 
-/** The number of placement shards, as the deployment keeps it where its journals are kept too. */
-export async function placementShardsFor(
-  { journals, placementShards, replicas = 1 }: NodeOptions,
+/** The number of shards of a kind, as the deployment keeps it where its journals are kept too. */
+export async function shardsFor(
+  kind: 'placement' | 'conductor',
+  { journals, placementShards, conductorShards, replicas = 1 }: NodeOptions,
   { bus, nats, subjects, clock, onError }: Ports,
 ): Promise<number> {
+  const wanted = kind === 'placement' ? placementShards : conductorShards;
   if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) {
     const inbox = nats?.inbox() ?? `_INBOX.${randomUUID()}`;
-    return agreedWithServed('placement', { bus, inbox, subjects, clock }, placementShards);
+    return agreedWithServed(kind, { bus, inbox, subjects, clock }, wanted);
   }
-  const settle = () => settlePlacementShards({ bus: nats, subjects, replicas }, placementShards);
-  return patiently(settle, { clock, what: 'reading the number of placement shards', onError });
-}
-
-/** The number of conductor shards, likewise. */
-export async function conductorShardsFor(
-  { journals, conductorShards, replicas = 1 }: NodeOptions,
-  { bus, nats, subjects, clock, onError }: Ports,
-): Promise<number> {
-  if (nats === undefined || (journals !== undefined && journals !== 'jetstream')) {
-    const inbox = nats?.inbox() ?? `_INBOX.${randomUUID()}`;
-    return agreedWithServed('conductor', { bus, inbox, subjects, clock }, conductorShards);
-  }
-  const settle = () => settleConductorShards({ bus: nats, subjects, replicas }, conductorShards);
-  return patiently(settle, { clock, what: 'reading the number of conductor shards', onError });
+  const settle = kind === 'placement' ? settlePlacementShards : settleConductorShards;
+  const what = `reading the number of ${kind} shards`;
+  return patiently(() => settle({ bus: nats, subjects, replicas }, wanted), { clock, what, onError });
 }
 
 export function leasesOf(

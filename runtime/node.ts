@@ -43,7 +43,7 @@ import { hostingOf } from './hosting.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
 import { defaultName, incarnationOf } from './node-names.ts';
 import type { NodeOptions } from './node-options.ts';
-import { busOf, checkLeaseTtl, conductorShardsFor, journalsOf, leasesOf, placementShardsFor } from './node-ports.ts';
+import { busOf, checkLeaseTtl, journalsOf, leasesOf, shardsFor } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
 import { faultsOfOwnCode } from './own-code.ts';
 import type { Standing } from './ownership/keeper.ts';
@@ -333,10 +333,10 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   async function play(): Promise<void> {
     const ports = { clock, subjects, bus, nats, onError };
     const journals = journalsOf(options, ports);
-    placementShards = await placementShardsFor(options, ports);
+    placementShards = await shardsFor('placement', options, ports);
     const has = (...kinds: Role['kind'][]) => roles.some(({ kind }) => kinds.includes(kind));
     // Only those who deal with instances by their ids go by it.
-    if (has('conductor', 'cell')) conductorShards = await conductorShardsFor(options, ports);
+    if (has('conductor', 'cell')) conductorShards = await shardsFor('conductor', options, ports);
     const steps: (() => Promise<unknown>)[] = [
       () => Promise.all(placementShardsPlayed(roles, placementShards).map((shard) => playPlacement(shard, journals))),
       ...roles.flatMap((role) => (role.kind === 'cell' ? [() => playCell(role.cell, journals)] : [])),

@@ -28,7 +28,7 @@ export interface OutboxOptions {
   readonly bus: Bus;
   readonly clock: Clock;
   readonly subjects: Subjects;
-  /** Whether events for people are published. They cost a twentieth of the throughput, of batches a sixth. */
+  /** Whether events for people are published. */
   readonly events: boolean;
   /** Told of a message that could not be sent: it is too large, or the bus is closed. */
   onError(error: unknown, what: string): void;

@@ -4,14 +4,14 @@
 //
 // It takes: start, ask-ends, delete, lost-noted (from conductors); accepted, build-refused, built, build-failed,
 // build-aborted, destroyed, compute-up, alive (from computes); claim-granted, claim-refused, released (from placement);
-// echo (from itself); set-host, fence-host, show, list, list-hosts, list-removals (from gateways and schedulers);
+// echo (from itself); set-host, fence-host, show, explain, list, list-hosts, list-removals (from gateways and schedulers);
 // do-again (from audits). See actors/messages/cell.ts.
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
-import { FORGET_MORE_MS } from '../deleted.ts';
+import { forgetAgainMs } from '../deleted.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
@@ -42,26 +42,26 @@ export interface CellOptions {
   readonly conductorShards: number;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;
-  /** How long a compute may take to accept a build, ms. It answers in milliseconds when it is alive. */
+  /** How long a compute may take to accept a build, ms; default 30,000. It answers in milliseconds when it is alive. */
   readonly claimedMs?: number;
-  /** How long a build may take, ms; generous, since an image may have to be fetched. */
+  /** How long a build may take, ms; default 10 minutes: an image may have to be fetched. */
   readonly buildingMs?: number;
-  /** How long a compute may be silent before its host counts as down, ms: several of its heartbeats. */
+  /** How long a compute may be silent before its host counts as down, ms; default 15,000: several of its heartbeats. */
   readonly silentMs?: number;
   /** Builds in a row that fail on a host before it is set aside; default 5: one or two say little of a host. */
   readonly failuresBeforeAside?: number;
   /** How long a host is set aside, ms; default a minute. Twice as long each time after, until a build succeeds. */
   readonly asideMs?: number;
-  /** The longest time for which a host is set aside, ms; default an hour. */
+  /** The longest time for which a host is set aside, ms, `asideMs` at least; default an hour, or `asideMs`. */
   readonly asideMostMs?: number;
   /**
    * The share of the hosts in service that may be set aside at one time, 0 to 1; default a quarter. When more than that
    * fail, the fault is hardly the hosts'. Of two hosts or more one always may, a single one never.
    */
   readonly asideShare?: number;
-  /** How long to wait for an answer before a step is done again. */
+  /** How long to wait for an answer before a step is done again, ms; default 2,000 at first, 30,000 at most. */
   readonly patience?: Patience;
-  /** How long a deleted instance is remembered, ms, so that a build of it that arrives late does not begin. */
+  /** How long a deleted instance is remembered, ms; default an hour: a build of it that arrives late does not begin. */
   readonly rememberDeletedMs?: number;
 }
 
@@ -98,7 +98,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     resting: {
       failuresBefore: options.failuresBeforeAside ?? DEFAULTS.failuresBeforeAside,
       firstMs: options.asideMs ?? DEFAULTS.asideMs,
-      mostMs: options.asideMostMs ?? DEFAULTS.asideMostMs,
+      mostMs: options.asideMostMs ?? Math.max(DEFAULTS.asideMostMs, options.asideMs ?? 0),
       share: options.asideShare ?? DEFAULTS.asideShare,
     },
     conductorOf: (instance) => conductorAddress(conductorShardOf(instance, conductorShards)),
@@ -218,7 +218,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     const before = turn.now - rememberDeletedMs;
     const due = state.deleted.dueBefore(before);
     if (due !== null) commit(work, { type: 'forgotten', before: due.before });
-    turn.wakeAt('forget-deleted', turn.now + (due?.isAll === false ? FORGET_MORE_MS : rememberDeletedMs / 4));
+    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, due?.isAll));
   }
 
   /** What a turn changed is told together; of counts, which change all the time, the beat tells. */
@@ -267,7 +267,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     state.sweptAt = turn.now;
     sweepByEcho(work);
     beat(state, turn);
-    turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
+    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs));
   }
 
   return {

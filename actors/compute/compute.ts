@@ -21,9 +21,9 @@ export interface ComputeOptions {
   readonly incarnation: string;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;
-  /** How often the compute says that it is alive, ms. */
+  /** How often the compute says that it is alive, ms; default 5,000. */
   readonly heartbeatMs?: number;
-  /** How long to wait for an answer before a step is done again. */
+  /** How long to wait for an answer before a step is done again, ms; default 500 at first, 10,000 at most. */
   readonly patience?: Patience;
 }
 

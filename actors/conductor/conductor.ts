@@ -8,7 +8,7 @@
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
-import { FORGET_MORE_MS } from '../deleted.ts';
+import { forgetAgainMs } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
@@ -36,16 +36,16 @@ export interface ConductorOptions {
   readonly shard: number;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;
-  /** How long a request may look for hosts before it fails, ms. Ample: the whole fleet is asked in milliseconds. */
+  /** How long a request may look for hosts before it fails, ms; default two minutes. Ample: the whole fleet is asked in milliseconds. */
   readonly requestedMs?: number;
-  /** How long to wait for an answer before a step is done again. */
+  /** How long to wait for an answer before a step is done again, ms; default 2,000 at first, 15,000 at most. */
   readonly patience?: Patience;
   /**
-   * How long a deleted instance can still be shown, and its id not be taken again, ms: longer than cells and placement
-   * remember it, who would refuse another of the same id.
+   * How long a deleted instance can still be shown, and its id not be taken again, ms; default two hours: longer than
+   * cells and placement remember it, who would refuse another of the same id.
    */
   readonly rememberDeletedMs?: number;
-  /** How often cells are asked about builds of whose end nothing was heard, ms. */
+  /** How often cells are asked about builds of whose end nothing was heard, ms; default 10,000. */
   readonly watchMs?: number;
   /** How many requests may wait for a host; the next one that has none fails. Default 10,000. */
   readonly maxParked?: number;
@@ -152,7 +152,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     const before = turn.now - rememberDeletedMs;
     const due = state.deleted.dueBefore(before);
     if (due !== null) commit(work, { type: 'forgotten', before: due.before });
-    turn.wakeAt('forget-deleted', turn.now + (due?.isAll === false ? FORGET_MORE_MS : rememberDeletedMs / 4));
+    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, due?.isAll));
   }
 
   function recover(state: ConductorState, turn: ConductorTurn): void {
@@ -166,7 +166,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       }
     }
     askEnds(work, watchMs);
-    turn.wakeAt('forget-deleted', turn.now + rememberDeletedMs / 4);
+    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs));
   }
 
   return {

@@ -3,12 +3,13 @@
 // the state that all earlier decisions left. So nothing can be over-committed, no claim is refused that fitted, and
 // no caller is ever asked to try again.
 //
-// It takes: claim, recall, unclaim, release, put-tree, list-providers, list-consumers (actors/messages/placement.ts), and what
-// callers of the OpenStack Placement API ask (actors/messages/placement-api.ts, in api.ts).
+// It takes what actors/messages/placement.ts names, what callers of the OpenStack Placement API ask (placement-api.ts there,
+// in api.ts here), and what shards say to each other: of changes over several of them (transactions.ts) and of groups
+// (group-homes.ts).
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
-import { FORGET_MORE_MS } from '../deleted.ts';
+import { forgetAgainMs } from '../deleted.ts';
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type {
   Claim,
@@ -51,7 +52,7 @@ export interface PlacementOptions {
   /** How many shards the deployment has; default 1. */
   readonly shards?: number;
   /**
-   * How long a deleted consumer is remembered, ms. It must be longer than any claim may be under way: claims carry
+   * How long a deleted consumer is remembered, ms; default an hour. It must be longer than any claim may be under way: claims carry
    * the time at which they expire, so an hour leaves room for clocks that differ by most of it.
    */
   readonly rememberDeletedMs?: number;
@@ -64,7 +65,6 @@ type Incoming = PlacementMessage | PlacementApiMessage | TransactionMessage | Gr
 export function placement(options: PlacementOptions): Actor<PlacementState, Incoming, PlacementRecord> {
   const { shards = 1 } = options;
   const rememberDeletedMs = options.rememberDeletedMs ?? HOUR_MS;
-  const sweepEveryMs = rememberDeletedMs / 4;
 
   function commit(state: PlacementState, turn: Turn<PlacementRecord>, record: PlacementRecord): void {
     applyToPlacement(state, record);
@@ -240,7 +240,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
         const before = turn.now - rememberDeletedMs;
         const isAll = forgetOld(workOf(state, turn), before);
         if (shards > 1 && isAll) sweepGroupHomes(workOf(state, turn), before);
-        turn.wakeAt('forget-deleted', turn.now + (isAll ? sweepEveryMs : FORGET_MORE_MS));
+        turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, isAll));
         return;
       }
       default:
@@ -282,7 +282,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     state.feed.epoch = turn.now;
     state.feed.sequence = 0;
     for (const set of [state.untold.changed, state.untold.used, state.untold.removed]) set.clear();
-    turn.wakeAt('forget-deleted', turn.now + sweepEveryMs);
+    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs));
     turn.wakeAt('beat', turn.now);
     const work = workOf(state, turn);
     // Some may be settled, and forgotten, meanwhile.

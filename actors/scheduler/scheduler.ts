@@ -58,14 +58,15 @@ export interface SchedulerOptions {
    * schedulers from running to the same host, at the price of hosts that are not quite the best.
    */
   readonly pickAmong?: number;
-  /** How long to wait for an answer before a question is put again. */
+  /** How long to wait for an answer before a question is put again, ms; default 1,000 at first, 5,000 at most. */
   readonly patience?: Patience;
   /**
-   * How long after its start a scheduler that finds no host waits for feeds that it may not have heard yet, ms: more
-   * than two beats of a feed. Four times as long while placement tells of providers whose hosts no cell has told yet.
+   * For how long after its start a scheduler that does not know the whole fleet yet chooses no host, ms; default 2,500,
+   * more than two beats of a feed. For four times as long it does not say that none fits, while placement tells of
+   * providers whose hosts no cell has told yet.
    */
   readonly warmUpMs?: number;
-  /** How long a cell may be silent before its hosts are chosen only when no other fits, ms: several beats of its feed. */
+  /** How long a cell may be silent before its hosts are chosen only when no other fits, ms; default 4,000: several beats of its feed. */
   readonly silentMs?: number;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;

@@ -4,6 +4,7 @@
 import { decode } from '../codec.ts';
 import { messageOf } from '../errors.ts';
 import type { Part } from '../frames.ts';
+import { isObject } from '../objects.ts';
 
 /** One message of a body: who sent it, if the body says so, and what it is. */
 export interface Said {
@@ -66,5 +67,3 @@ function isPart(part: unknown): part is Part {
   const { from, messages } = (part ?? {}) as { from?: unknown; messages?: unknown };
   return typeof from === 'string' && Array.isArray(messages) && messages.every(isObject);
 }
-
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);

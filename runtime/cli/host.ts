@@ -34,6 +34,11 @@ export function addHost(program: Command): void {
 
 function withFlags(command: Command, needsCell = false): Command {
   return withServer(command)
-    .addOption(new Option('--cell <cell>', 'the cell of the host').makeOptionMandatory(needsCell))
+    .addOption(
+      new Option(
+        '--cell <cell>',
+        needsCell ? 'the cell whose hosts are listed' : 'the cell of the host',
+      ).makeOptionMandatory(needsCell),
+    )
     .option('--prefix <prefix>', 'what every subject begins with', 'cw');
 }

@@ -4,7 +4,7 @@
 // 0: all is well; 1: it failed, would not fit, or a replay or an audit found something wrong; 2: wrong usage, or one of
 // these has no answer: it is not known whether it would fit, or an audit could not look everywhere; 130: interrupted.
 
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import { CellwrightError } from '../errors.ts';
 import { VERSION } from '../version.ts';
 import { addAudit } from './audit.ts';
@@ -30,10 +30,17 @@ const EXIT_INTERRUPTED = 130;
 /** Commands whose exit code 1 is an answer. */
 const ANSWERING = new Set(['fit', 'audit', 'replay', 'demo']);
 
+/** What the help says of an option: also whether it can be done without. */
+function optionDescription(option: Option): string {
+  const said = new Help().optionDescription(option);
+  return option.mandatory ? `${said} (required)` : said;
+}
+
 const program = new Command('cellwright')
   .description('Places and builds instances on hosts grouped in cells: actors and state machines over NATS.')
   .version(VERSION)
   .showHelpAfterError('(--help tells the options)')
+  .configureHelp({ optionDescription })
   .exitOverride();
 for (const add of [
   addDemo,
@@ -79,7 +86,8 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CellwrightError) {
     console.error(printable(`cellwright: ${error.message}`.split('\n')));
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
-    return error.field === undefined ? failed : EXIT_USAGE;
+    // It names the host, which is there, and is not as the command needs it.
+    return error.field === undefined || error.code === 'host-is-up' ? failed : EXIT_USAGE;
   }
   console.error(error);
   return failed;

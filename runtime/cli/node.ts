@@ -18,7 +18,11 @@ export function addNode(program: Command): void {
   )
     .option('--name <name>', 'names the node among all; default: of the host and process')
     .option('--prefix <prefix>', 'what every subject begins with; default: cw')
-    .option('--settings <file>', 'JSON with aggregates, defaultZone and scheduler, as startNode takes them', readable)
+    .option(
+      '--settings <file>',
+      'JSON with aggregates, defaultZone and scheduler (filters, weighers, pickAmong), as startNode takes them',
+      readable,
+    )
     .option(
       '--placement-shards <number>',
       'how many placement shards the deployment has for ever, told when it is made; default: what it has, or 1',

@@ -3,6 +3,7 @@
 
 import type { AggregateOptions } from '../aggregates.ts';
 import { CellwrightError } from '../errors.ts';
+import { isObject } from '../objects.ts';
 import type { SchedulerSettings } from '../scheduler-settings.ts';
 import { jsonObjectIn } from './files.ts';
 
@@ -34,8 +35,4 @@ export function settingsIn(path: string): FileSettings {
     throw bad(`there is no '${name}.${unknown}'; there are ${known?.join(', ')}`, `${name}.${unknown}`);
   }
   return settings as FileSettings;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -11,6 +11,7 @@ import {
   RequestSpec,
   ResourceGroup,
   Resources,
+  Symbolic,
   Token,
 } from '../../actors/messages/common.ts';
 import { MAX_WAIT_MS } from '../../actors/messages/conductor.ts';
@@ -24,7 +25,12 @@ import { checkOf } from '../schemas.ts';
 import { PlacementRequest } from './placing.ts';
 
 const strict = { additionalProperties: false };
-const { required, anyOf, forbidden, memberOf } = ResourceGroup.properties;
+const { required, forbidden } = ResourceGroup.properties;
+/** As in the spec; but a list of none, of which one must be there, could never be kept. */
+const anyOf = Type.Optional(Type.Array(Type.Array(Symbolic, { minItems: 1, maxItems: 64 }), { maxItems: 16 }));
+const memberOf = Type.Optional(
+  Type.Array(Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { minItems: 1, maxItems: 64 }), { maxItems: 16 }),
+);
 
 /** A named group of a request: one provider of the host's tree must serve all of it. */
 export const GroupRequest = Type.Object(

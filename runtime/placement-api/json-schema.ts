@@ -1,6 +1,7 @@
 // Checks JSON against a schema and words what is wrong as Python's jsonschema 4.10 does, because clients and tests of
 // the Placement API match on those words. It knows the keywords that the API's schemas use, and no others.
 
+import { isObject } from '../objects.ts';
 import { pformat, repr } from './python.ts';
 import { isUuidLike } from './uuid.ts';
 
@@ -67,9 +68,6 @@ function* descend(instance: unknown, schema: Schema, path: string | number, sche
     yield { ...fault, path: [path, ...fault.path], schemaPath: below };
   }
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function isOfType(value: unknown, type: string): boolean {
   switch (type) {

@@ -1,7 +1,7 @@
 // Opening an owner with a million records behind it: how long until its state stands again, and what its stream takes.
 
 import type { Message, Turn } from '../../actors/actor.ts';
-import { FORGET_MORE_MS } from '../../actors/deleted.ts';
+import { forgetAgainMs } from '../../actors/deleted.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { connectNats } from '../../runtime/bus/nats.ts';
@@ -44,7 +44,7 @@ export async function recovery(url: string, report: Report): Promise<void> {
       publish() {},
       // What is deleted is forgotten some at a time: soon after there is more.
       wakeAt(_id: string, at: number) {
-        isMoreToForget = at === turn.now + FORGET_MORE_MS;
+        isMoreToForget = at === turn.now + forgetAgainMs(0, false);
       },
       cancelWake() {},
     };

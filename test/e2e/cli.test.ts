@@ -12,7 +12,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { encode } from '../../runtime/codec.ts';
 import { connect } from '../../runtime/connect.ts';
-import { encodeFrame } from '../../runtime/frames.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { argvOf, ROOT } from '../support/programs.ts';
@@ -188,7 +187,7 @@ test('decode - a frame becomes a line for each message, other bodies one line', 
     { type: 'alive', host: 'h1' },
     { type: 'alive', host: 'h2' },
   ];
-  const frame = await run(['decode'], encodeFrame([{ from: 'compute/c1/h1', messages }]));
+  const frame = await run(['decode'], encode([{ from: 'compute/c1/h1', messages }]));
   assert.equal(
     frame.out
       .trim()

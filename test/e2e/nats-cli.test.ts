@@ -8,9 +8,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { placementAddress } from '../../actors/routing.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
+import { encode } from '../../runtime/codec.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
 import { NoRespondersError } from '../../runtime/errors.ts';
-import { encodeFrame } from '../../runtime/frames.ts';
 import { argvOf, ROOT } from '../support/programs.ts';
 import { failureOf, until } from '../support/until.ts';
 import { eventually, overNats, quickDriver, type System } from './system.ts';
@@ -183,7 +183,7 @@ on('`nats sub` shows claims granted, refused and released, by provider', async (
       keep: [],
       expiresAt: Date.now() + 60_000,
     };
-    bus.publish(subjects.of(placementAddress(0)), encodeFrame([{ from: 'test/greedy', messages: [claim] }]));
+    bus.publish(subjects.of(placementAddress(0)), encode([{ from: 'test/greedy', messages: [claim] }]));
     await until('the refusal is printed', () => watch.printed().some(({ subject }) => subject.endsWith('.refused')));
     await client.delete('web');
     await client.ended('web');

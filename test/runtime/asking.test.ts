@@ -4,8 +4,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type MemoryBus, memoryServer } from '../../runtime/bus/memory.ts';
+import { encode } from '../../runtime/codec.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
-import { decodeFrame, encodeFrame } from '../../runtime/frames.ts';
+import { decodeFrame } from '../../runtime/frames.ts';
 import { asking } from '../../runtime/gateway/asking.ts';
 import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
@@ -38,7 +39,7 @@ function rig() {
           const { ask } = message as unknown as { ask: number };
           heard.push(clock.now());
           const answer = { type: 'shown', ask, view: null } as const;
-          if (answers) own.publish(subjects.of(from), encodeFrame([{ from: CELL, messages: [answer] }]));
+          if (answers) own.publish(subjects.of(from), encode([{ from: CELL, messages: [answer] }]));
         }
       }
     });
@@ -141,7 +142,7 @@ test('asking - an answer is heard, though what came along with it is none', asyn
       { type: 'shown', ask: 'two', view: null },
       { type: 'declined', ask: second, code: 'overloaded', reason: 'full', retryAfterMs: 70 },
     ];
-    bus.publish(subjects.of(asker.address), encodeFrame([{ from: 'cell/c1', messages }]));
+    bus.publish(subjects.of(asker.address), encode([{ from: 'cell/c1', messages }]));
     assert.equal(await shown, { type: 'shown', ask: first, view: null });
     const { code, retryAfterMs } = (await declined) as { code?: string; retryAfterMs?: number };
     assert.equal([code, retryAfterMs], ['overloaded', 70]);

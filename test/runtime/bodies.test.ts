@@ -6,7 +6,6 @@ import type { Message } from '../../actors/actor.ts';
 import { saidIn } from '../../runtime/cli/bodies.ts';
 import { linesOf } from '../../runtime/cli/follow.ts';
 import { encode } from '../../runtime/codec.ts';
-import { encodeFrame } from '../../runtime/frames.ts';
 import { entriesOf, epochEntry, partEntries } from '../../runtime/journal/entries.ts';
 
 const test = suite('bodies for people');
@@ -18,7 +17,7 @@ const linesIn = (data: Uint8Array, instance?: string) =>
   );
 
 test('bodies - each message of a frame is a line of its own', () => {
-  const frame = encodeFrame([
+  const frame = encode([
     { from: 'cell/c1', messages: [{ type: 'alive' }, { type: 'built', instance: 'i' } as Message] },
   ]);
   assert.equal(linesIn(frame), ['cw.x alive cell/c1 {}', 'cw.x built cell/c1 {"instance":"i"}']);

@@ -56,6 +56,7 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ bus: undefined, nats: { managed: { datadir: '/var/lib/nats' } } }, 'nats.managed.datadir', /unknown field/],
   [{ cell: { asideShare: 7 } }, 'cell.asideShare', /at most 1/],
   [{ cell: { asideMs: '60' } }, 'cell.asideMs', /a number/],
+  [{ cell: { asideMs: 5_000, asideMostMs: 4_000 } }, 'cell.asideMostMs', /not be less than asideMs, 5000/],
   [{ cell: { failureBeforeAside: 3 } }, 'cell.failureBeforeAside', /unknown field/],
   [{ cell: { patience: { firstMs: 5 } } }, 'cell.patience.mostMs', /lacks the field/],
   [{ scheduler: { patience: { firstMs: 5_000, mostMs: 1 } } }, 'scheduler.patience.mostMs', /not be less than firstMs/],

@@ -92,10 +92,14 @@ test('hosting - an actor whose journal cannot be read when it starts again is st
 
 test('hosting - an actor that fails again and again leaves its place to others', async () => {
   const { tell, hosting, rival, clock } = await served([]);
+  const claim = async () => {
+    const claimed = rival.claim([ADDRESS]);
+    clock.runUntilIdle();
+    await claimed;
+  };
+  assert.is((await failureOf(claim)).code, 'already-hosted');
   for (let round = 0; round < 6; round += 1) await tell('bad');
-  const claimed = rival.claim([ADDRESS]);
-  clock.runUntilIdle();
-  await claimed;
+  await claim();
   await hosting.stop();
 });
 

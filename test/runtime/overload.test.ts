@@ -15,7 +15,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import { decode, encode } from '../../runtime/codec.ts';
 import { endpointOf } from '../../runtime/endpoints.ts';
 import { type CellwrightError, OverloadedError } from '../../runtime/errors.ts';
-import { encodeFrame, frameOf } from '../../runtime/frames.ts';
+import { frameOf } from '../../runtime/frames.ts';
 import { noJournal } from '../../runtime/journal/journal.ts';
 import { startNode } from '../../runtime/node.ts';
 import type { Outbox } from '../../runtime/outbox.ts';
@@ -98,7 +98,7 @@ test('overload - a question is answered with when to come back; what is no quest
     onError: (error, what) => errors.push(`${what}: ${(error as CellwrightError).code}`),
   });
   const bring = (...messages: Message[]) =>
-    handler({ subject: 'cw.toy.0', headers: {}, data: encodeFrame([{ from: 'gateway/g', messages }]) } as BusMessage);
+    handler({ subject: 'cw.toy.0', headers: {}, data: encode([{ from: 'gateway/g', messages }]) } as BusMessage);
   const tell = { type: 'tell' };
   bring(tell, tell, { type: 'ask', ask: 7 } as Message, tell, tell, tell);
   assert.equal(sent, [

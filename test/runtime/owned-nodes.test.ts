@@ -91,6 +91,19 @@ test('nodes - the figures of an actor are what it counts itself, beside its turn
   await done(node.stop());
 });
 
+test('nodes - what is deleted and remembered for no time at all keeps nobody busy', async () => {
+  const { start, done, clock } = rig();
+  const forgetful = { rememberDeletedMs: 0 };
+  const node = await start('all', OWNERS, { placement: forgetful, cell: forgetful, conductor: forgetful });
+  const turnsOf = () => Object.values(node.stats()).map(({ turns = 0 }) => turns);
+  const before = turnsOf();
+  const from = clock.now();
+  await clock.runAsync(() => clock.now() >= from + 10_000);
+  const most = Math.max(...turnsOf().map((turns, at) => turns - (before[at] as number)));
+  assert.ok(most < 300, `${most} turns of one actor in ten seconds`);
+  await done(node.stop());
+});
+
 test('nodes - a second one takes over from one that died, when the lease is over', async () => {
   const { start, startMortal, client, done, clock } = rig();
   const { kill, node: first } = await startMortal('first', OWNERS);

@@ -3,7 +3,8 @@
 
 import type { Message } from '../../actors/actor.ts';
 import type { Body, Bus, BusMessage, PublishOptions } from '../../runtime/bus/bus.ts';
-import { decodeFrame, encodeFrame, HEADERS } from '../../runtime/frames.ts';
+import { encode } from '../../runtime/codec.ts';
+import { decodeFrame, HEADERS } from '../../runtime/frames.ts';
 
 /** Something that one actor said to another. */
 export interface Said {
@@ -77,7 +78,7 @@ export function wire(): Wire {
       const held = messages.filter((one) => rules.some((rule) => fits(rule, one)));
       if (held.length === 0) return bus.publish(subject, body, options);
       const send = (one: Said) =>
-        bus.publish(subject, encodeFrame([{ from: one.from, messages: [one.message] }]), {
+        bus.publish(subject, encode([{ from: one.from, messages: [one.message] }]), {
           headers: { [HEADERS.type]: one.message.type, [HEADERS.from]: one.from },
         });
       for (const one of messages) {

@@ -16,7 +16,8 @@ import type { Selection } from '../../machines/instance-build.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { type Client, clientOf } from '../../runtime/client.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { encodeFrame, HEADERS } from '../../runtime/frames.ts';
+import { encode } from '../../runtime/codec.ts';
+import { HEADERS } from '../../runtime/frames.ts';
 import type { BuildRequest } from '../../runtime/gateway/requests.ts';
 import type { Journals } from '../../runtime/journal/journal.ts';
 import { memoryJournals } from '../../runtime/journal/memory.ts';
@@ -203,7 +204,7 @@ export async function startWorld(stage: Stage, fleet: Fleet, paces: Paces): Prom
 
   function say(to: string, ...messages: AnyMessage[]): void {
     const headers = { [HEADERS.type]: messages.map(({ type }) => type).join(' '), [HEADERS.from]: OPERATOR };
-    outside.publish(subjects.of(to), encodeFrame([{ from: OPERATOR, messages }]), { headers });
+    outside.publish(subjects.of(to), encode([{ from: OPERATOR, messages }]), { headers });
   }
 
   async function fill(host: string): Promise<void> {
