@@ -10,7 +10,10 @@ const HEIGHT = 600;
 const PLOT = { left: 70, right: 730, top: 60, bottom: 540 } as const;
 /** Below that, in percent, all policies place all that comes, unless the curve says otherwise. */
 const FROM = 50;
+/** With less asked for, in percent, too little of the curve would be left. */
+const FROM_IF_LAST = 80;
 const TICK_EVERY = 10;
+const MOST_TICKS = 12;
 /** The least distance between two names at the right, in pixels. */
 const NAME_HEIGHT = 20;
 /** Told apart also by those who do not see all colours (Okabe and Ito). */
@@ -19,6 +22,8 @@ const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9
 interface Scale {
   readonly x: (arrived: number) => number;
   readonly y: (allocated: number) => number;
+  /** Where the curves begin. */
+  readonly first: number;
   readonly xTicks: readonly number[];
   readonly yTicks: readonly number[];
 }
@@ -54,20 +59,33 @@ export function plotOf(report: PackingReport): string {
 
 function scaleOf(points: readonly CurvePoint[], tune: number): Scale {
   const last = Math.max(TICK_EVERY, Math.round(100 * tune));
-  const first = last > FROM ? FROM : 0;
+  const first = last >= FROM_IF_LAST ? FROM : 0;
   const shown = points.filter(({ arrived }) => arrived >= first);
   const down = (value: number) => Math.floor(value / TICK_EVERY) * TICK_EVERY;
   const lowest = Math.max(0, Math.min(first, down(Math.min(...shown.map(({ least }) => least)))));
-  const ticks = (from: number, to: number) =>
-    Array.from({ length: Math.floor((to - from) / TICK_EVERY) + 1 }, (_, step) => from + step * TICK_EVERY);
   const across = (PLOT.right - PLOT.left) / (last - first);
   const up = (PLOT.bottom - PLOT.top) / (100 - lowest);
   return {
     x: (arrived) => PLOT.left + (arrived - first) * across,
     y: (allocated) => PLOT.bottom - (allocated - lowest) * up,
-    xTicks: last - first > 400 ? [first, last] : ticks(first, last),
-    yTicks: ticks(lowest, 100),
+    first,
+    xTicks: ticks(first, last, everyFor(last - first)),
+    yTicks: ticks(lowest, 100, TICK_EVERY),
   };
+}
+
+/** The multiples of `every` that are in between. */
+function ticks(from: number, to: number, every: number): number[] {
+  const least = Math.ceil(from / every);
+  return Array.from({ length: Math.floor(to / every) - least + 1 }, (_, step) => (least + step) * every);
+}
+
+/** A round distance, so that the ticks can be read. */
+function everyFor(range: number): number {
+  for (let every = TICK_EVERY; ; every *= 10) {
+    const round = [1, 2, 5].find((times) => range / (times * every) <= MOST_TICKS);
+    if (round !== undefined) return round * every;
+  }
 }
 
 function axes({ x, y, xTicks, yTicks }: Scale): Drawn[] {
@@ -88,8 +106,8 @@ function axes({ x, y, xTicks, yTicks }: Scale): Drawn[] {
 }
 
 /** The line on which nothing would ever be refused. */
-function everythingPlaced({ x, y, xTicks, yTicks }: Scale, tune: number): Drawn[] {
-  const from = Math.max(xTicks[0] as number, yTicks[0] as number);
+function everythingPlaced({ x, y, first, yTicks }: Scale, tune: number): Drawn[] {
+  const from = Math.max(first, yTicks[0] as number);
   const to = Math.min(100, 100 * tune);
   if (to <= from) return [];
   const d = pathThrough([
@@ -99,8 +117,7 @@ function everythingPlaced({ x, y, xTicks, yTicks }: Scale, tune: number): Drawn[
   return [element('path', { d, stroke: '#999999', 'stroke-width': 1, 'stroke-dasharray': '4 4', fill: 'none' })];
 }
 
-function shownOf({ x, xTicks }: Scale, curve: readonly CurvePoint[], of: (point: CurvePoint) => number) {
-  const first = xTicks[0] as number;
+function shownOf({ x, first }: Scale, curve: readonly CurvePoint[], of: (point: CurvePoint) => number) {
   return curve.filter(({ arrived }) => arrived >= first).map((point) => [x(point.arrived), of(point)] as const);
 }
 

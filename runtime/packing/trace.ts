@@ -34,6 +34,8 @@ export interface PackingTrace {
 
 const NODE_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
 const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 'gpu_spec'] as const;
+/** Some lists of the dataset have no such column: then any model will do. */
+const OPTIONAL_COLUMNS = ['gpu_spec'] as const;
 
 /**
  * Reads the trace.
@@ -78,7 +80,7 @@ function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
 /** @param onModel Told of each model that a request would take. */
 function readRequests(file: string, onModel: (model: string) => void): PackingRequest[] {
   const seen = new Set<string>();
-  const requests = readRows(file, POD_COLUMNS).map((row) => {
+  const requests = readRows(file, POD_COLUMNS, OPTIONAL_COLUMNS).map((row) => {
     const name = row.name('name', seen);
     const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT);
     const memory = row.whole('memory_mib', 0, MAX_AMOUNT);

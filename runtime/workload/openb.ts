@@ -43,6 +43,9 @@ const POD_COLUMNS = [
   'deletion_time',
 ] as const;
 
+/** Without it any model will do. */
+const OPTIONAL_COLUMNS = ['gpu_spec'] as const;
+
 /**
  * Reads the trace.
  * @throws MalformedError for a row or an option that is wrong; `field` is the column, the file or the option
@@ -102,7 +105,7 @@ type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> & { deletedMs: num
 
 function readRequests(file: string): Request[] {
   const seen = new Set<string>();
-  return readRows(file, POD_COLUMNS).map((row) => {
+  return readRows(file, POD_COLUMNS, OPTIONAL_COLUMNS).map((row) => {
     const id = row.name('name', seen);
     const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT);
     const memory = row.whole('memory_mib', 0, MAX_AMOUNT);

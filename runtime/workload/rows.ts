@@ -24,12 +24,17 @@ export interface Row<Column extends string> {
 
 /**
  * The rows of a CSV file with a header; columns that are not named may be there.
+ * @param optional Columns that may be missing: then they are empty.
  * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
  */
-export function readRows<Column extends string>(file: string, columns: readonly Column[]): Row<Column>[] {
+export function readRows<Column extends string>(
+  file: string,
+  columns: readonly Column[],
+  optional: readonly Column[] = [],
+): Row<Column>[] {
   const checkHeader = (header: string[]) => {
-    const missing = columns.find((column) => !header.includes(column));
+    const missing = columns.find((column) => !header.includes(column) && !optional.includes(column));
     if (missing !== undefined) throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
     const twice = columns.find((column) => header.indexOf(column) !== header.lastIndexOf(column));
     if (twice !== undefined) throw new MalformedError(`'${file}' line 1: two columns '${twice}'`, { field: twice });
@@ -54,7 +59,8 @@ export function readRows<Column extends string>(file: string, columns: readonly 
     });
   }
   if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
-  return parsed.map(({ record, info }) => rowOf(file, info.lines, record));
+  const absent = Object.fromEntries(optional.map((column) => [column, '']));
+  return parsed.map(({ record, info }) => rowOf(file, info.lines, { ...absent, ...record }));
 }
 
 function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {
@@ -66,7 +72,8 @@ function rowOf<Column extends string>(file: string, line: number, record: Record
     text: (column) => record[column],
     wrong,
     whole(column, min, max = Number.MAX_SAFE_INTEGER) {
-      const value = /^\d{1,16}$/.test(record[column]) ? Number(record[column]) : Number.NaN;
+      // As some write whole numbers: `1000.0`.
+      const value = /^\d{1,16}(\.0+)?$/.test(record[column]) ? Number(record[column]) : Number.NaN;
       if (value >= min && value <= max) return value;
       throw wrong(column, `a whole number from ${min} to ${max}`);
     },

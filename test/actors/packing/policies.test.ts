@@ -58,6 +58,16 @@ test('best fit - the less would be left, of processor and devices alike, the bet
   assert.is(score(specOf(0, 1, 400), treeOf({ processorFree: 0, free: [1_000] })), 96);
 });
 
+test('best fit - the order goes on among hosts that are larger than the scale', () => {
+  const spec = specOf(1_000, 1);
+  const scores = [8, 16, 24].map((gpus) =>
+    scoreOf(policyOf('best-fit'), spec, treeOf({ processorFree: 32_000 * gpus, free: Array(gpus).fill(1_000) })),
+  );
+  assert.equal(scores, [...scores].sort((one, other) => other - one));
+  assert.is(new Set(scores).size, 3);
+  assert.ok(scores.every((score) => score > 0 && score < 1), `${scores}`);
+});
+
 test('GPU packing - devices in use, then idle ones of hosts in use, then idle hosts', () => {
   const score = (spec: RequestSpec, free: number[]) =>
     scoreOf(policyOf('gpu-packing'), spec, treeOf({ processorFree: 9_000, free }));
@@ -96,6 +106,18 @@ test('GPU clustering - its class alone, its class among others, nobody, others',
   assert.equal(
     [two, one].map((spec) => scoreOf(policy, spec, pair)),
     [75 + 18, 18],
+  );
+});
+
+test('GPU clustering - a device that shares have filled is of their class', () => {
+  const policy = policyOf('gpu-clustering');
+  const half = specOf(10, 1, 500);
+  const tree = treeOf({ processorFree: 1_000, free: [1_000, 1_000] });
+  for (let times = 0; times < 2; times += 1) place(policy, half, tree);
+  // 25 * (8000 - 1000) / 8000 = 21
+  assert.equal(
+    [half, specOf(10, 1)].map((spec) => scoreOf(policy, spec, tree)),
+    [75 + 21, 21],
   );
 });
 

@@ -62,6 +62,24 @@ test('trace - hosts become trees of providers, requests groups, sorted by name',
   );
 });
 
+test('trace - a list without models has requests that any will do for, and whole numbers may end in .0', async () => {
+  const pods = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1000,64,1,500.0\np2,1000.00,64,2,1000\n';
+  await withTrace(
+    (files) => {
+      const { requests, absentModels } = readPackingTrace(files.nodes, files.pods);
+      assert.equal(
+        requests.map(({ name, gpuMilli, spec }) => [name, gpuMilli, spec.groups.some(({ anyOf }) => anyOf)]),
+        [
+          ['p1', 500, false],
+          ['p2', 2_000, false],
+        ],
+      );
+      assert.is(absentModels.size, 0);
+    },
+    { pods },
+  );
+});
+
 test('trace - models and hosts are named as fleets name them, and blank lines are no rows', async () => {
   const nodes =
     'sn,cpu_milli,memory_mib,gpu,model\n\nGPU_1.rack2,8000,1024,1,A100-SXM4-80GB\nn2,1,1,1,RTX 2080.Ti\n \n\n';

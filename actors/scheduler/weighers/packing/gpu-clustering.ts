@@ -10,14 +10,14 @@ const STEP = 25;
 
 export function gpuClustering(scale: PackingScale): Weigher {
   /**
-   * With how many others each device was taken, as far as this scheduler claimed it: that it is in use does not say so.
-   * Of what others claimed, a device that is in use whole counts as taken by itself.
+   * The class of what was last given of each device, as far as this scheduler claimed it: that it is in use does not say
+   * so. Of what others claimed, a device that is in use whole counts as taken by itself.
    */
-  const takenTogether = new Map<string, number>();
+  const given = new Map<string, string>();
 
   function classOf({ provider, free, capacity }: DeviceLoad): string | null {
     if (free === capacity) return null;
-    return free > 0 ? 'share' : wholeClass(takenTogether.get(provider.spec.id) ?? 1);
+    return free > 0 ? 'share' : (given.get(provider.spec.id) ?? wholeClass(1));
   }
 
   return {
@@ -35,7 +35,8 @@ export function gpuClustering(scale: PackingScale): Weigher {
     },
     granted(allocations) {
       const devices = allocations.filter(({ resources }) => resources[scale.device] !== undefined);
-      for (const { provider } of devices) takenTogether.set(provider, devices.length);
+      const shares = devices.every(({ resources }) => (resources[scale.device] as number) < scale.wholeDevice);
+      for (const { provider } of devices) given.set(provider, shares ? 'share' : wholeClass(devices.length));
     },
   };
 }

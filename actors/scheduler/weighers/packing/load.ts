@@ -77,8 +77,10 @@ function processorFreeOf(root: Provider, scale: PackingScale): number {
 /**
  * A score in whole hundredths, as the scheduler of the published experiments counts it. What is cut off matters: hosts
  * that are nearly as good count as equals, and equals are taken in an order that does not change, so that the first
- * of them is filled before the next.
+ * of them is filled before the next. From 0 down, on hosts that are larger than the scale, it comes ever closer to 0,
+ * in the same order.
  */
 export function hundredths(score: number): number {
-  return Math.trunc(score) / 100;
+  const whole = Math.trunc(score);
+  return whole > 0 ? whole / 100 : 0.005 / (1 - whole);
 }
