@@ -18,6 +18,7 @@ export interface Rest {
   readonly until: number;
 }
 
+/** What the machine of a host remembers. */
 export interface ComputeServiceContext {
   readonly v: 1;
   readonly host: string;
@@ -27,6 +28,7 @@ export interface ComputeServiceContext {
   readonly rest?: Rest | null;
 }
 
+/** What befalls a host, as its cell learns it. */
 export type ComputeServiceEvent =
   /** The compute has said a word. */
   | { type: 'HEARD' }
@@ -70,6 +72,7 @@ const heard = [
   { target: 'up' },
 ] as const;
 
+/** The machine of a host's service; the table above says what each state asks of the cell. */
 export const computeService = service.createMachine({
   id: 'compute-service',
   initial: 'down',
@@ -126,4 +129,5 @@ export const computeService = service.createMachine({
   },
 });
 
+/** The states of `computeService`. */
 export type ComputeServiceState = 'up' | 'aside' | 'disabled' | 'down' | 'fenced';

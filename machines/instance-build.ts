@@ -32,6 +32,7 @@ export interface Selection {
   readonly maxInstances?: number;
 }
 
+/** How an attempt came to nothing. */
 export type AttemptOutcome =
   | 'refused' // the compute would not take it
   | 'build-failed' // it failed there; another host may succeed
@@ -57,6 +58,7 @@ export interface Failure {
   readonly message: string;
 }
 
+/** Why a build failed, as far as its machine knows; an instance may also be lost, or its cell silent, afterwards. */
 export type FailureCode =
   | 'no-valid-host'
   | 'scheduling-timed-out'
@@ -64,6 +66,7 @@ export type FailureCode =
   | 'build-aborted'
   | 'deleted';
 
+/** What the machine of a build remembers; it is journaled. */
 export interface InstanceBuildContext {
   /** The version of this shape; a stored one of another version is refused by name. */
   readonly v: 1;
@@ -78,6 +81,7 @@ export interface InstanceBuildContext {
   readonly failure: Failure | null;
 }
 
+/** What befalls a build. An event of an attempt that is not the current one means nothing. */
 export type InstanceBuildEvent =
   | { type: 'SELECTED'; selection: Selection; alternates: readonly Selection[] }
   | { type: 'NO_VALID_HOST'; reason: string }
@@ -195,6 +199,7 @@ const aborted = { guard: 'ofThisAttempt', target: 'failed', actions: [endAttempt
 const deletedOnHost = { target: 'failed', actions: [endAttempt, deleted] } as const;
 const deletedElsewhere = { target: 'failed', actions: [deleted] } as const;
 
+/** The machine of one instance's build; the table above says what each state asks of its host. */
 export const instanceBuild = build.createMachine({
   id: 'instance-build',
   initial: 'requested',

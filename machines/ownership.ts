@@ -17,6 +17,7 @@
 
 import { setup } from 'xstate';
 
+/** What the machine of an ownership remembers. */
 export interface OwnershipContext {
   readonly v: 1;
   readonly address: string;
@@ -26,6 +27,7 @@ export interface OwnershipContext {
   readonly leaving: boolean;
 }
 
+/** What befalls an ownership. */
 export type OwnershipEvent =
   /** Nobody holds the lease. */
   | { type: 'VACANT' }
@@ -82,6 +84,7 @@ const leave = base.assign({ leaving: true });
 const gain = base.assign({ holds: true });
 const lose = base.assign({ holds: false });
 
+/** The machine of a process's ownership of an actor; the table above says what each state asks of its host. */
 export const ownership = base.createMachine({
   id: 'ownership',
   initial: 'standby',
@@ -174,6 +177,7 @@ export const ownership = base.createMachine({
   },
 });
 
+/** The states of `ownership`. */
 export type OwnershipState =
   | 'standby'
   | 'acquiring'

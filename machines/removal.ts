@@ -10,6 +10,7 @@
 
 import { setup } from 'xstate';
 
+/** What the machine of a removal remembers; it is journaled. */
 export interface RemovalContext {
   readonly v: 1;
   readonly instance: string;
@@ -23,10 +24,12 @@ export interface RemovalContext {
   readonly since?: number;
 }
 
+/** What befalls a removal. */
 export type RemovalEvent =
   /** Nothing of the attempt is left on the host: its compute says so, or an operator who fenced the host. */
   { type: 'DESTROYED' } | { type: 'RELEASED' };
 
+/** The machine of a removal; the table above says what each state asks of the cell. */
 export const removal = setup({
   types: {
     context: {} as RemovalContext,
@@ -45,4 +48,5 @@ export const removal = setup({
   },
 });
 
+/** The states of `removal`. */
 export type RemovalState = 'destroying' | 'releasing' | 'removed';

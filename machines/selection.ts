@@ -17,6 +17,7 @@ import type { Selection } from './instance-build.ts';
 /** How many hosts one selection tries before it gives up; each refusal also corrects the scheduler's view. */
 export const MAX_CLAIMS_PER_SELECTION = 64;
 
+/** What the machine of a selection remembers. */
 export interface SelectionContext {
   readonly v: 1;
   readonly instance: string;
@@ -26,6 +27,7 @@ export interface SelectionContext {
   readonly reason: string | null;
 }
 
+/** What befalls a selection. */
 export type SelectionEvent =
   | { type: 'RANKED'; candidate: Selection }
   | { type: 'NONE_FITS'; reason: string }
@@ -37,6 +39,7 @@ export type SelectionEvent =
   /** No host can help: the instance is deleted, or somebody else has the claim in hand. */
   | { type: 'GAVE_UP'; reason: string };
 
+/** The machine of the choice of one instance's host; the table above says what each state asks of the scheduler. */
 export const selection = setup({
   types: {
     context: {} as SelectionContext,

@@ -15,6 +15,7 @@ export interface Effect {
   readonly type: string;
 }
 
+/** What an event made of a machine. */
 export interface Step<M extends AnyStateMachine> {
   readonly snapshot: SnapshotFrom<M>;
   readonly effects: readonly Effect[];

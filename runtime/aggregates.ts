@@ -11,6 +11,7 @@ const MAX_AGGREGATES = 1_500;
 /** A request carries along all that are closed to it. */
 const MAX_KEPT = 256;
 
+/** What an operator has to say of an aggregate, and so of the hosts in it. */
 export const AggregateOptions = Type.Object(
   {
     /**

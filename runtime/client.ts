@@ -36,7 +36,11 @@ export interface Client {
    * @throws MalformedError code `malformed` with the field; `already-exists`, `overloaded`, `no-responders`, `timeout`.
    */
   build(request: BuildRequest): Promise<BuildAnswer>;
-  /** Deletes an instance in whatever state it is. The answer comes when that is recorded. @throws `not-found`. */
+  /**
+   * Deletes an instance in whatever state it is. The answer comes when that is recorded: `state` is `deleting`, or
+   * `deleted` where nothing is left to be cleared away.
+   * @throws `not-found`.
+   */
   delete(id: string): Promise<{ id: string; state: string }>;
   /** How an instance stands. @throws `not-found`. */
   show(id: string): Promise<InstanceView>;
@@ -54,7 +58,8 @@ export interface Client {
   /**
    * Whether a request would fit, where and how many times; if not, what stands in the way. Nothing is held for it. It
    * takes a build request as it is; `id`, `alternates`, `wait` and `payload` are checked and make no difference.
-   * @throws MalformedError code `malformed` with the field; `overloaded` when too many ask at once.
+   * @throws MalformedError code `malformed` with the field; `overloaded` when too many ask at once, or no scheduler has heard of all
+   * hosts yet, as in its first seconds.
    */
   fit(request: FitRequest): Promise<FitAnswer>;
   /**
@@ -71,6 +76,7 @@ export interface Client {
   /**
    * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
    * (`fence: true`). It is set as it stands when this is asked: a copy of the request that comes late undoes nothing.
+   * `state` is that of the host from then on, as `hosts` tells it.
    * @throws `not-found`; `host-is-up` when a host that is to be fenced is not down; `outdated` when the request says a
    * revision of the host, and it has been set since, be it by this request, whose first answer was lost; or when others
    * set it all the time.

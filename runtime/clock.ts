@@ -5,6 +5,7 @@ export interface Timer {
   cancel(): void;
 }
 
+/** What time it is, and wakes: all that the runtime knows of time. */
 export interface Clock {
   /** Milliseconds since the epoch. */
   now(): number;

@@ -12,6 +12,7 @@ export interface Connection extends Client {
   close(): Promise<void>;
 }
 
+/** How to connect to a deployment: by which servers, as whom, and under which prefix it is. */
 export interface ConnectOptions extends Partial<NatsOptions> {
   readonly servers: NatsOptions['servers'];
   /** What every subject begins with, one token or several such as `prod.cw`; default `cw`. */

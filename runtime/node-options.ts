@@ -15,6 +15,7 @@ import type { NatsServerOptions } from './nats-server/options.ts';
 import type { Leases } from './ownership/leases.ts';
 import type { SchedulerSettings } from './scheduler-settings.ts';
 
+/** What can be said when a node is started; only `roles` must be, and with a compute `driver`. */
 export interface NodeOptions {
   /**
    * What this process does: any of `placement` (all its shards) or `placement:<shard>`, `scheduler`, `conductor`,

@@ -36,6 +36,10 @@ const Holding = Type.Object(
   },
   strict,
 );
+/**
+ * What a consumer shall hold: amounts by provider and class, none of any for nothing; `project` and `user` say whose
+ * it is.
+ */
 export type Holding = Static<typeof Holding>;
 const list = { minItems: 1, maxItems: 1000 };
 const checkChange = checkOf(Type.Object({ consumers: Type.Array(Holding, list), key: Id }, strict), 'the change');
@@ -47,6 +51,7 @@ const checkRead = checkOf(
 /** What a consumer holds: amounts by provider and class. */
 export type Held = Readonly<Record<string, Readonly<Record<string, number>>>>;
 
+/** Reads and changes what consumers that are no instances hold; see `connectPlacement`. */
 export interface PlacementClient {
   /** How many placement shards the deployment has. */
   readonly shards: number;

@@ -18,6 +18,7 @@ export interface RunLimits {
   maxSteps?: number;
 }
 
+/** A clock of which time passes only when it is told to: for simulations and tests. */
 export interface VirtualClock extends Clock {
   /** Tasks and timers that have not run and are not cancelled. */
   readonly pending: number;

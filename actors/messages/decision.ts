@@ -45,6 +45,7 @@ export type Weighing = Static<typeof Weighing>;
 export const RefusedClaim = Type.Object({ ...Place, code: Type.String(), message: Type.String() });
 export type RefusedClaim = Static<typeof RefusedClaim>;
 
+/** The record of a scheduler's decision for one instance: what was considered, refused, weighed, claimed and chosen. */
 export const Decision = Type.Object({
   /** When it was made, ms since the epoch. */
   at: Type.Number(),

@@ -21,7 +21,10 @@ import { Where } from './where.ts';
 export const InstanceView = Type.Object({
   instance: Token,
   request: Token,
-  /** A state of the build machine, or `lost` with its host, `deleting`, `deleted`. */
+  /**
+   * A state of the build machine; or `lost` with its host, `deleting`, `deleted`; or `unknown` while its cell does not
+   * answer.
+   */
   state: Type.String(),
   project: Type.Optional(Token),
   cell: Type.Optional(Token),

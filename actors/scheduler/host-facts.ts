@@ -3,6 +3,7 @@
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 
+/** A host as filters and weighers see it: the scheduler's picture of it at the moment. Nothing of it may be changed. */
 export interface HostFacts {
   readonly cell: string;
   /** Its name, unique in its cell. */

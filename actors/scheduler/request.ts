@@ -7,6 +7,7 @@ import type { Where } from '../messages/where.ts';
 /** Names a request among all: the shards of the conductor may each have one of the same name. */
 export const keyOf = (asker: Address, request: string): string => `${asker} ${request}`;
 
+/** A request for hosts as filters and weighers see it. Nothing of it may be changed. */
 export interface Request {
   readonly spec: RequestSpec;
   readonly where?: Where | undefined;

@@ -74,6 +74,10 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/**
+ * What carries messages between actors: NATS, by `connectNats`, or memory, by `memoryBus`. Its errors are those of
+ * `errors.ts`, as CellwrightError.
+ */
 export interface Bus {
   /**
    * Hands the message to the bus. While the connection is down it is kept, in order, up to a limit, and sent

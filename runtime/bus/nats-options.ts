@@ -6,6 +6,7 @@ import type { CellwrightError } from '../errors.ts';
 import { addressesOf } from './nats-addresses.ts';
 import type { ErrorListener } from './wire.ts';
 
+/** How to reach NATS servers, and as whom. */
 export interface NatsOptions {
   /**
    * One address or several of one cluster, such as `nats://10.0.0.7:4222`, in a list or with commas between. `tls://`
@@ -68,6 +69,7 @@ export interface NatsOptions {
   onError?: ErrorListener;
 }
 
+/** What befalls a connection; `server` is its address. */
 export type NatsStatus =
   | { type: 'disconnected'; server: string }
   /** `resent` of the messages published meanwhile were sent, `dropped` had to be given up. */

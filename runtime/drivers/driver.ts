@@ -31,6 +31,7 @@ export interface BuildOrder {
   payload?: unknown;
 }
 
+/** What came of a build. */
 export type BuildOutcome =
   | { outcome: 'built' }
   /** Nothing of the attempt is left on the host. Another host may succeed. */
@@ -38,6 +39,10 @@ export type BuildOutcome =
   /** Nothing of the attempt is left on the host, and no host would succeed: the request itself is at fault. */
   | { outcome: 'aborted'; reason: string };
 
+/**
+ * What really runs instances on a host: a hypervisor, a container engine, a batch system. It is the embedding
+ * program's.
+ */
 export interface Driver {
   /**
    * Builds an attempt. Called again for the same attempt (after a restart, or because an answer was lost) it joins

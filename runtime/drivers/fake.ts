@@ -30,6 +30,7 @@ export interface FakeFailure {
   kind: 'failed' | 'aborted' | 'hang' | 'lost-answer';
 }
 
+/** What a fake driver plays: which host it is, and how its builds go. */
 export interface FakeDriverOptions {
   /** The host's tree; its root names the host in every draw. */
   host: ProviderReport;

@@ -5,6 +5,7 @@ import { MalformedError } from '../errors.ts';
 import type { ProviderReport } from './driver.ts';
 import { gpuProviders } from './gpus.ts';
 
+/** The shape of a host with NUMA nodes that are all alike. */
 export interface NumaHost {
   readonly name: string;
   readonly nodes: number;

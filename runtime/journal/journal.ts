@@ -10,6 +10,7 @@ export interface Recorded<R> {
   readonly records: Iterable<R>;
 }
 
+/** Where the records of one owner are kept, in order. */
 export interface Journal<R> {
   /**
    * Reads what is recorded, before the first append, and again when the owner starts anew. From then on nobody who

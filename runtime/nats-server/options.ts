@@ -1,5 +1,6 @@
 // How a managed NATS server is to be run.
 
+/** How a managed server is to be run; all of it may be left out. */
 export interface NatsServerOptions {
   /** Where JetStream keeps its streams; made when absent, kept at `stop`. Default: a temporary folder, removed at `stop`. */
   dataDir?: string;

@@ -29,6 +29,7 @@ export interface LeaseWatch {
   stop(): void;
 }
 
+/** Where the leases of actors are kept: by them, processes agree on who owns which. */
 export interface Leases {
   /** Reads a lease as it really is, never as a copy that may be behind. */
   read(address: Address): Promise<SeenLease>;

@@ -63,9 +63,15 @@ test('best fit - the order goes on among hosts that are larger than the scale', 
   const scores = [8, 16, 24].map((gpus) =>
     scoreOf(policyOf('best-fit'), spec, treeOf({ processorFree: 32_000 * gpus, free: Array(gpus).fill(1_000) })),
   );
-  assert.equal(scores, [...scores].sort((one, other) => other - one));
+  assert.equal(
+    scores,
+    [...scores].sort((one, other) => other - one),
+  );
   assert.is(new Set(scores).size, 3);
-  assert.ok(scores.every((score) => score > 0 && score < 1), `${scores}`);
+  assert.ok(
+    scores.every((score) => score > 0 && score < 1),
+    `${scores}`,
+  );
 });
 
 test('GPU packing - devices in use, then idle ones of hosts in use, then idle hosts', () => {
