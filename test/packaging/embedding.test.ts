@@ -108,10 +108,13 @@ async function compiledAndRun(name: string): Promise<string> {
 }
 
 test('what the README shows of embedding compiles', async () => {
-  const [, shown = ''] =
-    /^## Embedding$.*?^```ts\n(.*?)^```$/ms.exec(await readFile(join(ROOT, 'README.md'), 'utf8')) ?? [];
+  const [, shown = '', driver = ''] =
+    /^## Embedding$.*?^```ts\n(.*?)^```$.*?^```ts\n(.*?)^```$/ms.exec(
+      await readFile(join(ROOT, 'README.md'), 'utf8'),
+    ) ?? [];
   assert.match(shown, 'startNode');
-  await compiled('shown', `${shown}declare function myDriver(host: string): import('cellwright').Driver;\n`);
+  assert.match(driver, 'const myDriver');
+  await compiled('shown', `${driver}${shown}`);
 });
 
 test('its types compile on a server, where nobody has those of a browser, also if libraries are checked', async () => {
