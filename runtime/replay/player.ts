@@ -22,10 +22,12 @@ export interface PlayerOptions {
   /** Whether an instance is known to have failed, so that nothing is left to delete. */
   hasFailed(instance: string): boolean;
   /**
-   * Resolves when the build of an instance is over. Given, a delete that is due waits for it, half a minute at most:
+   * Resolves when the build of an instance is over. Given, a delete that is due waits for it, `holdMs` at most:
    * a system cannot build in the milliseconds that a lifetime shrinks to. Absent, a delete comes when it is due.
    */
   untilBuilt?(instance: string): Promise<void>;
+  /** How long a delete waits for its build, ms; default half a minute. */
+  readonly holdMs?: number;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -37,7 +39,8 @@ export interface Played {
 }
 
 const DEFAULT_MAX_IN_FLIGHT = 128;
-const HOLD_LIMIT_MS = 30_000;
+/** How long a delete waits for its build at least, ms, unless it is said. */
+export const HOLD_MS = 30_000;
 /** Waits before a call is tried again, ms: ten tries over about half a minute. */
 const RETRY_WAITS_MS = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800];
 
@@ -46,7 +49,16 @@ const RETRY_WAITS_MS = [50, 100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800];
  * @throws CellwrightError `interrupted`.
  */
 export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions): Promise<Played> {
-  const { client, clock, speed, alternates, maxInFlight = DEFAULT_MAX_IN_FLIGHT, hasFailed, signal } = options;
+  const {
+    client,
+    clock,
+    speed,
+    alternates,
+    maxInFlight = DEFAULT_MAX_IN_FLIGHT,
+    holdMs = HOLD_MS,
+    hasFailed,
+    signal,
+  } = options;
   const refused = new Map<string, string>();
   const undeleted = new Map<string, string>();
   /** Builds that have no answer yet: a delete must not overtake its build. */
@@ -68,7 +80,7 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
 
   async function held(request: string, built: Promise<void>): Promise<void> {
     await asking.get(request);
-    if (!refused.has(request)) await atMost(clock, HOLD_LIMIT_MS, built, signal);
+    if (!refused.has(request)) await atMost(clock, holdMs, built, signal);
   }
 
   /** A delete that has to wait for its build takes no lane meanwhile: builds would wait for deletes then. */

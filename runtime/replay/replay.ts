@@ -5,7 +5,7 @@ import type { TimeRange } from '../drivers/fake.ts';
 import { systemClock } from '../system-clock.ts';
 import type { Workload } from '../workload/workload.ts';
 import { type Fleet, startFleet } from './fleet.ts';
-import { play } from './player.ts';
+import { HOLD_MS, play } from './player.ts';
 import type { ReplayResult } from './result.ts';
 import { memoryStage, type NatsStageOptions, natsStage, type Stage } from './stage.ts';
 import { type Figures, followStories } from './tally.ts';
@@ -116,6 +116,8 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
       alternates,
       hasFailed: tally.hasFailed,
       ...(options.deletes === 'prompt' ? {} : { untilBuilt: tally.untilEnded }),
+      // Every host that may be tried takes its time.
+      holdMs: HOLD_MS + (1 + alternates) * buildMs.max,
       signal,
     });
     phase = 'settling';

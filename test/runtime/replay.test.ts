@@ -197,6 +197,20 @@ test('player - a delete that is due waits for the end of its build, but not for 
   assert.equal(calls, ['0 build slow', '0 build silent', '510 delete slow', '30020 delete silent']);
 });
 
+test('replay - nothing is deleted before it is built, however long that takes', async () => {
+  const options = {
+    seed: 1,
+    on: 'memory',
+    failRate: 0,
+    alternates: 2,
+    speed: 10,
+    buildMs: { min: 40_000, max: 60_000 },
+  };
+  const { figures, accounts } = await replay(smallWorkload(1, 12), options as ReplayOptions);
+  assert.ok(accounts.deleted > 0);
+  assert.is(figures.built + accounts.failed, 12);
+});
+
 test('player - tries again what may succeed, slower each time, and gives up on the rest', async () => {
   const arrivals = [arrival('busy', 0, [10]), arrival('wrong', 0, [10])];
   const { calls, refused, undeleted } = await played(arrivals, async (what, time) => {
