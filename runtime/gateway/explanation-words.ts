@@ -9,6 +9,7 @@ import { obstacleWords } from '../../actors/scheduler/explain.ts';
 export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
   return [
     headline(view),
+    ...lastKnownHost(view, decision),
     ...waitingOf(view),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision)),
     ...attemptsOf(view),
@@ -20,6 +21,15 @@ function headline({ instance, state, cell, host, attempt, failure }: InstanceVie
   const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : '';
   const why = failure === undefined ? '' : `: ${failure.code}: ${failure.message}`;
   return `instance '${instance}' is ${state}${where}${which}${why}`;
+}
+
+/** Whether its cell does not answer: how and on which host it is now, the cell alone knows. */
+export const isSilent = ({ failure }: InstanceView): boolean => failure?.code === 'cell-silent';
+
+function lastKnownHost(view: InstanceView, decision: Decision | null): string[] {
+  const { chosen } = decision ?? {};
+  if (!isSilent(view) || view.host !== undefined || chosen === undefined) return [];
+  return [`its last known host is ${chosen.cell}/${chosen.host}, which the decision chose`];
 }
 
 function waitingOf({ waiting }: InstanceView): string[] {

@@ -40,11 +40,11 @@ export interface WhyNot {
   readonly id: string;
   readonly cell: string;
   readonly host: string;
-  /** Whether the instance is on that host. */
-  readonly there: boolean;
+  /** Whether the instance is on that host; null when that is not known, because its cell does not answer. */
+  readonly there: boolean | null;
   /** As of the decision; null when there is none on record. */
   readonly then: HostThen | null;
-  /** As things stand now; null when what the instance asked for is not known any more. */
+  /** As things stand now; null when what it asked for is not known any more, or not while its cell does not answer. */
   readonly now: HostStanding | null;
   readonly words: readonly string[];
 }

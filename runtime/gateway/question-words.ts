@@ -1,11 +1,13 @@
 // The answers to `fit` and `why-not` in words, a line each. Pure.
 
+import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
 import {
   absenceLines,
   adviceLines,
   brief,
+  isSilent,
   rankedWords,
   refusedWords,
   silenceLines,
@@ -32,24 +34,42 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
   ];
 }
 
-/** @param hasGroup Whether the instance is of an instance group. */
+/**
+ * @param hasGroup Whether the instance is of an instance group.
+ * @param chosen The host that was chosen for it, as far as that is on record.
+ */
 export function whyNotWords(
   { id, cell, host, there, then, now }: Omit<WhyNot, 'words'>,
   view: InstanceView,
   hasGroup: boolean,
+  chosen?: Decision['chosen'],
 ): string[] {
-  // Where it is it counts itself, as what is used there and as a member of its group.
-  const isCounted = there || (hasGroup && view.host !== undefined);
-  const where = view.host === undefined ? `it is ${view.state}` : `it is ${view.state} on ${view.cell}/${view.host}`;
+  // Where it is, or may be, it counts itself, as what is used there and as a member of its group.
+  const isCounted = there !== false || (hasGroup && view.host !== undefined);
   return [
-    there
-      ? `instance '${id}' is on ${cell}/${host}: ${view.state}`
-      : `instance '${id}' is not on ${cell}/${host}: ${where}`,
+    whereWords({ id, cell, host, there }, view, chosen),
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     now === null
-      ? 'now: what it asked for is not known any more'
+      ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
       : `now: ${isCounted ? 'another like it' : 'it'} ${nowWords(now)}`,
   ];
+}
+
+function whereWords(
+  { id, cell, host, there }: Pick<WhyNot, 'id' | 'cell' | 'host' | 'there'>,
+  view: InstanceView,
+  chosen: Decision['chosen'],
+): string {
+  if (there === true) return `instance '${id}' is on ${cell}/${host}: ${view.state}`;
+  if (there === false) {
+    const on = view.host === undefined ? '' : ` on ${view.cell}/${view.host}`;
+    const where = isSilent(view) ? `in cell ${view.cell}, which does not answer` : `${view.state}${on}`;
+    return `instance '${id}' is not on ${cell}/${host}: it is ${where}`;
+  }
+  const isIt = chosen?.cell === cell && chosen.host === host;
+  const which = isIt ? 'that host' : `${chosen?.cell}/${chosen?.host}`;
+  const decided = chosen === undefined ? '' : `; the decision chose ${which}`;
+  return `it is not known whether '${id}' is on ${cell}/${host}: ${view.failure?.message}${decided}`;
 }
 
 function thenWords(then: HostThen): string {

@@ -10,6 +10,7 @@ import type { Aggregates } from '../aggregates.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import type { Explaining } from './explaining.ts';
+import { isSilent } from './explanation-words.ts';
 import { placingOf } from './placing.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
@@ -87,10 +88,12 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
 
     const now = spec === undefined ? null : await standingOf(spec);
     const placed = now?.cell ?? (await cellOf());
-    const there = view.host === host && view.cell === placed;
+    // On which of its hosts it is, its cell alone knows.
+    const there = view.cell !== placed ? false : isSilent(view) ? null : view.host === host;
     const then = decision === null ? null : hostThen(decision, view, placed, host);
     const answer = { id, cell: placed, host, there, then, now };
-    return { ...answer, words: whyNotWords(answer, view, spec?.instanceGroup !== undefined) };
+    const hasGroup = spec?.instanceGroup !== undefined;
+    return { ...answer, words: whyNotWords(answer, view, hasGroup, decision?.chosen) };
   }
 
   return { fit, whyNot };

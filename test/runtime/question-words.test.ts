@@ -252,6 +252,41 @@ test('words - where a soft rule of its group came before weights, it is said, an
   assert.match((await thenOf(near, 'h2')) ?? '', /chance decides/, 'it is of that cell too');
 });
 
+test('words - while its cell is silent, it is not said that an instance is not on its host', async () => {
+  const silent = {
+    instance: 'web',
+    request: 'web',
+    state: 'unknown',
+    cell: 'c2',
+    failure: { code: 'cell-silent' as const, message: "cell 'c2' does not answer; last known: active" },
+  };
+  const chosen = { cell: 'c2', host: 'big' };
+  const none = {
+    alternates: ['small'],
+    refused: [],
+    refusedClaims: [],
+    silentCells: [],
+    weights: [],
+    claimsRefused: 0,
+  };
+  const decision = { ...none, at: 0, scheduler: 's', hosts: 2, fits: 2, advice: [], narrowedBy: [], chosen };
+  const known = async () => ({ view: silent, decision, spec: undefined, where: undefined });
+  const ask = async (_: string, { cell = 'c2' }: { cell?: string }) => ({ standing: { cell } });
+  const asking = { ask } as unknown as Asking;
+  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const big = await whyNot({ id: 'web', host: 'big' });
+  assert.equal([big.there, big.then, big.now], [null, { verdict: 'chosen' }, null]);
+  const unknown = (place: string) => `it is not known whether 'web' is on ${place}: ${silent.failure.message}`;
+  const now = "now: what it asked for is not known while cell 'c2' does not answer";
+  assert.equal(big.words, [`${unknown('c2/big')}; the decision chose that host`, 'then: it was chosen', now]);
+  const small = await whyNot({ id: 'web', host: 'small' });
+  assert.equal([small.there, small.words[0]], [null, `${unknown('c2/small')}; the decision chose c2/big`]);
+  const elsewhere = await whyNot({ id: 'web', cell: 'c1', host: 'big' });
+  assert.equal([elsewhere.there, elsewhere.words[2]], [false, now]);
+  assert.is(elsewhere.words[0], "instance 'web' is not on c1/big: it is in cell c2, which does not answer");
+  assert.is(wordsOfExplanation(silent, decision)[1], 'its last known host is c2/big, which the decision chose');
+});
+
 test('words - a host that nobody knows any more is in the cell in which the record has it', async () => {
   const gone = new CellwrightError('not-found', "no host 'h2' is known", { field: 'host' });
   const asking = { ask: () => Promise.reject(gone) } as unknown as Asking;
