@@ -30,7 +30,14 @@ export const RefusedHosts = Type.Object({
   about: Type.Optional(Type.String()),
   hosts: Type.Integer(),
   /** The host that came nearest, and by how much it fell short: where none fits, one that lacks nothing else, if there is any. */
-  nearest: Type.Optional(Type.Object({ ...Place, short: Type.Number() })),
+  nearest: Type.Optional(
+    Type.Object({
+      ...Place,
+      short: Type.Number(),
+      /** More stands in its way than what it is short of. */
+      lacksMore: Type.Optional(Type.Literal(true)),
+    }),
+  ),
 });
 export type RefusedHosts = Static<typeof RefusedHosts>;
 
@@ -91,6 +98,8 @@ export const StoredDecision = Type.Object({
       Type.Tuple([Type.String(), Type.String(), Type.Integer(), Type.String(), Type.Number()]),
     ]),
   ),
+  /** Which of `r` have a nearest host that lacks more, by their places. */
+  k: Type.Optional(Type.Array(Type.Integer())),
   g: Type.Optional(Type.String()),
   m: Type.Array(Type.String()),
   w: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 2 })),
@@ -148,12 +157,15 @@ function withoutWhere({ where: _, ...rest }: DecisionToPack): DecisionToPack {
 function textOf(decision: DecisionToPack, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
   const { alternates, advice, narrowedBy, silentCells, where, group } = decision;
-  const told = refused.length === 0 ? '[]' : JSON.stringify(fewer(refused, reasons).map(storedReason));
+  const told = fewer(refused, reasons);
+  const reasonsTold = told.length === 0 ? '[]' : JSON.stringify(told.map(storedReason));
   const fields = [
-    `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits},"r":${told}`,
+    `{"v":1,"at":${at},"by":${JSON.stringify(scheduler)},"n":${hosts},"f":${fits},"r":${reasonsTold}`,
     `"m":${weights[0]?.names ?? '[]'},"w":[${weights.map(({ text }) => text).join()}]`,
     `"a":${JSON.stringify(alternates)}`,
   ];
+  const lackingMore = told.flatMap(({ nearest }, position) => (nearest?.lacksMore === true ? [position] : []));
+  if (lackingMore.length > 0) fields.push(`"k":${JSON.stringify(lackingMore)}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -203,17 +215,19 @@ function brief(value: number): number {
   return Math.abs(value) < 1e9 ? Math.round(value * 1e6) / 1e6 : value;
 }
 
-export function unpackDecision({ at, by, n, f, r, g, m, w, i, t, c, a, x, l, q, e }: StoredDecision): Decision {
+export function unpackDecision({ at, by, n, f, r, k, g, m, w, i, t, c, a, x, l, q, e }: StoredDecision): Decision {
   return {
     at,
     scheduler: by,
     hosts: n,
     fits: f,
-    refused: r.map(([code, about, hosts, where, short]) => ({
+    refused: r.map(([code, about, hosts, where, short], position) => ({
       code,
       ...(about === '' ? {} : { about }),
       hosts,
-      ...(where === undefined || short === undefined ? {} : { nearest: { ...placeOf(where), short } }),
+      ...(where === undefined || short === undefined
+        ? {}
+        : { nearest: { ...placeOf(where), short, ...(k?.includes(position) ? { lacksMore: true as const } : {}) } }),
     })),
     ...(g === undefined ? {} : { chosen: placeOf(g) }),
     weights: w.map(([where, weight, ...parts]) => ({

@@ -225,6 +225,7 @@ export function refusedHosts(view: View, reasons: readonly Counted[], unasked: r
   const mayServe = (host: ViewHost, root: string) =>
     unasked.length === 0 || refusedBy(unasked, factsOf(view, host, treeOf(view, root))) === null;
   return reasons.map(({ code, about, hosts, nearest }) => {
+    const more = nearest?.lacksMore === true ? { lacksMore: true as const } : {};
     const named = nearest === undefined ? undefined : view.hosts.get(nearest.root);
     const near = named !== undefined && mayServe(named, nearest?.root ?? '') ? named : undefined;
     return {
@@ -233,7 +234,7 @@ export function refusedHosts(view: View, reasons: readonly Counted[], unasked: r
       hosts,
       ...(near === undefined || nearest === undefined
         ? {}
-        : { nearest: { cell: near.cell, host: near.host, short: nearest.short, [NEAR]: nearest } }),
+        : { nearest: { cell: near.cell, host: near.host, short: nearest.short, ...more, [NEAR]: nearest } }),
     };
   });
 }

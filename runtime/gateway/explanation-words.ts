@@ -94,10 +94,12 @@ export function standingWords(hosts: number, fits: number): string {
   return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
 }
 
-/** `3 exceeds-capacity VCPU; nearest c1/h4, short by 2`. */
+/** `3 exceeds-capacity VCPU; nearest c1/h4, short by 2, and more stands in its way`. */
 export function refusedWords({ code, about, hosts, nearest }: RefusedHosts): string {
-  const near = nearest === undefined ? '' : `; nearest ${nearest.cell}/${nearest.host}, short by ${nearest.short}`;
-  return `${hosts} ${obstacleWords(code, about)}${near}`;
+  if (nearest === undefined) return `${hosts} ${obstacleWords(code, about)}`;
+  const more = nearest.lacksMore === true ? ', and more stands in its way' : '';
+  const near = `nearest ${nearest.cell}/${nearest.host}, short by ${nearest.short}${more}`;
+  return `${hosts} ${obstacleWords(code, about)}; ${near}`;
 }
 
 /**

@@ -26,6 +26,8 @@ export interface HostThen {
   readonly code?: string;
   readonly message?: string;
   readonly short?: number;
+  /** More stood in its way than what it was short of. */
+  readonly lacksMore?: true;
   readonly weight?: number;
   readonly bestWeight?: number;
   /** What the chosen host weighed: less than the best where one of several of the best was drawn. */

@@ -4,6 +4,7 @@
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { present } from '../../actors/present.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
 import { HARD_TO_TELL } from '../../actors/scheduler/judging.ts';
 import type { Aggregates } from '../aggregates.ts';
@@ -134,7 +135,8 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
   if (near?.nearest !== undefined) {
     const code = near.about === undefined ? near.code : `${near.code} ${near.about}`;
-    return { verdict: 'refused', code, short: near.nearest.short };
+    const { short, lacksMore } = near.nearest;
+    return { verdict: 'refused', code, short, ...present({ lacksMore }) };
   }
   return { verdict: 'not-recorded' };
 }

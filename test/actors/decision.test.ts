@@ -170,6 +170,17 @@ test('scheduler - a record reads back as it was made', () => {
   );
 });
 
+test('scheduler - a record knows which of the nearest hosts lack more', () => {
+  const nearest = { cell: 'c1', host: 'h1', short: 2 };
+  const refused = [
+    { code: 'no-inventory', about: 'VGPU', hosts: 3 },
+    { code: 'exceeds-capacity', about: 'VCPU', hosts: 2, nearest: { ...nearest, lacksMore: true as const } },
+    { code: 'exceeds-capacity', about: 'DISK_GB', hosts: 1, nearest },
+  ];
+  const told = decided({ ...emptyDraft({ where: undefined }), hosts: 6, refused }, 1, 's', null, []);
+  assert.equal(read(told).refused, refused);
+});
+
 test('scheduler - a record is bounded, whatever is told, and its numbers still add up', () => {
   const place = { cell: 'c'.repeat(64), host: 'h'.repeat(64) };
   const refused = Array.from({ length: 500 }, (_, n) => ({

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../actors/messages/common.ts';
+import type { Fitted } from '../../actors/messages/questions.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
@@ -21,12 +22,11 @@ function live(on: On, ms: number): void {
 }
 
 /** What a dry run answers. */
-function fitted(on: On, vcpu: number, count: number) {
-  const { spec } = selectFor('any', { vcpu });
+function fitted(on: On, vcpu: number, count: number, spec = selectFor('any', { vcpu }).spec) {
   const before = on.answers.length;
   on.hear('scheduler/s', { type: 'fit', ask: 1, spec, count, limit: 3 }, 'conductor/0');
   live(on, 500);
-  return on.answers[before] as unknown as { fits: number; times: number; advice: object[]; best: { times: number }[] };
+  return on.answers[before] as unknown as Fitted;
 }
 
 const claimed = (on: On): number =>
@@ -88,6 +88,10 @@ test('scheduler - the nearest host is one that lacks nothing else, if there is o
     `none of 1 host: 1 ${none} c1/h1: 12 VCPU exceed what is free on provider 'h1': 8 (short by 4), ` +
       'and more stands in its way; no single change is known with which it would fit',
   );
+  const nearestOf = (...hosts: (typeof small)[]) =>
+    fitted(schedulersOf(hosts, [{ name: 's' }]), 12, 1, asked).refused[0]?.nearest;
+  assert.equal(nearestOf(small, large), { cell: 'c2', host: 'h2', short: 8 }, 'a dry run says the same');
+  assert.equal(nearestOf(small), { cell: 'c1', host: 'h1', short: 4, lacksMore: true });
 });
 
 test('scheduler - several that wait, and that limits on instances cannot let in, claim nothing meanwhile', () => {

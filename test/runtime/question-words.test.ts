@@ -126,6 +126,37 @@ test('words - where hosts were hard to tell and no other fits, it is not said th
   assert.equal([none.fit, none.certain], [false, true]);
 });
 
+test('words - of the nearest host it is said where more stands in its way than what it is short of', async () => {
+  const nearest = { cell: 'c1', host: 'h1', short: 2, lacksMore: true as const };
+  const refused = [{ code: 'exceeds-capacity', about: 'VCPU', hosts: 2, nearest }];
+  const told = {
+    fit: false,
+    certain: true,
+    count: 1,
+    hosts: 2,
+    fits: 0,
+    times: 0,
+    silentCells: [],
+    best: [],
+    advice: [],
+  };
+  assert.is(
+    fitWords({ ...told, refused })[1],
+    '  2 exceeds-capacity VCPU; nearest c1/h1, short by 2, and more stands in its way',
+  );
+  const asking = { ask: () => Promise.reject(new CellwrightError('not-found', 'gone')) } as unknown as Asking;
+  const decision = { ...told, alternates: [], refused, refusedClaims: [], weights: [], claimsRefused: 0 };
+  const failed = { instance: 'web', request: 'web', state: 'failed' };
+  const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
+  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const { then, words } = await whyNot({ id: 'web', host: 'h1' });
+  assert.is(then?.lacksMore, true);
+  assert.is(
+    words[1],
+    'then: it was refused: exceeds-capacity VCPU, short by 2, the nearest of its kind, and more stood in its way',
+  );
+});
+
 test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {
   const refusal = {
     code: 'exceeds-capacity',
