@@ -112,7 +112,7 @@ export const Refusal = Type.Object({
   resourceClass: Type.Optional(Type.String()),
   /** The trait, or the traits or aggregates with commas between, that was asked for in vain or is forbidden. */
   condition: Type.Optional(Type.String()),
-  /** How much was asked beyond what was free. */
+  /** How much was asked beyond what was free, or beyond the nearest amount that units allow. */
   short: Type.Optional(Type.Number()),
 });
 export type Refusal = Static<typeof Refusal>;

@@ -2,6 +2,7 @@
 // (total - reserved) * allocation_ratio, not rounded, and an amount must obey min_unit, max_unit and step_size.
 
 import type { Inventory, Refusal } from '../messages/placement.ts';
+import { present } from '../present.ts';
 
 /** One resource class of one provider: how much there is, and how much of it is taken. */
 export interface Stock {
@@ -24,6 +25,19 @@ export function fits(stock: Stock, amount: number): boolean {
   return stock.used + amount <= stock.capacity;
 }
 
+/**
+ * By how much an amount that units do not allow exceeds the nearest one below that can be taken, beside `sameClaim`;
+ * undefined: they allow none below.
+ */
+export function shortOfUnits({ inventory, capacity, used }: Stock, amount: number, sameClaim = 0): number | undefined {
+  const { min_unit, max_unit, step_size } = inventory;
+  const atMost = (most: number) => Math.floor(most / step_size) * step_size;
+  const allowed = atMost(Math.min(amount, max_unit - sameClaim));
+  if (allowed <= 0 || allowed < min_unit) return undefined;
+  const free = atMost(Math.min(allowed, Math.floor(capacity) - used - sameClaim));
+  return free < min_unit ? amount : amount - Math.max(0, free);
+}
+
 /** Why `amount` cannot be taken beside `sameClaim` taken by the same claim, or null if it can. */
 export function refusalOf(
   { id: provider, name }: { readonly id: string; readonly name: string },
@@ -37,11 +51,20 @@ export function refusalOf(
     return { code: 'no-inventory', message, provider, resourceClass };
   }
   const { inventory } = stock;
+  const ofUnits = (violated: string): Refusal => {
+    const short = shortOfUnits(stock, amount, sameClaim);
+    const message = short === undefined ? violated : `${violated} (short by ${short})`;
+    return { code: 'unit-constraint', message, provider, resourceClass, ...present({ short }) };
+  };
   if (!unitAllowed(inventory, amount)) {
     const { min_unit, max_unit, step_size } = inventory;
-    const rule = `min_unit ${min_unit}, max_unit ${max_unit}, step_size ${step_size}`;
-    const message = `${amount} ${resourceClass} on provider '${name}' violates its inventory's ${rule}`;
-    return { code: 'unit-constraint', message, provider, resourceClass };
+    const rules = [
+      ...(amount < min_unit ? [`min_unit ${min_unit}`] : []),
+      ...(amount > max_unit ? [`max_unit ${max_unit}`] : []),
+      ...(amount % step_size === 0 ? [] : [`step_size ${step_size}`]),
+    ];
+    const message = `${amount} ${resourceClass} on provider '${name}' violates its inventory's ${rules.join(' and ')}`;
+    return ofUnits(message);
   }
   if (!fits(stock, sameClaim + amount)) {
     // Amounts are whole: of a capacity that is not, no more can be had than this.
@@ -54,7 +77,7 @@ export function refusalOf(
   // A claim's parts on one provider are one allocation to the API, and to whoever owns the provider.
   if (sameClaim + amount > inventory.max_unit) {
     const message = `${sameClaim + amount} ${resourceClass} in all on provider '${name}' violate its inventory's max_unit ${inventory.max_unit}`;
-    return { code: 'unit-constraint', message, provider, resourceClass };
+    return ofUnits(message);
   }
   return null;
 }

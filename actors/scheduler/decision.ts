@@ -300,5 +300,6 @@ function shareShort(
   short: number,
 ) {
   const asked = groups.reduce((sum, { resources }) => sum + (resources[about] ?? 0), 0);
-  return code === 'exceeds-capacity' && asked > 0 ? short / asked : Number.MAX_VALUE;
+  const isOfClass = code === 'exceeds-capacity' || code === 'unit-constraint';
+  return isOfClass && asked > 0 ? short / asked : Number.MAX_VALUE;
 }

@@ -4,7 +4,7 @@
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
-import { fits, refusalOf, unitAllowed } from '../placement/inventory.ts';
+import { fits, refusalOf, shortOfUnits, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { fit, fitAtOnce } from './fit.ts';
 import { type Choice, optionsOf, planOf } from './fit-choices.ts';
@@ -65,7 +65,7 @@ function distanceOf({ demands, ofEach }: Choice, provider: Provider, root: Provi
   for (const { resourceClass, amount } of demands) {
     const stock = provider.stocks.get(resourceClass);
     if (stock === undefined) return Number.POSITIVE_INFINITY;
-    if (!unitAllowed(stock.inventory, amount)) return 0;
+    if (!unitAllowed(stock.inventory, amount)) return shortOfUnits(stock, amount) ?? 0;
     if (!fits(stock, amount)) return stock.used + amount - stock.capacity;
   }
   const refusal = ofEach === null ? null : unmet(ofEach, [provider], root);

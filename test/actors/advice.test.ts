@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
+import { whyNoneOf } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
@@ -422,6 +423,21 @@ test('scheduler - for several instances, what is advised lets all of them fit', 
     }
   }
   assert.ok(followed > 20, String(followed));
+});
+
+test('scheduler - the nearest host may be one on which units stand in the way', () => {
+  const view = viewOf({ host: 'a', has: { VCPU: 8 } }, { host: 'c', has: { VCPU: 4 } });
+  const told = { root: 'p', generation: 0, traits: [], aggregates: [], used: {} };
+  const inventories = { VCPU: { ...inventory(64), max_unit: 32 } };
+  learnProvider(view, { ...told, id: 'p', name: 'b', parent: null, inventories });
+  learnHost(view, 'c1', { host: 'b', provider: 'p', state: 'up' });
+  const spec = { groups: [{ name: '', resources: { VCPU: 33 } }], groupPolicy: 'none' as const };
+  const { refused, hosts, fits } = survey(view, spec);
+  assert.equal(refused.find(({ code }) => code === 'unit-constraint')?.nearest, { cell: 'c1', host: 'b', short: 1 });
+  assert.match(
+    whyNoneOf({ view, rankings }, { spec }, { hosts, fits, refused }),
+    /; nearest c1\/b: 33 VCPU on provider 'b' violates its inventory's max_unit 32 \(short by 1\)$/,
+  );
 });
 
 test('scheduler - where steps stand in the way, the nearest amount is advised, be it more or less', () => {

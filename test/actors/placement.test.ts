@@ -50,16 +50,24 @@ test('placement - capacity is (total - reserved) * allocation_ratio, and not rou
 test('placement - min_unit, max_unit and step_size bound one allocation', () => {
   const units = { min_unit: 2, max_unit: 6, step_size: 2, total: 100 };
   const shard = shardWith([providerOf('a', { inventories: { VCPU: inventoryOf(units) } })]);
-  for (const [vcpu, allowed] of [
-    [1, false],
-    [2, true],
-    [3, false],
-    [6, true],
-    [8, false],
+  for (const [vcpu, violated, short] of [
+    [1, 'min_unit 2 and step_size 2'],
+    [2, null],
+    [3, 'step_size 2 (short by 1)', 1],
+    [6, null],
+    [8, 'max_unit 6 (short by 2)', 2],
+    [9, 'max_unit 6 and step_size 2 (short by 3)', 3],
   ] as const) {
     const refusal = refusalIn(shard.tell(claimOf(`c${vcpu}`, { vcpu })));
-    assert.is(refusal?.code ?? null, allowed ? null : 'unit-constraint', `${vcpu} VCPU`);
+    assert.is(refusal?.code ?? null, violated === null ? null : 'unit-constraint', `${vcpu} VCPU`);
+    assert.is(refusal?.short, short, 'by how much it exceeds the nearest amount below that can be had');
+    if (violated !== null) {
+      assert.is(refusal?.message, `${vcpu} VCPU on provider 'a' violates its inventory's ${violated}`);
+    }
   }
+  assert.is(refusalIn(shard.tell(claimOf('rest', { vcpu: 6 }))), null);
+  shard.tell(put([providerOf('a', { inventories: { VCPU: inventoryOf({ ...units, total: 18 }) } })]));
+  assert.is(refusalIn(shard.tell(claimOf('more', { vcpu: 7 })))?.short, 3, 'so much is free beside 14 that are used');
 });
 
 test('placement - max_unit bounds what one claim takes of a provider in all, as the API does', () => {
@@ -71,7 +79,7 @@ test('placement - max_unit bounds what one claim takes of a provider in all, as 
   };
   assert.is(refusalIn(shard.tell(parts('fits', 3, 1))), null);
   const refusal = refusalIn(shard.tell(parts('more', 3, 2)));
-  assert.equal([refusal?.code, refusal?.resourceClass], ['unit-constraint', 'VCPU']);
+  assert.equal([refusal?.code, refusal?.resourceClass, refusal?.short], ['unit-constraint', 'VCPU', 1]);
 });
 
 test('placement - an inventory that shrinks below its use keeps what is held and takes nothing new', () => {
