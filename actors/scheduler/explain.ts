@@ -1,5 +1,7 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
+import type { Advice } from '../messages/advice.ts';
+import type { RefusedHosts } from '../messages/decision.ts';
 import { nearestMiss, type Standing, standing } from './decision.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -19,11 +21,11 @@ export function whyNone(state: Known, request: Request, count = 1, ofFitting = '
   return whyNoneOf(state, request, standing(state.rankings, state.view, request, count), ofFitting);
 }
 
-/** The same, of how all hosts stand. */
+/** The same, of how all hosts stand, and what is advised. */
 export function whyNoneOf(
   { view, rankings }: Known,
   request: Request,
-  { hosts, fits, refused }: Standing,
+  { hosts, fits, refused, advice = [] }: Standing & { readonly advice?: readonly Advice[] },
   ofFitting = 'refused the claim',
 ): string {
   if (hosts === 0) return 'no host is known';
@@ -31,8 +33,57 @@ export function whyNoneOf(
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
   const near = nearestMiss(rankings, view, request, refused);
   const nearly = near === null ? '' : `; nearest ${near}`;
-  return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}`;
+  const absence = absenceWords(hosts, refused, advice);
+  const absent = absence === null ? '' : `; ${absence}`;
+  return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}${absent}`;
 }
+
+/**
+ * That nothing of what a request names is there: all hosts are refused because they are none of it, or for what is asked
+ * of them before that, so that it cannot be told whether they are. Null: something is there, as far as that is known.
+ */
+export function absenceWords(
+  hosts: number,
+  refused: readonly RefusedHosts[],
+  advice: readonly Advice[],
+): string | null {
+  const named = refused.find(({ code }) => NOTHING_NAMED.has(code));
+  const isNamed = (one: RefusedHosts) => one === named || ASKED_BEFORE.test(one.code);
+  if (named === undefined || !refused.every(isNamed)) return null;
+  const { wish, alone, beside } = NOTHING_NAMED.get(named.code) as Absence;
+  // Another change lets in only hosts that are named.
+  if (advice.some(({ code }) => code !== wish)) return null;
+  const sum = refused.reduce((all, one) => all + one.hosts, 0);
+  return sum < hosts ? null : named.hosts === hosts ? alone : beside;
+}
+
+/** What is said where that is all, and where others are refused for something else. */
+interface Absence {
+  /** The code of the advice to leave the name out. */
+  readonly wish: string;
+  readonly alone: string;
+  readonly beside: string;
+}
+
+const NOTHING_NAMED: ReadonlyMap<string, Absence> = new Map([
+  [
+    'not-in-cell',
+    {
+      wish: 'without-cells',
+      alone: 'there is no such cell, or none of its hosts is known',
+      beside: 'there is no such cell, or none of its hosts is known but for those refused otherwise',
+    },
+  ],
+  [
+    'not-a-named-provider',
+    {
+      wish: 'without-hosts',
+      alone: 'there is no such host: none of those that it names is known',
+      beside: 'there is no such host, unless it is one of those refused otherwise',
+    },
+  ],
+]);
+const ASKED_BEFORE = /^(host-.*|unknown-provider|not-in-aggregate|in-avoided-aggregate)$/;
 
 export function obstacleWords(code: string, about: string | undefined): string {
   if (code === 'unknown-provider') return 'not known to placement';

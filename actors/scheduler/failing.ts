@@ -46,7 +46,7 @@ export function explainFailure(
       // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
       const { hosts, fits, refused } = surveyed;
       Object.assign(draft, { hosts, fits, refused });
-      why = whyNoneOf(now.state, request, surveyed);
+      why = whyNoneOf(now.state, request, { ...surveyed, advice });
     }
     const words = adviceFor(now, advice, surveyed);
     tell(now, withWords(`${which}${why}`, words), decided(draft, now.turn.now, now.state.rankings.salt, null, []));

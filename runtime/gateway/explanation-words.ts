@@ -3,7 +3,7 @@
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import { obstacleWords } from '../../actors/scheduler/explain.ts';
+import { absenceWords, obstacleWords } from '../../actors/scheduler/explain.ts';
 
 /** What is known of how an instance came to be where it is. */
 export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
@@ -47,7 +47,7 @@ function wordsOfDecision(decision: Decision): string[] {
   const lines = [
     `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
-    ...absenceLines(hosts, refused),
+    ...absenceLines(hosts, refused, decision.advice),
   ];
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
@@ -102,37 +102,11 @@ export function refusedWords({ code, about, hosts, nearest }: RefusedHosts): str
   return `${hosts} ${obstacleWords(code, about)}; ${near}`;
 }
 
-/**
- * That nothing of what a request names is there: all hosts are refused because they are none of it, or for what is asked
- * of them before that, so that it cannot be told whether they are.
- */
-export function absenceLines(hosts: number, refused: readonly RefusedHosts[]): string[] {
-  const named = refused.find(({ code }) => NOTHING_NAMED.has(code));
-  const isNamed = (one: RefusedHosts) => one === named || ASKED_BEFORE.test(one.code);
-  if (named === undefined || !refused.every(isNamed)) return [];
-  const sum = refused.reduce((all, one) => all + one.hosts, 0);
-  const [alone, beside] = NOTHING_NAMED.get(named.code) as readonly [string, string];
-  return sum < hosts ? [] : [named.hosts === hosts ? alone : beside];
+/** That nothing of what a request names is there. */
+export function absenceLines(hosts: number, refused: readonly RefusedHosts[], advice: readonly Advice[]): string[] {
+  const words = absenceWords(hosts, refused, advice);
+  return words === null ? [] : [words];
 }
-
-/** What is said where that is all, and where others are refused for something else. */
-const NOTHING_NAMED: ReadonlyMap<string, readonly [string, string]> = new Map([
-  [
-    'not-in-cell',
-    [
-      'there is no such cell, or none of its hosts is known',
-      'there is no such cell, or none of its hosts is known but for those refused otherwise',
-    ],
-  ],
-  [
-    'not-a-named-provider',
-    [
-      'there is no such host: none of those that it names is known',
-      'there is no such host, unless it is one of those refused otherwise',
-    ],
-  ],
-]);
-const ASKED_BEFORE = /^(host-.*|unknown-provider|not-in-aggregate|in-avoided-aggregate)$/;
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines(cells: readonly string[]): string[] {

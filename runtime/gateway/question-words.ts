@@ -23,7 +23,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
-    ...absenceLines(hosts, refused),
+    ...absenceLines(hosts, refused, advice),
     ...silenceLines(answer.silentCells),
     ...(best.length === 0
       ? []

@@ -93,6 +93,13 @@ function contract(name: string, withSystem: WithSystem): void {
       assert.match(noHost.words.join('\n'), /5 not-a-named-provider\nthere is no such host: none of/);
       const oneHost = await client.fit({ ...SMALL, placement: { hosts: ['c1/h1', 'c9/h1'] }, required: ['CUSTOM_X'] });
       assert.not.match(oneHost.words.join('\n'), /there is no such host/);
+      await client.host({ cell: 'c1', host: 'h3', enabled: false });
+      await eventually('it is heard', async () => (await client.fit(SMALL)).fits === 4);
+      const disabled = await client.fit({ ...SMALL, placement: { hosts: ['c1/h3'] } });
+      assert.ok(disabled.advice.some(({ code }) => code === 'host-state'));
+      assert.not.match(disabled.words.join('\n'), /there is no such host/);
+      await client.host({ cell: 'c1', host: 'h3', enabled: true });
+      await eventually('it is heard', async () => (await client.fit(SMALL)).fits === 5);
       await client.build({ id: 'web', placement: { cells: ['c2'] }, ...SMALL });
       await client.ended('web');
       const { decision, words } = await client.explain('web');
@@ -102,7 +109,10 @@ function contract(name: string, withSystem: WithSystem): void {
       assert.is(elsewhere.now?.refusal?.code, 'not-in-cell', 'what it asked for is remembered');
       await client.build({ id: 'lost', placement: { cells: ['c9'] }, ...SMALL });
       const { failure } = await client.ended('lost');
-      assert.match(failure?.message ?? '', /none of 5 hosts: 5 not-in-cell.*if it need not be in cell c9/);
+      assert.match(
+        failure?.message ?? '',
+        /none of 5 hosts: 5 not-in-cell; there is no such cell, or .*; if it need not be in cell c9/,
+      );
       const { decision: none } = await client.explain('lost');
       assert.match((await client.explain('lost')).words.join('\n'), /5 not-in-cell\nthere is no such cell, or/);
       assert.equal([none?.fits, none?.refused, none?.narrowedBy], [0, [{ code: 'not-in-cell', hosts: 5 }], []]);

@@ -41,6 +41,7 @@ test('words - that nothing of what is named may be there is said beside hosts th
     advice: [],
   };
   const wordsOf = (...refused: { code: string; hosts: number }[]) => fitWords({ ...told, refused }).join('\n');
+  const leftOut = (code: string) => ({ code, hosts: 8 });
   const away = { code: 'host-down', hosts: 1 };
   const kept = { code: 'in-avoided-aggregate', about: 'private', hosts: 1 };
   assert.match(wordsOf({ code: 'not-in-cell', hosts: 9 }), /\nthere is no such cell, or none of its hosts is known\n/);
@@ -54,6 +55,17 @@ test('words - that nothing of what is named may be there is said beside hosts th
   );
   const there = wordsOf({ code: 'not-in-cell', hosts: 7 }, away, { code: 'exceeds-capacity', hosts: 1 });
   assert.not.match(there, /there is no/, 'a host that is asked for room is in the cell');
+  for (const [code, wish] of [
+    ['not-a-named-provider', 'without-hosts'],
+    ['not-in-cell', 'without-cells'],
+  ] as const) {
+    const refused = [{ code, hosts: 8 }, away];
+    const without = fitWords({ ...told, refused, advice: [leftOut(wish)] }).join('\n');
+    assert.match(without, /\nthere is no such/);
+    const back = { code: 'host-state', about: 'down', hosts: 1 };
+    const known = fitWords({ ...told, refused, advice: [leftOut(wish), back] }).join('\n');
+    assert.not.match(known, /there is no such/, 'the host that would fit if it were up is one that is named');
+  }
 });
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {
