@@ -22,6 +22,8 @@ export const Advice = Type.Object({
   hosts: Type.Integer(),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
+  /** Of hosts out of service, one as `<cell>/<host>`: the first to come back by itself, or else the one with most room. */
+  host: Type.Optional(Type.String()),
 });
 export type Advice = Static<typeof Advice>;
 
@@ -33,8 +35,9 @@ export const NO_CHANGE_KNOWN = 'no single change is known with which it would fi
  * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.
  */
 export function adviceWords(advice: Advice, till: (at: number) => string): string {
-  const { code, group = '', about = '', from = 0, to = 0, hosts, until } = advice;
-  const fits = `it would fit on ${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
+  const { code, group = '', about = '', from = 0, to = 0, hosts, until, host } = advice;
+  const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
+  const fits = `it would fit on ${many}`;
   const of = group === '' ? '' : ` in group '${group}'`;
   switch (code) {
     case 'less':
@@ -76,10 +79,11 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'fewer-instances':
       return `for ${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} there are hosts`;
     case 'host-state': {
-      const when = until === undefined ? '' : `, the first ${till(until)},`;
-      return hosts === 1
-        ? `1 host that is ${about}${when} would fit`
-        : `${hosts} hosts that are ${about}${when} would fit`;
+      const state = about.replace('-', ' ');
+      const when = until === undefined ? '' : ` ${till(until)}`;
+      if (host !== undefined) return `${host}, which is ${state}${when}, would fit (${many} in all)`;
+      if (hosts === 1) return `1 host that is ${state}${when} would fit`;
+      return `${many} that are ${state}${until === undefined ? '' : `, the first${when},`} would fit`;
     }
     case 'without-instance-group':
       return `without the rule of its instance group ${fits}`;

@@ -7,6 +7,7 @@ import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
 import type { Provider } from '../placement/providers.ts';
+import { present } from '../present.ts';
 import {
   type AdviserOnAmounts,
   considerAmounts,
@@ -64,8 +65,14 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   if (times === 0) return;
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = host.state === 'set-aside' ? 0.4 : 0.8;
+  const change = { advice: { code: 'host-state', about: host.state }, cost };
+  const room = roomWith(adviser, change);
   const { until } = host;
-  note(adviser, { advice: { code: 'host-state', about: host.state }, cost }, times, until);
+  const { until: soonest = Number.POSITIVE_INFINITY } = room;
+  const isNamed = until === undefined ? room.until === undefined && times > room.most : until < soonest;
+  if (isNamed) room.host = `${host.cell}/${host.host}`;
+  if (until !== undefined) room.until = Math.min(until, soonest);
+  note(adviser, change, times);
 }
 
 /** A host that only one filter refuses, and its tree. */
@@ -247,10 +254,8 @@ function withoutResource(spec: RequestSpec, position: number, resourceClass: str
   return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
 }
 
-function note(adviser: Adviser, change: Change, times: number, until?: number): void {
-  const room = roomWith(adviser, change);
-  add(room, times);
-  if (until !== undefined) room.until = Math.min(until, room.until ?? until);
+function note(adviser: Adviser, change: Change, times: number): void {
+  add(roomWith(adviser, change), times);
 }
 
 /** What is counted so far of what a change would let fit. */
@@ -311,10 +316,10 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
       next();
       continue;
     }
-    const until = room.until === undefined ? {} : { until: room.until };
+    const { until, host } = room;
     // Of hosts that are away it is said which they are, of others where it would fit then.
     const { hosts } = code === 'host-state' ? room : all;
-    advised.push({ ...change.advice, hosts, ...until });
+    advised.push({ ...change.advice, hosts, ...present({ until, host }) });
   }
   return advised;
 }

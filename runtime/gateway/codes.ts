@@ -71,7 +71,8 @@ export const ADVICE_CODES = {
   'without-instance-group': 'leave the instance group, or its rule',
   'without-filter': "change the deployment's filter `about`",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
-  'host-state': 'bring back hosts that are `about`; those that are set aside come back by themselves, from `until` on',
+  'host-state':
+    'bring back hosts that are `about`, such as `host`; those that are set aside come back by themselves, from `until` on',
 } as const;
 
 /** Why an instance is not, or not known to be, active: `failure.code` of an instance. */

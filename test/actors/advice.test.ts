@@ -425,6 +425,35 @@ test('scheduler - for several instances, what is advised lets all of them fit', 
   assert.ok(followed > 20, String(followed));
 });
 
+test('scheduler - of hosts that are away, the first to come back or the one with most room is named', () => {
+  const view = viewOf(
+    { host: 'a', has: { VCPU: 2 }, state: 'disabled' },
+    { host: 'b', has: { VCPU: 9 }, state: 'disabled' },
+    { host: 'c', has: { VCPU: 8 } },
+    { host: 'd', has: { VCPU: 8 } },
+  );
+  for (const [host, until] of [
+    ['c', 9_000],
+    ['d', 5_000],
+  ] as const) {
+    learnHost(view, 'c1', { host, provider: `p-${host}`, state: 'set-aside', until });
+  }
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+  const { advice } = survey(view, spec, 2);
+  assert.equal(advice, [
+    { code: 'host-state', about: 'set-aside', hosts: 2, until: 5_000, host: 'c1/d' },
+    { code: 'host-state', about: 'disabled', hosts: 2, host: 'c1/b' },
+  ]);
+  assert.equal(advice.map(words), [
+    'c1/d, which is set aside until 5000, would fit (2 hosts in all)',
+    'c1/b, which is disabled, would fit (2 hosts in all)',
+  ]);
+  // As schedulers of the version before tell it.
+  const [{ host: _, ...first } = { code: '', hosts: 0 }] = advice;
+  assert.is(words(first), '2 hosts that are set aside, the first until 5000, would fit');
+  assert.is(words({ ...first, hosts: 1 }), '1 host that is set aside until 5000 would fit');
+});
+
 test('scheduler - the nearest host may be one on which units stand in the way', () => {
   const view = viewOf({ host: 'a', has: { VCPU: 8 } }, { host: 'c', has: { VCPU: 4 } });
   const told = { root: 'p', generation: 0, traits: [], aggregates: [], used: {} };

@@ -165,7 +165,7 @@ test('scheduler - advice for several counts the hosts that fit already', () => {
   assert.equal(advice, [
     { code: 'fewer-instances', from: 6, to: 4, hosts: 1 },
     { code: 'less', group: '', about: 'VCPU', from: 2, to: 1, hosts: 1 },
-    { code: 'host-state', about: 'disabled', hosts: 1 },
+    { code: 'host-state', about: 'disabled', hosts: 1, host: 'c1/h2' },
   ]);
 });
 
