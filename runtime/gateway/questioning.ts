@@ -128,6 +128,11 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   const chosenAt = weights.findIndex((one) => one.cell === chosen?.cell && one.host === chosen.host);
   const weight = weighed === undefined ? {} : weightThen(decision, weights.indexOf(weighed), chosenAt);
   if (chosen?.cell === cell && alternates.includes(host)) return { verdict: 'alternate', ...weight };
+  if (weighed !== undefined && chosen === undefined) {
+    const last = refusedClaims.at(-1);
+    const why = last === undefined ? '' : `: the claim of ${last.cell}/${last.host} was refused with ${last.code}`;
+    return { verdict: 'runner-up', message: `no host was taken${why}`, ...weight };
+  }
   if (weighed !== undefined && decision.silentCells.includes(cell)) {
     return { verdict: 'runner-up', message: `nothing was heard lately of cell ${cell}`, ...weight };
   }

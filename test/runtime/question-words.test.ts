@@ -284,6 +284,17 @@ test('words - where a soft rule of its group came before weights, it is said, an
   const hard = { ...whole, alternates: [], group: { policy: 'anti-affinity', members: [1, 0, 0] } };
   assert.match((await thenOf(hard, 'h3')) ?? '', /another of the best was taken: among such chance decides/);
   assert.is(wordsOfExplanation(view, hard)[2], 'weighed, the best first:');
+  const { chosen: __, ...untaken } = hard;
+  assert.is(
+    await thenOf(untaken, 'h3'),
+    'then: it fitted, but no host was taken; it weighed 0.5 against 0.75 of the best',
+  );
+  const conflict = { cell: 'c1', host: 'h2', code: 'group-policy-conflict', message: 'another rule' };
+  assert.is(
+    await thenOf({ ...untaken, claimsRefused: 1, refusedClaims: [conflict] }, 'h3'),
+    'then: it fitted, but no host was taken: the claim of c1/h2 was refused with group-policy-conflict; ' +
+      'it weighed 0.5 against 0.75 of the best',
+  );
   const { group: _, ...alone } = whole;
   const far = { ...weighing('c2', 0.9), host: 'h4' };
   const near = { ...alone, where: { preferCells: ['c1'] }, weights: [...weights, far] };
