@@ -29,7 +29,7 @@ export function whyNoneOf(
   ofFitting = 'refused the claim',
 ): string {
   if (hosts === 0) return 'no host is known';
-  const told = refused.map(({ code, about, hosts }) => `${hosts} ${obstacleWords(code, about)}`);
+  const told = refused.map(obstacleWords);
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
   const near = nearestMiss(rankings, view, request, refused);
   const nearly = near === null ? '' : `; nearest ${near}`;
@@ -85,8 +85,10 @@ const NOTHING_NAMED: ReadonlyMap<string, Absence> = new Map([
 ]);
 const ASKED_BEFORE = /^(host-.*|unknown-provider|not-in-aggregate|in-avoided-aggregate)$/;
 
-export function obstacleWords(code: string, about: string | undefined): string {
-  if (code === 'unknown-provider') return 'not known to placement';
-  const words = code.startsWith('host-') ? `host ${code.slice('host-'.length)}` : code;
-  return about === undefined ? words : `${words} ${about}`;
+/** `2 exceeds-capacity VCPU`, `2 hosts disabled`: how many hosts one reason refused. */
+export function obstacleWords({ code, about, hosts }: Pick<RefusedHosts, 'code' | 'about' | 'hosts'>): string {
+  if (code === 'unknown-provider') return `${hosts} not known to placement`;
+  const state = code.slice('host-'.length).replace('-', ' ');
+  const words = code.startsWith('host-') ? `${hosts === 1 ? 'host' : 'hosts'} ${state}` : code;
+  return `${hosts} ${words}${about === undefined ? '' : ` ${about}`}`;
 }

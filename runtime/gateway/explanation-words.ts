@@ -95,11 +95,12 @@ export function standingWords(hosts: number, fits: number): string {
 }
 
 /** `3 exceeds-capacity VCPU; nearest c1/h4, short by 2, and more stands in its way`. */
-export function refusedWords({ code, about, hosts, nearest }: RefusedHosts): string {
-  if (nearest === undefined) return `${hosts} ${obstacleWords(code, about)}`;
+export function refusedWords(refused: RefusedHosts): string {
+  const { nearest } = refused;
+  if (nearest === undefined) return obstacleWords(refused);
   const more = nearest.lacksMore === true ? ', and more stands in its way' : '';
   const near = `nearest ${nearest.cell}/${nearest.host}, short by ${nearest.short}${more}`;
-  return `${hosts} ${obstacleWords(code, about)}; ${near}`;
+  return `${obstacleWords(refused)}; ${near}`;
 }
 
 /** That nothing of what a request names is there. */
@@ -136,9 +137,25 @@ function weightWords({ cell, host, weight, parts }: Weighing): string {
 export const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
 
 function attemptsOf({ attempts = [], attempt, host, state, alternates = [] }: InstanceView): string[] {
-  const lines = attempts.map((one) => `attempt ${one.attempt} on ${one.host}: ${one.outcome}: ${one.reason}`);
+  const lines = attempts.map((one) => attemptWords(one, state));
   const isOver = attempts.some((one) => one.attempt === attempt);
   if (attempt !== undefined && host !== undefined && !isOver) lines.push(`attempt ${attempt} on ${host}: ${state}`);
-  if (attempts.length > 0 && alternates.length > 0) lines.push(`alternates left: ${alternates.join(', ')}`);
+  const isToBeTried = attempts.length > 0 && !ENDED.has(state);
+  if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${alternates.join(', ')}`);
   return lines;
 }
+
+/** States in which no alternate is tried any more. */
+const ENDED: ReadonlySet<string> = new Set(['failed', 'lost', 'deleting', 'deleted']);
+
+function attemptWords({ attempt, host, outcome, reason, mayRun }: Attempts[number], state: string): string {
+  const isHeld = mayRun && state !== 'deleted';
+  const held = isHeld ? '; something of it may run there: its resources stay held until that host says otherwise' : '';
+  return `attempt ${attempt} on ${host}: ${outcomeWords(outcome, reason)}${held}`;
+}
+
+type Attempts = NonNullable<InstanceView['attempts']>;
+
+/** `build-failed: no disk`; of some outcomes there is no more to say. */
+export const outcomeWords = (outcome: string, reason: string): string =>
+  reason === outcome || reason === '' ? outcome : `${outcome}: ${reason}`;

@@ -1,5 +1,6 @@
 // The answers to `fit` and `why-not` in words, a line each. Pure.
 
+import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
@@ -8,6 +9,7 @@ import {
   adviceLines,
   brief,
   isSilent,
+  outcomeWords,
   rankedWords,
   refusedWords,
   silenceLines,
@@ -30,7 +32,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
       : [`${best.length < fits ? `the best ${best.length}` : 'the best first'}${ruleWords(best[0])}:`]),
     ...best.map((one) => `  ${rankedWords(one)}; room for ${one.times}`),
     ...adviceLines(advice),
-    ...(!fit && certain && advice.length === 0 && hosts > 0 ? ['no single change would make it fit'] : []),
+    ...(!fit && certain && advice.length === 0 && hosts > 0 ? [NO_CHANGE_KNOWN] : []),
   ];
 }
 
@@ -79,7 +81,7 @@ function thenWords(then: HostThen): string {
     case 'chosen':
       return 'it was chosen';
     case 'failed':
-      return `it was tried: ${code}: ${message}`;
+      return `it was tried: ${outcomeWords(code, message)}`;
     case 'claim-refused':
       return `placement refused the claim: ${code}: ${message}`;
     case 'alternate':

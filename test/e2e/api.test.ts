@@ -232,7 +232,7 @@ function contract(name: string, withSystem: WithSystem): void {
     await client.build({ id: 'nowhere', ...SMALL });
     const { state, failure } = await client.ended('nowhere');
     assert.is(state, 'failed');
-    assert.match(failure?.message ?? '', /2 host disabled/);
+    assert.match(failure?.message ?? '', /2 hosts disabled/);
     assert.equal(((await dump()) as { consumers: unknown[] }).consumers, []);
   });
 

@@ -25,7 +25,45 @@ test('words - where no single change is known that would help, an explanation sa
     wordsOfExplanation(failed, { ...decision, ...none, silentCells: [], advice }).slice(-2);
   assert.equal(told([]), ['claimed: none', 'no single change is known with which it would fit']);
   const less = { code: 'less', about: 'VCPU', from: 3, to: 2, hosts: 1 };
+  const dry = { ...none, fit: false, certain: true, count: 1, hosts: 2, fits: 0, times: 0, silentCells: [], best: [] };
+  assert.is(fitWords({ ...dry, advice: [] }).at(-1), 'no single change is known with which it would fit');
   assert.equal(told([less]), ['claimed: none', 'with 1 VCPU less (2 instead of 3) it would fit on 1 host']);
+});
+
+test('words - of attempts nothing is said twice, what may run still is told, and no alternate of one that has ended', async () => {
+  const attempt = { attempt: 1, host: 'h1', outcome: 'timed-out', reason: 'timed-out', mayRun: true };
+  const attempts = [attempt, { attempt: 2, host: 'h2', outcome: 'build-aborted', reason: 'no disk', mayRun: false }];
+  const wordsOf = (state: string) =>
+    wordsOfExplanation({ instance: 'web', request: 'web', state, attempts, alternates: ['h3'] }, null).slice(2);
+  const tried = [
+    'attempt 1 on h1: timed-out; something of it may run there: ' +
+      'its resources stay held until that host says otherwise',
+    'attempt 2 on h2: build-aborted: no disk',
+  ];
+  assert.equal(wordsOf('failed'), tried);
+  assert.is(wordsOf('deleted')[0], 'attempt 1 on h1: timed-out', 'nothing is held any more');
+  assert.equal(wordsOf('rescheduling'), [...tried, 'alternates left: h3']);
+  const then = { verdict: 'failed' as const, code: 'timed-out', message: 'timed-out' };
+  const why = whyNotWords({ id: 'web', cell: 'c1', host: 'h2', there: false, then, now: null }, view, false);
+  assert.is(why[1], 'then: it was tried: timed-out');
+});
+
+test('words - hosts are counted in words, and codes stay codes', () => {
+  const told = { fit: false, certain: true, count: 1, fits: 0, times: 0, silentCells: [], best: [], advice: [] };
+  const refused = [
+    { code: 'host-disabled', hosts: 6 },
+    { code: 'host-set-aside', hosts: 2 },
+    { code: 'host-down', hosts: 1 },
+    { code: 'unknown-provider', hosts: 1 },
+    { code: 'trait-missing', about: 'CUSTOM_HOST', hosts: 3 },
+  ];
+  assert.equal(fitWords({ ...told, hosts: 13, refused }).slice(1, 6), [
+    '  6 hosts disabled',
+    '  2 hosts set aside',
+    '  1 host down',
+    '  1 not known to placement',
+    '  3 trait-missing CUSTOM_HOST',
+  ]);
 });
 
 test('words - that nothing of what is named may be there is said beside hosts that are out of service too', () => {
