@@ -13,8 +13,11 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     ...waitingOf(view),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision)),
     ...attemptsOf(view),
-  ];
+  ].map(oneLine);
 }
+
+/** Drivers and filters of a deployment's own say what they like, on many lines perhaps: what stands in one of ours is folded. */
+export const oneLine = (line: string): string => line.replaceAll(/(?<=\S)[\s\u0085]+/g, ' ').trimEnd();
 
 function headline({ instance, state, cell, host, attempt, failure }: InstanceView): string {
   const where = host !== undefined ? ` on ${cell ?? '?'}/${host}` : cell !== undefined ? ` in cell ${cell}` : '';

@@ -9,6 +9,7 @@ import {
   adviceLines,
   brief,
   isSilent,
+  oneLine,
   outcomeWords,
   rankedWords,
   refusedWords,
@@ -33,7 +34,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
     ...best.map((one) => `  ${rankedWords(one)}; room for ${one.times}`),
     ...adviceLines(advice),
     ...(!fit && certain && advice.length === 0 && hosts > 0 ? [NO_CHANGE_KNOWN] : []),
-  ];
+  ].map(oneLine);
 }
 
 /**
@@ -54,7 +55,7 @@ export function whyNotWords(
     now === null
       ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
       : `now: ${isCounted ? 'another like it' : 'it'} ${nowWords(now)}`,
-  ];
+  ].map(oneLine);
 }
 
 function whereWords(

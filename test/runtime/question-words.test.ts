@@ -48,6 +48,23 @@ test('words - of attempts nothing is said twice, what may run still is told, and
   assert.is(why[1], 'then: it was tried: timed-out');
 });
 
+test('words - what drivers and filters say on several lines stands in one', () => {
+  const reason = 'no disk:\n  pool\tis\r\n\r\nfull\u2028\n';
+  const attempts = [{ attempt: 1, host: 'h1', outcome: 'build-failed', reason, mayRun: false }];
+  const failure = { code: 'build-aborted' as const, message: reason };
+  const explained = wordsOfExplanation({ ...view, state: 'failed', attempts, failure }, null);
+  assert.is(explained[0], "instance 'web' is failed on c1/h1: build-aborted: no disk: pool is full");
+  assert.is(explained.at(-1), 'attempt 1 on h1: build-failed: no disk: pool is full');
+  const then = { verdict: 'failed' as const, code: 'build-failed', message: reason };
+  const refusal = { code: 'too-hot', message: reason };
+  const now = { cell: 'c1', host: 'h2', hosts: 1, fits: 0, refusal };
+  const why = whyNotWords({ id: 'web', cell: 'c1', host: 'h2', there: false, then, now }, view, false);
+  assert.equal(why.slice(1), [
+    'then: it was tried: build-failed: no disk: pool is full',
+    'now: it would be refused: too-hot: no disk: pool is full ; of 1 host, 0 fit and 1 was refused',
+  ]);
+});
+
 test('words - hosts are counted in words, and codes stay codes', () => {
   const told = { fit: false, certain: true, count: 1, fits: 0, times: 0, silentCells: [], best: [], advice: [] };
   const refused = [
