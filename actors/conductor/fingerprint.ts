@@ -1,6 +1,7 @@
 // What a request asks for, in short: the same request sent again is told from another one of the same name.
 
 import type { BuildFacts } from '../builds.ts';
+import type { Where } from '../messages/where.ts';
 import { fnv1a } from '../routing.ts';
 
 /** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
@@ -11,7 +12,8 @@ export function fingerprintOf(
   waitMs?: number,
 ): string {
   const asked: unknown[] = [count, alternates, facts.spec, facts.project, facts.payload];
-  if (facts.where !== undefined || waitMs !== undefined) asked.push(facts.where);
+  const where = withoutOrigins(facts.where);
+  if (where !== undefined || waitMs !== undefined) asked.push(where);
   if (waitMs !== undefined) asked.push(waitMs);
   // Most requests ask for what others asked before, in the same order of fields.
   const said = JSON.stringify(asked);
@@ -23,6 +25,13 @@ export function fingerprintOf(
   if (fingerprints.size >= MAX_FINGERPRINTS) fingerprints.clear();
   fingerprints.set(said, fingerprint);
   return fingerprint;
+}
+
+/** Not every node says what conditions come from: what is asked for is the same. */
+function withoutOrigins(where: Where | undefined): Where | undefined {
+  if (where?.origins === undefined) return where;
+  const { origins: _, ...others } = where;
+  return Object.keys(others).length === 0 ? undefined : others;
 }
 
 /** The fingerprints worked out last, by what was asked. */

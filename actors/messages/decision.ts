@@ -18,6 +18,8 @@ const MAX_SILENT_TOLD = 8;
 /** The longest word on where it may go that a record has, in characters. */
 const MAX_WHERE_LENGTH = 1_024;
 const MAX_NAME_LENGTH = 64;
+/** An id, and whether what it names is kept for others. */
+const MAX_ABOUT_LENGTH = 96;
 const MAX_MESSAGE_LENGTH = 240;
 
 export const DecisionText = Type.String({ maxLength: MAX_DECISION_LENGTH });
@@ -131,7 +133,7 @@ export type DecisionToPack = Omit<Decision, 'weights'> & { readonly weights: rea
 
 /** The record as a text that is kept, never longer than it may be; what is long of `where` is not kept. */
 export function packDecision(whole: DecisionToPack): string {
-  const decision = isLong(whole.where) ? withoutWhere(whole) : whole;
+  const decision = withoutLongWhere(whole);
   for (let reasons = MAX_REASONS, claims = MAX_CLAIMS_TOLD; ; reasons >>= 1, claims >>= 1) {
     const text = textOf(decision, reasons, claims);
     if (text.length <= MAX_DECISION_LENGTH) return text;
@@ -144,11 +146,14 @@ function isLong(where: Where | undefined): boolean {
   return where !== undefined && JSON.stringify(where).length > MAX_WHERE_LENGTH;
 }
 
-const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
-
-function withoutWhere({ where: _, ...rest }: DecisionToPack): DecisionToPack {
-  return rest;
+/** What a request said itself is worth more than what its conditions come from. */
+function withoutLongWhere(whole: DecisionToPack): DecisionToPack {
+  if (!isLong(whole.where)) return whole;
+  const { where: { origins: _, ...said } = {}, ...rest } = whole;
+  return isLong(said) || Object.keys(said).length === 0 ? rest : { ...rest, where: said };
 }
+
+const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
 
 /**
  * A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between; and
@@ -195,7 +200,7 @@ function fewer(refused: readonly RefusedHosts[], most: number): readonly Refused
 }
 
 function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): StoredDecision['r'][number] {
-  const [short, long] = [clipped(code, MAX_NAME_LENGTH), clipped(about, MAX_NAME_LENGTH)];
+  const [short, long] = [clipped(code, MAX_NAME_LENGTH), clipped(about, MAX_ABOUT_LENGTH)];
   if (nearest === undefined) return [short, long, hosts];
   return [short, long, hosts, `${nearest.cell}/${nearest.host}`, nearest.short];
 }

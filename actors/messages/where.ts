@@ -4,6 +4,25 @@
 import Type, { type Static } from 'typebox';
 import { MAX_NAMED, Token } from './common.ts';
 
+/** Where in `notMemberOf` of the claim's conditions aggregates stand. */
+const Places = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 2000 });
+/** What zones were made into: a list of `memberOf`, by its place there, and aggregates of `notMemberOf`. */
+const madeInto = { list: Type.Optional(Type.Integer({ minimum: 0 })), closed: Type.Optional(Places) };
+
+/**
+ * What the claim's conditions on aggregates come from, in words of the request, so that what stands in its way can be
+ * said in them. It names aggregates by their places: conditions may be long. A list of which nothing is said is of the
+ * aggregates that were asked for; an aggregate of which nothing is said is kept for other projects.
+ */
+export const Origins = Type.Object({
+  zones: Type.Optional(Type.Object({ names: Type.Array(Token, { maxItems: MAX_NAMED }), ...madeInto })),
+  avoidZones: Type.Optional(Type.Array(Type.Object({ name: Token, ...madeInto }), { maxItems: MAX_NAMED })),
+  avoidAggregates: Type.Optional(Places),
+  /** Aggregates that are kept for other projects, of those that the request avoids as well. */
+  kept: Type.Optional(Places),
+});
+export type Origins = Static<typeof Origins>;
+
 const Cells = Type.Array(Token, { minItems: 1, maxItems: MAX_NAMED });
 
 export const Where = Type.Object({
@@ -20,5 +39,7 @@ export const Where = Type.Object({
       additionalProperties: false,
     }),
   ),
+  /** Absent where there is nothing but aggregates asked for, and in what nodes send that do not tell. */
+  origins: Type.Optional(Origins),
 });
 export type Where = Static<typeof Where>;

@@ -3,7 +3,7 @@
 
 import Type, { type Static } from 'typebox';
 import { Id, MAX_NAMED, Token, type TreeConditions } from '../../actors/messages/common.ts';
-import { Where } from '../../actors/messages/where.ts';
+import { type Origins, Where } from '../../actors/messages/where.ts';
 import { type Aggregates, closedTo } from '../aggregates.ts';
 import { providerId } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
@@ -63,16 +63,10 @@ export function placingOf(
 ): { tree?: TreeConditions; where?: Where } {
   refuseContradictions(placement, what);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const ofZones = conditionsOfZones(placement, aggregates, what);
-  const memberOf = [...ofZones.memberOf, ...(placement.aggregates === undefined ? [] : [placement.aggregates])];
-  const notMemberOf = new Set([
-    ...ofZones.notMemberOf,
-    ...(placement.avoidAggregates ?? []),
-    ...closedTo(aggregates, project),
-  ]);
+  const { memberOf, notMemberOf, origins } = conditionsOnAggregates(placement, project, aggregates, what);
   const tree: TreeConditions = {
     ...(memberOf.length === 0 ? {} : { memberOf }),
-    ...(notMemberOf.size === 0 ? {} : { notMemberOf: [...notMemberOf] }),
+    ...(notMemberOf.length === 0 ? {} : { notMemberOf }),
     ...(hosts === undefined ? {} : { oneOf: hosts.map(rootOf) }),
     ...(avoidHosts === undefined ? {} : { noneOf: avoidHosts.map(rootOf) }),
     ...(sameHostAs === undefined ? {} : { heldBy: sameHostAs }),
@@ -84,6 +78,7 @@ export function placingOf(
     ...(avoidCells === undefined ? {} : { avoidCells }),
     ...(preferCells === undefined ? {} : { preferCells }),
     ...(hints === undefined ? {} : { hints }),
+    ...(origins === undefined ? {} : { origins }),
   };
   return {
     ...(Object.keys(tree).length === 0 ? {} : { tree }),
@@ -97,42 +92,73 @@ function rootOf(named: string): string {
   return providerId(cell, host, '');
 }
 
-/** The zones of a request in aggregates: who is in the default zone is in no aggregate of another one. */
-function conditionsOfZones(
-  { zones, avoidZones }: PlacementRequest,
+interface OnAggregates {
+  readonly memberOf: string[][];
+  readonly notMemberOf: string[];
+  /** What they come from, if that is not plain. */
+  readonly origins: Origins | undefined;
+}
+
+/**
+ * Zones, aggregates and what is kept for others as conditions on aggregates: who is in the default zone is in no
+ * aggregate of another one.
+ */
+function conditionsOnAggregates(
+  { zones, avoidZones, aggregates: wanted, avoidAggregates }: PlacementRequest,
+  project: string | undefined,
   aggregates: Aggregates,
   what: string,
-): { memberOf: string[][]; notMemberOf: string[] } {
+): OnAggregates {
   const { defaultZone } = aggregates;
-  const memberOf: string[][] = [];
-  const notMemberOf = avoidZones === undefined ? [] : aggregatesOfZones(avoidZones, 'avoidZones', aggregates, what);
   const ofAnyZone = [...aggregates.zones.values()].flat();
+  const memberOf: string[][] = [];
+  /** The aggregates of `notMemberOf`, each with its place there. */
+  const places = new Map<string, number>();
+  const close = (ids: readonly string[]): number[] => {
+    for (const id of ids) if (!places.has(id)) places.set(id, places.size);
+    return ids.map((id) => places.get(id) as number);
+  };
+  const origins: Origins = {};
+  const avoided = avoidZones?.map((name, position) => {
+    const ids = aggregatesOfZone(name, `avoidZones.${position}`, aggregates, what);
+    return name === defaultZone ? { name } : { name, closed: close(ids) };
+  });
   if (zones !== undefined) {
-    const wanted = aggregatesOfZones(zones, 'zones', aggregates, what);
-    if (!zones.some((name) => name === defaultZone)) memberOf.push(wanted);
-    else notMemberOf.push(...ofAnyZone.filter((id) => !wanted.includes(id)));
+    const ids = zones.flatMap((name, position) => aggregatesOfZone(name, `zones.${position}`, aggregates, what));
+    const isOfDefault = zones.some((name) => name === defaultZone);
+    origins.zones = isOfDefault
+      ? { names: zones, closed: close(ofAnyZone.filter((id) => !ids.includes(id))) }
+      : { names: zones, list: memberOf.push(ids) - 1 };
   }
-  const position = defaultZone === undefined ? -1 : (avoidZones?.indexOf(defaultZone) ?? -1);
-  if (position < 0) return { memberOf, notMemberOf };
-  if (ofAnyZone.length === 0) throw malformed(what, `avoidZones.${position}`, `is '${defaultZone}', the only zone`);
-  return { memberOf: [...memberOf, ofAnyZone], notMemberOf };
+  if (avoided !== undefined) {
+    const position = avoided.findIndex(({ name }) => name === defaultZone);
+    if (position >= 0 && ofAnyZone.length === 0)
+      throw malformed(what, `avoidZones.${position}`, `is '${defaultZone}', the only zone`);
+    const list = position < 0 ? -1 : memberOf.push(ofAnyZone) - 1;
+    origins.avoidZones = avoided.map((one) => (one.name === defaultZone ? { ...one, list } : one));
+  }
+  if (wanted !== undefined) memberOf.push(wanted);
+  if (avoidAggregates !== undefined) origins.avoidAggregates = close(avoidAggregates);
+  const avoidedInAll = places.size;
+  const kept = close(closedTo(aggregates, project)).filter((place) => place < avoidedInAll);
+  if (kept.length > 0) origins.kept = kept;
+  const isPlain = places.size === 0 && (memberOf.length === 0 || Object.keys(origins).length === 0);
+  return { memberOf, notMemberOf: [...places.keys()], origins: isPlain ? undefined : origins };
 }
 
 /** Of the default zone there are none. */
-function aggregatesOfZones(
-  names: readonly string[],
-  list: string,
+function aggregatesOfZone(
+  name: string,
+  at: string,
   { zones, defaultZone }: Aggregates,
   what: string,
-): string[] {
-  return names.flatMap((name, position) => {
-    const ids = zones.get(name);
-    if (ids !== undefined) return ids;
-    if (name === defaultZone) return [];
-    const all = [...zones.keys(), ...(defaultZone === undefined ? [] : [defaultZone])];
-    const known = all.length === 0 ? 'there are none' : `zones are ${all.sort().slice(0, 20).join(', ')}`;
-    throw malformed(what, `${list}.${position}`, `is '${name}', which is no zone: ${known}`);
-  });
+): readonly string[] {
+  const ids = zones.get(name);
+  if (ids !== undefined) return ids;
+  if (name === defaultZone) return [];
+  const all = [...zones.keys(), ...(defaultZone === undefined ? [] : [defaultZone])];
+  const known = all.length === 0 ? 'there are none' : `zones are ${all.sort().slice(0, 20).join(', ')}`;
+  throw malformed(what, at, `is '${name}', which is no zone: ${known}`);
 }
 
 function refuseContradictions(placement: PlacementRequest, what: string): void {

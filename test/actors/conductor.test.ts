@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { conductor } from '../../actors/conductor/conductor.ts';
 import type { ConductorMessage } from '../../actors/messages/conductor.ts';
+import type { Where } from '../../actors/messages/where.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import {
   actor,
@@ -51,6 +52,23 @@ test('conductor - another request for a name that is taken is declined, wholly',
     assert.is(sentOf(turned, 'declined')[0]?.message.code, 'already-exists');
   }
   assert.is(on.state.instances.size, 2);
+});
+
+test('conductor - a request is the same whether or not a node said what its conditions come from', () => {
+  const on = desk();
+  const origins = { avoidAggregates: [0] };
+  const cells = ['c1'];
+  const pairs: [string, { where?: Where }, { where?: Where }][] = [
+    ['web', { where: { origins } }, {}],
+    ['db', {}, { where: { origins } }],
+    ['app', { where: { cells } }, { where: { cells, origins } }],
+  ];
+  for (const [name, one, other] of pairs) {
+    on.tell(buildOf(name, 1, one));
+    assert.is(sentOf(on.tell(buildOf(name, 1, other)), 'declined').length, 0, name);
+  }
+  on.tell(buildOf('far', 1, { where: { origins } }));
+  assert.is(sentOf(on.tell(buildOf('far', 1, { where: { cells } })), 'declined').length, 1);
 });
 
 test('conductor - the same request again, of which one was deleted, is told which, and not of another request', () => {

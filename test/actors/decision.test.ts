@@ -282,6 +282,12 @@ test('scheduler - a record in which the request says much of where it may go los
     silentCells: [],
   };
   assert.equal(read(pack({ ...decision, where: { hints } })), decision);
+  const origins = { avoidAggregates: Array.from({ length: 64 }, (_, place) => 1_000_000_000_000_000 + place) };
+  assert.equal(read(pack({ ...decision, where: { origins } })), decision);
+  assert.equal(read(pack({ ...decision, where: { cells: ['c1'], origins } })), {
+    ...decision,
+    where: { cells: ['c1'] },
+  });
   assert.equal(read(pack({ ...decision, where: { cells: ['c1'] } })), {
     ...decision,
     where: { cells: ['c1'] },
