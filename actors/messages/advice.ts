@@ -6,7 +6,8 @@ export const Advice = Type.Object({
   /**
    * `less` or `more` of a resource class; `without-resource`, `without-required`, `without-any-of`, `without-forbidden`,
    * `without-member-of` of a group, or of the host when no group is named; `without-not-member-of`, of an aggregate that is
-   * avoided or kept for others; `without-cells`, `without-avoid-cells`, `without-hosts`, `without-avoid-hosts`,
+   * avoided or kept for others, where it is not known which; `without-zones`, `without-avoid-zones`,
+   * `without-avoid-aggregates`, of the request; `without-kept`, of an aggregate that is kept for others; `without-cells`, `without-avoid-cells`, `without-hosts`, `without-avoid-hosts`,
    * `without-same-host`, `without-different-host`, of where the request wants to be; `without-root-required`, `without-root-forbidden`, `without-same-subtree`;
    * `without-isolation` of groups; `without-instance-group` and its rule; `fewer-instances`; `host-state` when hosts are out of
    * service that would fit; `without-filter`.
@@ -29,6 +30,12 @@ export type Advice = Static<typeof Advice>;
 
 /** Said where none was found: as far as hosts were searched, more than one thing stands in the way of each. */
 export const NO_CHANGE_KNOWN = 'no single change is known with which it would fit';
+
+/** `north, south` as `'north', 'south'`. */
+export const quoted = (list: string): string => list.replaceAll(/[^, ]+/g, "'$&'");
+
+/** `zone 'north'`, `zones 'north', 'south'`. */
+export const named = (kind: string, list: string): string => `${kind}${list.includes(', ') ? 's' : ''} ${list}`;
 
 /**
  * In words, such as `with 16 VCPU less (8 instead of 24) it would fit on 12 hosts`.
@@ -56,6 +63,14 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       return `if it need not be in an aggregate of ${about}${of}, ${fits}`;
     case 'without-not-member-of':
       return `if aggregate ${about} were open to it, ${fits}`;
+    case 'without-zones':
+      return `if it need not be in ${named('zone', quoted(about))}, ${fits}`;
+    case 'without-avoid-zones':
+      return `if ${named('zone', quoted(about))} need not be avoided, ${fits}`;
+    case 'without-avoid-aggregates':
+      return `if ${named('aggregate', about)} need not be avoided, ${fits}`;
+    case 'without-kept':
+      return `if aggregate ${about}, which is kept for other projects, were open to it, ${fits}`;
     case 'without-cells':
       return `if it need not be in cell ${about}, ${fits}`;
     case 'without-avoid-cells':

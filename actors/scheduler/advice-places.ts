@@ -2,6 +2,7 @@
 
 import type { Advice } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
+import { isUnmet, onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
 import type { Request } from './request.ts';
 
 export interface Wish {
@@ -33,25 +34,34 @@ function wishesOfCells(request: Request): Wish[] {
 function wishesOfTree(request: Request, aggregates: ReadonlySet<string>): Wish[] {
   const { tree } = request.spec;
   if (tree === undefined) return [];
-  const changed = (changes: Partial<Record<keyof TreeConditions, string[] | string[][] | undefined>>): Request => {
-    const kept = Object.entries({ ...tree, ...changes }).filter(([, value]) => value !== undefined);
-    return { ...request, spec: { ...request.spec, tree: Object.fromEntries(kept) as TreeConditions } };
+  const { oneOf, noneOf } = tree;
+  const lacking = (name: 'oneOf' | 'noneOf'): Request => {
+    const { [name]: _, ...others } = tree;
+    return { ...request, spec: { ...request.spec, tree: others } };
   };
-  const { memberOf = [], notMemberOf = [], oneOf, noneOf } = tree;
-  const wishes: Wish[] = memberOf.map((list, left) => ({
-    advice: { code: 'without-member-of', about: list.join(', ') },
-    without: changed({ memberOf: memberOf.filter((_, position) => position !== left) }),
-  }));
-  for (const about of notMemberOf) {
-    if (!aggregates.has(about)) continue;
-    const without = changed({ notMemberOf: notMemberOf.filter((one) => one !== about) });
-    wishes.push({ advice: { code: 'without-not-member-of', about }, without });
-  }
-  if (oneOf !== undefined) wishes.push({ advice: { code: 'without-hosts' }, without: changed({ oneOf: undefined }) });
-  if (noneOf !== undefined) {
-    wishes.push({ advice: { code: 'without-avoid-hosts' }, without: changed({ noneOf: undefined }) });
-  }
+  const wishes = wishesOfAggregates(request, tree, aggregates);
+  if (oneOf !== undefined) wishes.push({ advice: { code: 'without-hosts' }, without: lacking('oneOf') });
+  if (noneOf !== undefined) wishes.push({ advice: { code: 'without-avoid-hosts' }, without: lacking('noneOf') });
   return wishes;
+}
+
+/** Of an aggregate that several wishes are against, each of them is kept up by the others. */
+function wishesOfAggregates(request: Request, tree: TreeConditions, aggregates: ReadonlySet<string>): Wish[] {
+  const asked = onAggregates(request);
+  if (asked === undefined) return [];
+  const all = wishesOnAggregates(asked);
+  const { origins: _, ...where } = request.where ?? {};
+  return all
+    .filter(({ conditions }) => conditions.some((one) => isUnmet(one, aggregates)))
+    .map((wish) => {
+      const others = all.filter((one) => one !== wish).flatMap(({ conditions }) => conditions);
+      const changed: TreeConditions = {
+        ...tree,
+        memberOf: others.flatMap((one) => (one.memberOf === undefined ? [] : [[...one.memberOf]])),
+        notMemberOf: [...new Set(others.flatMap((one) => one.notMemberOf ?? []))],
+      };
+      return { advice: wish.advice, without: { ...request, where, spec: { ...request.spec, tree: changed } } };
+    });
 }
 
 function wishesOfCompany(request: Request): Wish[] {

@@ -84,7 +84,9 @@ export function considerFilter(adviser: Adviser, filter: string, tree: readonly 
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
 export function considerWish(adviser: Adviser, advice: Omit<Advice, 'hosts'>, tree: readonly Provider[]): void {
   const times = roomOn(adviser, adviser.spec, tree);
-  if (times > 0) note(adviser, { advice, cost: 0.6 }, times);
+  // What is kept for others only an operator opens.
+  const cost = advice.code === 'without-kept' ? 0.8 : 0.6;
+  if (times > 0) note(adviser, { advice, cost }, times);
 }
 
 /** A host that only the rule of the instance group refuses, and its tree. */

@@ -20,9 +20,10 @@ export const REFUSAL_CODES = {
   'exceeds-capacity': 'too little of `about` is free, `short` by so much',
   'trait-missing': 'it lacks the required trait, or all the traits, `about`',
   'trait-forbidden': 'it has the forbidden trait `about`',
-  'not-in-aggregate': 'it is in none of the aggregates `about`',
+  'not-in-aggregate':
+    'it is in none of the aggregates, or of the zones, `about`: of zones, `about` says `zone` before their names',
   'in-avoided-aggregate':
-    'it is in the aggregate `about`, which is avoided, or kept for other projects; of more than 8 it is not said which',
+    'it is in the aggregate `about`, or `zone`, which is avoided, or, as `about` says then, kept for other projects; of more than 8 aggregates it is not said which',
   'not-isolated': 'each group would fit, but not all of them at once as the group policy wants it',
   'not-one-subtree': 'the groups that must share a subtree find none',
   'hard-to-tell':
@@ -56,8 +57,13 @@ export const ADVICE_CODES = {
   'without-required': 'do not require the trait',
   'without-any-of': 'do not require one of the traits',
   'without-forbidden': 'do not forbid the trait',
-  'without-member-of': 'do not insist on one of the aggregates (without `group`: of the host, by aggregate or zone)',
-  'without-not-member-of': 'do not avoid the aggregate; if it is kept for others: open it',
+  'without-member-of': 'do not insist on one of the aggregates (without `group`: of the host)',
+  'without-not-member-of':
+    'do not avoid the aggregate; if it is kept for others: open it (of requests of a node that does not tell which)',
+  'without-zones': 'do not insist on the zones',
+  'without-avoid-zones': 'do not avoid the zones',
+  'without-avoid-aggregates': 'do not avoid the aggregates',
+  'without-kept': 'open the aggregate, which is kept for other projects, to the project of the request',
   'without-cells': 'do not insist on the cells',
   'without-avoid-cells': 'do not avoid the cells',
   'without-hosts': 'do not insist on the hosts that are named',

@@ -23,6 +23,8 @@ import {
   OLD,
   obstaclesOf,
   type PlainHost,
+  type Said,
+  sentOf,
   serves,
   viewOfFleet,
 } from '../support/advice-oracle.ts';
@@ -37,11 +39,11 @@ const notOld: Filter = {
   refusal: ({ traits }) => (traits.has(OLD) ? { code: 'too-old', message: 'it is old' } : null),
 };
 
-function survey({ spec, where, company }: Asked, fleet: Fleet, count: number): Survey {
+function survey(asked: Asked, fleet: Fleet, count: number): Survey {
   const view = viewOfFleet(fleet);
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(fleet.most), notOld] });
   let told: Survey | undefined;
-  const sweep = surveyOf(rankings, view, { request: { spec, where, company }, count, limit: 10 }, (found) => {
+  const sweep = surveyOf(rankings, view, { request: sentOf(asked), count, limit: 10 }, (found) => {
     told = found;
   });
   for (const host of view.hosts.values()) if (!sweep.visit(host, true)) break;
@@ -60,7 +62,7 @@ const keyOf = ({ code, group, about, to }: Omit<Advice, 'hosts'>) =>
 
 /** Every single change of the request or the fleet that could be advised, but for amounts. */
 function changesOf(asked: Asked, fleet: Fleet): Changed[] {
-  const { spec, where = {}, company } = asked;
+  const { spec, where = {}, company, said } = asked;
   const changes: Changed[] = [];
   const add = (advice: Omit<Advice, 'hosts'>, changed: Asked, of = fleet) =>
     changes.push({ key: keyOf(advice), asked: changed, fleet: of });
@@ -116,6 +118,20 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
       { code: 'without-not-member-of', about },
       withSpec({ tree: { ...tree, notMemberOf: but(tree.notMemberOf, n) } }),
     );
+  const withSaid = (changed: Said): Asked => ({ ...asked, said: changed });
+  if (said?.zones !== undefined)
+    add({ code: 'without-zones', about: said.zones.join(', ') }, withSaid(lacking(said, 'zones')));
+  if (said?.avoidZones !== undefined)
+    add({ code: 'without-avoid-zones', about: said.avoidZones.join(', ') }, withSaid(lacking(said, 'avoidZones')));
+  if (said?.aggregates !== undefined)
+    add({ code: 'without-member-of', about: said.aggregates.join(', ') }, withSaid(lacking(said, 'aggregates')));
+  if (said?.avoidAggregates !== undefined)
+    add(
+      { code: 'without-avoid-aggregates', about: said.avoidAggregates.join(', ') },
+      withSaid(lacking(said, 'avoidAggregates')),
+    );
+  for (const [n, about] of (said?.kept ?? []).entries())
+    add({ code: 'without-kept', about }, withSaid({ ...said, kept: but(said?.kept, n) }));
   if (tree.oneOf !== undefined) add({ code: 'without-hosts' }, withSpec({ tree: lacking(tree, 'oneOf') }));
   if (tree.noneOf !== undefined) add({ code: 'without-avoid-hosts' }, withSpec({ tree: lacking(tree, 'noneOf') }));
   if (where.cells !== undefined)

@@ -58,6 +58,20 @@ test('filters - aggregates: hosts that are refused are counted by the aggregates
   assert.is(aboutOf({ aggregates: ['east', 'old'] }, withTree({ notMemberOf: ['secret', 'old'] })), 'old');
 });
 
+test('filters - aggregates: of many that are kept for others it is said that they are, and of zones which', () => {
+  const kept = Array.from({ length: 9 }, (_, position) => `tenant-${position}`);
+  const asked: Request = {
+    ...withTree({ notMemberOf: ['n1', ...kept] }),
+    where: { origins: { avoidZones: [{ name: 'north', closed: [0] }] } },
+  };
+  const refusalOf = (ids: string[]) =>
+    refusedBy(filtersFor([aggregates], asked, false), factsOf({ host: 'h', aggregates: ids }))?.refusal;
+  assert.is(refusalOf(['n1'])?.about, "zone 'north'");
+  assert.is(refusalOf(['tenant-3'])?.about, 'kept for other projects');
+  assert.is(refusalOf(['tenant-3'])?.message, "host 'h' is in aggregate tenant-3, which is kept for other projects");
+  assert.is(refusalOf([]), undefined);
+});
+
 test('filters - aggregates: hosts of many avoided ones are counted together, or nothing else would be read', () => {
   const kept = Array.from({ length: 256 }, (_, position) => `tenant-${position}`);
   const request = { spec: { ...PLAIN, groups: [{ name: '', resources: { VCPU: 6 } }], tree: { notMemberOf: kept } } };

@@ -4,9 +4,11 @@
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
-import type { Company } from '../../actors/scheduler/request.ts';
+import type { Company, Request } from '../../actors/scheduler/request.ts';
 import { emptyView, learnProvider, type View } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { aggregatesOf } from '../../runtime/aggregates.ts';
+import { type PlacementRequest, placingOf } from '../../runtime/gateway/placing.ts';
 import type { Random } from '../../runtime/random.ts';
 
 interface Node {
@@ -39,6 +41,13 @@ export interface Asked {
   readonly spec: RequestSpec;
   readonly where?: { readonly cells?: string[]; readonly avoidCells?: string[] };
   readonly company?: Company;
+  readonly said?: Said;
+}
+
+/** What is wished of zones and aggregates, in a request's own words; absent where the conditions alone are known. */
+export interface Said extends Pick<PlacementRequest, 'zones' | 'avoidZones' | 'aggregates' | 'avoidAggregates'> {
+  /** The aggregates that are kept for other projects. */
+  readonly kept: readonly string[];
 }
 
 export const GROUP = '/apart';
@@ -46,17 +55,52 @@ export const GROUP = '/apart';
 export const OLD = 'CUSTOM_OLD';
 const TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'];
 const AGGREGATES = ['r1', 'r2', 'r3'];
+const ZONES: Readonly<Record<string, readonly string[]>> = { north: ['r1', 'r2'], south: ['r3'] };
+const DEFAULT_ZONE = 'nova';
 const STATES: HostState['state'][] = ['up', 'up', 'up', 'up', 'up', 'up', 'up', 'disabled', 'set-aside', 'down'];
 
+/** The request as a scheduler is sent it. */
+export function sentOf({ spec, where, company, said }: Asked): Request {
+  if (said === undefined) return { spec, where, company };
+  const { kept, ...placement } = said;
+  const options = AGGREGATES.map((id) => {
+    const zone = Object.keys(ZONES).find((name) => ZONES[name]?.includes(id));
+    return [id, { ...(zone && { zone }), ...(kept.includes(id) ? { projects: ['others'] } : {}) }] as const;
+  });
+  const made = placingOf(placement, undefined, aggregatesOf(Object.fromEntries(options), DEFAULT_ZONE));
+  return { spec: { ...spec, tree: { ...spec.tree, ...made.tree } }, where: { ...where, ...made.where }, company };
+}
+
+function isWhereSaid(
+  { aggregates: ids }: Node,
+  { zones, avoidZones, aggregates, avoidAggregates, kept }: Said,
+): boolean {
+  const found = Object.keys(ZONES).filter((name) => ZONES[name]?.some((id) => ids.includes(id)));
+  const inZones = found.length === 0 ? [DEFAULT_ZONE] : found;
+  const isIn = (id: string) => ids.includes(id);
+  const isAsked = (name: string) => zones?.includes(name) === true;
+  // With the default zone a host must not be in one that is not asked for, either.
+  const isInZones = zones?.includes(DEFAULT_ZONE) === true ? inZones.every(isAsked) : inZones.some(isAsked);
+  return (
+    (zones === undefined || isInZones) &&
+    !inZones.some((name) => avoidZones?.includes(name)) &&
+    aggregates?.some(isIn) !== false &&
+    avoidAggregates?.some(isIn) !== true &&
+    !kept.some(isIn)
+  );
+}
+
 /** Why a host would not serve, beside its resources: the names of all that stand in the way. */
-export function obstaclesOf({ spec, where, company }: Asked, { most }: Fleet, host: PlainHost): string[] {
+export function obstaclesOf({ spec, where, company, said }: Asked, { most }: Fleet, host: PlainHost): string[] {
   const root = host.nodes[0] as Node;
   const { memberOf = [], notMemberOf = [], oneOf, noneOf } = spec.tree ?? {};
   const { instanceGroup: group } = spec;
   const isOf = (ids: readonly string[]) => ids.some((id) => root.aggregates.includes(id));
   return [
     ...(host.state === 'up' ? [] : ['service-state']),
-    ...(memberOf.every(isOf) && !isOf(notMemberOf) ? [] : ['aggregates']),
+    ...(memberOf.every(isOf) && !isOf(notMemberOf) && (said === undefined || isWhereSaid(root, said))
+      ? []
+      : ['aggregates']),
     ...((where?.cells?.includes(host.cell) ?? true) && where?.avoidCells?.includes(host.cell) !== true
       ? []
       : ['cells']),
@@ -240,9 +284,10 @@ export function drawRequest(random: Random, { hosts }: Fleet): Asked {
   }
   const named = groups.filter(({ name }) => name !== '').map(({ name }) => name);
   const roots = hosts.map(({ nodes }) => (nodes[0] as Node).id);
+  const isSaid = chance(0.6);
   const tree = {
-    ...(chance(0.1) ? { memberOf: [[one(AGGREGATES)]] } : {}),
-    ...(chance(0.1) ? { notMemberOf: some(AGGREGATES, 0.5) } : {}),
+    ...(!isSaid && chance(0.15) ? { memberOf: [[one(AGGREGATES)]] } : {}),
+    ...(!isSaid && chance(0.15) ? { notMemberOf: some(AGGREGATES, 0.5) } : {}),
     ...(chance(0.1) ? { oneOf: some(roots, 0.5) } : {}),
     ...(chance(0.1) ? { noneOf: some(roots, 0.5) } : {}),
   };
@@ -259,8 +304,21 @@ export function drawRequest(random: Random, { hosts }: Fleet): Asked {
   const where = { ...(chance(0.1) ? { cells: ['c1'] } : {}), ...(chance(0.1) ? { avoidCells: ['c2'] } : {}) };
   const near = chance(0.1) ? { near: new Set(some(roots, 0.5)) } : {};
   const far = new Set(chance(0.1) ? some(roots, 0.4) : []);
+  const zones = chance(0.2) ? some([...Object.keys(ZONES), DEFAULT_ZONE], 0.5) : [];
+  const avoidable = [...Object.keys(ZONES), DEFAULT_ZONE].filter((name) => !zones.includes(name));
+  const avoidZones = chance(0.25) ? some(avoidable, 0.5) : [];
+  const aggregates = chance(0.1) ? [one(AGGREGATES)] : [];
+  const avoidAggregates = chance(0.2) ? some(AGGREGATES, 0.5).filter((id) => !aggregates.includes(id)) : [];
+  const said: Said = {
+    ...(zones.length === 0 ? {} : { zones }),
+    ...(avoidZones.length === 0 ? {} : { avoidZones }),
+    ...(aggregates.length === 0 ? {} : { aggregates }),
+    ...(avoidAggregates.length === 0 ? {} : { avoidAggregates }),
+    kept: chance(0.3) ? some(AGGREGATES, 0.4) : [],
+  };
   return {
     spec,
+    ...(isSaid ? { said } : {}),
     ...(Object.keys(where).length === 0 ? {} : { where }),
     ...(Object.keys(near).length === 0 && far.size === 0 ? {} : { company: { ...near, far } }),
   };

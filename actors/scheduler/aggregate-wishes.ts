@@ -1,0 +1,155 @@
+// What a request wishes of aggregates, in its own words: the zones and aggregates that it asks for or avoids, and those
+// that are kept for the projects of others, each with the conditions of the claim that come from it.
+
+import { type Advice, named, quoted } from '../messages/advice.ts';
+import type { TreeConditions } from '../messages/common.ts';
+import type { Origins } from '../messages/where.ts';
+import { type Request, rankedPart } from './request.ts';
+
+/** The conditions of a claim on aggregates, and what they come from, where that is known. */
+export interface OnAggregates extends Pick<TreeConditions, 'memberOf' | 'notMemberOf'> {
+  readonly origins?: Origins | undefined;
+}
+
+/** Part of a wish: hosts that it refuses are counted together. */
+export interface Condition {
+  readonly code: 'not-in-aggregate' | 'in-avoided-aggregate';
+  readonly about: string | undefined;
+  /** What is said of a host that it refuses. */
+  readonly words: string;
+  readonly memberOf?: readonly string[] | undefined;
+  readonly notMemberOf?: readonly string[];
+}
+
+/** What is granted or left out as a whole. */
+export interface AggregateWish {
+  readonly advice: Omit<Advice, 'hosts'>;
+  readonly conditions: readonly Condition[];
+}
+
+/**
+ * Of no more avoided aggregates than these it is said which a host is in: hosts are counted by it, and where many
+ * aggregates are kept for others, all of them would come before what else stands in the way.
+ */
+const MAX_TOLD_APART = 8;
+
+const asked = new WeakMap<Request, OnAggregates>();
+
+/** What a request asks of aggregates; undefined when that is nothing. */
+export function onAggregates(request: Request): OnAggregates | undefined {
+  const { tree } = rankedPart(request);
+  if (tree === undefined) return undefined;
+  let known = asked.get(request);
+  if (known === undefined) {
+    const origins = request.where?.origins;
+    known = origins === undefined ? tree : { ...tree, origins };
+    asked.set(request, known);
+  }
+  return known;
+}
+
+const wishes = new WeakMap<OnAggregates, readonly AggregateWish[]>();
+
+/** Hosts are many, so they are found once. */
+export function wishesOnAggregates(asked: OnAggregates): readonly AggregateWish[] {
+  let known = wishes.get(asked);
+  if (known === undefined) {
+    known = asked.origins === undefined ? ofUnknownOrigin(asked) : ofKnownOrigin(asked, asked.origins);
+    wishes.set(asked, known);
+  }
+  return known;
+}
+
+/** The first condition that a host with these aggregates does not meet. */
+export function unmetOn(asked: OnAggregates, aggregates: ReadonlySet<string>): Condition | undefined {
+  for (const { conditions } of wishesOnAggregates(asked)) {
+    const unmet = conditions.find((one) => isUnmet(one, aggregates));
+    if (unmet !== undefined) return unmet;
+  }
+  return undefined;
+}
+
+export function isUnmet({ memberOf, notMemberOf = [] }: Condition, aggregates: ReadonlySet<string>): boolean {
+  const isIn = (id: string) => aggregates.has(id);
+  return memberOf?.some(isIn) === false || notMemberOf.some(isIn);
+}
+
+/** Each list and each aggregate by itself, as nodes ask that do not tell what they come from. */
+function ofUnknownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates): AggregateWish[] {
+  const isToldApart = notMemberOf.length <= MAX_TOLD_APART;
+  return [
+    ...memberOf.map(askedFor),
+    ...notMemberOf.map((about) => {
+      const words = `is in aggregate ${about}, which is closed to the request`;
+      return { advice: { code: 'without-not-member-of', about }, conditions: [closed(about, words, isToldApart)] };
+    }),
+  ];
+}
+
+function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origins: Origins): AggregateWish[] {
+  const { zones, avoidZones = [], avoidAggregates = [], kept = [] } = origins;
+  const idsAt = (places: readonly number[] = []) => places.flatMap((place) => notMemberOf[place] ?? []);
+  const ofZones = [...(zones === undefined ? [] : [zones]), ...avoidZones];
+  const lists = new Set(ofZones.map(({ list }) => list));
+  const avoided = new Set([...ofZones.flatMap((one) => one.closed ?? []), ...avoidAggregates]);
+  const found: AggregateWish[] = [];
+  if (zones !== undefined) {
+    const about = zones.names.join(', ');
+    const which = named('zone', quoted(about));
+    const condition: Condition = {
+      code: 'not-in-aggregate',
+      about: which,
+      words: `is not in ${which}`,
+      memberOf: memberOf[zones.list ?? -1],
+      notMemberOf: idsAt(zones.closed),
+    };
+    found.push({ advice: { code: 'without-zones', about }, conditions: [condition] });
+  }
+  found.push(...memberOf.filter((_, place) => !lists.has(place)).map(askedFor));
+  if (avoidZones.length > 0) {
+    const conditions = avoidZones.map(
+      ({ name, list, closed }): Condition => ({
+        code: 'in-avoided-aggregate',
+        about: `zone '${name}'`,
+        words: `is in zone '${name}', to be avoided`,
+        memberOf: memberOf[list ?? -1],
+        notMemberOf: idsAt(closed),
+      }),
+    );
+    const about = avoidZones.map(({ name }) => name).join(', ');
+    found.push({ advice: { code: 'without-avoid-zones', about }, conditions });
+  }
+  if (avoidAggregates.length > 0) {
+    const ids = idsAt(avoidAggregates);
+    const isToldApart = ids.length <= MAX_TOLD_APART;
+    found.push({
+      advice: { code: 'without-avoid-aggregates', about: ids.join(', ') },
+      conditions: ids.map((id) => closed(id, `is in aggregate ${id}, to be avoided`, isToldApart)),
+    });
+  }
+  const keptPlaces = new Set(kept);
+  const ofOthers = notMemberOf.filter((_, place) => keptPlaces.has(place) || !avoided.has(place));
+  const isToldApart = ofOthers.length <= MAX_TOLD_APART;
+  for (const about of ofOthers) {
+    const words = `is in aggregate ${about}, which is kept for other projects`;
+    const condition = {
+      ...closed(about, words, true),
+      about: isToldApart ? `${about} (kept for other projects)` : 'kept for other projects',
+    };
+    found.push({ advice: { code: 'without-kept', about }, conditions: [condition] });
+  }
+  return found;
+}
+
+function askedFor(memberOf: readonly string[]): AggregateWish {
+  const about = memberOf.join(', ');
+  const words = `is in none of the aggregates ${about}`;
+  return {
+    advice: { code: 'without-member-of', about },
+    conditions: [{ code: 'not-in-aggregate', about, words, memberOf }],
+  };
+}
+
+function closed(id: string, words: string, isToldApart: boolean): Condition {
+  return { code: 'in-avoided-aggregate', about: isToldApart ? id : undefined, words, notMemberOf: [id] };
+}

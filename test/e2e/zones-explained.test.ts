@@ -1,0 +1,131 @@
+// Area: explanations of zones and aggregates, through whole deployments. What stands in the way is said in the words of
+// the request: what it avoids itself and what is kept for others are told apart, and a wish is left out as a whole.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { FitRequest } from '../../runtime/gateway/requests.ts';
+import type { Client, Driver } from '../../runtime/index.ts';
+import { eventually, inMemory, quickDriver, type SystemOptions } from './system.ts';
+
+const test = suite('zones explained');
+
+type Options = NonNullable<SystemOptions['aggregates']>;
+
+/** Hosts `h1` and so on of one cell, each in some aggregates. */
+function system(aggregates: Options, hosts: readonly (readonly string[])[], run: (client: Client) => Promise<void>) {
+  const names = hosts.map((_, n) => `h${n + 1}`);
+  const driver = ({ cell, host }: { cell: string; host: string }) => {
+    const quick = quickDriver(cell, host);
+    const inventory = async () => ({ ...(await quick.inventory()), aggregates: hosts[names.indexOf(host)] ?? [] });
+    return { ...quick, inventory } satisfies Driver;
+  };
+  const options = { hosts: { c1: names }, aggregates, defaultZone: 'nova', driver, scheduler: { warmUpMs: 50 } };
+  return inMemory(options, async ({ client, failures }) => {
+    await eventually('all hosts are known', async () => {
+      const told = await client.fit({ resources: { VCPU: 1 }, project: 'x' });
+      return told.fits === hosts.length;
+    });
+    await run(client);
+    assert.equal(failures, []);
+  });
+}
+
+/** What a dry run says of who is refused, and of what would help. */
+async function saidOf(client: Client, placement?: FitRequest['placement']): Promise<string[]> {
+  const { words } = await client.fit({ resources: { VCPU: 2 }, ...(placement && { placement }) });
+  return words.slice(1).map((line) => line.trim());
+}
+
+const ZONES: Options = { n1: { zone: 'north' }, n2: { zone: 'north' }, s: { zone: 'south' } };
+
+test('zones explained - a zone of several aggregates is one wish, and so are the aggregates that are avoided', () =>
+  system(
+    ZONES,
+    [
+      ['n1', 'n2'],
+      ['n1', 'n2'],
+    ],
+    async (client) => {
+      assert.equal(await saidOf(client, { avoidZones: ['north'] }), [
+        "2 in-avoided-aggregate zone 'north'",
+        "if zone 'north' need not be avoided, it would fit on 2 hosts",
+      ]);
+      assert.equal(await saidOf(client, { zones: ['nova'] }), [
+        "2 not-in-aggregate zone 'nova'",
+        "if it need not be in zone 'nova', it would fit on 2 hosts",
+      ]);
+      assert.equal(await saidOf(client, { zones: ['nova', 'south'] }), [
+        "2 not-in-aggregate zones 'nova', 'south'",
+        "if it need not be in zones 'nova', 'south', it would fit on 2 hosts",
+      ]);
+      assert.equal(await saidOf(client, { avoidAggregates: ['n1', 'n2'] }), [
+        '2 in-avoided-aggregate n1',
+        'if aggregates n1, n2 need not be avoided, it would fit on 2 hosts',
+      ]);
+      assert.equal(await saidOf(client, { avoidZones: ['north'], avoidAggregates: ['n2'] }), [
+        "2 in-avoided-aggregate zone 'north'",
+        'no single change would make it fit',
+      ]);
+    },
+  ));
+
+test('zones explained - who avoids the zone of hosts in no zone is told so', () =>
+  system(ZONES, [[], ['s']], async (client) => {
+    assert.equal(await saidOf(client, { avoidZones: ['nova', 'south'] }), [
+      "1 in-avoided-aggregate zone 'nova'",
+      "1 in-avoided-aggregate zone 'south'",
+      "if zones 'nova', 'south' need not be avoided, it would fit on 2 hosts",
+    ]);
+  }));
+
+test('zones explained - an aggregate that is avoided and kept for others takes both changes', () =>
+  system({ r1: { zone: 'north', projects: ['x'] } }, [['r1'], ['r1']], async (client) => {
+    assert.equal(await saidOf(client, { avoidZones: ['north'] }), [
+      "2 in-avoided-aggregate zone 'north'",
+      'no single change would make it fit',
+    ]);
+    const kept = [
+      '2 in-avoided-aggregate r1 (kept for other projects)',
+      'if aggregate r1, which is kept for other projects, were open to it, it would fit on 2 hosts',
+    ];
+    assert.equal(await saidOf(client), kept);
+    assert.equal(await saidOf(client, { zones: ['north'] }), kept);
+  }));
+
+test('zones explained - a failure, its record and why-not say what a dry run says', () =>
+  system({ r1: { projects: ['x'] }, n1: { zone: 'north' } }, [['r1'], ['n1']], async (client) => {
+    const placement = { avoidZones: ['north'] };
+    const asked = { resources: { VCPU: 2 }, placement };
+    const told = await client.fit(asked);
+    assert.equal(
+      told.advice.map(({ code, about, hosts }) => [code, about, hosts]),
+      [
+        ['without-avoid-zones', 'north', 1],
+        ['without-kept', 'r1', 1],
+      ],
+    );
+    const { instances } = await client.build(asked);
+    const [id = ''] = instances;
+    const { failure } = await client.ended(id);
+    assert.match(
+      failure?.message ?? '',
+      /^none of 2 hosts: (?=.*1 in-avoided-aggregate r1 \(kept for other projects\))(?=.*1 in-avoided-aggregate zone 'north').*; if zone 'north' need not be avoided, it would fit on 1 host$/,
+    );
+    const { decision, words } = await client.explain(id);
+    assert.equal(decision?.advice, [...told.advice]);
+    assert.equal(new Set(decision?.refused.map(({ about }) => about)), new Set(told.refused.map(({ about }) => about)));
+    assert.match(words.join('\n'), /if aggregate r1, which is kept for other projects, were open to it/);
+    const nowOf = async (host: string) => (await client.whyNot({ id, cell: 'c1', host })).words.join('\n');
+    assert.match(
+      await nowOf('h1'),
+      /in-avoided-aggregate: host 'h1' is in aggregate r1, which is kept for other projects/,
+    );
+    assert.match(await nowOf('h2'), /in-avoided-aggregate: host 'h2' is in zone 'north', to be avoided/);
+    // Of one that has a host the record alone still says what its conditions come from.
+    const placed = await client.build({ ...asked, project: 'x' });
+    assert.is((await client.ended(placed.instances[0] as string)).state, 'active');
+    const other = await client.whyNot({ id: placed.instances[0] as string, cell: 'c1', host: 'h2' });
+    assert.match(other.words.join('\n'), /host 'h2' is in zone 'north', to be avoided/);
+  }));
+
+test.run();
