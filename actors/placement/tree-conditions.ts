@@ -34,7 +34,7 @@ export function rootsOf(consumer: string, { holding }: Consumers, providers: Pro
   return roots;
 }
 
-export function outsideAggregates({ memberOf, notMemberOf }: TreeConditions, root: Provider): Refusal | null {
+function outsideAggregates({ memberOf, notMemberOf }: TreeConditions, root: Provider): Refusal | null {
   const { id: provider, name } = root.spec;
   for (const aggregates of memberOf ?? []) {
     if (aggregates.some((aggregate) => root.aggregates.has(aggregate))) continue;

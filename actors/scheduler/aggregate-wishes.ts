@@ -33,40 +33,58 @@ export interface AggregateWish {
  */
 const MAX_TOLD_APART = 8;
 
-const asked = new WeakMap<Request, OnAggregates>();
+const askedBy = new WeakMap<Request, OnAggregates>();
 
 /** What a request asks of aggregates; undefined when that is nothing. */
 export function onAggregates(request: Request): OnAggregates | undefined {
   const { tree } = rankedPart(request);
   if (tree === undefined) return undefined;
-  let known = asked.get(request);
-  if (known === undefined) {
+  let asked = askedBy.get(request);
+  if (asked === undefined) {
     const origins = request.where?.origins;
-    known = origins === undefined ? tree : { ...tree, origins };
-    asked.set(request, known);
+    asked = origins === undefined ? tree : { ...tree, origins };
+    askedBy.set(request, asked);
   }
-  return known;
+  return asked;
 }
 
-const wishes = new WeakMap<OnAggregates, readonly AggregateWish[]>();
-
-/** Hosts are many, so they are found once. */
-export function wishesOnAggregates(asked: OnAggregates): readonly AggregateWish[] {
-  let known = wishes.get(asked);
-  if (known === undefined) {
-    known = asked.origins === undefined ? ofUnknownOrigin(asked) : ofKnownOrigin(asked, asked.origins);
-    wishes.set(asked, known);
-  }
-  return known;
+/** Wishes, and their conditions as they are looked for: hosts are many, and in few aggregates each. */
+interface Known {
+  readonly wishes: readonly AggregateWish[];
+  readonly conditions: readonly Condition[];
+  /** The positions of those that want a host in one of a list. */
+  readonly wanting: readonly number[];
+  /** The position of the first that is against an aggregate. */
+  readonly against: ReadonlyMap<string, number>;
 }
+
+const knownOf = new WeakMap<OnAggregates, Known>();
+
+function known(asked: OnAggregates): Known {
+  let found = knownOf.get(asked);
+  if (found === undefined) {
+    const wishes = asked.origins === undefined ? ofUnknownOrigin(asked) : ofKnownOrigin(asked, asked.origins);
+    const conditions = wishes.flatMap((wish) => wish.conditions);
+    const wanting: number[] = [];
+    const against = new Map<string, number>();
+    for (const [position, { memberOf, notMemberOf = [] }] of conditions.entries()) {
+      if (memberOf !== undefined) wanting.push(position);
+      for (const id of notMemberOf) if (!against.has(id)) against.set(id, position);
+    }
+    found = { wishes, conditions, wanting, against };
+    knownOf.set(asked, found);
+  }
+  return found;
+}
+
+export const wishesOnAggregates = (asked: OnAggregates): readonly AggregateWish[] => known(asked).wishes;
 
 /** The first condition that a host with these aggregates does not meet. */
 export function unmetOn(asked: OnAggregates, aggregates: ReadonlySet<string>): Condition | undefined {
-  for (const { conditions } of wishesOnAggregates(asked)) {
-    const unmet = conditions.find((one) => isUnmet(one, aggregates));
-    if (unmet !== undefined) return unmet;
-  }
-  return undefined;
+  const { conditions, wanting, against } = known(asked);
+  let first = wanting.find((at) => isUnmet(conditions[at] as Condition, aggregates)) ?? conditions.length;
+  for (const id of aggregates) first = Math.min(first, against.get(id) ?? first);
+  return conditions[first];
 }
 
 export function isUnmet({ memberOf, notMemberOf = [] }: Condition, aggregates: ReadonlySet<string>): boolean {

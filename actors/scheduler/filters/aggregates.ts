@@ -3,7 +3,6 @@
 // word on them.
 
 import type { Provider } from '../../placement/providers.ts';
-import { outsideAggregates } from '../../placement/tree-conditions.ts';
 import { type OnAggregates, onAggregates, unmetOn } from '../aggregate-wishes.ts';
 import type { Filter } from './filter.ts';
 
@@ -12,9 +11,7 @@ export const aggregates: Filter<OnAggregates> = {
   ignoresStats: true,
   goesBy: onAggregates,
   refusal({ host, tree }, asked) {
-    const root = tree[0] as Provider;
-    if (outsideAggregates(asked, root) === null) return null;
-    const unmet = unmetOn(asked, root.aggregates);
+    const unmet = unmetOn(asked, (tree[0] as Provider).aggregates);
     if (unmet === undefined) return null;
     const { code, about, words } = unmet;
     return { code, message: `host '${host}' ${words}`, ...(about === undefined ? {} : { about }) };
