@@ -7,10 +7,11 @@ export const Advice = Type.Object({
    * `less` or `more` of a resource class; `without-resource`, `without-required`, `without-any-of`, `without-forbidden`,
    * `without-member-of` of a group, or of the host when no group is named; `without-not-member-of`, of an aggregate that is
    * avoided or kept for others, where it is not known which; `without-zones`, `without-avoid-zones`,
-   * `without-avoid-aggregates`, of the request; `without-kept`, of an aggregate that is kept for others; `without-cells`, `without-avoid-cells`, `without-hosts`, `without-avoid-hosts`,
-   * `without-same-host`, `without-different-host`, of where the request wants to be; `without-root-required`, `without-root-forbidden`, `without-same-subtree`;
-   * `without-isolation` of groups; `without-instance-group` and its rule; `fewer-instances`; `host-state` when hosts are out of
-   * service that would fit; `without-filter`.
+   * `without-avoid-aggregates`, of the request; `without-kept`, of an aggregate that is kept for others; `without-cells`,
+   * `without-avoid-cells`, `without-hosts`, `without-avoid-hosts`, `without-same-host`, `without-different-host`, of where
+   * the request wants to be; `without-root-required`, `without-root-forbidden`, `without-same-subtree`;
+   * `without-isolation` of groups; `without-instance-group` and its rule; `fewer-instances`; `host-state` when hosts are
+   * out of service that would fit; `without-filter`.
    */
   code: Type.String(),
   /** The request group that it is about; '' is the unnamed one. */

@@ -64,7 +64,7 @@ test('zones explained - a zone of several aggregates is one wish, and so are the
       ]);
       assert.equal(await saidOf(client, { avoidZones: ['north'], avoidAggregates: ['n2'] }), [
         "2 in-avoided-aggregate zone 'north'",
-        'no single change would make it fit',
+        'no single change is known with which it would fit',
       ]);
     },
   ));
@@ -82,7 +82,7 @@ test('zones explained - an aggregate that is avoided and kept for others takes b
   system({ r1: { zone: 'north', projects: ['x'] } }, [['r1'], ['r1']], async (client) => {
     assert.equal(await saidOf(client, { avoidZones: ['north'] }), [
       "2 in-avoided-aggregate zone 'north'",
-      'no single change would make it fit',
+      'no single change is known with which it would fit',
     ]);
     const kept = [
       '2 in-avoided-aggregate r1 (kept for other projects)',
