@@ -356,7 +356,7 @@ function fail(work: Work, open: Open, instance: string): void {
     const decision = () => decided(draft, work.turn.now, work.state.rankings.salt, null, []);
     keepPlace(work, open, clipped(`${which}${reason}`, MAX_REASON_LENGTH), decision);
   }
-  explainFailure(work, open, draft, which, reason ?? '', (now, why, decision) => {
+  explainFailure(work, open, draft, which, reason ?? '', true, (now, why, decision) => {
     if (mayWait(open)) return parkWithNothing(now, open, why, decision);
     for (const one of instances) {
       const { candidate } = open.machines.get(one)?.context ?? {};

@@ -22,6 +22,7 @@ export function placesFor(
   const group = request.spec.instanceGroup?.id;
   const roots: string[] = [];
   const expected = new Map<string, Expected | undefined>();
+  const { revision } = view;
   while (places.length < count) {
     const found = pickOfGroup(rankings, view, request, count - places.length, () => false, '')?.found;
     if (found === undefined) break;
@@ -32,13 +33,14 @@ export function placesFor(
     expect(view, found.root, 1);
     if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
   }
-  // What only seemed to be used has not come free.
+  // What only seemed to be used has not come free, and nothing has changed.
   const { freed } = view;
   view.freed = null;
   for (const allocations of places) promise(view, allocations, -1);
   for (const [root, before] of expected) expectAsBefore(view, root, before);
   if (group !== undefined) for (const root of roots) promiseMember(view.groups, group, root, -1);
   view.freed = freed;
+  view.revision = revision;
   return places.length === count ? places : null;
 }
 

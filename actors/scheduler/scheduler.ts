@@ -99,7 +99,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       awaitingSearch: new Set(),
       parking: emptyParking(),
       sweeps: [],
-      advised: new Map(),
+      surveyed: new Map(),
       isSearching: false,
       asks: 0,
       startedAt: 0,

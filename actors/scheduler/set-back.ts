@@ -18,7 +18,7 @@ export function clockSetBack({ state, turn }: Work): void {
   for (const { searched } of state.rankings.shapes.values()) searched.since = Math.min(searched.since, now);
   for (const searched of state.rankings.searched.values()) searched.since = Math.min(searched.since, now);
   state.isSearching = false;
-  state.advised.clear();
+  state.surveyed.clear();
   forgetExpected(state, now);
 }
 

@@ -174,6 +174,29 @@ export interface Parking {
   readonly serving: Map<string, number>;
 }
 
+/** What a survey found, in short. */
+export interface Found {
+  readonly advice: readonly Advice[];
+  /** Absent where no survey was needed. */
+  readonly standing?: Standing;
+}
+
+/** The survey that was made last for requests that ask for the same, or is under way. */
+export interface Surveyed {
+  /** The revision of the view that it is of. */
+  readonly revision: number;
+  /** When the first of those that were made one after the other was begun, ms since the epoch. */
+  readonly since: number;
+  /** At how many hosts they have looked since then. */
+  readonly looked: number;
+  /** When it was done, ms since the epoch; null: it is under way. */
+  doneAt: number | null;
+  /** What it found; null where hosts have changed meanwhile. */
+  found: Found | null;
+  /** Who is told when it is. */
+  readonly awaited: ((work: Work, found: Found | null) => void)[];
+}
+
 /** All that a scheduler holds. */
 export interface SchedulerState {
   readonly view: View;
@@ -196,11 +219,8 @@ export interface SchedulerState {
   readonly parking: Parking;
   /** Looks at all hosts that are under way, the one whose turn it is first. */
   readonly sweeps: Sweeping[];
-  /** What was advised lately, and how hosts stood, by what was asked for. */
-  readonly advised: Map<
-    string,
-    { readonly at: number; readonly advice: readonly Advice[]; readonly standing: Standing }
-  >;
+  /** The surveys that were made lately for requests without a host, by what was asked for. */
+  readonly surveyed: Map<string, Surveyed>;
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
   asks: number;

@@ -25,6 +25,11 @@ export function begin(work: Work, sweep: Sweep): boolean {
   return true;
 }
 
+/** Whether a sweep that begins now is done in this turn, but for hosts that take long to look at. */
+export function isShort({ state: { sweeps, view } }: Work): boolean {
+  return sweeps.length === 0 && view.hosts.size <= HOSTS_A_SLICE;
+}
+
 /** Looks at the next slice of the sweep whose turn it is. */
 export function goOn(work: Work): void {
   const { sweeps, view } = work.state;

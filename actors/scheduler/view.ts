@@ -61,6 +61,8 @@ export interface View {
   readonly changes: string[];
   /** How many changes were dropped from the front of `changes`. */
   changesDropped: number;
+  /** Counts whatever changes of hosts, of providers and of who is where: what was found at one count is true at that count. */
+  revision: number;
 }
 
 /** How many changes are kept for rankings to follow; one that is further behind starts anew. */
@@ -85,6 +87,7 @@ export function emptyView(shards = 1): View {
     nextDue: Number.POSITIVE_INFINITY,
     changes: [],
     changesDropped: 0,
+    revision: 0,
   };
 }
 
@@ -95,6 +98,7 @@ export function changesEnd(view: View): number {
 
 /** Has the rankings weigh a host anew. */
 export function noteChange(view: View, root: string): void {
+  view.revision += 1;
   view.changes.push(root);
   if (view.changes.length <= MAX_CHANGES) return;
   view.changes.splice(0, MAX_CHANGES / 2);
@@ -148,6 +152,7 @@ export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
   }
   if (provider.generation >= told.generation) return;
   provider.generation = told.generation;
+  view.revision += 1;
   // Members of groups are asked for when a host is picked: no host is ranked by them. Where others came in the place of
   // those who left, as much may be used as before.
   const haveLeft = learnMembers(view.groups, told.id, told.groups, told.groupRules);

@@ -1,0 +1,62 @@
+// Surveys for requests that have no host. What one found is told of other requests that ask for the same as long as it is
+// true; and however many of them there are, not much is spent on looking at hosts again and again that change meanwhile.
+
+import { present } from '../present.ts';
+import type { Request } from './request.ts';
+import type { Found, Surveyed, Work } from './state.ts';
+import { surveyOf } from './survey.ts';
+import { begin, isShort } from './sweeps.ts';
+
+/** How long a survey is told of, ms, where nothing is heard of a change: a filter may go by the time. */
+const FRESH_MS = 1_000;
+/** At how many hosts it is looked in that time for requests that ask for the same; the first survey may look at more. */
+const MAX_LOOKED_AT = 5_000;
+const MAX_KEPT = 64;
+
+/**
+ * Finds out how all hosts stand to a request and what would let it fit; `then` is told in this turn or in a later one, and
+ * told null where that is not known.
+ * @param mayTakeLong Whether there is time for more than can be done in this turn.
+ */
+export function surveyFor(
+  work: Work,
+  request: Request,
+  count: number,
+  mayTakeLong: boolean,
+  then: (work: Work, found: Found | null) => void,
+): void {
+  const { surveyed, rankings, view } = work.state;
+  const { now } = work.turn;
+  const key = keyFor(request, count);
+  const known = surveyed.get(key);
+  const isSame = known?.revision === view.revision;
+  if (known?.doneAt === null) return isSame && mayTakeLong ? void known.awaited.push(then) : then(work, null);
+  if (known !== undefined && isSame && now - known.doneAt < FRESH_MS) return then(work, known.found);
+  const isNext = known !== undefined && now - known.since < FRESH_MS;
+  const looked = (isNext ? known.looked : 0) + view.hosts.size;
+  if ((isNext && looked > MAX_LOOKED_AT) || !(mayTakeLong || isShort(work))) return then(work, null);
+  const since = isNext ? known.since : now;
+  const one: Surveyed = { revision: view.revision, since, looked, doneAt: null, found: null, awaited: [then] };
+  const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (told, later) => {
+    const { advice, hosts, fits, refused, partly } = told;
+    one.doneAt = later.turn.now;
+    // Seen one after the other, hosts that changed in between may never have stood like this.
+    if (view.revision === one.revision) {
+      one.found = { advice, standing: { hosts, fits, refused, ...present({ partly }) } };
+    }
+    for (const tell of one.awaited) tell(later, one.found);
+  });
+  surveyed.delete(key);
+  surveyed.set(key, one);
+  if (surveyed.size > MAX_KEPT) surveyed.delete(surveyed.keys().next().value as string);
+  if (begin(work, survey)) return;
+  surveyed.delete(key);
+  // With too many to look for, it stays unknown.
+  then(work, null);
+}
+
+/** The same for requests that ask for the same, as far as hosts are looked at by it. */
+function keyFor({ spec, where, project, company }: Request, count: number): string {
+  const { near, far } = company ?? {};
+  return JSON.stringify([count, spec, where, project, near && [...near], far && [...far]]);
+}

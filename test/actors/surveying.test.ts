@@ -1,0 +1,168 @@
+// Area: scheduler, why requests have no host. What was found out for one is told of others only as long as it is true: not
+// of hosts that have changed meanwhile. A burst of requests that ask for the same costs little all the same.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { unpackDecision } from '../../actors/messages/decision.ts';
+import type { Select } from '../../actors/messages/scheduler.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import type { HostWords } from '../support/facts.ts';
+import { type Answer, schedulersOf, selectFor } from '../support/schedulers.ts';
+
+const test = suite('scheduler - surveying');
+
+/** Looking at all of so many hosts takes several turns. */
+const MANY = 1_200;
+
+/** A scheduler that counts how often it looks at a host. */
+function countingRig(hosts: readonly HostWords[]) {
+  let looks = 0;
+  const counting: Filter = {
+    name: 'counting',
+    refusal: () => {
+      looks += 1;
+      return null;
+    },
+  };
+  const all = schedulersOf(hosts, [{ name: 's', filters: [counting] }]);
+  const looksAt = (run: () => void): number => {
+    const before = looks;
+    run();
+    return looks - before;
+  };
+  return { ...all, looksAt };
+}
+
+type Rig = Pick<ReturnType<typeof countingRig>, 'answers' | 'hear' | 'deliver' | 'pass' | 'ask'>;
+
+const hostsOf = (count: number, vcpu = 8): HostWords[] =>
+  Array.from({ length: count }, (_, n) => ({ host: `h${n}`, has: { VCPU: vcpu } }));
+
+/** What is said of a request when all that takes time is done. */
+function told(all: Rig, asked: Select): Extract<Answer, { reason: string }> {
+  const before = all.answers.length;
+  all.hear('scheduler/s', asked, 'conductor/0');
+  all.deliver();
+  for (let step = 0; step < 50 && all.answers.length === before; step += 1) {
+    all.pass(10);
+    all.deliver();
+  }
+  const answer = all.answers[before];
+  assert.ok(answer !== undefined && answer.type !== 'selected', JSON.stringify(answer));
+  return answer;
+}
+
+function recordOf(decision = ''): Partial<ReturnType<typeof unpackDecision>> {
+  return unpackDecision(JSON.parse(decision));
+}
+
+function take(all: Rig, host: string, vcpu: number): void {
+  const resources = { VCPU: vcpu };
+  const spec = { groups: [{ name: '', resources }], groupPolicy: 'none' as const };
+  const allocations = [{ provider: `p-${host}`, group: '', resources }];
+  all.ask({ type: 'claim', consumer: `on-${host}`, attempt: 1, spec, allocations, keep: [], expiresAt: 1e12 });
+}
+
+test('surveying - a request that fails a moment after another one is told how hosts stand by then', () => {
+  const all = schedulersOf([
+    { host: 'a', has: { VCPU: 8 } },
+    { host: 'b', has: { VCPU: 4 } },
+  ]);
+  assert.match(told(all, selectFor('p1', { vcpu: 10 })).reason, /nearest c1\/a: .*\(short by 2\); with 2 VCPU less/);
+  assert.is(all.choose(selectFor('use', { vcpu: 6 }))?.type, 'selected');
+  const { reason, decision } = told(all, selectFor('p2', { vcpu: 10 }));
+  assert.match(reason, /nearest c1\/b: .*\(short by 6\); with 6 VCPU less \(4 instead of 10\) it would fit on 1 host$/);
+  const { refused = [], advice = [] } = recordOf(decision);
+  assert.equal(
+    [refused[0]?.nearest?.host, refused[0]?.nearest?.short, advice[0]?.to, advice[0]?.hosts],
+    ['b', 6, 4, 1],
+  );
+});
+
+test('surveying - a host that has been fenced meanwhile is not said to be one that would do', () => {
+  const all = schedulersOf([
+    { host: 'a', has: { VCPU: 2 } },
+    { host: 'b', state: 'down' },
+  ]);
+  assert.match(told(all, selectFor('p1', { vcpu: 4 })).reason, /; .*1 host/);
+  all.tellHost({ host: 'b', state: 'fenced' });
+  const { reason } = told(all, selectFor('p2', { vcpu: 4 }));
+  assert.match(reason, /1 host fenced/);
+  assert.not.match(reason, /down/);
+});
+
+for (const [what, vcpu, more] of [
+  ['one instance', 10, {}],
+  ['several', 10, { instances: ['x', 'y'], ordered: true }],
+  ['several, with room for one, that wait', 8, { instances: ['x', 'y'], ordered: true, waits: { since: 1 } }],
+] as const) {
+  test(`surveying - requests that ask for the same of hosts that do not change look at all of them once: ${what}`, () => {
+    const all = countingRig([{ host: 'h', has: { VCPU: 8 } }, ...hostsOf(100, 6)]);
+    const ask = (n: number) => {
+      const instances = ('instances' in more ? more.instances : ['x']).map((name) => `${name}-${n}`);
+      return told(all, selectFor(`x-${n}`, { vcpu, ...more, instances }));
+    };
+    const { reason } = ask(0);
+    assert.match(reason, /; (with \d VCPU less|for 1 instance instead of 2)/);
+    const looks = all.looksAt(() => {
+      for (let n = 1; n <= 50; n += 1) assert.is(ask(n).reason, reason);
+    });
+    assert.ok(looks < 50 * 10, `${looks} looks`);
+  });
+}
+
+test('surveying - many that ask for the same while it is found out share one look at all hosts', () => {
+  const all = countingRig(hostsOf(MANY));
+  const looks = all.looksAt(() => {
+    for (let n = 0; n < 50; n += 1) {
+      all.hear('scheduler/s', selectFor(`x-${n}`, { vcpu: 10 }), 'conductor/0');
+      all.deliver();
+    }
+    assert.is(all.answers.length, 0, 'it takes several turns');
+    for (let step = 0; step < 50; step += 1) all.pass(10);
+    all.deliver();
+  });
+  assert.is(all.answers.length, 50);
+  for (const answer of all.answers) assert.match((answer as { reason: string }).reason, /it would fit on 1200 hosts$/);
+  assert.ok(looks < 4 * MANY, `${looks} looks`);
+});
+
+test('surveying - of hosts that change while they are looked at nothing is advised, and the numbers are of the end', () => {
+  const all = countingRig(hostsOf(MANY));
+  all.hear('scheduler/s', selectFor('x', { vcpu: 10 }), 'conductor/0');
+  all.deliver();
+  assert.is(all.answers.length, 0, 'it takes several turns');
+  for (let n = 0; n < MANY; n += 1) if (n !== 7) take(all, `h${n}`, 1);
+  all.put({ host: 'h7', has: { VCPU: 9 } });
+  all.deliver();
+  all.tellHost({ host: 'h0', state: 'disabled' });
+  for (let step = 0; step < 50; step += 1) all.pass(10);
+  all.deliver();
+  const [answer] = all.answers;
+  assert.ok(answer?.type === 'no-valid-host');
+  assert.match(answer.reason, /1199 exceeds-capacity VCPU, 1 host disabled; nearest c1\/h7: .*\(short by 1\)$/);
+  const { refused = [], advice } = recordOf(answer.decision);
+  assert.equal(advice, []);
+  assert.equal([refused[0]?.hosts, refused[0]?.nearest?.host], [1_199, 'h7']);
+});
+
+test('surveying - a flood of requests on hosts that change all the time costs a bounded effort, and nothing false is said', () => {
+  const all = countingRig(hostsOf(400));
+  told(all, selectFor('first', { vcpu: 10 }));
+  let advised = 0;
+  const looks = all.looksAt(() => {
+    for (let n = 0; n < 100; n += 1) {
+      take(all, `h${n}`, 1);
+      all.deliver();
+      const { reason } = told(all, selectFor(`x-${n}`, { vcpu: 10 }));
+      assert.match(reason, /400 exceeds-capacity VCPU; nearest c1\/h\d+: .*: 8 \(short by 2\)/);
+      if (!reason.includes('less')) continue;
+      advised += 1;
+      assert.ok(reason.endsWith(`it would fit on ${400 - n - 1} hosts`), reason);
+    }
+  });
+  assert.ok(advised > 5, `${advised} were advised`);
+  assert.ok(looks < 20_000, `${looks} looks`);
+});
+
+test.run();
