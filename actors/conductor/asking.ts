@@ -15,8 +15,10 @@ export function wakeRequest(work: Work, request: string): void {
   const open = state.requests.get(request);
   if (open === undefined) return;
   if (turn.now >= deadlineOfRequest(state, open)) {
-    if (open.parked !== undefined) return waitedInVain(work, request, open);
-    return failRequest(work, request, { type: 'TIMED_OUT' });
+    if (open.parked === undefined) return failRequest(work, request, { type: 'TIMED_OUT' });
+    if (open.lastUntil !== undefined) return waitedInVain(work, request, open);
+    // Why it had no host when it was heard of last may long be true no more.
+    open.lastUntil = turn.now + work.patience.firstMs;
   }
   open.repeats += 1;
   state.toAsk.add(request);

@@ -16,7 +16,7 @@ import { askSchedulers, noteAnswer, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
 import { release, released } from './releasing.ts';
-import { build, failRequest, selected } from './requests.ts';
+import { build, selected } from './requests.ts';
 import { taking } from './rounds.ts';
 import {
   applyToConductor,
@@ -28,7 +28,7 @@ import {
   storeConductor,
 } from './state.ts';
 import { explanationOf, viewOf } from './view.ts';
-import { parked } from './waiting.ts';
+import { noValidHost, parked } from './waiting.ts';
 import { askEnds, ended, WATCH_WAKE } from './watching.ts';
 import { commit, type Settings, type Work } from './work.ts';
 
@@ -113,8 +113,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return selected(work, message, from);
       case 'no-valid-host':
         noteAnswer(work, from);
-        if (state.requests.get(message.request)?.round !== message.round) return;
-        return failRequest(work, message.request, { type: 'NO_VALID_HOST', reason: message.reason }, message.decision);
+        return noValidHost(work, message, from);
       case 'parked':
         noteAnswer(work, from);
         return parked(work, message, from);

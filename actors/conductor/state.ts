@@ -98,8 +98,17 @@ export interface OpenRequest {
   readonly waitUntil?: number | undefined;
   /** Since when it waits, and why no host had room when it was tried first. */
   parked?: { readonly at: number; readonly reason: string } | undefined;
-  /** Why none had room when it was tried last, and the scheduler that tries it; not recorded. */
-  latest?: { readonly reason: string; readonly decision: string | undefined; readonly scheduler: Address } | undefined;
+  /** Why none had room when that was heard last, and of which scheduler, which tries it; not recorded. */
+  latest?:
+    | {
+        readonly at: number;
+        readonly reason: string;
+        readonly decision: string | undefined;
+        readonly scheduler: Address;
+      }
+    | undefined;
+  /** Its time is over: until when an answer is waited for that tells why it has no host at last; not recorded. */
+  lastUntil?: number;
   /** Tells this round of asking from earlier ones; not recorded. 0: in this life nobody was asked yet. */
   round: number;
   /** The last round that was recorded, or 0. */
@@ -173,8 +182,8 @@ function changing({ instances }: ConductorState, instance: string): Entry {
 
 /** When the instances of a request that wait for a host give up, ms since the epoch. */
 export function deadlineOfRequest(state: ConductorState, open: OpenRequest): number {
-  // One that waits has heard of a scheduler: it waits as long as was asked for, and no longer.
-  if (open.parked !== undefined && open.waitUntil !== undefined) return open.waitUntil;
+  // One that waits has heard of a scheduler: it waits as long as was asked for, and no longer but to be told why in vain.
+  if (open.parked !== undefined && open.waitUntil !== undefined) return open.lastUntil ?? open.waitUntil;
   const [first] = open.waiting;
   return entryOf(state, first as string).build?.deadlineAt ?? Number.POSITIVE_INFINITY;
 }

@@ -17,8 +17,9 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
   if (view.owes !== undefined && owedSince !== undefined) view.owedSince = owedSince;
   if (build === null) return view;
   if (phase === 'here' && cell === null && open?.parked !== undefined) {
-    const { at: since, reason } = open.parked;
-    view.waiting = { since, until: open.waitUntil ?? since, reason: open.latest?.reason ?? reason };
+    const { at: since } = open.parked;
+    const { at: asOf, reason } = open.latest ?? open.parked;
+    view.waiting = { since, until: open.waitUntil ?? since, reason, asOf };
   }
   if (build.deadlineAt !== null) view.deadlineAt = build.deadlineAt;
   const { selection, attempt, failure } = build.snapshot.context;

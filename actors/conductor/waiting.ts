@@ -5,6 +5,7 @@ import type { Address } from '../actor.ts';
 import { type HostedBuild, waitMs } from '../builds.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
+import type { Select } from '../messages/scheduler.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { type ConductorState, deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
@@ -16,6 +17,7 @@ const HELD_FOR = 4;
 const SLOWER_MS = 5;
 
 type Parked = Extract<ConductorMessage, { type: 'parked' }>;
+type NoValidHost = Extract<ConductorMessage, { type: 'no-valid-host' }>;
 
 /** How often a request that waits is asked for again, ms. */
 function paceMs({ state, parkedAskMs }: Work): number {
@@ -25,12 +27,13 @@ function paceMs({ state, parkedAskMs }: Work): number {
 /** What a select says of waiting, and until when it is valid. */
 export function waitsOf(
   work: Work,
-  { waitUntil, since }: OpenRequest,
+  { waitUntil, since, lastUntil }: OpenRequest,
   deadlineAt: number,
-): { expiresAt: number; waits?: { since: number } } {
+): Pick<Select, 'expiresAt' | 'waits'> {
   if (waitUntil === undefined || since === undefined) return { expiresAt: deadlineAt };
   const heldUntil = work.turn.now + HELD_FOR * paceMs(work);
-  return { expiresAt: Math.min(deadlineAt, heldUntil), waits: { since } };
+  const last = lastUntil === undefined ? {} : { last: true as const };
+  return { expiresAt: Math.min(deadlineAt, heldUntil), waits: { since, ...last } };
 }
 
 /** How often the scheduler where others wait is asked, before any is. */
@@ -66,7 +69,7 @@ export function parked(work: Work, { request, round, reason, decision }: Parked,
   if (!joinLine(work, request, open, from)) return;
   // It has waited elsewhere before: there it is not wanted any more.
   if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
-  open.latest = { reason, decision, scheduler: from };
+  open.latest = { at: turn.now, reason, decision, scheduler: from };
   open.repeats = 0;
   if (open.parked === undefined) {
     if (state.parked.size >= work.maxParked) {
@@ -77,7 +80,10 @@ export function parked(work: Work, { request, round, reason, decision }: Parked,
     commit(work, { type: 'parked', request, at: turn.now, reason, decision });
     tellWaiting(work, request, open);
   }
-  if (turn.now >= open.waitUntil) return waitedInVain(work, request, open);
+  if (turn.now >= open.waitUntil) {
+    turn.send(from, { type: 'withdraw', request });
+    return waitedInVain(work, request, open);
+  }
   const pace = paceMs(work);
   const again = turn.now + waitMs({ firstMs: pace, mostMs: pace }, 0, request);
   // A scheduler that comes up may come in the place of the one that knew of it.
@@ -98,15 +104,27 @@ function tellWaiting(
   }
 }
 
+/** No host has room, and the request does not wait; or it has waited, and its time is over. */
+export function noValidHost(work: Work, { request, round, reason, decision }: NoValidHost, from: Address): void {
+  const open = work.state.requests.get(request);
+  if (open?.round !== round) return;
+  if (open.lastUntil === undefined) return failRequest(work, request, { type: 'NO_VALID_HOST', reason }, decision);
+  if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
+  open.latest = { at: work.turn.now, reason, decision, scheduler: from };
+  waitedInVain(work, request, open);
+}
+
 /** The time for which it may wait is over. */
 export function waitedInVain(
   work: Work,
   request: string,
-  { latest, parked: told, since, waitUntil }: OpenRequest,
+  { latest, parked: told, since = 0, waitUntil = 0 }: OpenRequest,
 ): void {
-  const waited = Math.round(Math.max(0, (waitUntil ?? 0) - (since ?? 0)) / 100) / 10;
-  const why = latest?.reason ?? told?.reason ?? '';
-  const reason = clipped(`waited ${waited} s in vain; at last: ${why}`, MAX_REASON_LENGTH);
+  const seconds = (ms: number) => Math.round(Math.max(0, ms) / 100) / 10;
+  const { at, reason: why } = latest ?? told ?? { at: since, reason: '' };
+  // Where no scheduler has answered at last, hosts may stand otherwise by now.
+  const asOf = at >= waitUntil ? 'at last' : `as of ${seconds(waitUntil - at)} s before the end`;
+  const reason = clipped(`waited ${seconds(waitUntil - since)} s in vain; ${asOf}: ${why}`, MAX_REASON_LENGTH);
   failRequest(work, request, { type: 'NO_VALID_HOST', reason }, latest?.decision);
 }
 

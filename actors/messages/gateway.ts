@@ -46,8 +46,18 @@ export const InstanceView = Type.Object({
   alternates: Type.Optional(Type.Array(Token)),
   allocations: Type.Optional(SelectionSchema.properties.allocations),
   failure: Type.Optional(Type.Object({ code: Type.Unsafe<FailureCode>(Type.String()), message: Type.String() })),
-  /** It waits for a host, since and until when (ms since the epoch), and why none had room when it was tried last. */
-  waiting: Type.Optional(Type.Object({ since: Type.Number(), until: Type.Number(), reason: Reason })),
+  /**
+   * It waits for a host, since and until when (ms since the epoch), and why none had room when that was looked at last, at
+   * the time in `asOf`.
+   */
+  waiting: Type.Optional(
+    Type.Object({
+      since: Type.Number(),
+      until: Type.Number(),
+      reason: Reason,
+      asOf: Type.Optional(Type.Number()),
+    }),
+  ),
   /** When the state that the build is in times out, ms since the epoch. */
   deadlineAt: Type.Optional(Type.Number()),
   /**

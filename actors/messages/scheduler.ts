@@ -74,8 +74,11 @@ export const schedulerMessages = {
     alternates: Type.Integer({ minimum: 0, maximum: MAX_ALTERNATES }),
     /** When the asker gives up, ms since the epoch: no claim of this selection is valid after it. */
     expiresAt: Type.Number(),
-    /** It may wait: with no host it is parked and tried again when one has room, those of a project in order of `since`. */
-    waits: Type.Optional(Type.Object({ since: Type.Number() })),
+    /**
+     * It may wait: with no host it is parked and tried again when one has room, those of a project in order of `since`.
+     * One for which it is the last time is told why it has no host instead, and waits no longer.
+     */
+    waits: Type.Optional(Type.Object({ since: Type.Number(), last: Type.Optional(Type.Literal(true)) })),
     /**
      * Its claims are put in order, and its rounds belong to one scheduler, though there is one placement shard: what is
      * claimed may have to be given back, to be claimed elsewhere.

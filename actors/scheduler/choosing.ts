@@ -7,7 +7,6 @@ import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { allocationsOf, inShort } from '../allocations.ts';
 import { waitMs } from '../builds.ts';
-import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
 import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
 import { placementOf } from '../routing.ts';
@@ -22,7 +21,7 @@ import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
-import { keepPlace, lotOf, stepOut } from './lots.ts';
+import { isLastLook, keepPlace, lotOf, stepOut } from './lots.ts';
 import { type ParkingHooks, park, tellCame, tryParked } from './parking.ts';
 import { keyOf } from './request.ts';
 import {
@@ -265,21 +264,30 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   lookAgainForStranded(work, open);
 }
 
+/** What is said of hosts with room, to one that is not tried as others that ask for the same wait. */
+const FOR_THE_FIRST = 'with room for whoever is first in line';
+
+/** Others that ask for the same wait already: it is not tried before its turn has come. */
+function isBehindOthers(work: Work, open: Open): boolean {
+  return open.turnOfProject === null && lotOf(work, open) !== undefined;
+}
+
 /** Once it is known which instances hold nothing: they are placed together, or wait together. */
 function gathered(work: Work, open: Open): void {
   const rest = open.gathering;
   if (rest === null || rest.size < open.waiting.size) return;
   open.gathering = null;
-  const lot = lotOf(work, open);
-  // Others that ask for the same wait already: what stands in their way stands in its own.
-  if (lot !== undefined && open.turnOfProject === null) return parkWithNothing(work, open, lot.reason, lot.decision);
-  const found = rest.size === 1 ? null : placesFor(work, open.request, rest.size);
+  const isBehind = isBehindOthers(work, open);
+  const isRoom = rest.size === 1 || placesFor(work, open.request, rest.size) !== null;
   for (const instance of [...rest]) {
     if (!isOpen(work, open) || open.failing) return;
-    if (rest.size === 1 || found !== null) lookOnceMore(work, open, instance);
+    if (isRoom && !isBehind) lookOnceMore(work, open, instance);
     else {
       noteAll(draftOf(open, instance), work.state.rankings, work.state.view, open.request, rest.size);
-      advance(work, open, instance, { type: 'NOTHING_HELD', reason: noneTogether(work, open, rest.size) });
+      const reason = isRoom
+        ? whyNone(work.state, open.request, rest.size, FOR_THE_FIRST)
+        : noneTogether(work, open, rest.size);
+      advance(work, open, instance, { type: 'NOTHING_HELD', reason });
     }
   }
 }
@@ -352,11 +360,10 @@ function fail(work: Work, open: Open, instance: string): void {
       ? ''
       : `only ${kept} of ${instances.length} instances ${kept === 1 ? 'has' : 'have'} a host${counted}: `;
   const draft = draftOf(open, instance);
-  if (mayWait(open)) {
-    const decision = () => decided(draft, work.turn.now, work.state.rankings.salt, null, []);
-    keepPlace(work, open, clipped(`${which}${reason}`, MAX_REASON_LENGTH), decision);
-  }
-  explainFailure(work, open, draft, which, reason ?? '', true, (now, why, decision) => {
+  // Those that only join the line are many, and are asked for again and again: too many for a long look at all hosts.
+  const mayTakeLong = !mayWait(open) || !isBehindOthers(work, open);
+  if (mayWait(open)) keepPlace(work, open);
+  explainFailure(work, open, draft, which, reason ?? '', mayTakeLong, (now, why, decision) => {
     if (mayWait(open)) return parkWithNothing(now, open, why, decision);
     for (const one of instances) {
       const { candidate } = open.machines.get(one)?.context ?? {};
@@ -368,8 +375,8 @@ function fail(work: Work, open: Open, instance: string): void {
 }
 
 /** Whether it waits for a host where there is none. */
-function mayWait({ asked, hopeless }: Open): boolean {
-  return asked.waits !== undefined && hopeless === null;
+function mayWait(open: Open): boolean {
+  return open.asked.waits !== undefined && !isLastLook(open) && open.hopeless === null;
 }
 
 /** What some of its instances have is given back first: nothing is held for a request that waits. */
@@ -378,7 +385,7 @@ function parkWithNothing(work: Work, open: Open, why: string, decision: string):
     close(now, open);
     park(now, HOOKS, open, why, decision);
   };
-  keepPlace(work, open, why, () => decision);
+  keepPlace(work, open);
   if (isOrdered(work, open)) giveAllBack(work, open, wait);
   else wait(work);
 }

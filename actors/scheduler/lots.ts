@@ -33,6 +33,11 @@ export function placeOf({ waits }: Select): number {
   return waits?.since ?? 0;
 }
 
+/** Whether a request that has waited is looked at once more, for the last time. */
+export function isLastLook({ asked }: Pick<Open, 'asked'>): boolean {
+  return asked.waits?.last === true;
+}
+
 /** The lot that a request belongs to, if others that ask for the same wait already, or are out of line for the moment. */
 export function lotOf(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): Lot | undefined {
   if (asked.waits === undefined) return undefined;
@@ -41,13 +46,8 @@ export function lotOf(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): 
   return [...lot.away].some(([other, away]) => other !== key && isKept(work, other, away)) ? lot : undefined;
 }
 
-/** The lot of a request; a new one tells whoever joins it the reason and the decision. */
-export function openLot(
-  { turn, state: { parking, view } }: Work,
-  { asked }: Open,
-  reason: string,
-  decision: string,
-): Lot {
+/** The lot of a request. */
+export function openLot({ turn, state: { parking, view } }: Work, { asked }: Open): Lot {
   const key = lotKeyOf(asked);
   const standing = parking.lots.get(key);
   if (standing !== undefined) return standing;
@@ -57,8 +57,6 @@ export function openLot(
     awaits: asked.spec.tree?.heldBy ?? [],
     queue: [],
     away: new Map(),
-    reason,
-    decision,
     hopeful: false,
     notBefore: 0,
     lookAgainAt: 0,
@@ -76,10 +74,8 @@ export function openLot(
 }
 
 /** A request that may wait has no host, and why is still looked for: it has its place in line from now on. */
-export function keepPlace(work: Work, open: Open, reason: string, decision: () => string): void {
-  const standing = work.state.parking.lots.get(lotKeyOf(open.asked));
-  const lot = standing ?? openLot(work, open, reason, decision());
-  lot.away.set(open.key, { place: placeOf(open.asked), at: work.turn.now });
+export function keepPlace(work: Work, open: Open): void {
+  openLot(work, open).away.set(open.key, { place: placeOf(open.asked), at: work.turn.now });
 }
 
 /** Whether the place of a request that is out of line is kept: until it has claimed, or is in line again. */
@@ -87,8 +83,8 @@ function isKept(work: Work, key: string, { at }: Away): boolean {
   const open = work.state.open.get(key);
   if (open === undefined) return false;
   const isGivingBack = open.givingBack !== null;
-  // To find out why it has no host takes some turns, and nobody is waited for.
-  if (open.failing && !isGivingBack) return true;
+  // To find out why it has no host takes some turns, and nobody is waited for; one whose time is over is in nobody's way.
+  if (open.failing && !isGivingBack) return !isLastLook(open);
   const isToClaim = isOrdered(work, open) && open.promised.size === 0;
   const isUndecided = open.gathering !== null || isGivingBack || open.locating !== null || isToClaim;
   // Where somebody does not answer, the others are not held up for long.

@@ -41,15 +41,15 @@ export interface ParkingHooks {
 export function park(work: Work, hooks: ParkingHooks, open: Open, reason: string, decision: string): void {
   const { turnOfProject, tryNumber } = open;
   const { turn, state } = work;
-  const lot = openLot(work, open, reason, decision);
-  lot.reason = reason;
-  lot.decision = decision;
+  const lot = openLot(work, open);
   if (turnOfProject !== null) {
     const isLatest = state.parking.servedAt.get(lot.project) === turnOfProject.now;
     if (isLatest && tryNumber <= MAX_GIVEN_BACK) state.parking.servedAt.set(lot.project, turnOfProject.before);
     lot.notBefore = turn.now + pauseMs(work, open);
   }
   line(work, hooks, lot, open);
+  const { request, round } = open.asked;
+  turn.send(open.from, { type: 'parked', request, round, reason, decision });
 }
 
 /** After a turn that came to nothing: a moment where others were quicker, longer where hosts look well and refuse. */
@@ -74,8 +74,6 @@ function line(work: Work, hooks: ParkingHooks, lot: Lot, open: Open): void {
   lot.hopeful = hooks.anyAdmits(work, parked);
   if (goesByOthers(parked)) askWhereOthersAre(work, lot);
   if (lot.hopeful) turn.wakeAt(PARKED_WAKE, Math.max(lot.notBefore, turn.now + BETWEEN_MS));
-  const { reason, decision } = lot;
-  turn.send(from, { type: 'parked', request: asked.request, round: asked.round, reason, decision });
 }
 
 /** Tries parked requests again, as far as capacity has come free for them. */

@@ -142,9 +142,6 @@ export interface Lot {
   readonly queue: Parked[];
   /** Those whose places are kept, by their keys: who came after them does not overtake them. */
   readonly away: Map<string, Away>;
-  /** Why the last of them that was tried has no host, with the record of that decision. */
-  reason: string;
-  decision: string;
   /** Whether a host may have room by now. */
   hopeful: boolean;
   /** Not to be tried again before, ms since the epoch: hosts that look well and refuse are not asked without end. */

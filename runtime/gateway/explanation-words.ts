@@ -38,7 +38,9 @@ function lastKnownHost(view: InstanceView, decision: Decision | null): string[] 
 function waitingOf({ waiting }: InstanceView): string[] {
   if (waiting === undefined) return [];
   const time = (at: number) => new Date(at).toISOString();
-  return [`it waits for a host since ${time(waiting.since)}, until ${time(waiting.until)}: ${waiting.reason}`];
+  const { since, until, reason, asOf } = waiting;
+  const when = asOf === undefined ? '' : `; as of ${time(asOf)}`;
+  return [`it waits for a host since ${time(since)}, until ${time(until)}${when}: ${reason}`];
 }
 
 function noDecision({ state }: InstanceView): string {

@@ -44,7 +44,12 @@ test('waiting - the conductor says so of the instance, with the last reason, and
   assert.equal(parkedAs(on, 'web', 'none of 4 hosts').events, []);
   const view = viewOf(on, 'web');
   assert.is(view?.state, 'requested');
-  assert.equal(view?.waiting, { since: acceptedAt, until: acceptedAt + 300_000, reason: 'none of 4 hosts' });
+  assert.equal(view?.waiting, {
+    since: acceptedAt,
+    until: acceptedAt + 300_000,
+    reason: 'none of 4 hosts',
+    asOf: acceptedAt + 1_000,
+  });
 });
 
 test('waiting - it is asked for again where it waits, and of anybody when nobody answers there', () => {
@@ -127,7 +132,70 @@ test('waiting - a crash loses neither the request nor its deadline, and it is as
   const view = viewOf(again, 'web');
   assert.is(view?.state, 'failed');
   assert.is(view?.failure?.code, 'no-valid-host');
-  assert.match(view?.failure?.message ?? '', /^waited 300 s in vain; at last: none of 3 hosts$/);
+  assert.match(view?.failure?.message ?? '', /^waited 300 s in vain; as of 300 s before the end: none of 3 hosts$/);
+});
+
+test('waiting - when its time is over it is asked for once more where it waits, and fails with what is said then', () => {
+  const on = desk();
+  on.tell(buildOf('web', 10_000));
+  const acceptedAt = on.now;
+  parkedAs(on, 'web');
+  const asked = (ms: number) => on.pass(ms).flatMap((turned) => sentOf(turned, 'select'));
+  assert.equal(asked(9_999), []);
+  const [select, ...others] = asked(1);
+  assert.equal(others, []);
+  assert.equal([select?.to, select?.message.waits], ['scheduler/s', { since: acceptedAt, last: true }]);
+  assert.ok((select?.message.expiresAt ?? 0) > on.now, 'what is claimed for it is valid');
+  assert.is(viewOf(on, 'web')?.state, 'requested');
+  const { round = 0 } = select?.message ?? {};
+  const said: ConductorMessage = {
+    type: 'no-valid-host',
+    request: 'web',
+    round,
+    reason: 'none of 5',
+    decision: '{"at":5}',
+  };
+  assert.equal(sentOf(on.tell(said, 'scheduler/s'), 'withdraw'), [], 'it waits nowhere any more');
+  assert.is(viewOf(on, 'web')?.failure?.message, 'waited 10 s in vain; at last: none of 5');
+  const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained');
+  assert.is(told?.message.decision, '{"at":5}');
+  assert.equal(replayed(actor, on.entries), on.stored());
+});
+
+test('waiting - a host that is found when its time is over is taken', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  parkedAs(on, 'web');
+  on.pass(300_000);
+  const { round = 0 } = on.state.requests.get('web') ?? {};
+  const selection = { cell: 'c1', host: 'h1', provider: 'p1', allocations: [] };
+  const selections = [{ instance: 'web', selection, alternates: [], decision: '{}' }];
+  assert.is(sentOf(on.tell({ type: 'selected', request: 'web', round, selections }, 'scheduler/s'), 'start').length, 1);
+  on.pass(10_000);
+  assert.is(viewOf(on, 'web')?.failure, undefined);
+});
+
+test('waiting - one of an earlier version, which parks it once more when its time is over, is told that it waits no longer', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  parkedAs(on, 'web');
+  on.pass(300_000);
+  const turned = parkedAs(on, 'web', 'none of 4 hosts');
+  assert.equal(
+    sentOf(turned, 'withdraw').map(({ to }) => to),
+    ['scheduler/s'],
+  );
+  assert.is(viewOf(on, 'web')?.failure?.message, 'waited 300 s in vain; at last: none of 4 hosts');
+});
+
+test('waiting - where nobody answers when its time is over, it is said as of when the reason is', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  on.pass(5_000);
+  parkedAs(on, 'web');
+  on.pass(300_000);
+  assert.is(viewOf(on, 'web')?.failure?.message, 'waited 300 s in vain; as of 295 s before the end: none of 3 hosts');
+  assert.equal(replayed(actor, on.entries), on.stored());
 });
 
 test('waiting - those that are accepted in one millisecond stand in line as they came, after a crash too', () => {

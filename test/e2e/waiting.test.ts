@@ -47,7 +47,7 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.equal(listed?.waiting?.until, waiting?.until);
     const { words, decision } = await client.explain('web');
     assert.is(decision?.fits, 0);
-    assert.match(words.join('\n'), /it waits for a host since .*, until /);
+    assert.match(words.join('\n'), /it waits for a host since .*, until .*; as of .*: none of 1 host/);
     assert.equal(heard, [subjects.event(['conductor', '0', 'waiting', 'web'])]);
     await client.delete('first');
     assert.is((await client.ended('web')).state, 'active');
@@ -61,6 +61,17 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.is(state, 'failed');
     assert.is(failure?.code, 'no-valid-host');
     assert.match(failure?.message ?? '', /^waited 1.5 s in vain; at last: none of 1 host: 1 exceeds-capacity VCPU/);
+  });
+
+  on('at its deadline it is told how hosts stand by then, not when it began to wait', async ({ client }) => {
+    await client.build({ id: 'web', resources: { VCPU: 12 }, wait: { forMs: 1_500 } });
+    await waits(client, 'web');
+    assert.match((await client.show('web')).waiting?.reason ?? '', /short by 12\)/);
+    await client.delete('first');
+    await client.ended('first');
+    const { failure } = await client.ended('web');
+    assert.match(failure?.message ?? '', /at last: none of 1 host: .*short by 4\); with 4 VCPU less/);
+    assert.is((await client.explain('web')).decision?.refused[0]?.nearest?.short, 4);
   });
 
   on('deleted while it waits, it is gone, and the next one is placed', async ({ client }) => {
