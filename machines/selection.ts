@@ -14,7 +14,7 @@
 import { assign, setup } from 'xstate';
 import type { Selection } from './instance-build.ts';
 
-/** How many hosts one selection tries before it gives up; each refusal also corrects the scheduler's view. */
+/** How many claims one selection makes before it gives up; each refusal also corrects the scheduler's view. */
 export const MAX_CLAIMS_PER_SELECTION = 64;
 
 /** What the machine of a selection remembers. */
@@ -22,8 +22,10 @@ export interface SelectionContext {
   readonly v: 1;
   readonly instance: string;
   readonly candidate: Selection | null;
-  /** The root providers that refused. */
+  /** The root providers that refused, and are not tried again. */
   readonly tried: readonly string[];
+  /** How many claims were refused by others, which may do all the same. */
+  readonly passing: number;
   readonly reason: string | null;
 }
 
@@ -35,26 +37,38 @@ export type SelectionEvent =
   | { type: 'NOTHING_HELD'; reason: string }
   /** `held` is what placement holds for the instance: what was asked for, or what an earlier ask was granted. */
   | { type: 'GRANTED'; held: Selection }
-  | { type: 'REFUSED'; reason: string }
+  /** `isPassing`: for a reason that may be gone by the next claim, so the host is not left out. */
+  | { type: 'REFUSED'; reason: string; isPassing?: boolean }
   /** No host can help: the instance is deleted, or somebody else has the claim in hand. */
   | { type: 'GAVE_UP'; reason: string };
+
+export function claimsRefused({ tried, passing }: Pick<SelectionContext, 'tried' | 'passing'>): number {
+  return tried.length + passing;
+}
 
 /** The machine of the choice of one instance's host; the table above says what each state asks of the scheduler. */
 export const selection = setup({
   types: {
     context: {} as SelectionContext,
     events: {} as SelectionEvent,
-    /** `tried`: hosts that are left out from the start. */
-    input: {} as { instance: string; tried?: readonly string[] },
+    /** `tried`: hosts that are left out from the start; they and `passing` count as claims. */
+    input: {} as { instance: string; tried?: readonly string[]; passing?: number },
   },
   actions: { rank() {}, claim() {}, recall() {}, pickAlternates() {}, explain() {} },
   guards: {
-    mayTryMore: ({ context }) => context.tried.length + 1 < MAX_CLAIMS_PER_SELECTION,
+    mayTryMore: ({ context }) => claimsRefused(context) + 1 < MAX_CLAIMS_PER_SELECTION,
   },
 }).createMachine({
   id: 'selection',
   initial: 'ranking',
-  context: ({ input: { instance, tried = [] } }) => ({ v: 1, instance, candidate: null, tried, reason: null }),
+  context: ({ input: { instance, tried = [], passing = 0 } }) => ({
+    v: 1,
+    instance,
+    candidate: null,
+    tried,
+    passing,
+    reason: null,
+  }),
   states: {
     ranking: {
       entry: 'rank',
@@ -72,7 +86,9 @@ export const selection = setup({
             guard: 'mayTryMore',
             target: 'ranking',
             actions: assign({
-              tried: ({ context }) => [...context.tried, context.candidate?.provider ?? ''],
+              tried: ({ context: { tried, candidate }, event: { isPassing } }) =>
+                isPassing === true ? tried : [...tried, candidate?.provider ?? ''],
+              passing: ({ context, event }) => context.passing + (event.isPassing === true ? 1 : 0),
               candidate: null,
               reason: ({ event }) => event.reason,
             }),
@@ -80,7 +96,7 @@ export const selection = setup({
           {
             target: 'exhausted',
             actions: assign({
-              reason: ({ event }) => `the last of ${MAX_CLAIMS_PER_SELECTION} hosts tried refused: ${event.reason}`,
+              reason: ({ event }) => `the last of ${MAX_CLAIMS_PER_SELECTION} claims was refused: ${event.reason}`,
             }),
           },
         ],

@@ -52,6 +52,7 @@ export function selectionEvents({ context }: SnapshotFrom<typeof selection>): Se
     { type: 'GAVE_UP', reason: 'consumer-deleted' },
   ];
   if (context.tried.length < 3) events.push({ type: 'REFUSED', reason: 'exceeds-capacity' });
+  if (context.passing < 1) events.push({ type: 'REFUSED', reason: 'consumer-missing', isPassing: true });
   return events;
 }
 

@@ -40,8 +40,8 @@ export function located(work: Work, message: Located): void {
   if (open === undefined || !learnLocated(open, message)) return;
   state.locating.delete(message.ask);
   for (const instance of open.asked.instances) {
-    if (!isOpen(work, open)) return;
-    if (open.machines.get(instance)?.value === 'ranking') rank(work, open, instance);
+    if (!isOpen(work, open) || open.failing) return;
+    goOn(work, open, instance);
   }
 }
 
@@ -56,10 +56,14 @@ export function lookAgain(work: Work): void {
 
 /** Hosts that were hard to tell have been searched: those who wait for that look again. */
 export function searchedFor(work: Work): void {
-  forEachIn(work, work.state.awaitingSearch, (open, instance, value) => {
-    if (value === 'ranking') rank(work, open, instance);
-    else if (value === 'recalling') recall(work, open, instance);
-  });
+  forEachIn(work, work.state.awaitingSearch, (open, instance) => goOn(work, open, instance));
+}
+
+/** What had to wait for it goes on: a host is chosen, or placement says once more that it holds nothing. */
+function goOn(work: Work, open: Open, instance: string): void {
+  const value = open.machines.get(instance)?.value;
+  if (value === 'ranking') rank(work, open, instance);
+  else if (value === 'recalling') recall(work, open, instance);
 }
 
 /** Takes all requests out of a set, and goes through the instances of those that are open. */

@@ -20,7 +20,7 @@ import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gang
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
-import { locate, needsCompany } from './locating.ts';
+import { locate, MOVED, needsCompany } from './locating.ts';
 import { isLastLook, keepPlace, lotOf, stepOut } from './lots.ts';
 import { type ParkingHooks, park, tellCame, tryParked } from './parking.ts';
 import { keyOf } from './request.ts';
@@ -210,6 +210,7 @@ function holdsNothing(work: Work, open: Open, instance: string): void {
 
 /** What placement said before it said that it holds nothing is known by now, so the ranking looks once more. */
 function lookOnceMore(work: Work, open: Open, instance: string): void {
+  if (open.locating !== null) return;
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
@@ -319,7 +320,9 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
     noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, together(open));
   }
   if (refusal.code === 'group-affinity') open.request = { ...open.request, groupAt: refusal.provider };
-  advance(work, open, consumer, { type: hopeless ? 'GAVE_UP' : 'REFUSED', reason });
+  const isPassing = MOVED.has(refusal.code);
+  if (isPassing && open.locating === null) locate(work, open);
+  advance(work, open, consumer, hopeless ? { type: 'GAVE_UP', reason } : { type: 'REFUSED', reason, isPassing });
   lookAgainForStranded(work, open);
 }
 

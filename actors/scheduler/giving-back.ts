@@ -2,7 +2,12 @@
 // elsewhere, and before it waits, so that nothing is held for nobody. Only requests whose claims are in order can do that:
 // what is under way is then void.
 
-import { MAX_CLAIMS_PER_SELECTION, selection as selectionMachine } from '../../machines/selection.ts';
+import {
+  claimsRefused,
+  MAX_CLAIMS_PER_SELECTION,
+  type SelectionContext,
+  selection as selectionMachine,
+} from '../../machines/selection.ts';
 import { begin } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import type { Unclaimed } from '../messages/scheduler.ts';
@@ -53,18 +58,23 @@ export function unclaimed(work: Work, { consumer, order, usages }: Unclaimed, fr
   then?.(work);
 }
 
+/** What the selections of a request begin again with, so that their claims come after all that were made. */
+type Tried = Pick<SelectionContext, 'tried' | 'passing'>;
+
 /**
  * The hosts that are left out when all instances of a request that keep together are tried anew, because the one on which
  * some of them are has no room for this one; or null, when others of the group are there too and none can go elsewhere.
  */
-export function triedTogether(work: Work, open: Open, instance: string): readonly string[] | null {
+export function triedTogether(work: Work, open: Open, instance: string): Tried | null {
   const { instances, spec } = open.asked;
   const group = spec.instanceGroup;
   if (group?.policy !== 'affinity' || instances.length === 1 || !isOrdered(work, open)) return null;
   const tried = new Set<string>();
+  let passing = 0;
   const fellows = new Map<string, number>();
   for (const [one, { context }] of open.machines) {
     for (const root of context.tried) tried.add(root);
+    passing = Math.max(passing, context.passing);
     if (one === instance || context.candidate === null) continue;
     const root = context.candidate.provider;
     fellows.set(root, (fellows.get(root) ?? 0) + 1);
@@ -74,13 +84,14 @@ export function triedTogether(work: Work, open: Open, instance: string): readonl
     if (membersOn(work.state.view.groups, group.id, root) > count) return null;
     tried.add(root);
   }
-  return tried.size >= MAX_CLAIMS_PER_SELECTION ? null : [...tried];
+  const all = { tried: [...tried], passing };
+  return claimsRefused(all) >= MAX_CLAIMS_PER_SELECTION ? null : all;
 }
 
 /** Selections begin again, without some hosts. */
-export function beginAgain(open: Open, tried: readonly string[]): void {
+export function beginAgain(open: Open, tried: Tried): void {
   for (const instance of open.asked.instances) {
     open.waiting.add(instance);
-    open.machines.set(instance, begin(selectionMachine, { instance, tried }).snapshot);
+    open.machines.set(instance, begin(selectionMachine, { instance, ...tried }).snapshot);
   }
 }

@@ -16,6 +16,9 @@ export function namesOthers({ tree }: RequestSpec): boolean {
   return tree?.heldBy !== undefined || tree?.notHeldBy !== undefined;
 }
 
+/** What placement says of a claim when others are not where they were located. */
+export const MOVED: ReadonlySet<string> = new Set(['consumer-missing', 'consumer-present']);
+
 /** Asks, or asks again those who have not answered. */
 export function locate(work: Work, open: Open): void {
   const { spec } = open.asked;

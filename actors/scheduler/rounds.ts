@@ -3,7 +3,7 @@
 // after the other; and before the first claim of a later round all shards are asked what earlier ones were granted,
 // and grant them nothing any more. With one shard, which decides all claims itself, nothing of this is needed.
 
-import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
+import { claimsRefused, MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import type { Address } from '../actor.ts';
 import { everyPlacement, placementAddress } from '../routing.ts';
 import type { Open, Resumed, SelectionSnapshot, Work } from './state.ts';
@@ -49,8 +49,8 @@ export function orderOfRecall({ asked: { round }, tryNumber }: Open): number {
 /** How late the present claim of an instance comes among all, if they are in order. */
 export function orderOfClaim(work: Work, open: Open, instance: string): { order?: number } {
   if (!isOrdered(work, open)) return {};
-  const { tried } = (open.machines.get(instance) as SelectionSnapshot).context;
-  return { order: orderOfRecall(open) + tried.length + 1 };
+  const { context } = open.machines.get(instance) as SelectionSnapshot;
+  return { order: orderOfRecall(open) + claimsRefused(context) + 1 };
 }
 
 /** Whose coming up anew is a reason to say again what is not answered: that of one shard, when there is one. */

@@ -219,7 +219,9 @@ const choices = shortestPaths(selection, {
   input: { instance: 'model' },
   events: (snapshot) =>
     selectionEvents(snapshot).filter(
-      (event) => snapshot.can(event) && (event.type !== 'REFUSED' || snapshot.context.tried.length < 2),
+      (event) =>
+        snapshot.can(event) &&
+        (event.type !== 'REFUSED' || (event.isPassing !== true && snapshot.context.tried.length < 2)),
     ),
 });
 

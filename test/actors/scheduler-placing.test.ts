@@ -6,10 +6,12 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
+import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 
@@ -158,6 +160,91 @@ test('placing - with an instance, or apart from it: placement is asked where it 
   assert.match(none, /none of 3 hosts: 3 consumer-present/);
   const lonely = chosenIn(all.choose(selectFor('lonely', { tree: { heldBy: ['nobody'] } })));
   assert.match(lonely, /none of 3 hosts: 3 consumer-missing/);
+});
+
+/** One instance that is on some host, and moves as no scheduler hears in time. */
+function withMover(hosts: readonly string[]) {
+  const all = schedulersOf(hostsIn('c1', ...hosts));
+  let attempt = 0;
+  const moveTo = (host: string): void => {
+    attempt += 1;
+    const { spec, expiresAt } = selectFor('mover');
+    const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: 1 } }];
+    const told = all.ask({ type: 'claim', consumer: 'mover', attempt, spec, allocations, keep: [], expiresAt });
+    assert.is(told[0]?.message.type, 'claim-granted');
+    all.deliver(undefined, ({ message }) => message.type === 'claim');
+  };
+  moveTo(hosts[0] as string);
+  all.deliver();
+  /** Delivers all but claims, which are counted. */
+  const upToClaims = (): number => {
+    all.deliver(undefined, ({ message }) => message.type !== 'claim');
+    return all.underWay().length;
+  };
+  return { ...all, moveTo, upToClaims };
+}
+
+test('placing - where another has moved meanwhile is asked again, though the claim was refused for that', () => {
+  for (const asked of [{}, { ordered: true as const }]) {
+    for (const count of [1, 3]) {
+      const all = withMover(['h1', 'h2', 'h3']);
+      const instances = Array.from({ length: count }, (_, n) => `with-${n}`);
+      const near = selectFor('with', { instances, ...asked, tree: { heldBy: ['mover'] } });
+      all.hear('scheduler/s', near, 'conductor/0');
+      assert.is(all.upToClaims(), count);
+      all.moveTo('h2');
+      all.deliver();
+      const answer = all.answers[0];
+      const selections = answer?.type === 'selected' ? answer.selections : [];
+      assert.equal(
+        selections.map(({ selection }) => selection.host),
+        instances.map(() => 'h2'),
+        `${chosenIn(answer)}, ${Object.keys(asked)}`,
+      );
+      assert.is(all.desks[0]?.state.conflicts, count);
+      const { claimsRefused, refusedClaims } = unpackDecision(JSON.parse(selections[0]?.decision ?? ''));
+      assert.equal([claimsRefused, refusedClaims[0]?.code], [1, 'consumer-missing']);
+      assert.is(all.desks[0]?.state.locating.size, 0);
+    }
+  }
+});
+
+test('placing - a host that refused because of where another was is as good as others once that one has moved', () => {
+  const near = withMover(['h1', 'h2']);
+  near.hear('scheduler/s', selectFor('near', { tree: { heldBy: ['mover'] } }), 'conductor/0');
+  near.upToClaims();
+  near.moveTo('h2');
+  near.moveTo('h1');
+  near.deliver();
+  assert.is(chosenIn(near.answers[0]), 'h1');
+
+  const apart = withMover(['h1', 'h2']);
+  apart.hear('scheduler/s', selectFor('apart', { tree: { notHeldBy: ['mover'] } }), 'conductor/0');
+  for (const to of ['h2', 'h1']) {
+    assert.is(apart.upToClaims(), 1);
+    apart.moveTo(to);
+  }
+  apart.deliver();
+  assert.is(chosenIn(apart.answers[0]), 'h2');
+});
+
+test('placing - who wants to be with another that is nowhere any more, or never stays, has no host in the end', () => {
+  const gone = withMover(['h1', 'h2']);
+  gone.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['mover'] } }), 'conductor/0');
+  gone.upToClaims();
+  gone.ask({ type: 'release', consumer: 'mover', deleted: true });
+  gone.deliver();
+  assert.match(chosenIn(gone.answers[0]), /^none of 2 hosts: 2 consumer-missing/);
+
+  for (const asked of [{}, { ordered: true as const }]) {
+    const restless = withMover(['h1', 'h2']);
+    restless.hear('scheduler/s', selectFor('with', { ...asked, tree: { heldBy: ['mover'] } }), 'conductor/0');
+    let claims = 0;
+    for (; restless.upToClaims() === 1 && claims < 100; claims += 1) restless.moveTo(claims % 2 === 0 ? 'h2' : 'h1');
+    assert.is(claims, MAX_CLAIMS_PER_SELECTION);
+    assert.match(chosenIn(restless.answers[0]), /^the last of 64 claims was refused: consumer-missing/);
+    assert.is(restless.desks[0]?.state.locating.size, 0);
+  }
 });
 
 test('placing - a host is weighed anew by what it was granted, though as much was promised before', () => {
