@@ -12,11 +12,16 @@ export interface Listener {
 /** The members of one queue group that listen on a subject: one of them gets each message. */
 export interface QueueGroup<L> {
   members: L[];
-  /** Who is next when members take turns. */
-  next: number;
+  readonly turn: QueueTurn;
 }
 
-/** Who gets a message on one subject. Never changed once made, but for the turns of its groups. */
+/** Who is next when members take turns. Of one name and subject or pattern, and kept while somebody listens so. */
+export interface QueueTurn {
+  next: number;
+  listeners: number;
+}
+
+/** Who gets a message on one subject. Never changed once made, but for the turns of its groups, which outlive it. */
 export interface Route<L> {
   plain: L[];
   groups: QueueGroup<L>[];
@@ -69,6 +74,7 @@ export function interest<L extends Listener>(): Interest<L> {
   /** By the number of their tokens: patterns that match subjects of as many, and those that match longer ones too. */
   const closed = new Map<number, number>();
   const open = new Map<number, number>();
+  const turns = new Map<string, QueueTurn>();
 
   function count(subject: string, change: 1 | -1): void {
     if (!isPattern(subject)) add(exact, subject, change);
@@ -80,6 +86,15 @@ export function interest<L extends Listener>(): Interest<L> {
     if (closed.has(tokens)) return true;
     for (const least of open.keys()) if (least <= tokens) return true;
     return false;
+  }
+
+  function countInQueue(listener: L, change: 1 | -1): void {
+    if (listener.queue === undefined) return;
+    const key = turnKey(listener);
+    const turn = turns.get(key) ?? { next: 0, listeners: 0 };
+    turn.listeners += change;
+    if (turn.listeners === 0) turns.delete(key);
+    else turns.set(key, turn);
   }
 
   return {
@@ -95,11 +110,13 @@ export function interest<L extends Listener>(): Interest<L> {
       }
       node.listeners.push(listener);
       count(listener.subject, 1);
+      countInQueue(listener, 1);
       routes.clear();
     },
     remove(listener) {
       if (!prune(root, listener, listener.subject.split('.'), 0)) return;
       count(listener.subject, -1);
+      countInQueue(listener, -1);
       routes.clear();
     },
     route(subject) {
@@ -109,9 +126,12 @@ export function interest<L extends Listener>(): Interest<L> {
       const found: L[] = [];
       collect(root, subject, 0, found);
       if (found.length === 0) return undefined;
-      const route = routeTo(found.sort((one, other) => one.order - other.order));
-      // What only patterns match may occur once, as the events of single builds do; but groups take turns by their route.
-      if (route.groups.length === 0 && !found.some((listener) => listener.subject === subject)) return route;
+      const route = routeTo(
+        found.sort((one, other) => one.order - other.order),
+        turns,
+      );
+      // What only patterns match may occur once, as the events of single builds do.
+      if (!found.some((listener) => listener.subject === subject)) return route;
       if (routes.size >= MAX_ROUTES) routes.clear();
       routes.set(subject, route);
       return route;
@@ -130,6 +150,8 @@ function tokensIn(subject: string): number {
   for (let dot = subject.indexOf('.'); dot !== -1; dot = subject.indexOf('.', dot + 1)) tokens += 1;
   return tokens;
 }
+
+const turnKey = ({ subject, queue }: Listener) => `${subject} ${queue}`;
 
 const isPattern = (subject: string) => subject.includes('*') || subject.includes('>');
 
@@ -165,7 +187,7 @@ function collect<L>(node: Node<L>, subject: string, from: number, found: L[]): v
 }
 
 /** A queue group is one over all patterns: its name alone decides, as in a NATS server. */
-function routeTo<L extends Listener>(listeners: L[]): Route<L> {
+function routeTo<L extends Listener>(listeners: L[], turns: ReadonlyMap<string, QueueTurn>): Route<L> {
   const plain: L[] = [];
   const groups = new Map<string, QueueGroup<L>>();
   for (const listener of listeners) {
@@ -174,8 +196,11 @@ function routeTo<L extends Listener>(listeners: L[]): Route<L> {
       continue;
     }
     const group = groups.get(listener.queue);
-    if (group === undefined) groups.set(listener.queue, { members: [listener], next: 0 });
-    else group.members.push(listener);
+    if (group === undefined) {
+      // Of listeners to several patterns the first one's turn counts.
+      const turn = turns.get(turnKey(listener)) as QueueTurn;
+      groups.set(listener.queue, { members: [listener], turn });
+    } else group.members.push(listener);
   }
   return { plain, groups: [...groups.values()] };
 }

@@ -97,8 +97,8 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     draining = false;
   };
 
-  const pick = ({ members, next }: QueueGroup<Subscriber>): Subscriber => {
-    const index = random === undefined ? next % members.length : Math.floor(random() * members.length);
+  const pick = ({ members, turn }: QueueGroup<Subscriber>): Subscriber => {
+    const index = random === undefined ? turn.next % members.length : Math.floor(random() * members.length);
     return members[index] as Subscriber;
   };
 
@@ -111,7 +111,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     for (const subscriber of route.plain) enqueue(subscriber, message);
     for (const group of route.groups) {
       enqueue(pick(group), message);
-      group.next++;
+      group.turn.next++;
     }
     return true;
   };

@@ -41,6 +41,31 @@ test('bus memory - the same calls give the same deliveries, with turns or with s
   assert.not.equal(play(seeded()), play());
 });
 
+test('bus memory - members of a queue take turns, whoever else comes and goes meanwhile', () => {
+  const clock = virtualClock();
+  const bus = memoryBus({ clock });
+  for (const [listened, said] of [
+    ['work', 'work'],
+    ['jobs.*', 'jobs.1'],
+  ] as const) {
+    const got = [0, 0, 0, 0];
+    const members = got.map((_, n) => bus.subscribe(listened, () => (got[n] as number)++, { queue: 'q' }));
+    for (let n = 0; n < 40; n += 1) {
+      bus.publish(said, EMPTY);
+      bus.subscribe('elsewhere', () => {}).unsubscribe();
+      bus.subscribe(listened, () => {}, { queue: 'other' }).unsubscribe();
+    }
+    clock.runUntilIdle();
+    assert.equal(got, [10, 10, 10, 10]);
+    for (const member of members) member.unsubscribe();
+    bus.subscribe(listened, () => (got[0] as number)++, { queue: 'q' });
+    bus.subscribe(listened, () => (got[1] as number)++, { queue: 'q' });
+    bus.publish(said, EMPTY);
+    clock.runUntilIdle();
+    assert.equal(got, [11, 10, 10, 10], 'once all have left, nothing is kept of it');
+  }
+});
+
 test('bus memory - a message goes to those who listened when it was published', () => {
   const clock = virtualClock();
   const bus = memoryBus({ clock });
