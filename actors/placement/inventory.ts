@@ -70,7 +70,8 @@ export function refusalOf(
     // Amounts are whole: of a capacity that is not, no more can be had than this.
     const left = Math.floor(stock.capacity) - stock.used - sameClaim;
     const short = amount - left;
-    const free = Math.max(0, left);
+    // A scheduler counts what it is claiming as taken, so that may be more than there is.
+    const free = left >= 0 ? left : `0, with ${-left} taken or being claimed beyond what there is`;
     const message = `${amount} ${resourceClass} exceed what is free on provider '${name}': ${free} (short by ${short})`;
     return { code: 'exceeds-capacity', message, provider, resourceClass, short };
   }

@@ -47,6 +47,16 @@ test('placement - capacity is (total - reserved) * allocation_ratio, and not rou
   }
 });
 
+test('placement - of a host with more taken than there is a refusal says so, and its numbers add up', () => {
+  const shard = shardWith([providerOf('a', { inventories: { VCPU: inventoryOf({ total: 8 }) } })]);
+  assert.is(refusalIn(shard.tell(claimOf('before', { vcpu: 8 }))), null);
+  shard.tell(put([providerOf('a', { inventories: { VCPU: inventoryOf({ total: 7 }) } })]));
+  const refusal = refusalIn(shard.tell(claimOf('after', { vcpu: 1 })));
+  assert.is(refusal?.short, 2);
+  const words = /^1 VCPU exceed .* 'a': 0, with 1 taken or being claimed beyond what there is \(short by 2\)$/;
+  assert.match(refusal?.message ?? '', words);
+});
+
 test('placement - min_unit, max_unit and step_size bound one allocation', () => {
   const units = { min_unit: 2, max_unit: 6, step_size: 2, total: 100 };
   const shard = shardWith([providerOf('a', { inventories: { VCPU: inventoryOf(units) } })]);
