@@ -42,6 +42,7 @@ export type SelectionEvent =
   /** No host can help: the instance is deleted, or somebody else has the claim in hand. */
   | { type: 'GAVE_UP'; reason: string };
 
+/** How many of its claims were refused. */
 export function claimsRefused({ tried, passing }: Pick<SelectionContext, 'tried' | 'passing'>): number {
   return tried.length + passing;
 }

@@ -35,9 +35,8 @@ export function explainFailure(
     if (!isOpen(now, open)) return;
     const { rankings, view } = now.state;
     const isAsDrafted = view.revision === revision;
-    const surveyed = isAsDrafted ? found : null;
-    const stands = surveyed?.standing ?? (isAsDrafted ? undefined : standing(rankings, view, request, count));
-    draft.advice = surveyed?.advice ?? [];
+    const stands = found?.standing ?? (isAsDrafted ? undefined : standing(rankings, view, request, count));
+    draft.advice = found?.advice ?? [];
     // Of a refusal after which no host would do, its own words say most.
     const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
@@ -52,7 +51,7 @@ export function explainFailure(
       why = whyNoneOf(now.state, request, { ...stands, advice: draft.advice });
     }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
-    tell(now, withWords(`${which}${why}`, adviceFor(now, surveyed)), decided(draft, at, rankings.salt, null, []));
+    tell(now, withWords(`${which}${why}`, adviceFor(now, found)), decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
   const kept = count - open.waiting.size;

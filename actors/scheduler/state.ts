@@ -188,7 +188,7 @@ export interface Surveyed {
   readonly looked: number;
   /** When it was done, ms since the epoch; null: it is under way. */
   doneAt: number | null;
-  /** What it found; null where hosts have changed meanwhile. */
+  /** What it found; null where it took long, and hosts have changed meanwhile. */
   found: Found | null;
   /** Who is told when it is. */
   readonly awaited: ((work: Work, found: Found | null) => void)[];

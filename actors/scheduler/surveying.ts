@@ -1,5 +1,6 @@
-// Surveys for requests that have no host. What one found is told of other requests that ask for the same as long as it is
-// true; and however many of them there are, not much is spent on looking at hosts again and again that change meanwhile.
+// Surveys for requests that have no host. Each is told of hosts as they stood after it had come: what was found for one is
+// told of others that ask for the same as long as nothing has changed since it was begun. However many of them there are,
+// not much is spent on looking again and again at hosts that change meanwhile.
 
 import { present } from '../present.ts';
 import type { Request } from './request.ts';
@@ -10,7 +11,7 @@ import { begin, isShort } from './sweeps.ts';
 /** How long a survey is told of, ms, where nothing is heard of a change: a filter may go by the time. */
 const FRESH_MS = 1_000;
 /** At how many hosts it is looked in that time for requests that ask for the same; the first survey may look at more. */
-const MAX_LOOKED_AT = 5_000;
+const MAX_LOOKED_AT = 15_000;
 const MAX_KEPT = 64;
 
 /**
@@ -40,8 +41,8 @@ export function surveyFor(
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (told, later) => {
     const { advice, hosts, fits, refused, partly } = told;
     one.doneAt = later.turn.now;
-    // Seen one after the other, hosts that changed in between may never have stood like this.
-    if (view.revision === one.revision) {
+    // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
+    if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
       one.found = { advice, standing: { hosts, fits, refused, ...present({ partly }) } };
     }
     for (const tell of one.awaited) tell(later, one.found);
