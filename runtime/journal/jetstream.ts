@@ -13,6 +13,7 @@ import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './
 import type { Journal, Journals } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
 import { type Reading, readStream } from './reading.ts';
+import { firstUnlike, type Range } from './strays.ts';
 import { type KnownStream, streamOf, whatIsThere } from './stream.ts';
 import { IS_BEING_STORED, journalWriter, type StoredTail, WRONG_LAST_SEQUENCE, type Writer } from './writer.ts';
 
@@ -45,6 +46,8 @@ const MAX_OPENINGS = 10;
 const OPENING_MS = 5_000;
 /** So many tries differ by their ids. */
 const MAX_ID_TRIES = 64;
+/** So many entries removed at the end are looked for: an operator removes them one at a time. */
+const MAX_REMOVED = 1_000;
 /** How long the client waits for an answer of JetStream, ms: its own default. */
 const API_TIMEOUT_MS = 5_000;
 
@@ -57,7 +60,8 @@ interface Shared {
 
 /**
  * The journals of a deployment. Opening one throws CellwrightError `no-jetstream` when the account has no JetStream,
- * `journal-lost` when something is missing of what was recorded, `journal-unfit` when the stream is set to lose it.
+ * `journal-lost` when something is missing of what was recorded, `journal-unfit` when the stream is set to lose it,
+ * `journal-unreadable` when something stands in it that no owner wrote.
  */
 export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
   const { bus, subjects, replicas = 1 } = options;
@@ -132,15 +136,54 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
   }
 
+  /** @param last The number of the last entry that ever stood in the stream, whether it still does or not. */
   async function readAll(messages: number, last: number): Promise<Assembled<R>> {
     if (messages === 0) {
-      if (last > 0) throw new CellwrightError('journal-lost', `journal '${stream}' had ${last} entries and has none`);
+      if (last > 0) throw lost(`had ${last} entries and has none`);
       return assemble<R>([]);
     }
-    reading = readStream({ bus, clock, stream, last });
-    const recorded = assemble<R>(await reading.entries);
+    reading = readStream({ bus, clock, stream, last: await lastThere(last) });
+    const entries = await reading.entries;
+    if (reading.strays.length > 0) await refuseStrays(reading.strays);
+    const recorded = assemble<R>(entries);
     if (!recorded.hasGap) return recorded;
-    throw new CellwrightError('journal-lost', `journal '${stream}' lacks entries that no snapshot stands for`);
+    throw lost('lacks entries that no snapshot stands for');
+  }
+
+  /**
+   * The number of the last entry that stands in the stream. What was removed after it may have been the journal's own,
+   * of which nothing that is left tells, unless it was seen to be strays. (The server is asked for one number after the
+   * other: before 2.10 it finds no last one by its subject when the very last was removed.)
+   */
+  async function lastThere(last: number): Promise<number> {
+    const { streams } = await managerOf(bus, stream);
+    let there = last;
+    while (last - there < MAX_REMOVED && (await whatIsThere(streams.getMessage(stream, { seq: there }))) === null) {
+      there -= 1;
+    }
+    if (there === last) return last;
+    const strays = await shared.made.straysOf(owner);
+    const first = firstUnlike(strays, [there + 1, last]);
+    if (first === null) return there;
+    throw lost(
+      `ends with entry ${there}, and had entries to ${last}: entry ${first} is gone, which was not seen to be a ` +
+        `stray. Restore it; or, if nothing from ${first} to ${last} was the journal's own, say so: ` +
+        shared.made.howToAllow(owner, [...strays, [first, last]]),
+    );
+  }
+
+  async function refuseStrays(strays: readonly Range[]): Promise<void> {
+    await shared.made.noteStrays(owner, strays);
+    const [[sequence]] = strays as [Range];
+    const others = strays.reduce((sum, [first, last]) => sum + last - first + 1, -1);
+    const message =
+      `entry ${sequence} of journal '${stream}' is one that no owner wrote: somebody has published to '${subject}'. ` +
+      `Remove it: nats stream rmm ${stream} ${sequence}${others > 0 ? `; and so ${others} more` : ''}`;
+    throw new CellwrightError('journal-unreadable', message);
+  }
+
+  function lost(why: string): CellwrightError {
+    return new CellwrightError('journal-lost', `journal '${stream}' ${why}`);
   }
 
   /** Begins an epoch after the entry `last`, and answers the number of its entry; null when somebody wrote meanwhile. */

@@ -1,17 +1,25 @@
 // Which journals a deployment has had, kept beside what else is decided once: so that a journal whose stream was deleted
-// is missed, and not begun anew as if there had never been one.
+// is missed, and not begun anew as if there had never been one; and which strays were seen in it.
 
+import Type from 'typebox';
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import { busError } from '../bus/nats-errors.ts';
-import { encodeJson } from '../codec.ts';
+import { decode, encodeJson } from '../codec.ts';
+import { checkOf } from '../schemas.ts';
 import type { Subjects } from '../subjects.ts';
+import { firstUnlike, type Range } from './strays.ts';
 
 export interface MadeJournals {
   /** Whether the journal of an owner was ever made. */
   has(owner: Address): Promise<boolean>;
   /** Keeps in mind that it was. */
   note(owner: Address): Promise<void>;
+  /** The strays that were seen in the journal of an owner, there or removed since. */
+  straysOf(owner: Address): Promise<readonly Range[]>;
+  noteStrays(owner: Address, strays: readonly Range[]): Promise<void>;
+  /** What an operator does who knows that these were strays. */
+  howToAllow(owner: Address, strays: readonly Range[]): string;
   /** What an operator does who wants to begin anew without what was lost. */
   howToForget(owner: Address): string;
 }
@@ -24,6 +32,15 @@ export interface MadeJournalsOptions {
 }
 
 const TIMEOUT_MS = 5_000;
+const MAX_NOTE_BYTES = 4_096;
+/** So many ranges of strays are kept, the newest: an operator removes them all at a time. */
+const MAX_STRAYS = 64;
+
+const Note = Type.Object({
+  v: Type.Literal(1),
+  strays: Type.Optional(Type.Array(Type.Tuple([Type.Integer(), Type.Integer()]))),
+});
+const check = checkOf(Note, 'the note of a journal');
 
 export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): MadeJournals {
   const noted = new Set<Address>();
@@ -35,6 +52,18 @@ export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): 
       return await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
     } catch (error) {
       throw busError(error, `bucket ${subjects.deployment}`, TIMEOUT_MS);
+    }
+  }
+
+  /** What cannot be read tells of none: then a person is asked. */
+  async function straysOf(owner: Address): Promise<readonly Range[]> {
+    const stored = await (await bucket()).get(keyOf(owner));
+    if (stored === null || stored.operation !== 'PUT') return [];
+    try {
+      const note = decode(stored.value, MAX_NOTE_BYTES);
+      return check(note) === null ? ((note as { strays?: Range[] }).strays ?? []) : [];
+    } catch {
+      return [];
     }
   }
 
@@ -51,6 +80,16 @@ export function madeJournals({ bus, subjects, replicas }: MadeJournalsOptions): 
       if (!(await has(owner))) await (await bucket()).put(keyOf(owner), encodeJson({ v: 1 }));
       noted.add(owner);
     },
+    straysOf,
+    async noteStrays(owner, strays) {
+      const known = await straysOf(owner);
+      const more = strays.filter((range) => firstUnlike(known, range) !== null);
+      if (more.length === 0) return;
+      const note = { v: 1, strays: [...known, ...more].slice(-MAX_STRAYS) };
+      await (await bucket()).put(keyOf(owner), encodeJson(note));
+    },
+    howToAllow: (owner, strays) =>
+      `nats kv put ${subjects.deployment} ${keyOf(owner)} '${JSON.stringify({ v: 1, strays })}'`,
     howToForget: (owner) => `nats kv del ${subjects.deployment} ${keyOf(owner)}`,
   };
 }

@@ -1,10 +1,12 @@
 // Reads the entries of a journal's stream from the first to the last. Each entry has the number after that of the one
-// before it, in its id, so that one that is missing is noticed; and a stream that goes silent is given up.
+// before it, in its id, so that one that is missing is noticed; one without such an id is a stray, which no owner wrote.
+// A stream that goes silent is given up.
 
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { type Entry, readEntry } from './entries.ts';
+import { type Range, withStray } from './strays.ts';
 
 export interface ReadingOptions {
   readonly bus: NatsBus;
@@ -19,6 +21,8 @@ export interface ReadingOptions {
 export interface Reading {
   /** @throws CellwrightError `journal-stalled` when no more entries come, or `stop` was called. */
   readonly entries: Promise<Entry[]>;
+  /** What no owner wrote, and is not among the entries; whole when they are there. */
+  readonly strays: readonly Range[];
   stop(): void;
 }
 
@@ -29,11 +33,13 @@ const FORGOTTEN_AFTER_NS = 30_000_000_000;
 
 /** The epoch of an entry, and its number in it. */
 type Id = readonly [number, number];
+const OWN_ID = /^\d+-\d+(?:\.0+)?$/;
 type ConsumerManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['consumers'];
 
 export function readStream(options: ReadingOptions): Reading {
   const { bus, clock, stream, last, stalledAfterMs = STALLED_AFTER_MS } = options;
   const entries: Entry[] = [];
+  let strays: readonly Range[] = [];
   let stop = () => {};
   let isStopped = false;
   const stopped = new Promise<void>((resolve) => {
@@ -42,11 +48,11 @@ export function readStream(options: ReadingOptions): Reading {
       resolve();
     };
   });
-  /** The entry that was read last: its number in the stream, and in its epoch. */
-  let before: { readonly seq: number; readonly id: Id } | null = null;
+  /** What was read last: its number in the stream, and the id of the last entry of an owner. */
+  let before: { readonly seq: number; readonly id: Id | null } | null = null;
 
   function stalled(): CellwrightError {
-    const message = `journal '${stream}' cannot be read to its end: entry ${entries.length + 1} does not come`;
+    const message = `journal '${stream}' cannot be read to its end: entry ${(before?.seq ?? 0) + 1} does not come`;
     return new CellwrightError('journal-stalled', message, { retryable: true });
   }
 
@@ -89,9 +95,14 @@ export function readStream(options: ReadingOptions): Reading {
     }
   }
 
-  function take(data: Uint8Array, seq: number, id: Id): void {
+  function take(data: Uint8Array, seq: number, id: Id | null): void {
+    if (id === null) {
+      strays = withStray(strays, seq);
+      before = { seq, id: before?.id ?? null };
+      return;
+    }
     const entry = entryOf(data, seq);
-    const isNext = before === null ? seq === 1 : follows(id, before.id);
+    const isNext = before === null ? seq === 1 : before.id !== null && follows(id, before.id);
     entries.push(isNext ? entry : { ...entry, afterGap: true });
     before = { seq, id };
   }
@@ -112,8 +123,9 @@ export function readStream(options: ReadingOptions): Reading {
     const silence = new Promise<never>((_, reject) => {
       let seen = -1;
       const look = () => {
-        if (entries.length === seen) return reject(stalled());
-        seen = entries.length;
+        const reached = before?.seq ?? 0;
+        if (reached === seen) return reject(stalled());
+        seen = reached;
         timer = clock.after(stalledAfterMs, look);
       };
       look();
@@ -127,12 +139,17 @@ export function readStream(options: ReadingOptions): Reading {
     }
   }
 
-  return { entries: watched(), stop };
+  return {
+    entries: watched(),
+    get strays() {
+      return strays;
+    },
+    stop,
+  };
 }
 
-function idOf(text: string): Id {
-  const [epoch, n] = text.split('-').map(Number);
-  return [epoch ?? Number.NaN, n ?? Number.NaN];
+function idOf(text: string): Id | null {
+  return OWN_ID.test(text) ? (text.split('-').map(Number) as [number, number]) : null;
 }
 
 /** The entries of an epoch are numbered, from the one that begins it. */

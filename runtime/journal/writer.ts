@@ -171,6 +171,10 @@ export function journalWriter(options: WriterOptions): Writer {
     if (tail === null) {
       return new CellwrightError('journal-lost', `journal '${stream}' is gone, with all that it acknowledged`);
     }
+    if (!/^\d+-/.test(tail.id)) {
+      const why = `an entry that no owner wrote stands in journal '${stream}': entry ${tail.sequence}`;
+      return new CellwrightError('fenced', why);
+    }
     const [tailEpoch, tailN] = tail.id.split('-').map(Number) as [number, number];
     if (tailEpoch !== epoch) {
       const why = `another owner writes to journal '${stream}' (epoch ${tailEpoch}, ours ${epoch})`;

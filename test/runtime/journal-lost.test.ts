@@ -153,6 +153,62 @@ test(
 );
 
 test(
+  'journal-lost - what no owner wrote is named, with the way to remove it, and the journal goes on without it',
+  onStage(async ({ bus, streams, process }) => {
+    const journal = await written(process());
+    const publish = (text: string) => bus.connection.publish('cw.cell.c1.journal', text);
+    publish('hello');
+    publish('{"v":1,"kind":"epoch","epoch":99}');
+    const fenced = await refusal(() => append(journal, { n: 4 }));
+    assert.equal(
+      [fenced.code, fenced.message],
+      ['fenced', `an entry that no owner wrote stands in journal '${STREAM}': entry 6`],
+    );
+    const unreadable = await refusal(() => process()<Noted>(OWNER).open());
+    assert.equal([unreadable.code, unreadable.retryable], ['journal-unreadable', false]);
+    assert.match(
+      unreadable.message,
+      /entry 5 .* no owner wrote.* nats stream rmm cw-cell-c1-journal 5; and so 1 more$/,
+    );
+    await streams.deleteMessage(STREAM, 6);
+    assert.is((await refusal(() => process()<Noted>(OWNER).open())).code, 'journal-unreadable');
+    await streams.deleteMessage(STREAM, 5);
+    const mended = process()<Noted>(OWNER);
+    assert.is([...(await mended.open()).records].length, 3);
+    await append(mended, { n: 4 });
+    assert.is([...(await process()<Noted>(OWNER).open()).records].length, 4);
+
+    publish('again');
+    await bus.flush();
+    const { state } = await streams.info(STREAM);
+    await refusal(() => process()<Noted>(OWNER).open());
+    await streams.deleteMessage(STREAM, state.last_seq);
+    assert.is([...(await process()<Noted>(OWNER).open()).records].length, 4, 'more than once');
+  }),
+);
+
+test(
+  'journal-lost - last entries that are gone, and were not seen to be strays, are missed until an operator says so',
+  onStage(async ({ bus, streams, process }) => {
+    await written(process());
+    bus.connection.publish('cw.cell.c1.journal', 'hello');
+    await bus.flush();
+    await refusal(() => process()<Noted>(OWNER).open());
+    await streams.deleteMessage(STREAM, 5);
+    await streams.deleteMessage(STREAM, 4);
+    const { code, retryable, message } = await refusal(() => process()<Noted>(OWNER).open());
+    assert.equal([code, retryable], ['journal-lost', false]);
+    const [, key = '', note = ''] = /nats kv put cw_deployment (\S+) '(.+)'$/.exec(message) ?? [];
+    assert.match(message, /ends with entry 3, and had entries to 5: entry 4 is gone/);
+    await (await bus.connection.jetstream().views.kv('cw_deployment')).put(key, note);
+    const journal = process()<Noted>(OWNER);
+    assert.is([...(await journal.open()).records].length, 2);
+    await append(journal, { n: 4 });
+    assert.is([...(await process()<Noted>(OWNER).open()).records].length, 3);
+  }),
+);
+
+test(
   'journal-lost - what is purged because a snapshot stands for it is not missed, also in the middle of a snapshot',
   onStage(async ({ streams, process }) => {
     const journal = await written(process());

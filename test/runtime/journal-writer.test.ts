@@ -142,6 +142,7 @@ test('journal writer - it breaks off when another owner has written, or what it 
   for (const [last, code] of [
     [{ id: '2-0', sequence: 2 }, 'fenced'],
     [{ id: '', sequence: 2 }, 'fenced'],
+    [{ id: 'hello', sequence: 2 }, 'fenced'],
     [{ id: '1-0', sequence: 1 }, 'journal-lost'],
     [null, 'journal-lost'],
   ] as const) {
