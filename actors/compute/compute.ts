@@ -333,6 +333,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
         if (message.id === 'come-up') return comeUp(state, turn);
         return retry(state, message.id.slice('retry '.length), turn);
       case 'tree-refused':
+        turn.send(toDriver, { type: 'refused', reason: message.reason });
         return tell('tree-refused', message.reason, 'put-tree', turn);
       default:
         return driverSaid(state, message, turn);

@@ -58,7 +58,7 @@ export const driverAnswers = {
   'destroy-failed': message('destroy-failed', { ...ofAttempt, reason: Reason }),
 };
 
-/** What a compute asks of its driver. */
+/** What a compute asks of its driver, and tells those who run it. */
 export const driverMessages = {
   describe: message('describe', {}),
   /** Say what there is to measure on the host now. */
@@ -67,6 +67,8 @@ export const driverMessages = {
   list: message('list', { ask: Ask, to: Type.String() }),
   build: computeMessages.build,
   destroy: message('destroy', ofAttempt),
+  /** Placement does not take what the driver said of its host. */
+  refused: message('refused', { reason: Reason }),
 };
 
 export type ComputeMessage = MessageOf<typeof computeMessages> | MessageOf<typeof driverAnswers>;

@@ -5,7 +5,7 @@ import type { Address, Message } from '../../actors/actor.ts';
 import { clipped } from '../../actors/messages/common.ts';
 import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
 import { decode, encode } from '../codec.ts';
-import { messageOf } from '../errors.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 import type { BuildOutcome, Driver } from './driver.ts';
 import { providersOf } from './naming.ts';
 import { checkedMetrics, checkedOutcome, checkedRunning, checkedTraits, insistDescribed } from './report.ts';
@@ -44,6 +44,8 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   let isDescribing = false;
   /** How often it was to describe the host while it still did. */
   let undescribed = 0;
+  /** Why placement refused the host the last time. */
+  let refusal: string | undefined;
   let isListing = false;
   /** Who asked what runs: those whom the list that is being made is for, and those who came after it was begun. */
   let listed: Asked[] = [];
@@ -85,6 +87,13 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   function undescribable(error: unknown): void {
     if (!stopped) onError(error, `the description of host '${cell}/${host}' by its driver`);
     say({ type: 'describe-failed', reason: reasonOf(error) });
+  }
+
+  /** Nobody places anything on the host until whoever runs it has mended it; the compute tells placement again. */
+  function refused(reason: string): void {
+    if (reason === refusal) return;
+    refusal = reason;
+    onError(new CellwrightError('tree-refused', reason), `what placement is told of host '${cell}/${host}'`);
   }
 
   /** What cannot be measured now is told as nothing: an old figure would pass for a new one. */
@@ -167,6 +176,7 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
       if (message.type === 'describe') void describe();
       else if (message.type === 'measure') void measure();
       else if (message.type === 'list') void list(message);
+      else if (message.type === 'refused') refused(message.reason);
       else if (message.type === 'build') void build(message);
       else if (message.type === 'destroy') void destroy({ instance: message.instance, attempt: message.attempt });
     },

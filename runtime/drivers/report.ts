@@ -53,11 +53,16 @@ const checkOutcome = checkOf(Outcome, "the driver's outcome of a build");
 
 /** Checks one provider of a driver's tree. @throws CellwrightError `bad-inventory` that names the field. */
 export function checkReport(report: unknown, host: string): asserts report is ProviderReport {
-  if (checkProvider(report) === null) return;
-  // Only what is wrong is worth a check of its own, which names it.
   const name = (report as { name?: unknown } | null)?.name;
   const named = typeof name === 'string' ? `provider ${JSON.stringify(name.slice(0, 80))}` : 'a provider';
-  insist(checkOf(Report, `${named} of host '${host}'`), report, 'bad-inventory');
+  // Only what is wrong is worth a check of its own, which names it.
+  if (checkProvider(report) !== null) insist(checkOf(Report, `${named} of host '${host}'`), report, 'bad-inventory');
+  for (const [resourceClass, { total, reserved = 0 }] of Object.entries((report as ProviderReport).inventories)) {
+    if (reserved <= total) continue;
+    const field = `inventories.${resourceClass}.reserved`;
+    const message = `'${field}' of ${named} of host '${host}' must be at most the total, ${total}; it is ${reserved}`;
+    throw new CellwrightError('bad-inventory', message, { field });
+  }
 }
 
 /** @throws CellwrightError `bad-driver` that names the field. */

@@ -113,6 +113,7 @@ test('compute - a driver that cannot describe its host, and a tree that is refus
   on.tell(described(), DRIVER);
   const refused = on.tell({ type: 'tree-refused', ask: 0, root: 'p1', reason: 'it is told twice' }, 'placement/0');
   assert.equal(refused.events[0]?.topic, ['cell', 'c1', 'host', 'h1', 'tree-refused']);
+  assert.equal(told(refused), [`refused to ${DRIVER}`], 'whoever runs it is to read of it');
   assert.ok(on.pass(5_000).flatMap(told).includes('put-tree to placement/0'));
 });
 

@@ -57,6 +57,11 @@ const NONSENSE: readonly [string, Record<string, unknown>, RegExp][] = [
   ['no inventories', tree({ inventories: 7 }), /'inventories' of provider "h1" of host 'h1' must be an object/],
   ['half an instance', stock({ total: 1.5 }), /'inventories.VCPU.total' of provider "h1" .* must be a whole number/],
   ['less than nothing', stock({ total: 8, reserved: -1 }), /'inventories.VCPU.reserved' .* must be at least 0/],
+  [
+    'more reserved than there is',
+    stock({ total: 5, reserved: 9 }),
+    /'inventories.VCPU.reserved' of provider "h1" of host 'h1' must be at most the total, 5; it is 9/,
+  ],
   ['a slip of the pen', stock({ total: 8, alocation_ratio: 2 }), /unknown field 'inventories.VCPU.alocation_ratio'/],
   ['no such class', tree({ inventories: { vcpu: { total: 1 } } }), /unknown class, vcpu/],
   ['a trait in words', tree({ traits: ['has a gpu'] }), /'traits.0' of provider "h1" .* must be upper-case/],
@@ -103,6 +108,18 @@ test('driver host - what it says is passed on without what nobody asked for', as
   const { answer, errors } = await answerOf(driverOf({ list: async () => running }), { type: 'describe' });
   assert.equal([answer.type, errors], ['described', []]);
   assert.equal((answer as { running?: unknown }).running, [{ instance: 'i1', attempt: 1 }]);
+});
+
+test('driver host - that placement refuses the host is reported once for each reason', () => {
+  const told: string[] = [];
+  const onError = (error: unknown, what: string) => told.push(`${what}: ${(error as Error).message}`);
+  const host = driverHost({ cell: 'c1', host: 'h1', driver: driverOf({}), answer() {}, onError });
+  for (const reason of ['it is told twice', 'it is told twice', 'it is too deep'])
+    host.take({ type: 'refused', reason });
+  assert.equal(told, [
+    "what placement is told of host 'c1/h1': it is told twice",
+    "what placement is told of host 'c1/h1': it is too deep",
+  ]);
 });
 
 test('driver host - an outcome that is none is not taken for one', async () => {

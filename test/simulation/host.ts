@@ -172,6 +172,7 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
       };
     },
     take(message, answer) {
+      if (message.type === 'refused') return;
       asked += 1;
       const mine = life;
       const say = (said: DriverAnswer) => {
