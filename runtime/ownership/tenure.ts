@@ -3,6 +3,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { Clock, Timer } from '../clock.ts';
+import { messageOf } from '../errors.ts';
 import type { LeaseRecord, Leases } from './leases.ts';
 
 /** What an owner goes by: asked before every turn, so it costs no more than a look at the clock. */
@@ -42,6 +43,8 @@ const TRUSTED_SHARE = 0.9;
 const RENEWALS_PER_LEASE = 3;
 /** Pause after a renewal that failed, as a share of the lease. */
 const RETRY_SHARE = 0.05;
+/** How often it is told at most that renewals fail for the same reason, ms: they may for hours. */
+const TOLD_AGAIN_AFTER_MS = 60_000;
 
 export function renewedTenure(options: TenureOptions): RenewedTenure {
   const { address, leases, clock, record, onError } = options;
@@ -49,6 +52,8 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
   let { revision } = options;
   let trustedUntil = options.takenAt + ttlMs * TRUSTED_SHARE;
   let over = false;
+  /** Why renewals have failed since one did not, and when each reason was told last. */
+  const told = new Map<string, number>();
   let underWay: Promise<void> | undefined;
   let next: Timer | undefined;
   let stale: Timer | undefined;
@@ -77,6 +82,7 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       const written = await leases.write(address, record, revision);
       if (written === null) return await refused();
       revision = written;
+      told.clear();
       if (over) return;
       trustedUntil = sentAt + ttlMs * TRUSTED_SHARE;
       watchTrust();
@@ -84,9 +90,17 @@ export function renewedTenure(options: TenureOptions): RenewedTenure {
       if (clock.monotonic() < trustedUntil) options.onRenewed();
     } catch (error) {
       if (over) return;
-      onError(error, `renewing the lease of '${address}'`);
+      tell(error);
       renewAfter(ttlMs * RETRY_SHARE);
     }
+  }
+
+  function tell(error: unknown): void {
+    const message = messageOf(error);
+    const at = clock.monotonic();
+    if (at - (told.get(message) ?? Number.NEGATIVE_INFINITY) < TOLD_AGAIN_AFTER_MS) return;
+    told.set(message, at);
+    onError(error, `renewing the lease of '${address}'`);
   }
 
   /** The lease has changed: by another, or by a renewal of our own whose answer was lost. */

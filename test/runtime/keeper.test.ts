@@ -23,6 +23,8 @@ interface Process {
   tenure: Tenure | undefined;
   /** Cut off, its reads and writes fail, and it hears of no change. */
   cutOff: boolean;
+  /** What its reads and writes fail with then. */
+  says: string;
   /** The next so many writes are carried out, but their answers are lost. */
   losesAnswers: number;
   /** Its next attempts to open the actor fail of this. */
@@ -49,7 +51,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
 
   function through(one: Process): Leases {
     const reach = () => {
-      if (one.cutOff) throw new TimeoutError('the server', TTL_MS);
+      if (one.cutOff) throw new TimeoutError(one.says, TTL_MS);
     };
     return {
       async read(address) {
@@ -91,6 +93,7 @@ async function inRoom(run: (room: Room) => Promise<void>): Promise<void> {
         duties: [],
         tenure: undefined,
         cutOff: false,
+        says: 'the server',
         losesAnswers: 0,
         failsOf: undefined,
         errors: [],
@@ -204,6 +207,26 @@ test('keeping - one that is cut off with nobody standing by serves again when it
     one.cutOff = false;
     await until(() => serves(one));
     assert.equal(one.duties, ['open'], 'it has lost nothing');
+  }));
+
+test('keeping - renewals that fail for long are tried as often, and told of once a minute and for each reason', () =>
+  inRoom(async ({ process, start, pass, until }) => {
+    const one = process('one');
+    await start(one);
+    const renewals = () => one.errors.filter((what) => what === `renewing the lease of '${ADDRESS}'`).length;
+    one.cutOff = true;
+    await pass(59_000);
+    assert.is(renewals(), 1);
+    one.says = 'insufficient resources';
+    await pass(1_000);
+    assert.is(renewals(), 2, 'it is another reason');
+    await pass(65_000);
+    assert.is(renewals(), 3);
+    one.cutOff = false;
+    await until(() => serves(one));
+    one.cutOff = true;
+    await pass(TTL_MS);
+    assert.is(renewals(), 4, 'it had been renewed meanwhile');
   }));
 
 test('keeping - renewals whose answers are lost are taken for its own', () =>
