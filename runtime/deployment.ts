@@ -8,7 +8,7 @@ import type { NatsBus } from './bus/nats.ts';
 import { busError, isWithoutJetStream, lacksJetStream } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
 import { MAX_CONDUCTOR_SHARDS, type Served, shardsServed } from './deployment-served.ts';
-import { CellwrightError } from './errors.ts';
+import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
@@ -86,7 +86,7 @@ export async function placementShardsOf(options: DeploymentOptions, wanted?: num
     const stored = await bus.connection
       .jetstream({ timeout: TIMEOUT_MS })
       .views.kv(subjects.deployment, { bindOnly: true, allow_direct: false });
-    return agreed('placement', shardsIn(await stored.get('placement')) ?? 1, wanted);
+    return agreed('placement', shardsIn(await stored.get('placement'), 'placement', subjects) ?? 1, wanted);
   } catch (error) {
     if (isAbsent(error)) return agreed('placement', 1, wanted);
     if (lacksJetStream(error)) return unread('placement', options, wanted, error);
@@ -183,7 +183,7 @@ async function firstOf(kind: Kind, { bus, subjects }: DeploymentOptions, wanted:
 async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   const settings = { history: 1, replicas, allow_direct: false };
   const stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
-  const read = async (kind: Kind) => shardsIn(await stored.get(kind));
+  const read = async (kind: Kind) => shardsIn(await stored.get(kind), kind, subjects);
   return {
     read,
     /** Keeps a number, unless another node has been faster; answers the one that is kept. */
@@ -201,13 +201,23 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   };
 }
 
-/** @throws MalformedError when it is not a record that this program reads. */
-function shardsIn(stored: { readonly value: Uint8Array } | null): number | null {
+/**
+ * It is not to be removed: the next node would decide anew, and deal to other shards what is there.
+ * @throws MalformedError that names the record, when it is none that this program reads.
+ */
+function shardsIn(stored: { readonly value: Uint8Array } | null, kind: Kind, { deployment }: Subjects): number | null {
   if (stored === null) return null;
-  const record = decode(stored.value, MAX_RECORD_BYTES);
-  const fault = check(record);
-  if (fault !== null) throw fault;
-  return (record as { shards: number }).shards;
+  try {
+    const record = decode(stored.value, MAX_RECORD_BYTES);
+    const fault = check(record);
+    if (fault !== null) throw fault;
+    return (record as { shards: number }).shards;
+  } catch (cause) {
+    const message =
+      `the number of ${kind} shards under '${kind}' in bucket '${deployment}' cannot be read: ${messageOf(cause)}; ` +
+      `to mend it, with the N that the deployment was made with: nats kv put ${deployment} ${kind} '{"v":1,"shards":N}'`;
+    throw new MalformedError(message, { cause });
+  }
 }
 
 /** There is no such bucket or stream. */

@@ -5,7 +5,7 @@ import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import { busError, lacksJetStream } from '../bus/nats-errors.ts';
 import { decode, encodeJson } from '../codec.ts';
-import { CellwrightError, messageOf } from '../errors.ts';
+import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import type { Subjects } from '../subjects.ts';
 import { checkedLease, type Leases, type SeenLease } from './leases.ts';
 
@@ -69,7 +69,21 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
   }
 
   const read = (address: Address) =>
-    using(async (bucket) => seenOf((await bucket.get(subjects.leaseKey(address))) as Stored | null));
+    using(async (bucket) => seenOf((await bucket.get(subjects.leaseKey(address))) as Stored | null, address));
+
+  /** @throws MalformedError that names the record, when it is none that this program reads. */
+  function seenOf(stored: Stored | null, address: Address): SeenLease {
+    if (stored === null) return { record: null, revision: 0 };
+    const { operation, revision, value } = stored;
+    if (operation !== 'PUT') return { record: null, revision };
+    try {
+      return { record: checkedLease(decode(value, MAX_RECORD_BYTES)), revision };
+    } catch (cause) {
+      const key = subjects.leaseKey(address);
+      const why = `the lease under '${key}' in bucket '${subjects.leases}' cannot be read: ${messageOf(cause)}`;
+      throw new MalformedError(`${why}; to remove it: nats kv del ${subjects.leases} ${key}`, { cause });
+    }
+  }
 
   return {
     read,
@@ -88,8 +102,8 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
         stop = () => changes.stop();
         if (stopped) return stop();
         // After the watch has begun, so that nothing falls between the two.
-        tell(seenOf((await bucket.get(key)) as Stored | null));
-        for await (const change of changes) tell(seenOf(change as Stored));
+        tell(seenOf((await bucket.get(key)) as Stored | null, address));
+        for await (const change of changes) tell(seenOf(change as Stored, address));
         if (stopped) return;
         throw new CellwrightError('unwatched', `the lease of '${address}' cannot be followed any more`);
       }
@@ -122,11 +136,4 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
 function isMissing(error: unknown): boolean {
   const { code, api_error: refusal } = error as { code?: string; api_error?: { err_code?: number } };
   return code === '503' || refusal?.err_code === STREAM_NOT_FOUND;
-}
-
-function seenOf(stored: Stored | null): SeenLease {
-  if (stored === null) return { record: null, revision: 0 };
-  const { operation, revision, value } = stored;
-  if (operation !== 'PUT') return { record: null, revision };
-  return { record: checkedLease(decode(value, MAX_RECORD_BYTES)), revision };
 }

@@ -246,9 +246,16 @@ test('deployment - a record that this program does not read is refused, not gues
   for (const text of ['{"v":2,"shards":4}', '{"v":1,"shards":0}', '{"v":1}', 'none']) {
     await bucket.put('placement', new TextEncoder().encode(text));
     for (const read of [() => placementShardsOf(options), () => settlePlacementShards(options, undefined)]) {
-      assert.ok((await failureOf(read)).code !== undefined, text);
+      const { code, message } = await failureOf(read);
+      assert.is(code, 'malformed', text);
+      assert.match(
+        message,
+        /'placement' in bucket 'd\d+_deployment' cannot be read: .* nats kv put d\d+_deployment placement/,
+      );
     }
   }
+  await bucket.delete('placement');
+  assert.is((await failureOf(() => settlePlacementShards(options, undefined))).code, 'malformed', 'nor decided anew');
 });
 
 test('deployment - what is no number of shards is refused by its field', async () => {

@@ -184,7 +184,9 @@ test('leases in a bucket - what another program wrote there is refused, not gues
     await leases.write(ADDRESS, by('a'), 0);
     const bucket = await bus.connection.jetstream().views.kv(subjects.leases);
     await bucket.put(subjects.leaseKey(ADDRESS), new TextEncoder().encode('{"v":2,"owner":"a"}'));
-    assert.is((await failureOf(() => leases.read(ADDRESS))).code, 'malformed');
+    const refused = await failureOf(() => leases.read(ADDRESS));
+    assert.is(refused.code, 'malformed');
+    assert.match(refused.message, /'placement\.0' in bucket 'cw_leases' .*: nats kv del cw_leases placement\.0$/);
     let told: unknown;
     leases.watch(ADDRESS, unexpected, (error) => {
       told = error;
