@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
+import { shownAddresses } from './bus/nats-addresses.ts';
 import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
 import { agreedWithServed, settleConductorShards, settlePlacementShards } from './deployment.ts';
@@ -35,9 +36,8 @@ export async function busOf(
     if (status.type === 'reconnected') onReconnected();
   };
   if (servers !== undefined) {
-    const url = [servers].flat().join(',');
     const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
-    return { bus: connected, nats: connected, url };
+    return { bus: connected, nats: connected, url: shownAddresses(servers).replaceAll(', ', ',') };
   }
   const server = await startNatsServer(managed ?? {});
   try {

@@ -61,7 +61,7 @@ export interface Node {
   readonly name: string;
   /** The API, for use from code. */
   readonly client: Client;
-  /** The address of the NATS server, or null on a bus of the caller's. */
+  /** The address of the NATS server, without users and passwords, or null on a bus of the caller's. */
   readonly url: string | null;
   /** How many placement shards the deployment has. */
   readonly placementShards: number;

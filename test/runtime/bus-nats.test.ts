@@ -251,8 +251,10 @@ test('bus NATS - a whole node works for a user who may use the inbox of its own 
     const logger = pino({ level: 'warn' }, { write: (line) => errors.push(line) });
     const roles = ['placement', 'scheduler', 'conductor', 'cell:c1', 'compute:c1/h1'];
     const driver = () => quickDriver('c1', 'h1');
-    const node = await startNode({ roles, driver, logger, nats: { servers: server.url, ...user } });
+    const servers = server.url.replace('//', '//own:secret@');
+    const node = await startNode({ roles, driver, logger, nats: { servers, inboxPrefix: '_INBOX_own' } });
     try {
+      assert.is(node.url, server.url, 'the password is nobody else’s');
       const bus = await connect(user);
       const client = clientOf({ bus, clock: systemClock(), subjects: subjectsOf() });
       await hostsUp(client, 'c1', 1);
