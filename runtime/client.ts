@@ -115,6 +115,11 @@ const LAST_LOOK_MS = 250;
 export function clientOf(options: ClientOptions): Client {
   const { bus, clock, subjects, random = seededRandom(randomUUID()) } = options;
   const timeoutMs = checkedMs(options.timeoutMs ?? 10_000);
+  /** Have those who wait for a build look at it now: then they are told that the bus is closed. */
+  const nudges = new Set<() => void>();
+  void bus.ending?.then(() => {
+    for (const look of nudges) look();
+  });
 
   /** One who is overloaded has not taken the request: it is made again, as long as there is time. */
   const call = async <Answer>(verb: string, request: object, limitMs = timeoutMs): Promise<Answer> => {
@@ -191,11 +196,13 @@ export function clientOf(options: ClientOptions): Client {
     const deadline = clock.monotonic() + limitMs;
     const leftMs = () => Math.max(0, deadline - clock.monotonic());
     let nudge = () => {};
+    const look = () => nudge();
     const watch = [
       subjects.event(['cell', '*', 'build', id, '*']),
       subjects.event(['conductor', '*', 'build', id, '*']),
     ];
-    const subscriptions = watch.map((subject) => bus.subscribe(subject, () => nudge()));
+    const subscriptions = watch.map((subject) => bus.subscribe(subject, look));
+    nudges.add(look);
     try {
       for (;;) {
         const nudged = new Promise<void>((resolve) => {
@@ -216,6 +223,7 @@ export function clientOf(options: ClientOptions): Client {
       }
     } finally {
       nudge();
+      nudges.delete(look);
       for (const subscription of subscriptions) subscription.unsubscribe();
     }
   }

@@ -109,6 +109,8 @@ export interface Bus {
   readonly maxPayloadBytes: number;
   /** Resolves when everything published so far has reached the server (or the subscribers' queues). */
   flush(): Promise<void>;
-  /** Delivers what has arrived, flushes what was published, and closes. Idempotent. */
+  /** Resolves when the bus begins to close, by `close` or because its connection is no more. */
+  readonly ending?: Promise<void>;
+  /** Ends requests that wait, delivers what has arrived, flushes what was published, and closes. Idempotent. */
   close(): Promise<void>;
 }

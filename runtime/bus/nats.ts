@@ -163,6 +163,10 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
   const askers = interest<Listener>();
   const links = [...new Set([main, echo])];
   let closing: Promise<void> | undefined;
+  let tellEnding = (): void => {};
+  const ending = new Promise<void>((resolve) => {
+    tellEnding = resolve;
+  });
 
   void echo.closed.then(() => requests.end());
   const closed = Promise.all(links.map((link) => link.closed)).then((reasons) => {
@@ -276,7 +280,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
       const deadline = clock.monotonic() + timeoutMs;
       // The client would lose the question and wait for the answer.
       if (!echo.connected) await within(timeoutMs, echo.back(), clock);
-      if (echo.connection.isClosed()) throw closedError();
+      if (closing !== undefined || echo.connection.isClosed()) throw closedError();
       if (!echo.connected) throw new TimeoutError(`'${subject}'`, timeoutMs);
       return requests.ask(subject, Math.max(1, Math.ceil(deadline - clock.monotonic())), (reply) => {
         const publishOptions = headers === undefined ? { reply } : { reply, headers };
@@ -325,8 +329,12 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     async flush() {
       await Promise.all([loopback?.flush(), ...links.map((link) => link.flush())]);
     },
+    ending,
     close() {
       closing ??= (async () => {
+        // Whoever waits is told now: to close takes as long as a server that hangs is given.
+        requests.end();
+        tellEnding();
         await loopback?.flush();
         // What comes by the second one until its end is answered by the first.
         await echo.close();

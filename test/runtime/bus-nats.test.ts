@@ -176,6 +176,42 @@ test('bus NATS - taking a service off a server that hangs takes no longer than c
   }
 });
 
+test('bus NATS - closing ends what waits for an answer at once, also while the server hangs', async () => {
+  const server = await startNatsServer({ jetstream: false });
+  const options = { servers: server.url, name: 'test', closeTimeoutMs: 1_000, onError() {} };
+  const bus = await connectNats(options);
+  const other = await connectNats({ ...options, name: 'other' });
+  try {
+    other.subscribe('silent', () => {});
+    const client = clientOf({ bus, clock: systemClock(), subjects: subjectsOf() });
+    other.subscribe('cw.api.show', ({ reply = '' }) =>
+      other.publish(reply, Buffer.from('{"id":"web","state":"building"}')),
+    );
+    await other.flush();
+    let looks = 0;
+    other.subscribe('cw.api.show', () => (looks += 1));
+    const endings = [
+      failureOf(() => bus.request('silent', EMPTY, { timeoutMs: 60_000 })),
+      failureOf(() => client.ended('web')),
+    ];
+    await until('it has been looked at', () => looks > 0);
+    // The answer has come, and the next look is a second away.
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    process.kill(server.pid, 'SIGSTOP');
+    const from = performance.now();
+    const closing = bus.close();
+    endings.push(failureOf(() => bus.request('silent', EMPTY, { timeoutMs: 60_000 })));
+    const codes = (await Promise.all(endings)).map(({ code }) => code);
+    assert.equal(codes, ['closed', 'closed', 'closed']);
+    assert.ok(performance.now() - from < 500, `${performance.now() - from} ms`);
+    await closing;
+  } finally {
+    process.kill(server.pid, 'SIGCONT');
+    await Promise.all([bus.close(), other.close()]);
+    await server.stop();
+  }
+});
+
 test('bus NATS - a wrong address is an error in time', async () => {
   const server = await startTestServer({ jetstream: false });
   await server.stop();
