@@ -2,7 +2,7 @@
 // and of its conductor shards. A tree is with the shard that its root's id is dealt to, and an instance with the one that
 // its own id is dealt to, so with another number everything would be looked for elsewhere.
 
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
 import { busError, isWithoutJetStream, lacksJetStream } from './bus/nats-errors.ts';
@@ -24,6 +24,11 @@ const TIMEOUT_MS = 5_000;
 const ShardsRecord = Type.Object({
   v: Type.Literal(1),
   shards: Type.Integer({ minimum: 1, maximum: MAX_CONDUCTOR_SHARDS }),
+  /**
+   * The prefix as the first node was given it, in the record of placement: in the names of buckets and streams its dots
+   * are hyphens. Absent in what was made before it was kept.
+   */
+  prefix: Type.Optional(Type.String()),
 });
 const check = checkOf(ShardsRecord, 'the record of the deployment');
 
@@ -52,7 +57,8 @@ function checkShards(shards: number, field: string, most: number): number {
 /**
  * The number of placement shards of a deployment; the first node that is started decides it.
  * @param wanted What a node is started with; undefined: what the deployment has, 1 when it is new.
- * @throws CellwrightError `other-shards` that names both numbers when the deployment has another one than is wanted.
+ * @throws CellwrightError `other-shards` that names both numbers when the deployment has another one than is wanted;
+ * `prefix-taken` when it is that of a prefix that makes the same names.
  */
 export function settlePlacementShards(options: DeploymentOptions, wanted: number | undefined): Promise<number> {
   return settle('placement', options, wanted);
@@ -67,7 +73,7 @@ async function settle(kind: Kind, options: DeploymentOptions, wanted: number | u
   const { subjects } = options;
   try {
     const bucket = await bucketOf(options);
-    const kept = (await bucket.read(kind)) ?? (await bucket.keep(kind, await firstOf(kind, options, wanted)));
+    const kept = (await bucket.read(kind)) ?? (await bucket.keep(kind, ...(await firstOf(kind, options, wanted))));
     return agreed(kind, kept, wanted);
   } catch (error) {
     if (lacksJetStream(error)) return unread(kind, options, wanted, error);
@@ -161,9 +167,14 @@ function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError 
 
 /**
  * The number that a deployment without a record gets. One that has journals of such shards was made before there were
- * records: of placement it had one, of the conductor as many as have journals.
+ * records: of placement it had one, of the conductor as many as have journals. And whether it is new: only then is the
+ * prefix known with which it was made.
  */
-async function firstOf(kind: Kind, { bus, subjects }: DeploymentOptions, wanted: number | undefined): Promise<number> {
+async function firstOf(
+  kind: Kind,
+  { bus, subjects }: DeploymentOptions,
+  wanted: number | undefined,
+): Promise<[shards: number, isNew: boolean]> {
   const addressOf = kind === 'placement' ? placementAddress : conductorAddress;
   const { streams } = await bus.connection.jetstreamManager();
   for (let shards = 0; ; shards += 1) {
@@ -175,8 +186,8 @@ async function firstOf(kind: Kind, { bus, subjects }: DeploymentOptions, wanted:
         throw error;
       },
     );
-    if (!isThere) return shards === 0 ? (wanted ?? 1) : shards;
-    if (kind === 'placement') return 1;
+    if (!isThere) return shards === 0 ? [wanted ?? 1, true] : [shards, false];
+    if (kind === 'placement') return [1, false];
   }
 }
 
@@ -187,9 +198,11 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   return {
     read,
     /** Keeps a number, unless another node has been faster; answers the one that is kept. */
-    async keep(kind: Kind, shards: number): Promise<number> {
+    async keep(kind: Kind, shards: number, isNew: boolean): Promise<number> {
       try {
-        await stored.put(kind, encodeJson({ v: 1, shards }), { previousSeq: 0 });
+        const { prefix } = subjects;
+        const record = kind === 'placement' && isNew ? { v: 1, shards, prefix } : { v: 1, shards };
+        await stored.put(kind, encodeJson(record), { previousSeq: 0 });
         return shards;
       } catch (error) {
         const refusal = (error as { api_error?: { err_code?: number } }).api_error;
@@ -201,17 +214,27 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   };
 }
 
+/** @throws MalformedError when it is not a record that this program reads; CellwrightError `prefix-taken`. */
+function shardsIn(stored: { readonly value: Uint8Array } | null, kind: Kind, subjects: Subjects): number | null {
+  if (stored === null) return null;
+  const { shards, prefix } = recordIn(stored.value, kind, subjects);
+  if (prefix === undefined || prefix === subjects.prefix) return shards;
+  const message =
+    `the prefix '${subjects.prefix}' would share its streams and buckets with the deployment of prefix '${prefix}': ` +
+    'in their names dots are hyphens';
+  throw new CellwrightError('prefix-taken', message, { field: 'prefix' });
+}
+
 /**
  * It is not to be removed: the next node would decide anew, and deal to other shards what is there.
  * @throws MalformedError that names the record, when it is none that this program reads.
  */
-function shardsIn(stored: { readonly value: Uint8Array } | null, kind: Kind, { deployment }: Subjects): number | null {
-  if (stored === null) return null;
+function recordIn(value: Uint8Array, kind: Kind, { deployment }: Subjects): Static<typeof ShardsRecord> {
   try {
-    const record = decode(stored.value, MAX_RECORD_BYTES);
+    const record = decode(value, MAX_RECORD_BYTES);
     const fault = check(record);
     if (fault !== null) throw fault;
-    return (record as { shards: number }).shards;
+    return record as Static<typeof ShardsRecord>;
   } catch (cause) {
     const message =
       `the number of ${kind} shards under '${kind}' in bucket '${deployment}' cannot be read: ${messageOf(cause)}; ` +

@@ -36,7 +36,7 @@ export interface NodeOptions {
   readonly name?: string;
   /**
    * What every subject begins with, one token or several such as `prod.cw`; default `cw`. Deployments that share a server
-   * need different ones.
+   * need different ones, and not only in that one has a hyphen where the other has a dot: that is `prefix-taken`.
    */
   readonly prefix?: string;
   /**

@@ -258,6 +258,27 @@ test('deployment - a record that this program does not read is refused, not gues
   assert.is((await failureOf(() => settlePlacementShards(options, undefined))).code, 'malformed', 'nor decided anew');
 });
 
+test('deployment - a prefix that makes the names of another one is refused, unless the record is of before', async () => {
+  const { prefix, start } = deployment();
+  const [dotted, hyphened] = [`${prefix}.a`, `${prefix}-a`];
+  const node = await start({ prefix: dotted });
+  await node.stop();
+  const refusals = [
+    () => start({ prefix: hyphened }),
+    () => start({ prefix: hyphened, roles: ['scheduler'] }),
+    () => connectPlacement({ servers: server.url, prefix: hyphened }),
+  ];
+  for (const refused of refusals) {
+    const { code, field, message } = (await failureOf(refused)) as CellwrightError;
+    assert.equal([code, field], ['prefix-taken', 'prefix']);
+    assert.match(message, new RegExp(`'${hyphened}' would share .* of prefix '${dotted}'`));
+  }
+  await (await start({ prefix: dotted })).stop();
+  const bucket = await bus.connection.jetstream().views.kv(subjectsOf(dotted).deployment);
+  await bucket.put('placement', new TextEncoder().encode('{"v":1,"shards":1}'));
+  for (const either of [hyphened, dotted]) await (await start({ prefix: either, roles: ['scheduler'] })).stop();
+});
+
 test('deployment - what is no number of shards is refused by its field', async () => {
   const { start } = deployment();
   for (const placementShards of [0, -1, 1.5, 65, Number.NaN, '4' as never]) {
