@@ -204,8 +204,14 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
 
   async function readTail(): Promise<StoredTail | null> {
     const { streams } = await managerOf(bus, stream);
+    // Asked before the last message is: what is stored between the two was not removed.
+    const info = await whatIsThere(streams.info(stream));
+    if (info === null || info.state.messages === 0) return null;
     const tail = await whatIsThere(streams.getMessage(stream, { last_by_subj: subject }));
-    return tail === null ? null : { id: tail.header.get('Nats-Msg-Id'), sequence: tail.seq };
+    const id = tail?.header.get('Nats-Msg-Id') ?? '';
+    const { seq: sequence } = tail ?? { seq: 0 };
+    const { last_seq: last } = info.state;
+    return sequence < last ? { id, sequence, removed: last } : { id, sequence };
   }
 
   function onRefused(reason: string): void {

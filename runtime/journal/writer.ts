@@ -25,6 +25,8 @@ export interface StoredTail {
   /** The id of the last entry, empty when it has none. */
   readonly id: string;
   readonly sequence: number;
+  /** The number of the last entry that ever stood in the stream, when it was removed. */
+  readonly removed?: number;
 }
 
 export interface WriterOptions {
@@ -170,6 +172,12 @@ export function journalWriter(options: WriterOptions): Writer {
   function faultOf(tail: StoredTail | null, { n: mine }: Entry): CellwrightError | null {
     if (tail === null) {
       return new CellwrightError('journal-lost', `journal '${stream}' is gone, with all that it acknowledged`);
+    }
+    if (tail.removed !== undefined) {
+      const which = `entry ${tail.removed} of journal '${stream}' was removed, which this owner`;
+      // What it was is for whoever opens the journal anew to find out: nothing can be stored after it here.
+      if (tail.removed > before) return new CellwrightError('fenced', `${which} knows nothing of`);
+      return new CellwrightError('journal-lost', `${which} had acknowledged`);
     }
     if (!/^\d+-/.test(tail.id)) {
       const why = `an entry that no owner wrote stands in journal '${stream}': entry ${tail.sequence}`;

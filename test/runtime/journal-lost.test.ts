@@ -188,6 +188,20 @@ test(
 );
 
 test(
+  'journal-lost - an owner notices that an entry was removed of which it knew nothing, and waits for nobody',
+  onStage(async ({ bus, streams, process }) => {
+    const journal = await written(process());
+    bus.connection.publish('cw.cell.c1.journal', 'hello');
+    await bus.flush();
+    await streams.deleteMessage(STREAM, 5);
+    assert.is((await refusal(() => append(journal, { n: 4 }))).code, 'fenced');
+    const { code, message } = await refusal(() => process()<Noted>(OWNER).open());
+    assert.is(code, 'journal-lost');
+    assert.match(message, /nothing from 5 to 5 was the journal's own, say so: nats kv put/);
+  }),
+);
+
+test(
   'journal-lost - last entries that are gone, and were not seen to be strays, are missed until an operator says so',
   onStage(async ({ bus, streams, process }) => {
     await written(process());
