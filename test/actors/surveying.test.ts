@@ -147,7 +147,10 @@ function toldOfChanging(meanwhileMs: number): Extract<Answer, { type: 'no-valid-
 
 test('surveying - of hosts that change while they are looked at it is told how each stood when it was', () => {
   const { reason, decision } = toldOfChanging(0);
-  assert.match(reason, /^none of 1200 hosts: 1200 exceeds-capacity VCPU; with 2 VCPU less \(8 instead of 10\) it would fit on 1 host$/);
+  assert.match(
+    reason,
+    /^none of 1200 hosts: 1200 exceeds-capacity VCPU; with 2 VCPU less \(8 instead of 10\) it would fit on 1 host$/,
+  );
   const { hosts, fits, refused = [] } = recordOf(decision);
   assert.equal([hosts, fits, refused.map((one) => one.hosts)], [MANY, 0, [MANY]]);
 });
