@@ -60,6 +60,11 @@ function save(journal: Journal<Noted>, state: object): Promise<void> {
   return new Promise((resolve) => void journal.beginSnapshot().add(state, true, resolve));
 }
 
+/** Adds a part to a snapshot and waits until it is safe. */
+function add(writer: SnapshotWriter, part: object, isLast: boolean): Promise<void> {
+  return new Promise((resolve) => void writer.add(part, isLast, resolve));
+}
+
 /** What entries come to, in the order in which they stand. */
 function assemble(entries: Iterable<Entry>) {
   const read = assembler<Noted>();
@@ -84,6 +89,61 @@ async function keepsWhatIsAppended(journals: Journals): Promise<void> {
 
 test('journal - in memory it keeps what is appended, for each owner', () =>
   keepsWhatIsAppended(memoryJournals({ clock })));
+
+test('journal - in memory a snapshot takes the place of what is before it, in parts between appends', async () => {
+  const journals = memoryJournals({ clock, snapshotEvery: 3 });
+  const journal = journals<Noted>(OWNER);
+  await journal.open();
+  await append(journal, { n: 1 }, { n: 2 });
+  assert.not(journal.wantsSnapshot);
+  await append(journal, { n: 3 });
+  assert.ok(journal.wantsSnapshot);
+  const writer = journal.beginSnapshot();
+  const rows = [{ n: 1 }];
+  await add(writer, { rows }, false);
+  await append(journal, { n: 4 });
+  assert.not(journal.wantsSnapshot, 'one is being taken');
+  await add(writer, { rows: [] }, true);
+  const restored = await journals<Noted>(OWNER).open();
+  assert.equal([restored.snapshot, [...restored.records]], [[{ rows }, { rows: [] }], [{ n: 4 }]]);
+  // Whoever is restored may change what it has read.
+  (restored.snapshot as { rows: unknown[] }[])[0]?.rows.pop();
+  const again = await journals<Noted>(OWNER).open();
+  assert.equal(again.snapshot, [{ rows }, { rows: [] }]);
+});
+
+test('journal - in memory a large state is not written again before as much is recorded, across owners too', async () => {
+  const journals = memoryJournals({ clock, snapshotEvery: 2 });
+  const journal = journals<Noted>(OWNER);
+  await journal.open();
+  await append(journal, { n: 1 }, { n: 2 });
+  await save(journal, { large: 'x'.repeat(3_000) });
+  await append(journal, { n: 3 }, { n: 4 });
+  assert.not(journal.wantsSnapshot);
+  const next = journals<Noted>(OWNER);
+  await next.open();
+  let records = 2;
+  for (; !next.wantsSnapshot && records < 1_000; records += 1) await append(next, { n: records });
+  assert.ok(records > 20 && records < 200, `after ${records} records`);
+});
+
+test('journal - in memory who opened it last writes alone, and a snapshot that another began counts for nothing', async () => {
+  const journals = memoryJournals({ clock, snapshotEvery: 2 });
+  const first = journals<Noted>(OWNER);
+  await first.open();
+  await append(first, { n: 1 }, { n: 2 });
+  const writer = first.beginSnapshot();
+  await add(writer, { lost: 0 }, false);
+  const next = journals<Noted>(OWNER);
+  await next.open();
+  assert.ok(next.wantsSnapshot);
+  writer.add({ lost: 1 }, true, () => {});
+  const refusal = await append(first, { n: 666 }).catch((error) => error as CellwrightError);
+  assert.is(refusal?.code, 'fenced');
+  await append(next, { n: 3 });
+  const { snapshot, records } = await journals<Noted>(OWNER).open();
+  assert.equal([snapshot, [...records]], [null, [{ n: 1 }, { n: 2 }, { n: 3 }]]);
+});
 
 test('journal - on JetStream it keeps what is appended, for each owner', () =>
   onServer((_, bus) => keepsWhatIsAppended(onJetStream(bus))));
@@ -247,11 +307,6 @@ test('journal - a snapshot stands for what is before it, and that is purged', ()
     await append(again, { n: 12 });
     await again.close();
   }));
-
-/** Adds a part to a snapshot and waits until it is safe. */
-function add(writer: SnapshotWriter, part: object, isLast: boolean): Promise<void> {
-  return new Promise((resolve) => void writer.add(part, isLast, resolve));
-}
 
 async function storedOf(bus: NatsBus): Promise<{ from: number; messages: number }> {
   const manager = await bus.connection.jetstreamManager();

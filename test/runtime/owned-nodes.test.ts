@@ -17,16 +17,22 @@ import { failureOf, settled } from '../support/until.ts';
 const test = suite('nodes that own');
 const OWNERS = ['placement', 'conductor', 'cell:c1'];
 
-function rig() {
+function rig(options: { snapshotEvery?: number } = {}) {
   const clock = virtualClock({ startMs: 1_700_000_000_000 });
   const server = memoryServer({ clock });
-  const shared = { clock, journals: memoryJournals({ clock }), leases: memoryLeases({ clock }), leaseTtlMs: 2_000 };
+  const shared = {
+    clock,
+    journals: memoryJournals({ clock, ...options }),
+    leases: memoryLeases({ clock }),
+    leaseTtlMs: 2_000,
+  };
 
   const done = <T>(work: Promise<T>) => settled(clock, work);
 
   return {
     clock,
     done,
+    journals: shared.journals,
     client: clientOf({ bus: server.connect(), clock, subjects: subjectsOf() }),
     start: (name: string, roles: readonly string[], more: object = {}) =>
       done(startNode({ name, roles, bus: server.connect(), ...shared, ...more })),
@@ -168,6 +174,36 @@ test('nodes - of several that start together, every shard has one owner and ever
     assert.equal(states.sort(), ['owning', 'standby', 'standby']);
   }
   for (const node of nodes) await done(node.stop());
+});
+
+test('nodes - owners in memory keep a snapshot and the records after it, not all records, and come back by both', async () => {
+  const { start, client, done, clock, journals } = rig({ snapshotEvery: 20 });
+  const first = await start('first', OWNERS);
+  const host = { name: 'h1', inventories: { VCPU: { total: 1_000 } } };
+  const driver = () => fakeDriver({ host, clock, random: seededRandom('h1'), buildMs: { min: 1, max: 5 } });
+  const rest = await start('rest', ['scheduler', 'compute:c1/h1'], { driver });
+  const shown = async () =>
+    (await done(client.list({}))).instances.map(({ instance, state }) => `${instance} ${state}`).sort();
+  for (let batch = 0; batch < 20; batch += 1) {
+    const { instances } = await done(client.build({ id: `b${batch}`, count: 10, resources: { VCPU: 1 } }));
+    for (const id of instances) assert.is((await done(client.ended(id))).state, 'active');
+    if (batch > 1) for (const id of instances) await done(client.delete(id));
+  }
+  const before = await shown();
+  assert.is(before.filter((text) => text.endsWith(' active')).length, 20);
+  const recorded = first.stats();
+  await done(first.stop());
+  const second = await start('second', OWNERS);
+  assert.equal(await shown(), before);
+  const { instances } = await done(client.build({ id: 'more', count: 2, resources: { VCPU: 1 } }));
+  for (const id of instances) assert.is((await done(client.ended(id))).state, 'active');
+  await done(Promise.all([second.stop(), rest.stop()]));
+  for (const owner of ['placement/0', 'conductor/0', 'cell/c1']) {
+    const { snapshot, records } = await journals(owner).open();
+    assert.ok(snapshot !== null, owner);
+    const [kept, all] = [[...records].length, recorded[owner]?.records ?? 0];
+    assert.ok(kept < all / 2, `${owner}: ${kept} of ${all} records`);
+  }
 });
 
 test.run();
