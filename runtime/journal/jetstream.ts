@@ -107,6 +107,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     for (let opening = 0; opening < MAX_OPENINGS || clock.monotonic() < until; opening += 1) {
       const { state } = opening === 0 ? info : await streams.info(stream);
       const recorded = await readAll(state.messages, state.last_seq);
+      if (recorded === null) continue;
       epoch = Math.max(recorded.epoch + 1, tenure?.epoch ?? 0);
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
       // beginning of our epoch is refused, or is before its.
@@ -136,32 +137,40 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     throw new CellwrightError('contended', `others keep opening journal '${stream}'`, { retryable: true });
   }
 
-  /** @param last The number of the last entry that ever stood in the stream, whether it still does or not. */
-  async function readAll(messages: number, last: number): Promise<Assembled<R>> {
+  /**
+   * Null when somebody has written meanwhile, and may have purged what was to be read.
+   * @param last The number of the last entry that ever stood in the stream, whether it still does or not.
+   */
+  async function readAll(messages: number, last: number): Promise<Assembled<R> | null> {
     if (messages === 0) {
       if (last > 0) throw lost(`had ${last} entries and has none`);
       return assemble<R>([]);
     }
-    reading = readStream({ bus, clock, stream, last: await lastThere(last) });
+    const there = await lastThere(last);
+    if (there === null) return null;
+    reading = readStream({ bus, clock, stream, last: there });
     const entries = await reading.entries;
     if (reading.strays.length > 0) await refuseStrays(reading.strays);
     const recorded = assemble<R>(entries);
     if (!recorded.hasGap) return recorded;
+    if (await hasGrown(last)) return null;
     throw lost('lacks entries that no snapshot stands for');
   }
 
   /**
    * The number of the last entry that stands in the stream. What was removed after it may have been the journal's own,
    * of which nothing that is left tells, unless it was seen to be strays. (The server is asked for one number after the
-   * other: before 2.10 it finds no last one by its subject when the very last was removed.)
+   * other: before 2.10 it finds no last one by its subject when the very last was removed.) Null when somebody has
+   * written meanwhile.
    */
-  async function lastThere(last: number): Promise<number> {
+  async function lastThere(last: number): Promise<number | null> {
     const { streams } = await managerOf(bus, stream);
-    let there = last;
-    while (last - there < MAX_REMOVED && (await whatIsThere(streams.getMessage(stream, { seq: there }))) === null) {
-      there -= 1;
-    }
-    if (there === last) return last;
+    const isThere = async (seq: number) => (await whatIsThere(streams.getMessage(stream, { seq }))) !== null;
+    if (await isThere(last)) return last;
+    const least = Math.max(0, last - MAX_REMOVED);
+    let there = last - 1;
+    while (there > least && !(await isThere(there))) there -= 1;
+    if (await hasGrown(last)) return null;
     const strays = await shared.made.straysOf(owner);
     const first = firstUnlike(strays, [there + 1, last]);
     if (first === null) return there;
@@ -170,6 +179,11 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
         `stray. Restore it; or, if nothing from ${first} to ${last} was the journal's own, say so: ` +
         shared.made.howToAllow(owner, [...strays, [first, last]]),
     );
+  }
+
+  async function hasGrown(last: number): Promise<boolean> {
+    const { streams } = await managerOf(bus, stream);
+    return (await streams.info(stream)).state.last_seq > last;
   }
 
   async function refuseStrays(strays: readonly Range[]): Promise<void> {

@@ -97,6 +97,28 @@ async function written(journals: Journals): Promise<Journal<Noted>> {
   return journal;
 }
 
+/** A bus by which something happens as soon as it was told for the first time how a stream stands. */
+function withHook(bus: NatsBus, hook: () => Promise<void>): NatsBus {
+  const { connection } = bus;
+  let isFirst = true;
+  const jetstreamManager = async () => {
+    const manager = await connection.jetstreamManager();
+    const { streams } = manager;
+    const info = async (stream: string) => {
+      const told = await streams.info(stream);
+      if (isFirst) {
+        isFirst = false;
+        await hook();
+      }
+      return told;
+    };
+    return Object.create(manager, { streams: { value: Object.create(streams, { info: { value: info } }) } });
+  };
+  return Object.create(bus, {
+    connection: { value: Object.create(connection, { jetstreamManager: { value: jetstreamManager } }) },
+  });
+}
+
 const refusal = async (work: () => unknown) => (await failureOf(work)) as CellwrightError;
 
 test(
@@ -234,6 +256,22 @@ test(
     // A piece of the snapshot is no more.
     await streams.deleteMessage(STREAM, 6);
     assert.is((await refusal(() => process()<Noted>(OWNER).open())).code, 'journal-lost');
+  }),
+);
+
+test(
+  'journal-lost - what the owner of before purges while its journal is opened by another is not missed',
+  onStage(async ({ bus, streams, process }) => {
+    const before = await written(process());
+    const purged = async () => {
+      before.beginSnapshot().add({ sum: 6, text: 'x'.repeat(1_200_000) }, true, () => {});
+      for (let first = 1; first < 5; ) first = (await streams.info(STREAM)).state.first_seq;
+    };
+    const journal = jetStreamJournals({ bus: withHook(bus, purged), clock, subjects: subjectsOf('cw') })<Noted>(OWNER);
+    const { snapshot, records } = await journal.open();
+    assert.equal([(snapshot as [{ sum: number }])[0].sum, [...records]], [6, []]);
+    assert.is((await refusal(() => append(before, { n: 4 }))).code, 'fenced');
+    await journal.close();
   }),
 );
 
