@@ -13,7 +13,7 @@ import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './
 import type { Journal, Journals } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
 import { type Reading, readStream } from './reading.ts';
-import { firstUnlike, type Range } from './strays.ts';
+import { firstUnlike, numberOf, type Range } from './strays.ts';
 import { type KnownStream, streamOf, whatIsThere } from './stream.ts';
 import { IS_BEING_STORED, journalWriter, type StoredTail, WRONG_LAST_SEQUENCE, type Writer } from './writer.ts';
 
@@ -167,11 +167,11 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     const { streams } = await managerOf(bus, stream);
     const isThere = async (seq: number) => (await whatIsThere(streams.getMessage(stream, { seq }))) !== null;
     if (await isThere(last)) return last;
-    const least = Math.max(0, last - MAX_REMOVED);
+    const strays = await shared.made.straysOf(owner);
+    const least = Math.max(0, last - MAX_REMOVED - numberOf(strays));
     let there = last - 1;
     while (there > least && !(await isThere(there))) there -= 1;
     if (await hasGrown(last)) return null;
-    const strays = await shared.made.straysOf(owner);
     const first = firstUnlike(strays, [there + 1, last]);
     if (first === null) return there;
     throw lost(
@@ -189,7 +189,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   async function refuseStrays(strays: readonly Range[]): Promise<void> {
     await shared.made.noteStrays(owner, strays);
     const [[sequence]] = strays as [Range];
-    const others = strays.reduce((sum, [first, last]) => sum + last - first + 1, -1);
+    const others = numberOf(strays) - 1;
     const message =
       `entry ${sequence} of journal '${stream}' is one that no owner wrote: somebody has published to '${subject}'. ` +
       `Remove it: nats stream rmm ${stream} ${sequence}${others > 0 ? `; and so ${others} more` : ''}`;

@@ -12,6 +12,11 @@ export function withStray(strays: readonly Range[], sequence: number): readonly 
   return [...strays, [sequence, sequence]];
 }
 
+/** How many there are in all. */
+export function numberOf(strays: readonly Range[]): number {
+  return strays.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+}
+
 /** The first number of a range that is none of the strays; null when all are. */
 export function firstUnlike(strays: readonly Range[], [first, last]: Range): number | null {
   let next = first;

@@ -210,6 +210,19 @@ test(
 );
 
 test(
+  'journal-lost - of whatever number strays are, the journal goes on once they are removed',
+  onStage(async ({ bus, streams, process }) => {
+    await written(process());
+    for (let n = 0; n < 1_100; n += 1) bus.connection.publish('cw.cell.c1.journal', 'hello');
+    await bus.flush();
+    const { message } = await refusal(() => process()<Noted>(OWNER).open());
+    assert.match(message, /entry 5 .*; and so 1099 more$/);
+    await Promise.all(Array.from({ length: 1_100 }, (_, n) => streams.deleteMessage(STREAM, 5 + n)));
+    assert.is([...(await process()<Noted>(OWNER).open()).records].length, 3);
+  }),
+);
+
+test(
   'journal-lost - an owner notices that an entry was removed of which it knew nothing, and waits for nobody',
   onStage(async ({ bus, streams, process }) => {
     const journal = await written(process());
