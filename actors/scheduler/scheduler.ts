@@ -100,6 +100,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       parking: emptyParking(),
       sweeps: [],
       surveyed: new Map(),
+      surveying: { since: 0, looked: 0 },
       isSearching: false,
       asks: 0,
       startedAt: 0,

@@ -19,6 +19,7 @@ export function clockSetBack({ state, turn }: Work): void {
   for (const searched of state.rankings.searched.values()) searched.since = Math.min(searched.since, now);
   state.isSearching = false;
   state.surveyed.clear();
+  state.surveying.since = Math.min(state.surveying.since, now);
   forgetExpected(state, now);
 }
 

@@ -184,8 +184,6 @@ export interface Surveyed {
   readonly revision: number;
   /** When the first of those that were made one after the other was begun, ms since the epoch. */
   readonly since: number;
-  /** At how many hosts they have looked since then. */
-  readonly looked: number;
   /** When it was done, ms since the epoch; null: it is under way. */
   doneAt: number | null;
   /** What it found; null where it took long, and hosts have changed meanwhile. */
@@ -218,6 +216,8 @@ export interface SchedulerState {
   readonly sweeps: Sweeping[];
   /** The surveys that were made lately for requests without a host, by what was asked for. */
   readonly surveyed: Map<string, Surveyed>;
+  /** At how many hosts surveys have looked lately, whatever was asked for, and since when, ms since the epoch. */
+  readonly surveying: { since: number; looked: number };
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
   asks: number;

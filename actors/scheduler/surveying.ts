@@ -10,7 +10,7 @@ import { begin, isShort } from './sweeps.ts';
 
 /** How long a survey is told of, ms, where nothing is heard of a change: a filter may go by the time. */
 const FRESH_MS = 1_000;
-/** At how many hosts it is looked in that time for requests that ask for the same; the first survey may look at more. */
+/** At how many hosts all surveys look in that time, but for the first of each kind, which may look at more. */
 const MAX_LOOKED_AT = 15_000;
 const MAX_KEPT = 64;
 
@@ -26,7 +26,7 @@ export function surveyFor(
   mayTakeLong: boolean,
   then: (work: Work, found: Found | null) => void,
 ): void {
-  const { surveyed, rankings, view } = work.state;
+  const { surveyed, surveying, rankings, view } = work.state;
   const { now } = work.turn;
   const key = keyFor(request, count);
   const known = surveyed.get(key);
@@ -34,10 +34,11 @@ export function surveyFor(
   if (known?.doneAt === null) return isSame && mayTakeLong ? void known.awaited.push(then) : then(work, null);
   if (known !== undefined && isSame && now - known.doneAt < FRESH_MS) return then(work, known.found);
   const isNext = known !== undefined && now - known.since < FRESH_MS;
-  const looked = (isNext ? known.looked : 0) + view.hosts.size;
+  if (now - surveying.since >= FRESH_MS) Object.assign(surveying, { since: now, looked: 0 });
+  const looked = surveying.looked + view.hosts.size;
   if ((isNext && looked > MAX_LOOKED_AT) || !(mayTakeLong || isShort(work))) return then(work, null);
   const since = isNext ? known.since : now;
-  const one: Surveyed = { revision: view.revision, since, looked, doneAt: null, found: null, awaited: [then] };
+  const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [then] };
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (told, later) => {
     const { advice, hosts, fits, refused, partly } = told;
     one.doneAt = later.turn.now;
@@ -50,6 +51,7 @@ export function surveyFor(
   surveyed.delete(key);
   surveyed.set(key, one);
   if (surveyed.size > MAX_KEPT) surveyed.delete(surveyed.keys().next().value as string);
+  surveying.looked = looked;
   if (begin(work, survey)) return;
   surveyed.delete(key);
   // With too many to look for, it stays unknown.

@@ -182,4 +182,21 @@ test('surveying - a flood of requests on hosts that change all the time costs a 
   assert.ok(looks < 40_000, `${looks} looks`);
 });
 
+test('surveying - however many ask for different things on hosts that change all the time, the effort is bounded', () => {
+  const all = countingRig(hostsOf(400));
+  const KINDS = 20;
+  const ask = (n: number) => told(all, selectFor(`x-${n}`, { vcpu: 10 + (n % KINDS) }));
+  const first = all.looksAt(() => {
+    for (let n = 0; n < KINDS; n += 1) assert.match(ask(n).reason, /VCPU less/, 'each is advised once');
+  });
+  const looks = all.looksAt(() => {
+    for (let n = 0; n < 10 * KINDS; n += 1) {
+      take(all, `h${n}`, 1);
+      all.deliver();
+      ask(n);
+    }
+  });
+  assert.ok(looks < first + 20_000, `${looks} looks after ${first}`);
+});
+
 test.run();
