@@ -46,7 +46,7 @@ export function surveyFor(
     if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
       one.found = { advice, standing: { hosts, fits, refused, ...present({ partly }) } };
     }
-    for (const tell of one.awaited) tell(later, one.found);
+    for (const tell of one.awaited.splice(0)) tell(later, one.found);
   });
   surveyed.delete(key);
   surveyed.set(key, one);
