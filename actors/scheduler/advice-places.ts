@@ -45,23 +45,29 @@ function wishesOfTree(request: Request, aggregates: ReadonlySet<string>): Wish[]
   return wishes;
 }
 
-/** Of an aggregate that several wishes are against, each of them is kept up by the others. */
+/** The wish for which alone a host is refused: of an aggregate that several are against, each is kept up by the others. */
 function wishesOfAggregates(request: Request, tree: TreeConditions, aggregates: ReadonlySet<string>): Wish[] {
   const asked = onAggregates(request);
   if (asked === undefined) return [];
-  const all = wishesOnAggregates(asked);
-  const { origins: _, ...where } = request.where ?? {};
-  return all
-    .filter(({ conditions }) => conditions.some((one) => isUnmet(one, aggregates)))
-    .map((wish) => {
-      const others = all.filter((one) => one !== wish).flatMap(({ conditions }) => conditions);
-      const changed: TreeConditions = {
-        ...tree,
-        memberOf: others.flatMap((one) => (one.memberOf === undefined ? [] : [[...one.memberOf]])),
-        notMemberOf: [...new Set(others.flatMap((one) => one.notMemberOf ?? []))],
-      };
-      return { advice: wish.advice, without: { ...request, where, spec: { ...request.spec, tree: changed } } };
-    });
+  const [wish, ...more] = wishesOnAggregates(asked).filter(({ conditions }) =>
+    conditions.some((one) => isUnmet(one, aggregates)),
+  );
+  if (wish === undefined || more.length > 0) return [];
+  return [{ advice: wish.advice, without: withoutAggregates(request, tree) }];
+}
+
+const openToAll = new WeakMap<Request, Request>();
+
+/** To a host that meets all other wishes on aggregates it is the same whether they are there. They may be hundreds. */
+function withoutAggregates(request: Request, tree: TreeConditions): Request {
+  let without = openToAll.get(request);
+  if (without === undefined) {
+    const { memberOf: _, notMemberOf: __, ...others } = tree;
+    const { origins: ___, ...where } = request.where ?? {};
+    without = { ...request, where, spec: { ...request.spec, tree: others } };
+    openToAll.set(request, without);
+  }
+  return without;
 }
 
 function wishesOfCompany(request: Request): Wish[] {
