@@ -13,7 +13,7 @@ import { placementOf } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { inMessages } from './answers.ts';
 import { decided, noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
-import { whyNone } from './explain.ts';
+import { whyNone, whyNoneOf } from './explain.ts';
 import { explainFailure } from './failing.ts';
 import { mayHaveMissed } from './following.ts';
 import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gangs.ts';
@@ -279,18 +279,23 @@ function gathered(work: Work, open: Open): void {
   if (rest === null || rest.size < open.waiting.size) return;
   open.gathering = null;
   const isBehind = isBehindOthers(work, open);
-  const isRoom = rest.size === 1 || placesFor(work, open.request, rest.size) !== null;
+  const isTried = !isBehind && (rest.size === 1 || placesFor(work, open.request, rest.size) !== null);
   for (const instance of [...rest]) {
     if (!isOpen(work, open) || open.failing) return;
-    if (isRoom && !isBehind) lookOnceMore(work, open, instance);
-    else {
-      noteAll(draftOf(open, instance), work.state.rankings, work.state.view, open.request, rest.size);
-      const reason = isRoom
-        ? whyNone(work.state, open.request, rest.size, FOR_THE_FIRST)
-        : noneTogether(work, open, rest.size);
-      advance(work, open, instance, { type: 'NOTHING_HELD', reason });
-    }
+    if (isTried) lookOnceMore(work, open, instance);
+    else advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNotTried(work, open, instance, isBehind) });
   }
+}
+
+/** That there is no room for all together, or only for those who came before. It looks no oftener than it must. */
+function whyNotTried(work: Work, open: Open, instance: string, isBehind: boolean): string {
+  const { rankings, view } = work.state;
+  const { request } = open;
+  const count = together(open);
+  const draft = draftOf(open, instance);
+  noteAll(draft, rankings, view, request, count);
+  const isRoom = isBehind && (count === 1 || (draft.fits > 0 && placesFor(work, request, count) !== null));
+  return isRoom ? whyNoneOf(work.state, request, draft, FOR_THE_FIRST) : noneTogether(work, open, count, draft);
 }
 
 const HOOKS: ParkingHooks = { admits, anyAdmits, select };

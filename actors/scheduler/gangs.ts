@@ -2,7 +2,8 @@
 // at all, as far as the view can tell, so that two that wait do not each hold what the other needs.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import { whyNone } from './explain.ts';
+import type { Standing } from './decision.ts';
+import { whyNoneOf } from './explain.ts';
 import { pickOfGroup } from './grouping.ts';
 import { promiseMember } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
@@ -54,8 +55,8 @@ export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, serve
 }
 
 /** That each instance would have a host alone is not enough. */
-export function noneTogether({ state }: Work, { request }: Open, count: number): string {
-  return `no room for ${count} instances at once: ${whyNone(state, request, count, 'with room for some')}`;
+export function noneTogether({ state }: Work, { request }: Open, count: number, stands: Standing): string {
+  return `no room for ${count} instances at once: ${whyNoneOf(state, request, stands, 'with room for some')}`;
 }
 
 /** Whether a host, by its root, has room for one instance of a request. */

@@ -176,6 +176,37 @@ test('waiting - many whose time is over at one moment are told by one look at al
   assert.ok(looks - before < 5 * 1_200, `${looks - before} looks`);
 });
 
+test('waiting - several that join others, for which no host has room together, cost few looks at all hosts', () => {
+  let looks = 0;
+  const counting: Filter = {
+    name: 'counting',
+    late: true,
+    refusal: () => {
+      looks += 1;
+      return null;
+    },
+  };
+  const hosts = Array.from({ length: 600 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 } }));
+  const all = schedulersOf(hosts, [{ name: 's', filters: [counting] }]);
+  const instanceGroup = { id: 'g', policy: 'affinity' as const };
+  const ask = (request: string, since: number) => {
+    const instances = ['x', 'y'].map((name) => `${request}-${name}`);
+    const asked = selectFor(request, { vcpu: 5, instances, ordered: true, waits: { since }, expiresAt: FOREVER });
+    all.hear('scheduler/s', { ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0');
+    for (let step = 0; step < 20; step += 1) {
+      all.deliver();
+      all.pass(10);
+    }
+    const answer = all.answers.at(-1) as { type: string; reason: string };
+    assert.is(answer.type, 'parked');
+    assert.match(answer.reason, /no room for 2 instances at once: none of 600 hosts: 600 no-room-together/);
+  };
+  ask('one', 1);
+  looks = 0;
+  ask('two', 2);
+  assert.ok(looks < 1.5 * hosts.length, `${looks} looks`);
+});
+
 test('waiting - one that does not wait fails as ever', () => {
   const all = rig('h1');
   all.hear(
