@@ -74,7 +74,8 @@ function adviceFor({ turn }: Work, found: Found | null): string {
   return surveyed === undefined || surveyed.hosts === 0 || surveyed.fits > 0 ? '' : `; ${NO_CHANGE_KNOWN}`;
 }
 
+/** Advice may name many aggregates; what stands in the way is said all the same. */
 function withWords(reason: string, words: string): string {
-  const advice = clipped(words, MAX_REASON_LENGTH);
+  const advice = clipped(words, MAX_REASON_LENGTH / 2);
   return `${clipped(reason, MAX_REASON_LENGTH - advice.length)}${advice}`;
 }

@@ -199,4 +199,12 @@ test('surveying - however many ask for different things on hosts that change all
   assert.ok(looks < first + 20_000, `${looks} looks after ${first}`);
 });
 
+test('surveying - what stands in the way is said beside advice that names very much', () => {
+  const long = Array.from({ length: 64 }, (_, n) => String(n).padStart(64, 'a'));
+  const all = schedulersOf([{ host: 'h', has: { VCPU: 8 }, aggregates: long }]);
+  const where = { origins: { avoidAggregates: long.map((_, place) => place) } };
+  const { reason } = told(all, selectFor('x', { vcpu: 2, where, tree: { notMemberOf: long } }));
+  assert.match(reason, /^none of 1 host: 1 in-avoided-aggregate; if aggregates a+0, a+1, /);
+});
+
 test.run();
