@@ -21,7 +21,7 @@ import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, MOVED, needsCompany } from './locating.ts';
-import { isLastLook, keepPlace, lotOf, stepOut } from './lots.ts';
+import { isLastLook, keepPlace, lotOf, stepOut, wouldOvertake } from './lots.ts';
 import { type ParkingHooks, park, tellCame, tryParked } from './parking.ts';
 import { keyOf } from './request.ts';
 import {
@@ -268,9 +268,10 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
 /** What is said of hosts with room, to one that is not tried as others that ask for the same wait. */
 const FOR_THE_FIRST = 'with room for whoever is first in line';
 
-/** Others that ask for the same wait already: it is not tried before its turn has come. */
+/** Others that ask for the same wait already: it is not tried before its turn, or, the last time, if it came before them. */
 function isBehindOthers(work: Work, open: Open): boolean {
-  return open.turnOfProject === null && lotOf(work, open) !== undefined;
+  const lot = open.turnOfProject === null ? lotOf(work, open) : undefined;
+  return lot !== undefined && (!isLastLook(open) || wouldOvertake(work, lot, open));
 }
 
 /** Once it is known which instances hold nothing: they are placed together, or wait together. */

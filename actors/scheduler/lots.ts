@@ -46,6 +46,16 @@ export function lotOf(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): 
   return [...lot.away].some(([other, away]) => other !== key && isKept(work, other, away)) ? lot : undefined;
 }
 
+/** Whether a request that is looked at for the last time would overtake one of its lot who came before and waits on. */
+export function wouldOvertake(work: Work, { queue: [head], away }: Lot, { key, asked }: Open): boolean {
+  const place = placeOf(asked);
+  if (head !== undefined && placeOf(head.asked) < place) return true;
+  return [...away].some(([other, one]) => {
+    const before = one.place < place && other !== key ? work.state.open.get(other) : undefined;
+    return before !== undefined && !isLastLook(before) && isKept(work, other, one);
+  });
+}
+
 /** The lot of a request. */
 export function openLot({ turn, state: { parking, view } }: Work, { asked }: Open): Lot {
   const key = lotKeyOf(asked);

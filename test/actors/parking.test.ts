@@ -145,6 +145,27 @@ test('waiting - of several whose time is over at one moment none overtakes anoth
   );
 });
 
+test('waiting - one whose time is over takes a host that has come free, before those that came after it and wait on', () => {
+  const since = 1_000;
+  for (const count of [1, 2]) {
+    const all = schedulersOf(['a', 'b', 'c'].map((host) => ({ host, has: { VCPU: 8 } })));
+    const ask = (request: string, place: number, more: Partial<Select> = {}) => {
+      const instances = Array.from({ length: count }, (_, n) => `${request}-${n}`);
+      const asked = { instances, ordered: true as const, expiresAt: FOREVER, waits: { since: since + place } };
+      all.hear('scheduler/s', selectFor(request, { vcpu: 8, ...asked, ...more }), 'conductor/0');
+      all.deliver();
+    };
+    for (const host of ['a', 'b', 'c']) all.choose(selectFor(`on-${host}`, { vcpu: 8 }));
+    for (const [place, request] of ['one', 'two', 'three'].entries()) ask(request, place);
+    for (const host of ['a', 'b', 'c']) all.ask({ type: 'release', consumer: `on-${host}`, deleted: true });
+    const before = all.answers.length;
+    ask('two', 1, { round: 2, waits: { since: since + 1, last: true } });
+    ask('one', 0, { round: 2, waits: { since, last: true } });
+    const told = all.answers.slice(before).map(({ request, type }) => `${request} ${type}`);
+    assert.equal(told.slice(0, 2), ['two no-valid-host', 'one selected'], `${count} at once`);
+  }
+});
+
 test('waiting - many whose time is over at one moment are told by one look at all hosts', () => {
   let looks = 0;
   const counting: Filter = {
