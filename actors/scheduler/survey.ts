@@ -139,7 +139,8 @@ export function surveyOf(
       return true;
     },
     done(work) {
-      const trees = fitting.map((root) => treeOf(view, root));
+      // Some may be gone since they were looked at.
+      const trees = fitting.filter((root) => isTold(view, root)).map((root) => treeOf(view, root));
       const advice = times < count ? adviceOf(adviser, trees) : [];
       if (fits > 0 && times < count && isWhole) {
         const fewer = { code: 'fewer-instances', from: count, to: times, hosts: fits };
@@ -195,9 +196,15 @@ function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root:
 
 /** How many more instances a host may have, as far as filters limit that. */
 function leftOn(rankings: Rankings, view: View, request: Request, root: string, but?: string): number {
+  if (rankings.limits.length === 0) return MAX_TIMES;
   const host = view.hosts.get(root);
-  if (host === undefined || rankings.limits.length === 0) return MAX_TIMES;
+  if (host === undefined || !isTold(view, root)) return 0;
   return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
+}
+
+/** Whether placement tells of a host. */
+function isTold(view: View, root: string): boolean {
+  return treeOf(view, root)[0]?.spec.id === root;
 }
 
 /** Whether the request might use a host but for what refused it first: one of no use to it came near to nothing. */
@@ -228,8 +235,8 @@ function refusingOf(
 }
 
 function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Request, host: ViewHost): void {
+  if (!isTold(view, host.root)) return;
   const tree = treeOf(view, host.root);
-  if (tree[0]?.spec.id !== host.root) return;
   const facts = factsOf(view, host, tree);
   const refusing = (asked: Request) => refusingOf(filters, view, asked, host.root, facts);
   const [only, ...more] = refusing(request);

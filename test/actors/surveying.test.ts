@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import type { HostWords } from '../support/facts.ts';
 import { type Answer, schedulersOf, selectFor } from '../support/schedulers.ts';
 
@@ -205,6 +206,31 @@ test('surveying - what stands in the way is said beside advice that names very m
   const where = { origins: { avoidAggregates: long.map((_, place) => place) } };
   const { reason } = told(all, selectFor('x', { vcpu: 2, where, tree: { notMemberOf: long } }));
   assert.match(reason, /^none of 1 host: 1 in-avoided-aggregate; if aggregates a+0, a+1, /);
+});
+
+test('surveying - hosts that are gone before all have been looked at disturb nobody', () => {
+  const hosts = [...hostsOf(4), ...hostsOf(MANY, 6).slice(4)];
+  for (const filters of [[], [instanceLimit()]]) {
+    for (const vcpu of [10, 8]) {
+      const all = schedulersOf(hosts, [{ name: 's', filters }]);
+      const instances = ['v', 'w', 'x', 'y', 'z'];
+      const asked = selectFor('several', { vcpu, instances, ordered: true, waits: { since: 1 } });
+      all.hear('scheduler/s', asked, 'conductor/0');
+      all.deliver();
+      assert.is(all.answers.length, 0, 'it takes several turns');
+      const { epoch = 0, sequence = 0 } = all.desks[0]?.state.followers.get('placement 0') ?? {};
+      const gone = { shard: 0, epoch, sequence: sequence + 1, changed: [], used: [], removed: ['p-h2', 'p-h3'] };
+      all.hear('scheduler/s', { type: 'providers-changed', ...gone }, 'placement/0');
+      for (let step = 0; step < 50; step += 1) {
+        all.pass(10);
+        all.deliver();
+      }
+      assert.equal(
+        all.answers.map(({ type }) => type),
+        ['parked'],
+      );
+    }
+  }
 });
 
 test.run();
