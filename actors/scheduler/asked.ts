@@ -97,8 +97,11 @@ function comparisonOf(
     ...weighingOf(weighers, rankings.overrides, view, one),
     ...present({ members: one.members }),
   });
+  // Either may be gone when all have been looked at, so what is told of it is put together at once.
   const own = weigh(host);
+  const standing = 'code' in own ? { refusal: refusalOf(own) } : { weighing: told(own) };
   let best: (Ranked & Standing) | null = null;
+  let first: Pick<HostStanding, 'best'> = {};
   let [hosts, fits, better] = [0, 0, 0];
   return {
     visit(one, isThorough) {
@@ -106,16 +109,18 @@ function comparisonOf(
       const weighed = one.root === host.root ? own : weigh(one, isThorough);
       if ('code' in weighed) return true;
       fits += 1;
-      if (best === null || comesBefore(view, request, weighed, best)) best = weighed;
+      if (best === null || comesBefore(view, request, weighed, best)) {
+        best = weighed;
+        first = { best: told(weighed) };
+      }
       if (!('code' in own) && comesBefore(view, request, weighed, own)) better += 1;
       return true;
     },
     done(work) {
       const { cell, host: name } = host;
-      const standing = 'code' in own ? { refusal: refusalOf(own) } : { weighing: told(own), rank: better + 1 };
+      const rank = 'code' in own ? {} : { rank: better + 1 };
       const silent = view.silentCells.has(cell) ? { silent: true as const } : {};
-      const first = best === null ? {} : { best: told(best) };
-      done({ cell, host: name, hosts, fits, ...first, ...standing, ...silent }, work);
+      done({ cell, host: name, hosts, fits, ...first, ...standing, ...rank, ...silent }, work);
     },
   };
 }

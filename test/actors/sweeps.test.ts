@@ -51,6 +51,21 @@ test('sweeps - one host is compared with all others', () => {
   assert.ok(['unit-constraint', 'exceeds-capacity'].includes(refused.refusal?.code ?? ''));
 });
 
+test('sweeps - hosts that are gone when one has been compared with all others are told of as they were', () => {
+  const hosts = Array.from({ length: 2 * SLICE }, (_, n) => ({ host: `h${n}`, has: { VCPU: n === 0 ? 16 : 8 } }));
+  const all = schedulersOf(hosts);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  assert.equal(desk.tell({ type: 'why-not', ask: 1, spec, host: 'h1' }, 'gateway/g').sent, []);
+  const { epoch = 0, sequence = 0 } = desk.state.followers.get('placement 0') ?? {};
+  const gone = { shard: 0, epoch, sequence: sequence + 1, changed: [], used: [], removed: ['p-h0', 'p-h1'] };
+  desk.tell({ type: 'providers-changed', ...gone }, 'placement/0');
+  const [told] = desk.pass(1_000).flatMap(({ sent }) => sent.map(({ message }) => message));
+  assert.ok(told?.type === 'why-not-told');
+  const { best, weighing, rank } = told.standing;
+  assert.equal([best?.host, weighing?.host, rank], ['h0', 'h1', 2]);
+});
+
 test('sweeps - hosts are compared as the soft rule of a group would have them, and by weight only then', () => {
   for (const policy of ['soft-affinity', 'soft-anti-affinity'] as const) {
     const all = schedulersOf([
