@@ -12,7 +12,7 @@ import { begin, isShort } from './sweeps.ts';
 const FRESH_MS = 1_000;
 /** At how many hosts all surveys look in that time, but for the first of each kind, which may look at more. */
 const MAX_LOOKED_AT = 15_000;
-const MAX_KEPT = 64;
+const MAX_KEPT = 256;
 
 /**
  * Finds out how all hosts stand to a request and what would let it fit; `then` is told in this turn or in a later one, and
