@@ -230,14 +230,10 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       state.providers = said.providers;
       state.measures = said.measures ?? false;
       for (const { instance, attempt } of said.running) {
-        state.jobs.set(keyOf(instance, attempt), {
-          instance,
-          attempt,
-          state: 'found',
-          order: null,
-          repeats: 0,
-          asked: 0,
-        });
+        const key = keyOf(instance, attempt);
+        // It was told to destroy it while the driver looked: what was seen may be gone by now.
+        if (state.jobs.has(key) || state.outcomes.has(key)) continue;
+        state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0 });
       }
       return enter(state, 'registering', turn);
     }

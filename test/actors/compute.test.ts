@@ -284,6 +284,19 @@ test('compute - what the driver still has after a restart is not built again, bu
   assert.equal(told(other.tell(destroy(), CELL)), [`destroy to ${DRIVER}`]);
 });
 
+test('compute - what it is told to destroy before the driver has said what there is does not come back by that', () => {
+  const on = bench(actor);
+  on.tell(destroy(1), CELL);
+  on.tell(destroy(2), CELL);
+  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt(1) }, DRIVER)), [`destroyed to ${CELL}`]);
+  on.tell(described([1, 2, 3].map((attempt) => ofAttempt(attempt))), DRIVER);
+  const [presented] = sentOf(on.tell(TREE_PUT, 'placement/0'), 'compute-up');
+  assert.equal(presented?.message.running, [ofAttempt(2), ofAttempt(3)]);
+  assert.equal(told(on.tell({ type: 'driver-destroyed', ...ofAttempt(2) }, DRIVER)), [`destroyed to ${CELL}`]);
+  const [listed] = sentOf(on.tell({ type: 'list-instances', ask: 5 }, 'gateway/g'), 'instances-running');
+  assert.equal(listed?.message.running, [ofAttempt(3)]);
+});
+
 test('compute - it lists what is on its host', () => {
   const on = desk([ofAttempt(1)]);
   on.tell(order(2), CELL);
