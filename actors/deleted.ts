@@ -8,6 +8,9 @@ const MOST_FORGOTTEN = 1_000;
 /** How long until the next ones are forgotten, ms, where there are more. */
 const FORGET_MORE_MS = 50;
 
+/** A clock that was ahead by so much, ms, was wrong: no two that may be right differ by it. */
+const WRONG_BY_MS = 86_400_000;
+
 /** How long until it is looked again what is to be forgotten, ms, where it is remembered for `rememberMs`. */
 export function forgetAgainMs(rememberMs: number, isAll = true): number {
   return isAll ? Math.max(FORGET_MORE_MS, rememberMs / 4) : FORGET_MORE_MS;
@@ -21,12 +24,26 @@ export class Deleted extends Table<number> {
     super((at, key) => [key, at]);
   }
 
-  /** Remembers one from now on. Where clocks differ it counts as deleted no earlier than those before it. */
-  remember(key: string, at: number): number {
+  /**
+   * Remembers one from now on. Where clocks differ it counts as deleted no earlier than those before it; but if those were
+   * deleted by a clock that was wrong they count as deleted now: for as long as it was ahead nothing would be forgotten.
+   * @param setRight Told of each of those.
+   */
+  remember(key: string, at: number, setRight: (key: string, at: number) => void = () => {}): number {
+    if (this.#newest - at > WRONG_BY_MS) this.#setRight(at, setRight);
     this.#newest = this.size === 0 ? at : Math.max(at, this.#newest);
     this.delete(key);
     this.set(key, this.#newest);
     return this.#newest;
+  }
+
+  #setRight(now: number, setRight: (key: string, at: number) => void): void {
+    this.#newest = now;
+    for (const [key, at] of this) {
+      if (at <= now) continue;
+      this.set(key, now);
+      setRight(key, now);
+    }
   }
 
   /** No later one counts as deleted before this, ms since the epoch: part of every snapshot. */

@@ -302,7 +302,9 @@ export function applyToConductor(
       entry.phase = 'deleted';
       entry.releaseOwed = false;
       entry.build = null;
-      entry.deletedAt = state.deleted.remember(record.instance, record.at);
+      entry.deletedAt = state.deleted.remember(record.instance, record.at, (instance, at) => {
+        changing(state, instance).deletedAt = at;
+      });
       return [];
     }
     case 'forgotten':

@@ -199,6 +199,26 @@ test('conductor - after its clock was set back, only what it hears from then on 
   assert.equal([...new Set(asked)], ['scheduler']);
 });
 
+test('conductor - what was deleted while its clock was a year ahead is forgotten in time, by who is restored too', () => {
+  const YEAR_MS = 365 * 86_400_000;
+  const on = desk();
+  const deleteOne = (id: string) => {
+    on.tell(noHost(id, (lastSelect(on.tell(buildOf(id))).message as { round: number }).round), 'scheduler/s');
+    on.tell({ type: 'released', consumer: id, deleted: true });
+    on.tell(remove(id));
+    assert.is(viewOf(on, id)?.state, 'deleted');
+  };
+  on.now += YEAR_MS;
+  deleteOne('ahead');
+  on.now -= YEAR_MS;
+  deleteOne('after');
+  const { deleted } = actor.restore([on.stored()]);
+  assert.equal([...deleted.values()], [on.now, on.now]);
+  on.tell({ type: 'wake', id: 'forget-deleted' });
+  on.pass(3 * 3_600_000);
+  assert.equal([viewOf(on, 'ahead'), viewOf(on, 'after')], [null, null]);
+});
+
 test('conductor - a hand-over is said again until the cell has it, and said twice is heard once', () => {
   const on = desk();
   handedOver(on, 'web');

@@ -184,6 +184,33 @@ test('with clocks that go back the order stays, also when it is put back from a 
   }
 });
 
+test('what was deleted by a clock that was a year ahead holds up nothing that is deleted later', () => {
+  const HOUR_MS = 3_600_000;
+  const deleted = new Deleted();
+  const setRight: string[] = [];
+  const remember = (key: string, at: number) =>
+    deleted.remember(key, at, (one, time) => void setRight.push(`${one} ${time}`));
+  remember('before', 1_000);
+  remember('ahead', 1_000 + 365 * 24 * HOUR_MS);
+  const rows = deleted.capture();
+  assert.is(remember('after', 2_000), 2_000);
+  assert.equal(setRight, ['ahead 2000']);
+  assert.equal(
+    [...deleted],
+    [
+      ['before', 1_000],
+      ['ahead', 2_000],
+      ['after', 2_000],
+    ],
+  );
+  assert.is(byKey(allOf(rows)).get('ahead'), 1_000 + 365 * 24 * HOUR_MS, 'a snapshot that is being taken stays');
+  // Clocks that may be right set each other to nothing.
+  remember('ahead by an hour', 2_000 + HOUR_MS);
+  assert.is(remember('last', 3_000), 2_000 + HOUR_MS);
+  deleted.forget(2_001);
+  assert.equal([...deleted.keys()], ['ahead by an hour', 'last']);
+});
+
 test('a table of which a snapshot was taken while rows came keeps nothing of what passes through it later', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (options?: { type: 'minor' }) => void;
