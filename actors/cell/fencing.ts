@@ -4,6 +4,7 @@
 
 import { stateOfBuild, waitMs } from '../builds.ts';
 import { stepRemoval } from './clearing.ts';
+import { removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -11,8 +12,8 @@ const wakeOf = (instance: string): string => `lost ${instance}`;
 
 /** Takes everything that a host had as gone. */
 export function loseAll(work: Work, hostName: string): void {
-  for (const [key, removal] of [...work.state.removals]) {
-    if (removal.snapshot.context.host === hostName) stepRemoval(work, key, { type: 'DESTROYED' });
+  for (const { snapshot } of work.state.removals.ofHost(hostName)) {
+    stepRemoval(work, removalKey(snapshot.context), { type: 'DESTROYED' });
   }
   for (const [instance, entry] of work.state.instances) {
     const { build, deleting, lost } = entry;

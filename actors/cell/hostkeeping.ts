@@ -69,8 +69,7 @@ function challengeLife({ turn }: Work, known: Host, incarnation: string, from: A
 
 /** Asks a host at once for everything that it still has to clear away. */
 function clearAwayOn(work: Work, hostName: string): void {
-  for (const removal of work.state.removals.values()) {
-    if (removal.snapshot.context.host !== hostName) continue;
+  for (const removal of work.state.removals.ofHost(hostName)) {
     removal.repeats = 0;
     clearAway(work, removal);
   }

@@ -4,7 +4,7 @@
 import { type RemovalContext, type RemovalEvent, type RemovalState, removal } from '../../machines/removal.ts';
 import { begin, revive, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
-import type { Table } from '../table.ts';
+import { Table } from '../table.ts';
 
 type RemovalSnapshot = ReturnType<typeof begin<typeof removal>>['snapshot'];
 
@@ -17,7 +17,38 @@ export interface Removal {
 }
 
 /** By instance and attempt; the one that ends an instance stands beside those of its earlier attempts. */
-export type Removals = Table<Removal>;
+export class Removals extends Table<Removal> {
+  /** The keys of those that each host has to do with. */
+  readonly #ofHosts = new Map<string, Set<string>>();
+
+  constructor() {
+    super(storeRemoval);
+  }
+
+  override set(key: string, removal: Removal): this {
+    this.#leave(key);
+    const { host } = removal.snapshot.context;
+    if (host !== null) this.#ofHosts.set(host, (this.#ofHosts.get(host) ?? new Set()).add(key));
+    return super.set(key, removal);
+  }
+
+  override delete(key: string): boolean {
+    this.#leave(key);
+    return super.delete(key);
+  }
+
+  /** Those that have something to do with a host: of many hosts that come back at once each has its own to clear away. */
+  ofHost(host: string): Removal[] {
+    return [...(this.#ofHosts.get(host) ?? [])].map((key) => this.get(key) as Removal);
+  }
+
+  #leave(key: string): void {
+    const host = this.get(key)?.snapshot.context.host ?? null;
+    const keys = host === null ? undefined : this.#ofHosts.get(host);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#ofHosts.delete(host as string);
+  }
+}
 
 export interface StoredRemoval {
   readonly value: RemovalState;

@@ -32,15 +32,7 @@ import {
   stepService,
   storeHost,
 } from './hosts.ts';
-import {
-  beginRemoval,
-  type Removals,
-  removalKey,
-  restoreRemoval,
-  type StoredRemoval,
-  stepRemoval,
-  storeRemoval,
-} from './removals.ts';
+import { beginRemoval, Removals, removalKey, restoreRemoval, type StoredRemoval, stepRemoval } from './removals.ts';
 import { type Shared, shared } from './sharing.ts';
 
 export type CellRecord =
@@ -114,7 +106,7 @@ export function emptyCell(): CellState {
     instances: new Table(storeEntry),
     specs: new Map(),
     selections: new Map(),
-    removals: new Table(storeRemoval),
+    removals: new Removals(),
     hosts: new Map(),
     deleted: new Deleted(),
     feed: { untold: new PassingSet(), recounted: new PassingSet(), epoch: 0, sequence: 0 },

@@ -291,6 +291,37 @@ test('cell - an operator takes a host out of service and puts it back, and the f
   assert.is(sentOf(unknown, 'declined')[0]?.message.code, 'not-found');
 });
 
+test('cell - a host that comes back is told what it has to clear away itself, however much others have', () => {
+  const on = desk();
+  const names = Array.from({ length: 50 }, (_, n) => `h${n + 1}`);
+  for (const host of names.slice(HOSTS.length)) on.tell(up(host), `compute/c1/${host}`);
+  for (const host of names) {
+    on.tell(startOf(`i-${host}`, [], host));
+    on.tell({ type: 'built', ...ofAttempt(`i-${host}`, 1, host) });
+  }
+  on.pass(30_000);
+  for (const host of names) on.tell({ type: 'delete', instance: `i-${host}` });
+  const { removals } = on.state;
+  assert.is(removals.size, names.length);
+  let looked = 0;
+  const { values } = Object.getPrototypeOf(removals);
+  removals.values = () => {
+    looked += removals.size;
+    return values.call(removals);
+  };
+  for (const host of names) {
+    const turned = on.tell({ type: 'alive', host, incarnation: 'life-1' }, `compute/c1/${host}`);
+    assert.equal(
+      sentOf(turned, 'destroy').map(({ to, message }) => `${message.instance} of ${to}`),
+      [`i-${host} of compute/c1/${host}`],
+    );
+  }
+  assert.ok(looked <= names.length, `${looked} were looked at`);
+  for (const host of names) on.tell({ type: 'destroyed', ...ofAttempt(`i-${host}`, 1, host) });
+  for (const host of names) on.tell({ type: 'released', consumer: `i-${host}`, deleted: true });
+  assert.equal([removals.size, removals.ofHost('h1')], [0, []]);
+});
+
 test('cell - hosts and instances are listed page by page', () => {
   const on = desk();
   for (const instance of ['b', 'a', 'c']) on.tell(startOf(instance));
