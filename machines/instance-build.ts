@@ -224,7 +224,10 @@ export const instanceBuild = build.createMachine({
         TIMED_OUT: {
           target: 'failed',
           actions: assign({
-            failure: { code: 'scheduling-timed-out' as const, message: 'no scheduler answered within the deadline' },
+            failure: {
+              code: 'scheduling-timed-out' as const,
+              message: 'no scheduler answered within the deadline: none is there, or placement does not answer them',
+            },
           }),
         },
         DELETED: deletedElsewhere,

@@ -84,7 +84,7 @@ export const ADVICE_CODES = {
 /** Why an instance is not, or not known to be, active: `failure.code` of an instance. */
 export const FAILURE_CODES = {
   'no-valid-host': 'no host fitted, or none was left whose claim was granted',
-  'scheduling-timed-out': 'no scheduler answered in time',
+  'scheduling-timed-out': 'no scheduler answered in time: none is there, or placement does not answer them',
   'alternates-exhausted': 'every host that was tried failed',
   'build-aborted': 'the driver said that no host would succeed',
   deleted: 'it was deleted before it was built',
