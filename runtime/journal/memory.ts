@@ -50,7 +50,12 @@ export function memoryJournals({ clock, keep = true, snapshotEvery = 50_000 }: M
     }
 
     return {
-      async open() {
+      async open(tenure) {
+        // Whoever has the lease by now may write already: opened here, its journal would be taken from it.
+        if (tenure?.holds() === false) {
+          const why = `the lease of '${owner}' was not renewed when its journal was opened`;
+          throw new CellwrightError('fenced', why, { retryable: true });
+        }
         kept.openings += 1;
         opening = kept.openings;
         isSaving = false;

@@ -13,7 +13,7 @@ import { memoryJournals } from '../../runtime/journal/memory.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
-import { until } from '../support/until.ts';
+import { failureOf, until } from '../support/until.ts';
 
 interface Noted {
   n: number;
@@ -143,6 +143,16 @@ test('journal - in memory who opened it last writes alone, and a snapshot that a
   await append(next, { n: 3 });
   const { snapshot, records } = await journals<Noted>(OWNER).open();
   assert.equal([snapshot, [...records]], [null, [{ n: 1 }, { n: 2 }, { n: 3 }]]);
+});
+
+test('journal - in memory it is not taken from its owner by one whose lease is in doubt', async () => {
+  const journals = memoryJournals({ clock });
+  const next = journals<Noted>(OWNER);
+  await next.open({ epoch: 2, holds: () => true });
+  const before = journals<Noted>(OWNER);
+  const refusal = await failureOf(() => before.open({ epoch: 1, holds: () => false }));
+  assert.is(refusal.code, 'fenced');
+  await append(next, { n: 1 });
 });
 
 test('journal - on JetStream it keeps what is appended, for each owner', () =>
