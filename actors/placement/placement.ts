@@ -59,6 +59,8 @@ export interface PlacementOptions {
 }
 
 const HOUR_MS = 3_600_000;
+/** Providers in one message of the feed: with many traits or groups each has some kilobytes, of the megabyte of a message. */
+const MAX_PROVIDERS_TOLD = 100;
 
 type Incoming = PlacementMessage | PlacementApiMessage | TransactionMessage | GroupHomeMessage;
 
@@ -248,14 +250,24 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     }
   }
 
-  /** One message a turn tells all that it changed; a listener that misses a number asks for the whole again. */
+  /**
+   * What a turn changed is told together, in one message unless it is much; a listener that misses a number asks for the
+   * whole again.
+   */
   function endTurn({ providers, untold, feed }: PlacementState, turn: Turn<PlacementRecord>): void {
     const { changed, used, removed } = untold;
     if (changed.size === 0 && used.size === 0 && removed.size === 0) return;
-    feed.sequence += 1;
     const live = (ids: Iterable<string>) => [...ids].map((id) => providers.get(id)).filter((one) => one !== undefined);
+    const changedNow = live(changed);
     const usedOnly = live(used).filter(({ spec }) => !changed.has(spec.id));
-    tellFeed({ feed }, live(changed).map(stateOf), usedOnly.map(usageOf), [...removed], turn);
+    const most = Math.max(changedNow.length, usedOnly.length, 1);
+    for (let from = 0; from < most; from += MAX_PROVIDERS_TOLD) {
+      const to = from + MAX_PROVIDERS_TOLD;
+      feed.sequence += 1;
+      // What is gone is told first: it may have come again.
+      const gone = from === 0 ? [...removed] : [];
+      tellFeed({ feed }, changedNow.slice(from, to).map(stateOf), usedOnly.slice(from, to).map(usageOf), gone, turn);
+    }
     for (const set of [changed, used, removed]) set.clear();
   }
 

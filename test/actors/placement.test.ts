@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, Inventory, PlacementMessage, ProviderSpec } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { encode } from '../../runtime/codec.ts';
 import {
   actor,
   claimOf,
@@ -362,6 +363,35 @@ test('placement - the feed tells its last number again, and a new life is told b
   const again = sentOf(shard.tell(put(hostTree('b'))), 'providers-changed')[0];
   assert.is(again?.message.sequence, 1);
   assert.not.equal(again?.message.epoch, epoch);
+});
+
+test('placement - its feed tells what very many hosts are in messages that can be sent, and leaves out none', () => {
+  const shard = bench(actor);
+  const traits = Array.from({ length: 60 }, (_, n) => `HW_CPU_X86_FEATURE_${n}`);
+  const names = Array.from({ length: 512 }, (_, n) => `00000000-0000-0000-0000-000000000${n}`);
+  const inventories = { VCPU: inventoryOf() };
+  const hosts = names.map((name) => ({ message: put([providerOf(name, { traits, inventories })]), from: 'compute' }));
+  const told = sentOf(shard.tellAll(hosts), 'providers-changed').map(({ message }) => message);
+  assert.equal(
+    told.flatMap(({ changed }) => changed.map(({ id }) => id)),
+    names,
+  );
+  const claims = names.map((name) => ({
+    message: claimOf(`of-${name}`, { host: name, vcpu: 1 }),
+    from: 'scheduler/s',
+  }));
+  const used = sentOf(shard.tellAll(claims), 'providers-changed').map(({ message }) => message);
+  assert.equal(
+    used.flatMap((message) => message.used.map(({ id }) => id)),
+    names,
+  );
+  const sequences = [...told, ...used].map(({ sequence }) => sequence);
+  assert.equal(
+    sequences,
+    sequences.map((_, position) => position + 1),
+  );
+  const sizes = [...told, ...used].map((message) => encode(message).length);
+  assert.ok(Math.max(...sizes) < 512 * 1024, `${Math.max(...sizes)} bytes`);
 });
 
 test.run();
