@@ -2,6 +2,7 @@
 
 import { waitMs } from '../builds.ts';
 import type { Located } from '../messages/placement.ts';
+import { noLongerBehind } from './awaited-claims.ts';
 import { claim, rank, recall } from './choosing.ts';
 import { isForming } from './following.ts';
 import { sayUnclaims } from './giving-back.ts';
@@ -19,6 +20,8 @@ export function sayAgain(work: Work, key: string): void {
   if (open === undefined) return;
   if (turn.now >= open.asked.expiresAt) return close(work, open);
   open.repeats += 1;
+  // Of others' claims, too, some may not be answered for long.
+  if (open.behind !== null) open.behind = [];
   if (open.locating !== null) locate(work, open);
   if (!open.taken) take(work, open);
   if (open.givingBack !== null) sayUnclaims(work, open);
@@ -57,6 +60,12 @@ export function lookAgain(work: Work): void {
 /** Hosts that were hard to tell have been searched: those who wait for that look again. */
 export function searchedFor(work: Work): void {
   forEachIn(work, work.state.awaitingSearch, (open, instance) => goOn(work, open, instance));
+}
+
+/** Claims of others are answered: those who wait for that look again. */
+export function lookBehind(work: Work): void {
+  if (work.state.awaitingClaims.size > 0)
+    forEachIn(work, noLongerBehind(work), (open, instance) => goOn(work, open, instance));
 }
 
 /** What had to wait for it goes on: a host is chosen, or placement says once more that it holds nothing. */

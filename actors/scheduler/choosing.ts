@@ -12,6 +12,7 @@ import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
 import { placementOf } from '../routing.ts';
 import { alternatesFor, selectionOf } from './alternates.ts';
 import { inMessages } from './answers.ts';
+import { awaitsClaims } from './awaited-claims.ts';
 import { decided, noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
 import { whyNone, whyNoneOf } from './explain.ts';
 import { explainFailure } from './failing.ts';
@@ -67,6 +68,7 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     recalls: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
+    behind: null,
     stranded: new Set(),
     drafts: new Map(),
     hopeless: null,
@@ -174,6 +176,7 @@ export function claim(work: Work, open: Open, instance: string): void {
   const { provider, maxInstances } = candidate;
   const { spec, expiresAt } = open.asked;
   const allocations = allocationsOf(spec, candidate);
+  open.behind = null;
   promiseClaim(work, open, instance, candidate, allocations);
   work.turn.send(placementOf(provider, work.placementShards), {
     type: 'claim',
@@ -193,7 +196,9 @@ export function claim(work: Work, open: Open, instance: string): void {
  * claim, and from then on grants nothing to earlier ones: what this round claimed itself, it was refused.
  */
 export function recall(work: Work, open: Open, instance: string): void {
-  if (askAll(work, open, instance)) holdsNothing(work, open, instance);
+  if (!askAll(work, open, instance)) return;
+  if (open.gathering === null && !mayWait(open) && awaitsClaims(work, open)) return;
+  holdsNothing(work, open, instance);
 }
 
 export function nothingHeld(work: Work, { consumer: instance, order }: NothingHeld, from: Address): void {

@@ -13,7 +13,7 @@ import { asksFrom } from '../messages/common.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
-import { located, lookAgain, sayAgain, searchedFor } from './again.ts';
+import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
 import { fitAsked, whyNotAsked } from './asked.ts';
 import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
 import { newFollower } from './feeds.ts';
@@ -97,6 +97,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       questions: new Map(),
       unplaced: new Set(),
       awaitingSearch: new Set(),
+      awaitingClaims: new Set(),
       parking: emptyParking(),
       sweeps: [],
       surveyed: new Map(),
@@ -184,6 +185,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
 
   function endTurn(state: SchedulerState, turn: SchedulerTurn): void {
     const work = { state, turn, ...settings };
+    lookBehind(work);
     serveParked(work);
     searchSoon(work);
   }

@@ -87,6 +87,7 @@ export function close(work: Work, open: Open): void {
   }
   work.state.open.delete(open.key);
   work.state.awaitingSearch.delete(open.key);
+  work.state.awaitingClaims.delete(open.key);
   if (open.locating !== null) work.state.locating.delete(open.locating.ask);
   work.turn.cancelWake(`select ${open.key}`);
 }

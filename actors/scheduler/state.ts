@@ -48,6 +48,8 @@ export interface Open {
   readonly waiting: Set<string>;
   /** What was claimed and is not answered, by instance. */
   readonly promised: Map<string, Selection>;
+  /** Claims of others that were under way when no host was found for it, as far as they may not be answered yet. */
+  behind: AwaitedClaim[] | null;
   /** Instances that no host is left for, as far as can be told before what was claimed for the others is answered. */
   readonly stranded: Set<string>;
   /** The record of each instance's decision, as far as it is made. */
@@ -63,6 +65,13 @@ export interface Open {
   /** When its project was served before, and by its turn now, counted; null: it did not wait. */
   readonly turnOfProject: { readonly before: number; readonly now: number } | null;
   repeats: number;
+}
+
+/** A claim that was under way when another request found no host. */
+export interface AwaitedClaim {
+  readonly of: Open;
+  readonly instance: string;
+  readonly candidate: Selection;
 }
 
 /** A question where instances are, which is under way. */
@@ -210,6 +219,8 @@ export interface SchedulerState {
   readonly unplaced: Set<string>;
   /** Requests with no host as yet, while some are searched of which it is hard to tell. */
   readonly awaitingSearch: Set<string>;
+  /** Requests with no host as yet, while claims of others are not answered. */
+  readonly awaitingClaims: Set<string>;
   /** Requests that wait for a host. */
   readonly parking: Parking;
   /** Looks at all hosts that are under way, the one whose turn it is first. */

@@ -132,6 +132,17 @@ test('scheduler - of a group that keeps together, hosts with room for some are t
   assert.match(chosenIn(answer), /for 2 instances instead of 3 there are hosts/);
 });
 
+test('scheduler - where claims are in order, too, no host is said to be full before the claims of others there are answered', () => {
+  const on = schedulersOf([{ host: 'h1' }], [{ name: 's' }, { name: 't' }]);
+  on.hear('scheduler/t', selectFor('first', { vcpu: 1 }), 'conductor/0');
+  on.hear('scheduler/s', selectFor('large', { vcpu: 8 }), 'conductor/0');
+  on.hear('scheduler/s', selectFor('small', { vcpu: 4, ordered: true }), 'conductor/0');
+  on.deliver();
+  const typeOf = (request: string) => on.answers.find((answer) => answer.request === request)?.type;
+  assert.is(typeOf('large'), 'no-valid-host', 'the other scheduler was quicker');
+  assert.is(typeOf('small'), 'selected', 'what the large one had been counted to take is free');
+});
+
 test('scheduler - one that waits to join its group is tried elsewhere once the group is gone', () => {
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
   const group = { id: 'p/g', policy: 'affinity' } as const;
