@@ -17,7 +17,7 @@ import { decided, noteAll, noteRanked, noteRefused, noteStanding } from './decis
 import { whyNone, whyNoneOf } from './explain.ts';
 import { explainFailure } from './failing.ts';
 import { mayHaveMissed } from './following.ts';
-import { admits, anyAdmits, gathersFirst, noneTogether, placesFor } from './gangs.ts';
+import { admits, anyAdmits, gathersFirst, hasAmpleRoom, noneTogether, placesFor } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
@@ -87,6 +87,8 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
 }
 
 function beginAll(work: Work, open: Open): void {
+  // Claimed in vain, what some of its instances get would be missed by others until it is given back.
+  if (open.gathering === null && lacksRoomForAll(work, open)) open.gathering = new Set();
   for (const instance of open.asked.instances) {
     if (!isOpen(work, open) || open.failing) return;
     const { snapshot, effects } = begin(selectionMachine, { instance });
@@ -100,6 +102,14 @@ export function taken(work: Work, { request, round, taker }: Take, from: Address
   if (open === undefined || open.taken || open.asked.round !== round || taker !== open.taker) return;
   open.taken = true;
   beginAll(work, open);
+}
+
+/** Whether it is known of a request for several that there is no room for all of them. */
+function lacksRoomForAll(work: Work, open: Open): boolean {
+  const count = open.asked.instances.length;
+  if (count === 1 || open.locating !== null || mustRecall(work, open, open.asked.instances[0] as string)) return false;
+  if (mayHaveMissed(work) || hasAmpleRoom(work, open, count)) return false;
+  return placesFor(work, open.request, count) === null && !awaitsSearch(work, open);
 }
 
 function advance(work: Work, open: Open, instance: string, event: SelectionEvent): void {
@@ -197,7 +207,8 @@ export function claim(work: Work, open: Open, instance: string): void {
  */
 export function recall(work: Work, open: Open, instance: string): void {
   if (!askAll(work, open, instance)) return;
-  if (open.gathering === null && !mayWait(open) && awaitsClaims(work, open)) return;
+  const isToWait = open.asked.waits !== undefined && (open.gathering !== null || mayWait(open));
+  if (!isToWait && awaitsClaims(work, open)) return;
   holdsNothing(work, open, instance);
 }
 
@@ -368,9 +379,9 @@ function fail(work: Work, open: Open, instance: string): void {
   const { request, round, instances } = open.asked;
   const { reason } = contextOf(open, instance);
   const kept = instances.length - open.waiting.size;
-  const counted = kept === 0 ? '' : `, and ${kept === 1 ? 'that counts' : 'those count'} as used`;
+  const counted = `, and ${kept === 1 ? 'that counts' : 'those count'} as used`;
   const which =
-    instances.length === 1
+    instances.length === 1 || kept === 0
       ? ''
       : `only ${kept} of ${instances.length} instances ${kept === 1 ? 'has' : 'have'} a host${counted}: `;
   const draft = draftOf(open, instance);

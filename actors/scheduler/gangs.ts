@@ -5,9 +5,10 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { Standing } from './decision.ts';
 import { whyNoneOf } from './explain.ts';
 import { pickOfGroup } from './grouping.ts';
-import { promiseMember } from './groups-view.ts';
+import { promiseMember, rootsOf } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { lotOf } from './lots.ts';
+import { lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import type { Open, Parked, Work } from './state.ts';
 import { type Expected, promise } from './view.ts';
@@ -43,6 +44,15 @@ export function placesFor(
   view.freed = freed;
   view.revision = revision;
   return places.length === count ? places : null;
+}
+
+/** Whether each instance could have a host of its own, as hosts are ranked; a group that keeps together is looked at as a whole. */
+export function hasAmpleRoom({ state: { rankings, view } }: Work, { request }: Open, count: number): boolean {
+  const group = request.spec.instanceGroup;
+  if (group?.policy === 'affinity') return true;
+  if (lateFiltersOf(rankings, request).length > 0) return false;
+  const taken = group?.policy === 'anti-affinity' ? rootsOf(view.groups, group.id).length : 0;
+  return shapeOf(rankings, view, request).current.size - taken >= count;
 }
 
 /**

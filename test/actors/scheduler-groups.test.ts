@@ -58,7 +58,7 @@ test('scheduler groups - of a request for several, anti-affinity gives each a ho
   const { reason } = choose(all, 'five', specOf({ ...APART, id: '/other' }), 5);
   assert.match(
     reason ?? '',
-    /^only 4 of 5 instances have a host, and those count as used: none of 4 hosts: 4 group-anti-affinity;/,
+    /^no room for 5 instances at once: none of 4 hosts: 4 with room for some; for 4 instances instead of 5 /,
   );
   all.deliver();
   for (const instance of instanceNames('five', 5)) assert.equal(all.hostsHeldBy(instance), []);

@@ -132,6 +132,35 @@ test('scheduler - of a group that keeps together, hosts with room for some are t
   assert.match(chosenIn(answer), /for 2 instances instead of 3 there are hosts/);
 });
 
+test("scheduler - a request for more instances than there is room for claims nothing, and is in nobody's way", () => {
+  for (const ordered of [{}, { ordered: true as const }]) {
+    const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+    on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8, ...ordered }), 'conductor/0');
+    on.hear('scheduler/s', selectFor('small', { vcpu: 8 }), 'conductor/0');
+    on.deliver();
+    const answerTo = (request: string) => on.answers.find((answer) => answer.request === request);
+    assert.is(answerTo('small')?.type, 'selected');
+    const none = /^no room for 3 instances at once: none of 2 hosts: .*; for 1 instance instead of 3 there are hosts$/;
+    assert.match(chosenIn(answerTo('r')), none);
+    assert.is(claimed(on), 1);
+  }
+});
+
+test('scheduler - of a request for several, another of which was quicker, those with a host are said to count as used', () => {
+  const hosts = ['h1', 'h2', 'h3'].map((host) => ({ host }));
+  for (const [count, words] of [
+    [2, 'only 1 of 3 instances has a host, and that counts as used: none of 3 hosts: 3 exceeds-capacity VCPU'],
+    [1, 'only 2 of 3 instances have a host, and those count as used: none of 3 hosts: 3 exceeds-capacity VCPU'],
+  ] as const) {
+    const on = schedulersOf(hosts, [{ name: 's' }, { name: 't' }]);
+    on.hear('scheduler/t', selectFor('first', { instances: named(count, 'first'), vcpu: 8 }), 'conductor/0');
+    on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8 }), 'conductor/0');
+    on.deliver();
+    const reason = chosenIn(on.answers.find(({ request }) => request === 'r'));
+    assert.ok(reason.startsWith(words), reason);
+  }
+});
+
 test('scheduler - where claims are in order, too, no host is said to be full before the claims of others there are answered', () => {
   const on = schedulersOf([{ host: 'h1' }], [{ name: 's' }, { name: 't' }]);
   on.hear('scheduler/t', selectFor('first', { vcpu: 1 }), 'conductor/0');

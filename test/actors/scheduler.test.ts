@@ -242,7 +242,7 @@ test('scheduler - several instances have hosts all together, or the request has 
   assert.is(selected, null);
   assert.match(
     reason ?? '',
-    /^only \d of 3 instances (has a host, and that counts|have a host, and those count) as used: /,
+    /^no room for 3 instances at once: none of 2 hosts: 2 with room for some; for 2 instances instead of 3 /,
   );
   assert.is(all.on.state.open.size, 0);
   assert.is(all.on.state.selecting.size, 0);
