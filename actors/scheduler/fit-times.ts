@@ -6,6 +6,8 @@ import { fit, fitAtOnce } from './fit.ts';
 
 /** How often the allocations may change from one to the next before the count is cut short. */
 const MAX_ROUNDS = 1_000;
+/** The last so many times a request for several groups is fitted one by one: what one takes may change where the next fits. */
+const ONE_BY_ONE = 8;
 
 /**
  * How many times a request fits a tree (the root first), at most `most`.
@@ -20,6 +22,7 @@ export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: numb
     stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock }])),
   }));
   const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
+  const few = spec.groups.length > 1 ? ONE_BY_ONE : 0;
   let times = 0;
   for (let round = 0; round < MAX_ROUNDS && times < most; round += 1) {
     const allocations = search(spec, left) ?? null;
@@ -32,8 +35,9 @@ export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: numb
       }
     }
     // The same allocations fit again until one of the providers has too little: as often at once.
-    let more = most - times;
+    let more = most - times + few;
     for (const [{ capacity, used }, amount] of taken) more = Math.min(more, Math.floor((capacity - used) / amount));
+    more = Math.max(1, more - few);
     for (const [stock, amount] of taken) stock.used += more * amount;
     times += more;
   }

@@ -3,7 +3,11 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import { makeProvider } from '../../actors/placement/providers.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
+import { timesIn } from '../../actors/scheduler/fit-times.ts';
+import { holdsTimes } from '../../actors/scheduler/together.ts';
 import { devicesOf, specOf, treeOf } from './packing/hosts.ts';
 
 const test = suite('fit');
@@ -63,6 +67,30 @@ test('fit - groups that ask for different things are still tried in every order'
   // The small one is led astray to the device that the large one needs, and has to come back.
   const astray = fit(spec, tree, ({ allocations }, server) => (allocations.length === 1 && server === tree[2] ? 1 : 0));
   assert.equal(devicesOf(astray), [0, 1]);
+});
+
+test('fit - how many times it fits is as often as it can be claimed, where a claim changes what serves the next', () => {
+  const holding = (...devices: readonly (readonly [total: number, ...traits: string[]])[]) =>
+    [[0] as const, ...devices].map(([total, ...traits], position) => {
+      const id = position === 0 ? 'h' : `h-${position}`;
+      const one = { total, reserved: 0, min_unit: 1, max_unit: total, step_size: 1, allocation_ratio: 1 };
+      const inventories = position === 0 ? {} : { VGPU: one };
+      return makeProvider(
+        { id, name: id, parent: position === 0 ? null : 'h', inventories, traits, aggregates: [] },
+        'h',
+      );
+    });
+  const asking = (groupPolicy: RequestSpec['groupPolicy'], ...amounts: readonly (readonly [number, ...string[]])[]) => {
+    const groups = amounts.map(([VGPU, ...required], n) => ({ name: `g${n}`, resources: { VGPU }, required }));
+    return { groups, groupPolicy };
+  };
+  for (const [spec, tree] of [
+    [asking('none', [1], [2, 'CUSTOM_B']), holding([5, 'CUSTOM_B'], [4, 'CUSTOM_B'], [3])],
+    [asking('isolate', [1], [2], [2]), holding([5], [5], [5])],
+  ] as const) {
+    assert.is(timesIn(spec, tree, 1_000), 3);
+    assert.ok(holdsTimes(spec, tree, 3) && !holdsTimes(spec, tree, 4));
+  }
 });
 
 test.run();
