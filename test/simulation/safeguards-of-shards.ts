@@ -125,7 +125,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a scheduler has a round of asking for itself',
     without: takenTwice,
     placementShards: 4,
-    fromSeed: 40,
+    fromSeed: 130,
     breaks: /^(?:one home|no orphan):/,
   },
   {
@@ -138,7 +138,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'first claims that were refused stay refused',
     without: refusedClaimsAgain(forgettingFences(({ refusal }) => refusal !== null)),
     placementShards: 4,
-    fromSeed: 150,
+    fromSeed: 360,
     breaks: /^(?:one home|no orphan):/,
   },
   {
@@ -188,6 +188,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a shard grants nothing to a group that keeps together before it is told that the group is its own',
     without: owningEveryGroup,
     placementShards: 4,
+    fromSeed: 170,
     breaks: /^groups:/,
   },
   {
@@ -197,6 +198,6 @@ export const OF_SHARDS: readonly Safeguard[] = [
       for (const consumer of holding.values()) if (consumer.order !== undefined) consumer.order = 0;
     }),
     breaks: /^(?:one home|no orphan):/,
-    fromSeed: 700,
+    fromSeed: 810,
   },
 ];
