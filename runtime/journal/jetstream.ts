@@ -10,7 +10,7 @@ import { CellwrightError, messageOf } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
 import type { Subjects } from '../subjects.ts';
 import { type Assembled, assemble, entriesOf, epochEntry, partEntries } from './entries.ts';
-import type { Journal, Journals } from './journal.ts';
+import { type Journal, type Journals, leaseInDoubt } from './journal.ts';
 import { type MadeJournals, madeJournals } from './made.ts';
 import { type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
@@ -46,7 +46,7 @@ const MAX_OPENINGS = 10;
 const OPENING_MS = 5_000;
 /** So many tries differ by their ids. */
 const MAX_ID_TRIES = 64;
-/** So many entries removed at the end are looked for: an operator removes them one at a time. */
+/** So many entries removed at the end are looked for, beside the strays: an operator removes them one at a time. */
 const MAX_REMOVED = 1_000;
 /** How long the client waits for an answer of JetStream, ms: its own default. */
 const API_TIMEOUT_MS = 5_000;
@@ -112,8 +112,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       // A newer owner can only have come after this moment, and so has written after what was read, or will: then the
       // beginning of our epoch is refused, or is before its.
       if (tenure?.holds() === false) {
-        const why = `the lease of '${owner}' was not renewed while its journal was read`;
-        throw new CellwrightError('fenced', why, { retryable: true });
+        throw leaseInDoubt(owner);
       }
       const begun = await begin(state.last_seq, opening);
       if (begun === null) continue;

@@ -2,6 +2,7 @@
 // follows from it leaves the owner before the entry is acknowledged.
 
 import type { Address } from '../../actors/actor.ts';
+import { CellwrightError } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
 
 /** What a journal holds when it is opened: all parts of a snapshot of the state, or null, and the records after it. */
@@ -48,6 +49,12 @@ export interface SnapshotWriter {
 
 /** Opens the journal of an owner. */
 export type Journals = <R>(owner: Address) => Journal<R>;
+
+/** Why a journal is not opened by an owner that may have been replaced. */
+export function leaseInDoubt(owner: Address): CellwrightError {
+  const why = `the lease of '${owner}' was not renewed while its journal was opened`;
+  return new CellwrightError('fenced', why, { retryable: true });
+}
 
 /** Keeps no snapshots. */
 export const noSnapshots = {

@@ -3,7 +3,7 @@
 import type { Clock } from '../clock.ts';
 import { decode, encode } from '../codec.ts';
 import { CellwrightError } from '../errors.ts';
-import type { Journal, Journals } from './journal.ts';
+import { type Journal, type Journals, leaseInDoubt } from './journal.ts';
 
 export interface MemoryJournalsOptions {
   readonly clock: Clock;
@@ -52,10 +52,7 @@ export function memoryJournals({ clock, keep = true, snapshotEvery = 50_000 }: M
     return {
       async open(tenure) {
         // Whoever has the lease by now may write already: opened here, its journal would be taken from it.
-        if (tenure?.holds() === false) {
-          const why = `the lease of '${owner}' was not renewed when its journal was opened`;
-          throw new CellwrightError('fenced', why, { retryable: true });
-        }
+        if (tenure?.holds() === false) throw leaseInDoubt(owner);
         kept.openings += 1;
         opening = kept.openings;
         isSaving = false;

@@ -6,6 +6,7 @@ import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { type Entry, readEntry } from './entries.ts';
+import { type EntryId, entryIdOf } from './entry-id.ts';
 import { type Range, withStray } from './strays.ts';
 
 export interface ReadingOptions {
@@ -31,9 +32,6 @@ const AT_ONCE = 1_000;
 /** How long the server keeps a consumer that nobody asks for entries, ns. */
 const FORGOTTEN_AFTER_NS = 30_000_000_000;
 
-/** The epoch of an entry, and its number in it. */
-type Id = readonly [number, number];
-const OWN_ID = /^\d+-\d+(?:\.0+)?$/;
 type ConsumerManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['consumers'];
 
 export function readStream(options: ReadingOptions): Reading {
@@ -49,7 +47,7 @@ export function readStream(options: ReadingOptions): Reading {
     };
   });
   /** What was read last: its number in the stream, and the id of the last entry of an owner. */
-  let before: { readonly seq: number; readonly id: Id | null } | null = null;
+  let before: { readonly seq: number; readonly id: EntryId | null } | null = null;
 
   function stalled(): CellwrightError {
     const message = `journal '${stream}' cannot be read to its end: entry ${(before?.seq ?? 0) + 1} does not come`;
@@ -86,7 +84,7 @@ export function readStream(options: ReadingOptions): Reading {
       for await (const { data, seq, headers } of messages) {
         if (!isFirst && seq !== (before as { seq: number }).seq + 1) return;
         isFirst = false;
-        take(data, seq, idOf(headers?.get('Nats-Msg-Id') ?? ''));
+        take(data, seq, entryIdOf(headers?.get('Nats-Msg-Id') ?? ''));
         if (seq >= last) return;
       }
     } finally {
@@ -95,7 +93,7 @@ export function readStream(options: ReadingOptions): Reading {
     }
   }
 
-  function take(data: Uint8Array, seq: number, id: Id | null): void {
+  function take(data: Uint8Array, seq: number, id: EntryId | null): void {
     if (id === null) {
       strays = withStray(strays, seq);
       before = { seq, id: before?.id ?? null };
@@ -148,11 +146,7 @@ export function readStream(options: ReadingOptions): Reading {
   };
 }
 
-function idOf(text: string): Id | null {
-  return OWN_ID.test(text) ? (text.split('-').map(Number) as [number, number]) : null;
-}
-
 /** The entries of an epoch are numbered, from the one that begins it. */
-function follows([epoch, n]: Id, [epochBefore, before]: Id): boolean {
+function follows([epoch, n]: EntryId, [epochBefore, before]: EntryId): boolean {
   return epoch === epochBefore ? n === before + 1 : n === 0;
 }

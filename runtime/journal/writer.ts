@@ -11,6 +11,7 @@ import type { BusMessage } from '../bus/bus.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
+import { entryIdOf } from './entry-id.ts';
 
 /** What JetStream says of an entry that does not follow the last one, and of one that it knows and has not stored yet. */
 export const WRONG_LAST_SEQUENCE = 10071;
@@ -179,11 +180,12 @@ export function journalWriter(options: WriterOptions): Writer {
       if (tail.removed > before) return new CellwrightError('fenced', `${which} knows nothing of`);
       return new CellwrightError('journal-lost', `${which} had acknowledged`);
     }
-    if (!/^\d+-/.test(tail.id)) {
+    const tailId = entryIdOf(tail.id);
+    if (tailId === null) {
       const why = `an entry that no owner wrote stands in journal '${stream}': entry ${tail.sequence}`;
       return new CellwrightError('fenced', why);
     }
-    const [tailEpoch, tailN] = tail.id.split('-').map(Number) as [number, number];
+    const [tailEpoch, tailN] = tailId;
     if (tailEpoch !== epoch) {
       const why = `another owner writes to journal '${stream}' (epoch ${tailEpoch}, ours ${epoch})`;
       return new CellwrightError('fenced', why);

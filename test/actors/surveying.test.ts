@@ -5,8 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
-import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { countingFilter } from '../support/counting.ts';
 import type { HostWords } from '../support/facts.ts';
 import { type Answer, schedulersOf, selectFor } from '../support/schedulers.ts';
 
@@ -17,19 +17,12 @@ const MANY = 1_200;
 
 /** A scheduler that counts how often it looks at a host. */
 function countingRig(hosts: readonly HostWords[]) {
-  let looks = 0;
-  const counting: Filter = {
-    name: 'counting',
-    refusal: () => {
-      looks += 1;
-      return null;
-    },
-  };
-  const all = schedulersOf(hosts, [{ name: 's', filters: [counting] }]);
+  const { filter, looks } = countingFilter();
+  const all = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
   const looksAt = (run: () => void): number => {
-    const before = looks;
+    const before = looks();
     run();
-    return looks - before;
+    return looks() - before;
   };
   return { ...all, looksAt };
 }

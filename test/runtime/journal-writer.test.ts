@@ -143,6 +143,7 @@ test('journal writer - it breaks off when another owner has written, or what it 
     [{ id: '2-0', sequence: 2 }, 'fenced'],
     [{ id: '', sequence: 2 }, 'fenced'],
     [{ id: 'hello', sequence: 2 }, 'fenced'],
+    [{ id: '1-hello', sequence: 2 }, 'fenced'],
     [{ id: '1-1', sequence: 2, removed: 3 }, 'fenced'],
     [{ id: '1-0', sequence: 1, removed: 2 }, 'journal-lost'],
     [{ id: '1-0', sequence: 1 }, 'journal-lost'],
