@@ -21,7 +21,7 @@ export function sayAgain(work: Work, key: string): void {
   if (turn.now >= open.asked.expiresAt) return close(work, open);
   open.repeats += 1;
   // Of others' claims, too, some may not be answered for long.
-  if (open.behind !== null) open.behind = [];
+  if (open.behind !== null) open.behind = 0;
   if (open.locating !== null) locate(work, open);
   if (!open.taken) take(work, open);
   if (open.givingBack !== null) sayUnclaims(work, open);

@@ -1,40 +1,40 @@
 // Where claims are in order no shard is asked once more before it is said that no host fits, so it is not known by then what
 // became of others' claims. What they were counted to take may be free: a request waits for those that are under way when it
-// finds no host, and for no later ones.
+// finds no host, and for no later ones. Claims are numbered, so that however many are under way only the oldest is looked at.
 
-import type { AwaitedClaim, Open, Work } from './state.ts';
+import type { Open, SchedulerState, Work } from './state.ts';
 
 /** Has a request without a host wait for the claims of others; false when all that it would wait for are answered. */
 export function awaitsClaims({ state }: Work, open: Open): boolean {
-  open.behind ??= claimsBeside(state.open.values(), open);
-  if (!isBehind(open)) return false;
+  open.behind ??= state.claimed;
+  if (!isBehind(open, oldestClaims(state))) return false;
   state.awaitingClaims.add(open.key);
   return true;
 }
 
-function claimsBeside(all: Iterable<Open>, open: Open): AwaitedClaim[] {
-  const claims: AwaitedClaim[] = [];
-  for (const other of all) {
-    if (other === open) continue;
-    for (const [instance, candidate] of other.promised) claims.push({ of: other, instance, candidate });
+/** The oldest claim that is under way, and the oldest one of another request than that. */
+function oldestClaims({ claims }: SchedulerState): { of: Open; number: number }[] {
+  const found: { of: Open; number: number }[] = [];
+  for (const claim of claims.values()) {
+    if (claim.of !== found[0]?.of) found.push(claim);
+    if (found.length === 2) break;
   }
-  return claims;
+  return found;
 }
 
-function isBehind({ behind }: Open): boolean {
-  for (let last = behind?.at(-1); last !== undefined; last = behind?.at(-1)) {
-    if (last.of.promised.get(last.instance) === last.candidate) return true;
-    behind?.pop();
-  }
-  return false;
+function isBehind(open: Open, oldest: ReturnType<typeof oldestClaims>): boolean {
+  const first = oldest.find(({ of }) => of !== open);
+  return first !== undefined && first.number <= (open.behind ?? 0);
 }
 
 /** Takes out the requests that need not wait any longer. */
-export function noLongerBehind({ state: { awaitingClaims, open } }: Work): Set<string> {
+export function noLongerBehind({ state }: Work): Set<string> {
+  const { awaitingClaims, open } = state;
   const found = new Set<string>();
+  const oldest = oldestClaims(state);
   for (const key of awaitingClaims) {
     const one = open.get(key);
-    if (one !== undefined && isBehind(one)) continue;
+    if (one !== undefined && isBehind(one, oldest)) continue;
     awaitingClaims.delete(key);
     found.add(key);
   }

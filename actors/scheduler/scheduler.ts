@@ -97,6 +97,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       questions: new Map(),
       unplaced: new Set(),
       awaitingSearch: new Set(),
+      claims: new PassingMap(),
+      claimed: 0,
       awaitingClaims: new Set(),
       parking: emptyParking(),
       sweeps: [],

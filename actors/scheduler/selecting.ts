@@ -49,8 +49,10 @@ export function promiseClaim(
   allocations: readonly Allocation[],
 ): void {
   if (open.promised.has(instance)) return;
-  const { view } = work.state;
+  const { view, claims } = work.state;
   open.promised.set(instance, candidate);
+  work.state.claimed += 1;
+  claims.set(candidate, { of: open, number: work.state.claimed });
   promise(view, allocations, 1);
   expect(view, candidate.provider, 1);
   const { instanceGroup } = open.asked.spec;
@@ -70,6 +72,7 @@ export function settle(
 ): void {
   const promised = open.promised.get(instance);
   open.promised.delete(instance);
+  if (promised !== undefined) work.state.claims.delete(promised);
   const { spec } = open.asked;
   endPromise(work.state.view, promised === undefined ? [] : allocationsOf(spec, promised), usages, shard);
   const group = spec.instanceGroup;

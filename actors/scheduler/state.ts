@@ -48,8 +48,8 @@ export interface Open {
   readonly waiting: Set<string>;
   /** What was claimed and is not answered, by instance. */
   readonly promised: Map<string, Selection>;
-  /** Claims of others that were under way when no host was found for it, as far as they may not be answered yet. */
-  behind: AwaitedClaim[] | null;
+  /** When no host was found for it, the number of the last claim by then: it waits for those of others up to that. */
+  behind: number | null;
   /** Instances that no host is left for, as far as can be told before what was claimed for the others is answered. */
   readonly stranded: Set<string>;
   /** The record of each instance's decision, as far as it is made. */
@@ -65,13 +65,6 @@ export interface Open {
   /** When its project was served before, and by its turn now, counted; null: it did not wait. */
   readonly turnOfProject: { readonly before: number; readonly now: number } | null;
   repeats: number;
-}
-
-/** A claim that was under way when another request found no host. */
-export interface AwaitedClaim {
-  readonly of: Open;
-  readonly instance: string;
-  readonly candidate: Selection;
 }
 
 /** A question where instances are, which is under way. */
@@ -219,6 +212,10 @@ export interface SchedulerState {
   readonly unplaced: Set<string>;
   /** Requests with no host as yet, while some are searched of which it is hard to tell. */
   readonly awaitingSearch: Set<string>;
+  /** The claims that are not answered, numbered in the order in which they were made. */
+  readonly claims: Map<Selection, { readonly of: Open; readonly number: number }>;
+  /** The number of the last claim. */
+  claimed: number;
   /** Requests with no host as yet, while claims of others are not answered. */
   readonly awaitingClaims: Set<string>;
   /** Requests that wait for a host. */

@@ -7,6 +7,7 @@ import type { InstanceGroup } from '../../actors/messages/common.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 
 const test = suite('scheduler - several');
@@ -170,6 +171,28 @@ test('scheduler - where claims are in order, too, no host is said to be full bef
   const typeOf = (request: string) => on.answers.find((answer) => answer.request === request)?.type;
   assert.is(typeOf('large'), 'no-valid-host', 'the other scheduler was quicker');
   assert.is(typeOf('small'), 'selected', 'what the large one had been counted to take is free');
+});
+
+test('scheduler - however many wait for the claims of others, each of those is not looked at for each of them', () => {
+  const on = schedulersOf([{ host: 'h1', has: { VCPU: 50 } }]);
+  const { state } = on.desks[0] as { state: SchedulerState };
+  let looked = 0;
+  const { values } = Object.getPrototypeOf(state.open);
+  state.open.values = () => {
+    looked += state.open.size;
+    return values.call(state.open);
+  };
+  for (const request of [...named(50, 'first'), ...named(50, 'late')]) {
+    on.hear('scheduler/s', selectFor(request, { ordered: true }), 'conductor/0');
+    on.deliver(undefined, ({ message }) => message.type === 'take');
+  }
+  assert.ok(looked <= 200, `${looked} were looked at`);
+  assert.equal([state.awaitingClaims.size, state.claims.size, on.answers.length], [50, 50, 0]);
+  on.deliver(undefined, ({ message }) => message.type === 'claim');
+  live(on, 5_000);
+  const count = (type: string) => on.answers.filter((answer) => answer.type === type).length;
+  assert.equal([count('selected'), count('no-valid-host')], [50, 50]);
+  assert.equal([state.awaitingClaims.size, state.claims.size, state.open.size], [0, 0, 0]);
 });
 
 test('scheduler - one that waits to join its group is tried elsewhere once the group is gone', () => {
