@@ -23,7 +23,7 @@ import type {
 } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { TransactionMessage } from '../messages/transactions.ts';
-import { page } from '../page.ts';
+import { fitting, page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { takeApi } from './api.ts';
@@ -59,7 +59,7 @@ export interface PlacementOptions {
 }
 
 const HOUR_MS = 3_600_000;
-/** Providers in one message of the feed: with many traits or groups each has some kilobytes, of the megabyte of a message. */
+/** Providers in one message of the feed; fewer when they are large. */
 const MAX_PROVIDERS_TOLD = 100;
 
 type Incoming = PlacementMessage | PlacementApiMessage | TransactionMessage | GroupHomeMessage;
@@ -260,14 +260,19 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     const live = (ids: Iterable<string>) => [...ids].map((id) => providers.get(id)).filter((one) => one !== undefined);
     const changedNow = live(changed);
     const usedOnly = live(used).filter(({ spec }) => !changed.has(spec.id));
-    const most = Math.max(changedNow.length, usedOnly.length, 1);
-    for (let from = 0; from < most; from += MAX_PROVIDERS_TOLD) {
-      const to = from + MAX_PROVIDERS_TOLD;
+    // What is gone is told first: it may have come again.
+    let gone = [...removed];
+    let changedTold = 0;
+    let usedTold = 0;
+    do {
+      const states = fitting(changedNow.slice(changedTold, changedTold + MAX_PROVIDERS_TOLD), stateOf);
+      const usages = fitting(usedOnly.slice(usedTold, usedTold + MAX_PROVIDERS_TOLD), usageOf);
       feed.sequence += 1;
-      // What is gone is told first: it may have come again.
-      const gone = from === 0 ? [...removed] : [];
-      tellFeed({ feed }, changedNow.slice(from, to).map(stateOf), usedOnly.slice(from, to).map(usageOf), gone, turn);
-    }
+      tellFeed({ feed }, states, usages, gone, turn);
+      gone = [];
+      changedTold += states.length;
+      usedTold += usages.length;
+    } while (changedTold < changedNow.length || usedTold < usedOnly.length);
     for (const set of [changed, used, removed]) set.clear();
   }
 

@@ -394,4 +394,25 @@ test('placement - its feed tells what very many hosts are in messages that can b
   assert.ok(Math.max(...sizes) < 512 * 1024, `${Math.max(...sizes)} bytes`);
 });
 
+test('placement - what its feed tells can be sent, too, of hosts with members of very many groups', () => {
+  const shard = bench(actor);
+  const names = Array.from({ length: 100 }, (_, n) => `host-${n}`);
+  for (const name of names) shard.tell(put([providerOf(name, { inventories: { VCPU: inventoryOf({ total: 64 }) } })]));
+  const uuid = (n: number) => `00000000-0000-0000-0000-${1e11 + n}`;
+  const claimsOf = (member: number) =>
+    names.map((name, n) => {
+      const claim = claimOf(`${name}-${member}`, { host: name, vcpu: 1 });
+      const instanceGroup = { id: `${uuid(n)}/${uuid(member)}`, policy: 'soft-anti-affinity' as const };
+      return { message: { ...claim, spec: { ...claim.spec, instanceGroup } }, from: 'scheduler/s' };
+    });
+  for (let member = 0; member < 40; member += 1) for (const { message } of claimsOf(member)) shard.tell(message);
+  const told = sentOf(shard.tellAll(claimsOf(40)), 'providers-changed').map(({ message }) => message);
+  assert.equal(
+    told.flatMap(({ used }) => used.map(({ id }) => id)),
+    names,
+  );
+  const sizes = told.map((message) => encode(message).length);
+  assert.ok(Math.max(...sizes) < 512 * 1024, `${Math.max(...sizes)} bytes`);
+});
+
 test.run();
