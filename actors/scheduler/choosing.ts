@@ -163,7 +163,7 @@ function tryBest(work: Work, open: Open, instance: string): boolean {
 }
 
 export function rank(work: Work, open: Open, instance: string): void {
-  if (open.locating !== null) return;
+  if (open.locating !== null || open.failing) return;
   if (work.state.isForming) {
     work.state.unplaced.add(open.key);
     return;
@@ -226,7 +226,8 @@ function holdsNothing(work: Work, open: Open, instance: string): void {
 
 /** What placement said before it said that it holds nothing is known by now, so the ranking looks once more. */
 function lookOnceMore(work: Work, open: Open, instance: string): void {
-  if (open.locating !== null) return;
+  // While it is found out why there is none for one instance, a host that comes free would be claimed for another in vain.
+  if (open.locating !== null || open.failing) return;
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;

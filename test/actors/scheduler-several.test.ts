@@ -195,6 +195,23 @@ test('scheduler - however many wait for the claims of others, each of those is n
   assert.equal([state.awaitingClaims.size, state.claims.size, state.open.size], [0, 0, 0]);
 });
 
+test('scheduler - of a request that fails nothing more is claimed while it is found out why', () => {
+  const small = Array.from({ length: 1_500 }, (_, n) => ({ host: `small-${n}`, has: { VCPU: 4 } }));
+  for (const ordered of [{}, { ordered: true as const }]) {
+    const on = schedulersOf([{ host: 'h1' }, ...small], [{ name: 's', patience: { firstMs: 2, mostMs: 2 } }]);
+    on.choose(selectFor('full', { vcpu: 8 }));
+    on.choose(selectFor('r', { instances: named(2), vcpu: 8, ...ordered }));
+    assert.is(on.answers.length, 1, 'it looks at all hosts, which takes some turns');
+    on.ask({ type: 'release', consumer: 'full', deleted: true } as never);
+    for (let turns = 0; turns < 20; turns += 1) {
+      on.deliver();
+      on.pass(2);
+    }
+    assert.is(on.answers[1]?.type, 'no-valid-host');
+    assert.is(claimed(on), 1);
+  }
+});
+
 test('scheduler - one that waits to join its group is tried elsewhere once the group is gone', () => {
   const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
   const group = { id: 'p/g', policy: 'affinity' } as const;
