@@ -76,7 +76,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
 export function noteStanding(draft: Draft, rankings: Rankings, view: View, request: Request): void {
   const { current, census } = shapeOf(rankings, view, request);
   const late = lateFiltersOf(rankings, request);
-  if (view.silentCells.size > 0) draft.silentCells = silentAmong(view);
+  draft.silentCells = silentAmong(view);
   if (late.length > 0 && current.size <= MAX_LOOKED_AT) return noteAll(draft, rankings, view, request, 1);
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
@@ -109,7 +109,11 @@ export function silentAmong({ silentCells }: View): string[] {
 
 /** Notes how all hosts stand, each looked at by every filter. */
 export function noteAll(draft: Draft, rankings: Rankings, view: View, request: Request, count: number): void {
-  Object.assign(draft, { ...standing(rankings, view, request, count), narrowedBy: [] });
+  Object.assign(draft, {
+    ...standing(rankings, view, request, count),
+    narrowedBy: [],
+    silentCells: silentAmong(view),
+  });
 }
 
 /**

@@ -15,6 +15,7 @@ import {
 import {
   decided,
   emptyDraft,
+  noteAll,
   noteRanked,
   noteRefused,
   noteStanding,
@@ -142,6 +143,23 @@ test('scheduler - hosts that the request does not want, or its group may not use
   assert.equal(refusedByGroup('anti-affinity'), { fits: 299, refused: ['1 group-anti-affinity'], narrowedBy: [] });
   assert.equal(refusedByGroup('affinity'), { fits: 1, refused: ['299 group-affinity'], narrowedBy: [] });
   assert.equal(refusedByGroup('soft-affinity'), { fits: 300, refused: [], narrowedBy: [] });
+});
+
+test('scheduler - a record names the cells that are silent when its hosts are ranked, and those of no earlier ranking', () => {
+  const view = viewOf({ host: 'h1', cell: 'c1' }, { host: 'h2', cell: 'c2' });
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const request: Request = { spec: { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' } };
+  for (const note of [noteStanding, noteAll] as const) {
+    const draft = emptyDraft({ where: undefined });
+    const told = () => {
+      note(draft, rankings, view, request, 1);
+      return read(decided(draft, 0, 's', null, [])).silentCells;
+    };
+    view.silentCells.add('c2').add('c1');
+    assert.equal(told(), ['c1', 'c2']);
+    view.silentCells.clear();
+    assert.equal(told(), []);
+  }
 });
 
 test('scheduler - a record reads back as it was made', () => {
@@ -304,6 +322,24 @@ test('scheduler - why no host was left is said in numbers that add up to all hos
     const sum = [...(told ?? '').matchAll(/(?:^|, )(\d+) /g)].reduce((so, [, count]) => so + Number(count), 0);
     assert.is(sum, fleet.view.hosts.size, reason);
   }
+});
+
+test('scheduler - what keeps most hosts from a request is said first, its group and filters that are asked late too', () => {
+  const view = viewOf(
+    { host: 'down', state: 'down' },
+    ...['h1', 'h2', 'h3', 'h4'].map((host) => ({ host, has: { VCPU: 4 } })),
+  );
+  for (const host of ['h1', 'h2', 'h3']) learnMembers(view.groups, `p-${host}`, { g: 1 }, undefined);
+  const mine: Filter = {
+    name: 'mine',
+    late: true,
+    goesBy: () => ({}),
+    refusal: ({ host }) => (host === 'h3' || host === 'h4' ? { code: 'not-mine', message: 'no' } : null),
+  };
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [mine] });
+  const apart = { id: 'g', policy: 'anti-affinity', maxPerHost: 1 } as const;
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none', instanceGroup: apart } as const;
+  assert.match(whyNone({ rankings, view }, { spec: spec as never }), /: 2 \S+, 2 \S+, 1 host down$/);
 });
 
 test('scheduler - a record reads back as it was made, whatever the numbers and names in it', () => {
