@@ -103,6 +103,39 @@ test('giving back - a request for several that waits holds nothing meanwhile', (
   }
 });
 
+test('giving back - a late word of an earlier claim that was given back does not stand for that of a later one', () => {
+  const on = schedulersOf([host('h1', 2), host('h2', 2)]);
+  /** One instance is granted its host and a rival takes that of the other, until what is held is to be given back. */
+  const losesOne = (rival: string, until: string) => {
+    on.deliver(undefined, ({ message }) => message.type !== 'claim');
+    const claims = on.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message] : []));
+    assert.equal(
+      claims.map(({ consumer }) => consumer),
+      ['web-0', 'web-1'],
+    );
+    const where = (claims[1]?.allocations[0]?.provider ?? '').slice('p-'.length);
+    assert.is(on.ask(claimOf(rival, where, 2))[0]?.message.type, 'claim-granted');
+    on.deliver(undefined, ({ message }) => message.type !== until);
+  };
+  on.hear('scheduler/s', selectOf('web', 2, 2, { waits: { since: 1 } }), 'conductor/0');
+  losesOne('rival', 'unclaimed');
+  const late = on.underWay().filter(({ message }) => message.type === 'unclaimed');
+  assert.ok(late.length > 0);
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['parked']);
+
+  on.ask({ type: 'release', consumer: 'rival', deleted: true });
+  on.deliver(undefined, ({ message }) => message.type !== 'claim');
+  on.pass(50);
+  losesOne('other', 'unclaim');
+  for (const { message } of late) on.hear('scheduler/s', message as never, 'placement/0');
+  assert.is(heldOf(on, 'web').length, 1);
+  assert.equal(hostsIn(on.answers), ['parked'], 'it is not in line again while it holds something');
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['parked', 'parked']);
+  assert.equal(heldOf(on, 'web'), []);
+});
+
 test('giving back - one that comes to wait in line with others brings nothing along', () => {
   const on = schedulersOf([host('h1', 2)]);
   on.hear('scheduler/s', selectOf('first', 2, 2, { waits: { since: 1 } }), 'conductor/0');
