@@ -69,7 +69,9 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   }
   const answered = (standing: HostStanding, now: Work) => now.turn.send(from, { type: 'why-not-told', ask, standing });
   const compare = (now: Work, company: Company | undefined) => {
-    const comparison = comparisonOf(rankings, view, requestOf(asked, company), host, answered);
+    // Its cell may have told of it anew since the question came.
+    const current = view.hosts.get(host.root) ?? host;
+    const comparison = comparisonOf(rankings, view, requestOf(asked, company), current, answered);
     if (!begin(now, comparison)) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);

@@ -8,6 +8,7 @@ import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
 import { checkOf } from '../../runtime/schemas.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
+import { sentOf } from '../support/turn.ts';
 
 const test = suite('scheduler - sweeps');
 
@@ -160,6 +161,36 @@ test('sweeps - a question that names other instances waits until placement has s
   fit(4, { heldBy: ['web'] });
   desk.pass(60_000);
   assert.is(desk.state.questions.size, 0);
+});
+
+test('sweeps - a host is compared as it is when it is known where the instances are that a question names', () => {
+  const all = manyHosts(3);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const asked = { type: 'why-not', ask: 1, spec: { ...spec, tree: { notHeldBy: ['web'] } }, host: 'h1' };
+  const [question] = desk.tell(asked as never, 'gateway/g').sent;
+  all.tellHost({ cell: 'c2', host: 'h1', state: 'disabled' });
+  const [located] = all.ask(question?.message as never);
+  const [answer] = sentOf(desk.tell(located?.message as never, 'placement/0'), 'why-not-told');
+  const { refusal, hosts, fits, rank } = answer?.message.standing ?? {};
+  assert.equal([refusal?.code, hosts, fits, rank], ['host-disabled', 3, 2, undefined]);
+});
+
+test('sweeps - of hosts of one name the one is compared that is in the named cell; without a cell it is asked for', () => {
+  const all = manyHosts(3);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const hosts = [{ host: 'h1', provider: 'p-h2', state: 'disabled' as const }];
+  desk.tell({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 3, hosts }, 'cell/c1');
+  const asked = (told: object) =>
+    desk.tell({ type: 'why-not', ask: 1, spec, host: 'h1', ...told }, 'gateway/g').sent.map(({ message }) => message);
+  const standingsIn = (cell: string) =>
+    asked({ cell }).map((one) => one.type === 'why-not-told' && [one.standing.cell, one.standing.refusal?.code]);
+  assert.equal(standingsIn('c1'), [['c1', 'host-disabled']]);
+  assert.equal(standingsIn('c2'), [['c2', undefined]]);
+  const [declined, ...more] = asked({}).filter(({ type }) => type === 'declined');
+  assert.ok(declined?.type === 'declined' && more.length === 0);
+  assert.equal([declined.code, declined.field], ['ambiguous', 'cell']);
 });
 
 test('sweeps - too many questions at once are declined, to be asked again, and the others are answered', () => {
