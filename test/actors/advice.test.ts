@@ -429,6 +429,7 @@ test('scheduler - of hosts that are away, the first to come back or the one with
   const view = viewOf(
     { host: 'a', has: { VCPU: 2 }, state: 'disabled' },
     { host: 'b', has: { VCPU: 9 }, state: 'disabled' },
+    { host: 'less', has: { VCPU: 4 }, state: 'disabled' },
     { host: 'c', has: { VCPU: 8 } },
     { host: 'd', has: { VCPU: 8 } },
   );
@@ -442,11 +443,11 @@ test('scheduler - of hosts that are away, the first to come back or the one with
   const { advice } = survey(view, spec, 2);
   assert.equal(advice, [
     { code: 'host-state', about: 'set-aside', hosts: 2, until: 5_000, host: 'c1/d' },
-    { code: 'host-state', about: 'disabled', hosts: 2, host: 'c1/b' },
+    { code: 'host-state', about: 'disabled', hosts: 3, host: 'c1/b' },
   ]);
   assert.equal(advice.map(words), [
     'c1/d, which is set aside until 5000, would fit (2 hosts in all)',
-    'c1/b, which is disabled, would fit (2 hosts in all)',
+    'c1/b, which is disabled, would fit (3 hosts in all)',
   ]);
   // As schedulers of the version before tell it.
   const [{ host: _, ...first } = { code: '', hosts: 0 }] = advice;

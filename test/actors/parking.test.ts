@@ -289,6 +289,43 @@ test('waiting - in turn also when much capacity appears at once', () => {
   assert.equal(all.placed().toSorted(), ['big-0', 'big-1', 'small-0', 'small-1']);
 });
 
+test('waiting - a turn that came to nothing is given back: the project is not passed over for it', () => {
+  const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
+  const rival = (consumer: string) => {
+    const { spec } = selectFor(consumer, { vcpu: 8 });
+    const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 8 } }];
+    const claim = { type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER };
+    assert.is(all.ask(claim as never)[0]?.message.type, 'claim-granted');
+  };
+  const comesFree = (consumer: string) => {
+    all.ask({ type: 'release', consumer, deleted: true });
+    all.deliver(undefined, ({ message }) => message.type !== 'claim');
+    all.pass(50);
+  };
+  rival('rival');
+  all.deliver();
+  for (const [since, request] of ['early', 'late'].entries()) {
+    const select = selectFor(request, { vcpu: 8, project: request, waits: { since: since + 1 } });
+    all.hear('scheduler/s', select, 'conductor/0');
+  }
+  all.deliver();
+  comesFree('rival');
+  assert.equal(
+    all.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message.consumer] : [])),
+    ['early'],
+  );
+  rival('quicker');
+  all.deliver();
+  all.pass(5_000);
+  all.deliver();
+  comesFree('quicker');
+  all.deliver();
+  assert.equal(
+    all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : [])),
+    ['early'],
+  );
+});
+
 test('waiting - one that comes later does not overtake those that ask for the same; one that asks for less may', () => {
   const all = rig('h1', 'h2');
   const since = all.on.now;
