@@ -141,6 +141,8 @@ test('scheduler - hosts that the request does not want, or its group may not use
   const refusedByGroup = (policy: InstanceGroup['policy']) =>
     standingOf(300, { spec: { ...spec, instanceGroup: { id: 'g', policy } } }, []);
   assert.equal(refusedByGroup('anti-affinity'), { fits: 299, refused: ['1 group-anti-affinity'], narrowedBy: [] });
+  const first = { ...spec, instanceGroup: { id: 'of nobody yet', policy: 'affinity' as const } };
+  assert.equal(standingOf(300, { spec: first }, []), { fits: 300, refused: [], narrowedBy: [] });
   const twoEach = { ...spec, instanceGroup: { id: 'g', policy: 'anti-affinity' as const, maxPerHost: 2 } };
   assert.equal(standingOf(300, { spec: twoEach }, []), { fits: 300, refused: [], narrowedBy: [] });
   assert.equal(refusedByGroup('affinity'), { fits: 1, refused: ['299 group-affinity'], narrowedBy: [] });

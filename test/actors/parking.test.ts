@@ -77,6 +77,27 @@ test('waiting - one that wants to be with another is tried as soon as that one h
   assert.is(all.desks[0]?.state.parking.awaiting.size, 0);
 });
 
+test('waiting - one that wants to be with another is tried too when that one gets a host unheard of, however late', () => {
+  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+  all.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['x'] }, waits: { since: 1 } }), 'conductor/0');
+  const goOn = (ms: number) => {
+    all.pass(ms);
+    all.deliver();
+  };
+  for (let seconds = 0; seconds < 4; seconds += 1) goOn(1_000);
+  const allocations = [{ provider: 'p-h2', group: '', resources: { VCPU: 1 } }];
+  const { spec } = selectFor('x');
+  all.ask({ type: 'claim', consumer: 'x', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER } as never);
+  for (let seconds = 0; seconds < 3; seconds += 1) goOn(1_000);
+  assert.equal(
+    all.answers.map(({ type, request }) => [type, request]),
+    [
+      ['parked', 'with'],
+      ['selected', 'with'],
+    ],
+  );
+});
+
 /** Two hosts, the larger of which has room for less and less; requests of 8 VCPU wait. */
 function filling() {
   const all = schedulersOf([

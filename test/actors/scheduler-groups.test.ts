@@ -230,6 +230,8 @@ test('scheduler groups - a soft rule orders alternates too', () => {
   const free = alternates[0]?.filter((host) => !taken.includes(host)) ?? [];
   assert.not.ok(taken.includes(hosts[0] as string));
   assert.equal(alternates[0]?.slice(0, free.length), free, 'those without a member come first');
+  const together = choose(all, 'together', specOf({ id: '/near', policy: 'soft-affinity' }), 1, 3);
+  assert.is(together.alternates[0]?.length, 3, 'where none has a member, those without are better than none');
 });
 
 test('scheduler groups - alternates of a soft rule keep to it among all hosts, not among the best in rank', () => {

@@ -213,8 +213,8 @@ test('transactions - with a shard that stays away it is refused after a while, a
     on.pass(2_500);
   }
   assert.equal(
-    on.answers.map(({ outcome }) => ('refused' in outcome ? outcome.refused.code : 'ok')),
-    ['not-decided'],
+    on.answers.map(({ outcome }) => ('refused' in outcome ? [outcome.refused.code, outcome.refused.message] : 'ok')),
+    [['not-decided', 'not all shards could hold their part within 30000 ms']],
   );
   assert.equal(on.used(), [0, 0, 0]);
   // It is back: what was said to it is void.
