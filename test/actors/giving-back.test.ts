@@ -66,6 +66,17 @@ test('giving back - several that keep together go to another host together when 
   assert.equal(heldOf(on, 'web'), ['web-0 p-h2', 'web-1 p-h2', 'web-2 p-h2']);
 });
 
+test('giving back - claims in no order, as of a conductor that asks for none, are not taken back: they might come again', () => {
+  const on = schedulersOf([host('h1', 6), host('h2', 4)]);
+  const { ordered: _, ...asked } = selectOf('web', 3, 1, {}, CLOSE);
+  on.hear('scheduler/s', asked, 'conductor/0');
+  on.deliver(undefined, ({ message }) => (message as Claim).consumer === 'web-0');
+  assert.is(on.ask(claimOf('rival', 'h1', 5))[0]?.message.type, 'claim-granted');
+  on.deliver();
+  assert.equal(hostsIn(on.answers), ['no-valid-host']);
+  assert.equal(heldOf(on, 'web'), ['web-0 p-h1'], 'the asker gives back what it has');
+});
+
 test('giving back - those that keep together stay when others of their group do, and fail as a whole', () => {
   const on = schedulersOf([host('h1', 6), host('h2', 4)]);
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none', instanceGroup: CLOSE } as const;

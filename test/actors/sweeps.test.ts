@@ -50,6 +50,8 @@ test('sweeps - one host is compared with all others', () => {
   assert.is(refused.fits, 0);
   assert.is(refused.best, undefined);
   assert.ok(['unit-constraint', 'exceeds-capacity'].includes(refused.refusal?.code ?? ''));
+  assert.is(refused.refusal?.about, 'VCPU');
+  assert.ok((refused.refusal?.short ?? 0) > 1_900, 'by how much it falls short');
 });
 
 test('sweeps - hosts that are gone when one has been compared with all others are told of as they were', () => {
