@@ -179,6 +179,18 @@ test('hosts - how many instances each has and builds is told with the next beat,
   }
 });
 
+test('hosts - an instance that changes while a snapshot is taken is counted once by who is restored', () => {
+  const all = desk(['h1']);
+  all.start('a', 'h1');
+  all.start('b', 'h1');
+  const snapshot = all.actor.snapshot(all.on.state);
+  const first = snapshot.next(1);
+  // Its row was taken.
+  all.on.tell({ type: 'built', host: 'h1', instance: 'a', attempt: 1 });
+  const restoredAt = all.actor.restore([first, snapshot.next(Number.POSITIVE_INFINITY)]);
+  assert.is(viewOfHost(restoredAt.hosts.get('h1') as never).stats?.instances, 2);
+});
+
 test('hosts - what was to go to a host that the cell does not know is counted where it goes instead', () => {
   const all = desk(['h1']);
   const instances = (host: string) => viewOfHost(all.on.state.hosts.get(host) as never).stats?.instances;

@@ -237,6 +237,22 @@ test('shards - what is deleted is told to every shard, until each has said that 
   );
 });
 
+test('shards - an instance whose id was had by one that is forgotten is given back in every shard too', () => {
+  const on = bench(conductorActor);
+  for (const life of ['first', 'second']) {
+    on.tell(BUILD as never);
+    const deleting = on.tell({ type: 'delete', ask: 2, instance: 'web' });
+    assert.equal(
+      sentOf(deleting, 'release').map(({ to }) => to),
+      everyPlacement(3),
+      life,
+    );
+    for (const shard of everyPlacement(3)) on.tell({ type: 'released', consumer: 'web', deleted: true }, shard);
+    on.pass(4 * 3_600_000);
+    assert.is(on.state.instances.size, 0, life);
+  }
+});
+
 test('shards - another life of the super conductor asks every shard again', () => {
   const on = bench(conductorActor);
   on.tell(BUILD as never);

@@ -178,6 +178,19 @@ test('keeping - a stop drains, drops and hands over at once, without waiting for
     assert.equal(one.duties, ['open', 'drain', 'drop']);
   }));
 
+test('keeping - a stop leaves the lease free though the answer to its last renewal was lost', () =>
+  inRoom(async ({ clock, process, start, until }) => {
+    const [one, two] = [process('one'), process('two')];
+    await start(one);
+    await start(two);
+    one.losesAnswers = 1;
+    await until(() => one.errors.length > 0);
+    const at = clock.now();
+    void one.keeper.stop();
+    await until(() => serves(two));
+    assert.is(clock.now(), at);
+  }));
+
 test('keeping - one that falls silent is replaced when its lease is over, not before, and had stopped by itself', () =>
   inRoom(async ({ clock, process, start, until }) => {
     const [one, two] = [process('one'), process('two')];

@@ -67,6 +67,25 @@ test('outbox - what is too large for one body travels in several, in order', () 
   assert.equal(errors, []);
 });
 
+test('outbox - very many messages of one tick travel in several bodies, in order, though all would fit one', () => {
+  const names = Array.from({ length: 1_100 }, (_, n) => `instance-${n}`);
+  const { bodies } = arriving(
+    'cell/c1',
+    (outbox) => {
+      for (const name of names) outbox.send('conductor/0', 'cell/c1', removed(name));
+    },
+    1 << 20,
+  );
+  assert.equal(
+    bodies.map(({ length }) => length),
+    [512, 512, 76],
+  );
+  assert.equal(
+    bodies.flat().map(({ message }) => (message as unknown as { instance: string }).instance),
+    names,
+  );
+});
+
 test('outbox - a message that cannot travel is reported and costs the others nothing', () => {
   const { bodies, errors } = arriving('cell/c1', (outbox) => {
     outbox.send('conductor/0', 'cell/c1', removed('before'));
