@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { conductor } from '../../actors/conductor/conductor.ts';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, Unclaim } from '../../actors/messages/placement.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
@@ -158,6 +159,24 @@ test('giving back - one that comes to wait in line with others brings nothing al
   on.deliver();
   assert.equal(hostsIn(on.answers), ['parked', 'parked']);
   assert.equal(heldOf(on, 'web'), []);
+});
+
+test("giving back - the round after one whose scheduler died is another one's, in a later life of the conductor too", () => {
+  const actor = conductor({ shard: 0, patience: { firstMs: 1_000, mostMs: 4_000 } });
+  const on = bench(actor);
+  const asked = { type: 'build', ask: 1, request: 'web', count: 2, alternates: 0, waitMs: 600_000 } as const;
+  const roundIn = (turned: Parameters<typeof sentOf>[0]) => sentOf(turned, 'select')[0]?.message.round;
+  const first = on.tell({ ...asked, spec: selectOf('web', 2, 1).spec }, 'gateway/g');
+  assert.is(roundIn(first), 1);
+  const takenBy = (desk: typeof on, round: number, taker: string) =>
+    sentOf(desk.tell({ type: 'taking', request: 'web', round, taker }, `scheduler/${taker}`), 'take').length === 1;
+  assert.equal([takenBy(on, 1, 's1'), takenBy(on, 1, 's2')], [true, false]);
+  const again = on.pass(2_000).find((turned) => roundIn(turned) !== undefined);
+  assert.is(again && roundIn(again), 2);
+  assert.ok(takenBy(on, 2, 's2'));
+  const later = bench(actor, { at: 1_000, entries: on.entries });
+  assert.is(roundIn(later.first), 3, 'whatever its clock says');
+  assert.ok(takenBy(later, 3, 's1'));
 });
 
 test('giving back - of two that wait for the same hosts at two schedulers one has them all, and the other nothing', () => {
