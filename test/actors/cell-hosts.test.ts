@@ -48,7 +48,7 @@ test('hosts - one that is new and empty is in service at once, and what is found
 // --- what operators say
 
 test('hosts - what an operator said and was held up on its way undoes nothing that was said since', () => {
-  const { on, hostOf, stateOf, survives } = desk(['h1']);
+  const { on, actor, hostOf, stateOf, survives } = desk(['h1']);
   const set = (enabled: boolean, revision?: number) => {
     const turned = on.tell({
       type: 'set-host',
@@ -67,6 +67,9 @@ test('hosts - what an operator said and was held up on its way undoes nothing th
   assert.is(stateOf('h1'), 'up');
   survives();
   assert.is(revision(), 2);
+  const again = bench({ ...actor, init: () => actor.restore([on.stored()]) });
+  const late = again.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: false, revision: 0 });
+  assert.is(sentOf(late, 'declined')[0]?.message.code, 'outdated', 'by who is restored too');
   // What changes nothing is a word too.
   assert.is(set(true, 2), 'up');
   assert.is(set(false, 2), 'outdated');

@@ -212,6 +212,27 @@ test('waiting - those that are accepted in one millisecond stand in line as they
   assert.equal(sentOf(again.first, 'select').map(placeOf), [...places, acceptedAt + 1]);
 });
 
+test('waiting - where it waited, and nobody answered, it is withdrawn when another scheduler says what comes of it', () => {
+  for (const isFound of [true, false]) {
+    const on = desk();
+    on.tell(buildOf('web'));
+    parkedAs(on, 'web');
+    on.pass(isFound ? 60_000 : 300_000);
+    const { round = 0 } = on.state.requests.get('web') ?? {};
+    const selection = { cell: 'c1', host: 'h1', provider: 'p1', allocations: [] };
+    const selections = [{ instance: 'web', selection, alternates: [] }];
+    const said: ConductorMessage = isFound
+      ? { type: 'selected', request: 'web', round, selections }
+      : { type: 'no-valid-host', request: 'web', round, reason: 'none of 4 hosts' };
+    const turned = on.tell(said, 'scheduler/t');
+    assert.equal(
+      sentOf(turned, 'withdraw').map(({ to, message }) => [to, message.request]),
+      [['scheduler/s', 'web']],
+    );
+    assert.is(on.state.requests.size, 0);
+  }
+});
+
 test('waiting - it ends when a host is found, and waits no more', () => {
   const on = desk();
   on.tell(buildOf('web'));

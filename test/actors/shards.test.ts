@@ -470,6 +470,24 @@ test('shards - a reschedule to another shard first gives back, and claims when t
   assert.equal(told(on.tell({ ...away, before: 3 }, 'placement/1')), ['claim to placement/0']);
 });
 
+test('shards - a reschedule from a host that the cell does not know first gives back in every other shard', () => {
+  const on = bench(cellActor, { address: 'cell/c1' });
+  on.tell({ type: 'compute-up', host: 'h2', provider: HOSTS[0] as string, incarnation: 'l', running: [] });
+  const context = { v: 1, instance: 'i1', attempt: 1, attempts: [], failure: null };
+  const selection = { ...selectionAt('unknown'), provider: HOSTS[1] };
+  const alternates = [{ ...selectionAt('h2'), provider: HOSTS[0] }];
+  const snapshot = { value: 'claimed', context: { ...context, selection, alternates } };
+  const start = { type: 'start', instance: 'i1', request: 'i1', spec: SPEC, snapshot };
+  const leaving = on.tell(start as unknown as Start, 'conductor/0');
+  assert.equal(
+    sentOf(leaving, 'release').map(({ to }) => to),
+    ['placement/1', 'placement/2'],
+  );
+  const away = { type: 'released', consumer: 'i1', before: 2, deleted: false } as const;
+  assert.equal(sentOf(on.tell(away, 'placement/1'), 'claim'), []);
+  assert.equal(told(on.tell(away, 'placement/2')), ['claim to placement/0']);
+});
+
 test('shards - another life of the cell leaves the shards again before it claims', () => {
   const on = building(['h3']);
   on.tell(failed('h1', 1));

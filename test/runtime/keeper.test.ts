@@ -336,6 +336,23 @@ test('keeping - one that fails again and again leaves the actor to one that stan
     assert.equal(one.duties, ['open', 'drop']);
   }));
 
+test('keeping - one that fails rests longer each time, and shortly again once it has served for a minute', () =>
+  inRoom(async ({ clock, process, start, until, pass }) => {
+    const one = process('one');
+    await start(one);
+    const restAfterFailure = async () => {
+      const at = clock.now();
+      one.keeper.failed(new Error('bad'));
+      await until(() => !serves(one));
+      await until(() => serves(one));
+      return clock.now() - at;
+    };
+    const rests = [await restAfterFailure(), await restAfterFailure(), await restAfterFailure()];
+    assert.equal(rests, [1_000, 2_000, 4_000]);
+    await pass(61_000);
+    assert.is(await restAfterFailure(), 1_000);
+  }));
+
 test('keeping - one that is fenced drops everything at once and begins anew', () =>
   inRoom(async ({ process, start, until }) => {
     const one = process('one');
