@@ -95,6 +95,19 @@ test('hosts - a build goes past a host that is set aside, unless there is nothin
   assert.is(stateOf('h1'), 'set-aside');
 });
 
+test('hosts - one that is out of service is given nothing, also where there is nothing else to try', () => {
+  const { on, start, view } = desk(['h1', 'h2']);
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: false, reason: 'new disk' });
+  assert.equal(sentOf(start('a', 'h1'), 'build'), []);
+  start('b', 'h2', ['h1']);
+  const failed = on.tell({ type: 'build-failed', host: 'h2', instance: 'b', attempt: 1, reason: 'no image' });
+  assert.equal(sentOf(failed, 'claim'), []);
+  for (const instance of ['a', 'b']) {
+    assert.is(view(instance)?.state, 'failed');
+    assert.match(view(instance)?.failure?.message ?? '', /the host is disabled: new disk/);
+  }
+});
+
 test('hosts - an operator who puts a host back ends its rest; one who disables it, keeps it out', () => {
   const { on, fail, stateOf, survives } = desk();
   const set = (enabled: boolean) => on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled });
@@ -147,6 +160,7 @@ test('hosts - how many instances each has and builds is told with the next beat,
     [{ instances: 2, builds: 2, ordered: 2 }],
   );
   assert.equal(toldOf(all, 'h1'), [], 'nothing changed');
+  all.on.tell({ type: 'accepted', host: 'h1', instance: 'b', attempt: 1 });
   all.on.tell({ type: 'built', host: 'h1', instance: 'b', attempt: 1 });
   assert.equal(
     toldOf(all, 'h1').map(({ stats }) => stats),

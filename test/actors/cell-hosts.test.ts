@@ -172,6 +172,7 @@ test('hosts - fenced: what was active there is lost, and told until the conducto
     on.pass(30_000).flatMap((turned) => sentOf(turned, 'ended')),
     [],
   );
+  assert.is(view('i1')?.failure?.message, "host 'h1' was fenced while the instance was active there");
   survives();
 });
 

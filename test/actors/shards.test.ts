@@ -524,4 +524,15 @@ test('shards - an instance has ended when every shard knows it', () => {
   );
 });
 
+test('shards - what was active and is deleted is given back in every shard, wherever it ran', () => {
+  const on = building([]);
+  on.tell({ type: 'built', host: 'h1', instance: 'i1', attempt: 1 });
+  on.tell({ type: 'delete', instance: 'i1' });
+  const destroyed = on.tell({ type: 'destroyed', host: 'h1', instance: 'i1', attempt: 1 }, 'compute/c1/h1');
+  assert.equal(
+    sentOf(destroyed, 'release').map(({ to }) => to),
+    everyPlacement(3),
+  );
+});
+
 test.run();
