@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { CellMessage } from '../../actors/messages/cell.ts';
+import type { CellMessage, Start } from '../../actors/messages/cell.ts';
 import {
   actor,
   building,
@@ -99,6 +99,7 @@ test('cell - an end that was not heard is told again to whoever asks, and no oth
     sentOf(on.tell(ask), 'ended').map(({ to, message }) => [to, message.instance, message.state]),
     [['conductor/0', 'i1', 'active']],
   );
+  assert.is(sentOf(on.tell({ type: 'do-again', instance: 'i1' }), 'ended')[0]?.message.state, 'active');
   on.tell({ type: 'delete', instance: 'i1' });
   assert.equal(on.tell(ask).sent, []);
 });
@@ -127,6 +128,42 @@ test('cell - alternates are tried in order, each taking over from the one before
   assert.is(sentOf(last, 'ended')[0]?.message.state, 'failed');
   assert.equal(sentOf(last, 'release')[0]?.message.deleted, true);
   assert.ok(said.every(({ to }) => !to.startsWith('scheduler')));
+});
+
+test('cell - an alternate is claimed with the limit of instances under which it was chosen', () => {
+  const on = desk();
+  const start = startOf('i1', ['h2', 'h3']);
+  const [h2, h3] = start.snapshot.context.alternates;
+  const alternates = [{ ...h2, maxInstances: 2 }, h3];
+  const context = { ...start.snapshot.context, alternates };
+  on.tell({ ...start, snapshot: { ...start.snapshot, context } } as Start, 'conductor/0');
+  const claims = [on.tell(failed('i1', 1)), on.tell(refused('i1', 2))].map((turned) => sentOf(turned, 'claim')[0]);
+  assert.equal(
+    claims.map((claim) => claim?.message.maxInstances),
+    [2, undefined],
+  );
+});
+
+test('cell - the story of a build tells where it is, what failed, and where it goes next', () => {
+  const on = building(['h2']);
+  const said = [on.tell(failed('i1', 1)), on.tell(granted('i1', 2)), on.tell(failed('i1', 2))];
+  const failure = { host: 'h1', outcome: 'build-failed', reason: 'no image' };
+  assert.equal(
+    said
+      .flatMap(({ events }) => events)
+      .map(({ topic, body: { host, attempt, next, last } }) => ({
+        state: topic.at(-1),
+        host,
+        attempt,
+        next,
+        last,
+      })),
+    [
+      { state: 'rescheduling', host: undefined, attempt: 1, next: 'h2', last: failure },
+      { state: 'claimed', host: 'h2', attempt: 2, next: undefined, last: undefined },
+      { state: 'failed', host: undefined, attempt: 2, next: undefined, last: { ...failure, host: 'h2' } },
+    ],
+  );
 });
 
 test('cell - a build that would fail anywhere is not tried elsewhere', () => {

@@ -244,6 +244,7 @@ test('waiting - it ends when a host is found, and waits no more', () => {
   assert.is(sentOf(turned, 'start').length, 1);
   assert.is(viewOf(on, 'web')?.waiting, undefined);
   assert.is(on.state.parked.size, 0);
+  assert.is(sentOf(on.tell(buildOf('next')), 'select')[0]?.to, 'scheduler', 'there is no line any more');
 });
 
 test('waiting - deleted while it waits, it is withdrawn and gone', () => {

@@ -118,8 +118,13 @@ test('conductor - several instances fail together, each giving back whatever was
     released.every(({ message }) => message.deleted),
     'no later claim for it can succeed',
   );
+  assert.equal(
+    turned.events.map(({ topic, body }) => [topic.join('.'), (body.failure as { code: string }).code]),
+    instanceNames('web', 3).map((instance) => [`conductor.0.build.${instance}.failed`, 'no-valid-host']),
+  );
   for (const instance of instanceNames('web', 3)) {
     assert.is(viewOf(on, instance)?.state, 'failed');
+    assert.equal([viewOf(on, instance)?.owes, viewOf(on, instance)?.owedSince], ['release', on.now]);
     assert.equal(viewOf(on, instance)?.failure, { code: 'no-valid-host', message: 'none of 3 hosts' });
   }
 });

@@ -166,7 +166,8 @@ test("giving back - the round after one whose scheduler died is another one's, i
   const on = bench(actor);
   const asked = { type: 'build', ask: 1, request: 'web', count: 2, alternates: 0, waitMs: 600_000 } as const;
   const roundIn = (turned: Parameters<typeof sentOf>[0]) => sentOf(turned, 'select')[0]?.message.round;
-  const first = on.tell({ ...asked, spec: selectOf('web', 2, 1).spec }, 'gateway/g');
+  const { spec } = selectOf('web', 2, 1);
+  const first = on.tell({ ...asked, spec }, 'gateway/g');
   assert.is(roundIn(first), 1);
   const takenBy = (desk: typeof on, round: number, taker: string) =>
     sentOf(desk.tell({ type: 'taking', request: 'web', round, taker }, `scheduler/${taker}`), 'take').length === 1;
@@ -177,6 +178,17 @@ test("giving back - the round after one whose scheduler died is another one's, i
   const later = bench(actor, { at: 1_000, entries: on.entries });
   assert.is(roundIn(later.first), 3, 'whatever its clock says');
   assert.ok(takenBy(later, 3, 's1'));
+});
+
+test('giving back - what may have to be given back are several that keep together, or that wait', () => {
+  const on = bench(conductor({ shard: 0 }));
+  const isOrdered = (request: string, count: number, waitMs?: number, group?: InstanceGroup) => {
+    const { spec } = selectOf(request, count, 1, {}, group);
+    const asked = { type: 'build', ask: 1, request, count, alternates: 0, spec, waitMs } as const;
+    return sentOf(on.tell(asked, 'gateway/g'), 'select')[0]?.message.ordered === true;
+  };
+  assert.equal([isOrdered('a', 2), isOrdered('b', 2, 1_000), isOrdered('c', 2, undefined, CLOSE)], [false, true, true]);
+  assert.equal([isOrdered('d', 1, 1_000), isOrdered('e', 1, undefined, CLOSE)], [false, false]);
 });
 
 test('giving back - of two that wait for the same hosts at two schedulers one has them all, and the other nothing', () => {

@@ -130,7 +130,7 @@ async function owned(withLeases: boolean, unreadable = 0) {
   const waiting: (() => void)[] = [];
   const taken: Record<string, string[]> = { one: [], two: [] };
   let holdServing = false;
-  const fences: (() => void)[] = [];
+  const fences: ((error?: Error) => void)[] = [];
 
   function make(name: string) {
     const bus = server.connect();
@@ -153,7 +153,7 @@ async function owned(withLeases: boolean, unreadable = 0) {
         return { snapshot: null, records: [] };
       },
       append(_records, done) {
-        fences.push(() => done(new CellwrightError('fenced', 'another owner writes')));
+        fences.push((error = new CellwrightError('fenced', 'another owner writes')) => done(error));
       },
       ...noSnapshots,
       close: async () => {},
@@ -190,6 +190,10 @@ async function owned(withLeases: boolean, unreadable = 0) {
     },
     fences,
     waiting,
+    /** From now on the journal cannot be read. */
+    loseJournal() {
+      left = Number.POSITIVE_INFINITY;
+    },
   };
 }
 
@@ -209,6 +213,20 @@ for (const withLeases of [false, true]) {
     else await run(owning);
     assert.is(await servedBy(), null);
     await run(one.hosting.stop());
+  });
+}
+
+for (const withLeases of [false, true]) {
+  const how = withLeases ? 'with a lease' : 'without leases';
+
+  test(`hosting - ${how}, one that is stopped while it waits to start again does not`, async () => {
+    const { clock, one, run, loseJournal, fences } = await owned(withLeases);
+    await run(one.own());
+    loseJournal();
+    fences[0]?.(new Error('the disk is away'));
+    for (let round = 0; round < 5; round += 1) await run(Promise.resolve());
+    await run(one.hosting.stop());
+    assert.is(clock.pending, 0);
   });
 }
 
