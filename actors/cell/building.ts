@@ -168,9 +168,7 @@ export function movedAway(work: Work, instance: string, before: number, from: Ad
   const move = work.state.moves.get(instance);
   const entry = work.state.instances.get(instance);
   if (entry === undefined || move?.attempt !== before || !move.left.delete(from) || move.left.size > 0) return;
-  if (stateOfBuild(entry.build) === 'rescheduling' && entry.build.snapshot.context.attempt + 1 === before) {
-    claimAlternate(work, entry);
-  }
+  claimAlternate(work, entry);
 }
 
 export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRefused): void {

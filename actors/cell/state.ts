@@ -221,9 +221,9 @@ function judge(
   if (host.memory !== memory) feed.untold.add(host.host);
 }
 
-/** The host that an instance is on, or is to be built on. */
+/** The host that an instance is on, or is to be built on: of one that has failed, none is selected any more. */
 function homeOf(entry: Entry | undefined): string | null {
-  if (entry === undefined || entry.lost !== null || stateOfBuild(entry.build) === 'failed') return null;
+  if (entry === undefined || entry.lost !== null) return null;
   return entry.build.snapshot.context.selection?.host ?? null;
 }
 

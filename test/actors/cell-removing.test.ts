@@ -267,6 +267,7 @@ test('cell - a deleted instance is remembered for a while', () => {
   on.tell({ type: 'delete', instance: 'i1' });
   on.pass(50_000);
   assert.is(on.state.deleted.size, 1);
+  assert.equal(told(on.tell({ type: 'do-again', instance: 'i1' })), ['removed to conductor/0']);
   on.pass(60_000);
   assert.is(on.state.deleted.size, 0);
 });

@@ -343,6 +343,7 @@ test('conductor - deleted before the cell said that it has it: the cell is told,
   const on = desk();
   handedOver(on, 'web');
   assert.equal(told(on.tell(remove('web'))), ['delete to cell/c1', 'delete-accepted to test']);
+  assert.equal([viewOf(on, 'web')?.owes, viewOf(on, 'web')?.owedSince], ['removal', on.now]);
   assert.ok(on.pass(10_000).flatMap(told).includes('delete to cell/c1'), 'it is said again');
   // The cell never had it, and remembers that it must not begin: nobody else gives the resources back.
   assert.equal(told(on.tell({ type: 'removed', instance: 'web' })), ['release to placement/0']);

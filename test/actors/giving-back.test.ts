@@ -184,7 +184,15 @@ test('giving back - what may have to be given back are several that keep togethe
   const on = bench(conductor({ shard: 0 }));
   const isOrdered = (request: string, count: number, waitMs?: number, group?: InstanceGroup) => {
     const { spec } = selectOf(request, count, 1, {}, group);
-    const asked = { type: 'build', ask: 1, request, count, alternates: 0, spec, waitMs } as const;
+    const asked = {
+      type: 'build',
+      ask: 1,
+      request,
+      count,
+      alternates: 0,
+      spec,
+      ...(waitMs === undefined ? {} : { waitMs }),
+    } as const;
     return sentOf(on.tell(asked, 'gateway/g'), 'select')[0]?.message.ordered === true;
   };
   assert.equal([isOrdered('a', 2), isOrdered('b', 2, 1_000), isOrdered('c', 2, undefined, CLOSE)], [false, true, true]);

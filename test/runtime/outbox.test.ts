@@ -6,7 +6,7 @@ import type { Message } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
-import { decodeFrame } from '../../runtime/frames.ts';
+import { decodeFrame, HEADERS } from '../../runtime/frames.ts';
 import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
@@ -135,6 +135,29 @@ test('outbox - what an actor says to itself travels alone and by the server, as 
     ['cw.cell.c1.conductor', false, ['compute/c1/h1', 'conductor/0']],
     ['cw.cell.c1.conductor', true, ['cell/c1']],
   ]);
+});
+
+test('outbox - what an owner says carries the number of its tenure while it has one, and events only where they are wanted', () => {
+  for (const events of [true, false]) {
+    const clock = virtualClock();
+    const epochs: (readonly [string, string | undefined])[] = [];
+    const bus: Bus = {
+      ...memoryBus({ clock }),
+      publish: (subject, _body, { headers } = {}) => epochs.push([subject, headers?.[HEADERS.epoch]]),
+    };
+    const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events, onError() {} });
+    for (const epoch of [7, null]) {
+      outbox.setEpoch('conductor/0', epoch);
+      outbox.send('conductor/0', 'cell/c1', removed('a'));
+      outbox.publish('conductor/0', { topic: ['conductor', '0', 'build'], body: {}, cause: 'test' });
+      clock.runUntilIdle();
+    }
+    const all = ['7', undefined].flatMap((epoch) => [
+      ['cw.cell.c1.conductor', epoch],
+      ['cw.conductor.0.build', epoch],
+    ]);
+    assert.equal(epochs, events ? all : [all[0], all[2]]);
+  }
 });
 
 test.run();
