@@ -209,6 +209,7 @@ test('hosts - what was to go to a host that the cell does not know is counted wh
   const all = desk(['h1']);
   const instances = (host: string) => viewOfHost(all.on.state.hosts.get(host) as never).stats?.instances;
   all.start('a', 'h2', ['h1']);
+  assert.equal(toldOf(all, 'h2'), [], 'there is nothing to tell of it');
   all.on.tell(up('h2'), 'compute/c1/h2');
   assert.equal([instances('h1'), instances('h2')], [0, 0]);
   all.on.tell({ type: 'claim-granted', consumer: 'a', attempt: 2, allocations: [], usages: [] });
@@ -249,6 +250,18 @@ test('hosts - what a driver measures is told with the next beat, and no more whe
   );
   all.on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' });
   assert.equal(toldOf(all, 'h1'), []);
+});
+
+test('hosts - where nothing changes the feed tells its number each second, by which a listener knows what it missed', () => {
+  const { on } = desk(['h1']);
+  on.pass(2_000);
+  const beats = on.pass(3_000).flatMap((turned) => sentOf(turned, 'hosts-changed'));
+  const { epoch, sequence } = on.state.feed;
+  assert.is(beats.length, 3);
+  for (const { to, message } of beats) {
+    assert.is(to, 'cell/c1/feed');
+    assert.equal(message, { type: 'hosts-changed', cell: 'c1', epoch, sequence, hosts: [] });
+  }
 });
 
 test('hosts - of many hosts the feed tells in several messages, numbered one by one', () => {

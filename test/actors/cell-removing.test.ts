@@ -323,6 +323,22 @@ test('cell - a host that comes back is told what it has to clear away itself, ho
   assert.equal([removals.size, removals.ofHost('h1')], [0, []]);
 });
 
+test('cell - of several that are to be cleared away on a host, what is left is told to it when it comes back', () => {
+  const on = desk();
+  const names = ['a', 'b', 'c'];
+  for (const name of names) on.tell(startOf(name));
+  for (const name of names) on.tell({ type: 'built', ...ofAttempt(name, 1) });
+  on.pass(30_000);
+  for (const name of names) on.tell({ type: 'delete', instance: name });
+  on.tell({ type: 'destroyed', ...ofAttempt('a', 1) });
+  on.tell({ type: 'released', consumer: 'a', deleted: true });
+  const back = on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1');
+  assert.equal(
+    sentOf(back, 'destroy').map(({ message }) => message.instance),
+    ['b', 'c'],
+  );
+});
+
 test('cell - hosts and instances are listed page by page', () => {
   const on = desk();
   for (const instance of ['b', 'a', 'c']) on.tell(startOf(instance));

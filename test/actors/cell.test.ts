@@ -93,7 +93,7 @@ test('cell - built: it is reported, and nothing more is said', () => {
 test('cell - an end that was not heard is told again to whoever asks, and no other', () => {
   const on = building();
   const ask: CellMessage = { type: 'ask-ends', instances: ['i1', 'nobody'] };
-  assert.equal(on.tell(ask).sent, []);
+  for (const question of [ask, { type: 'do-again', instance: 'i1' } as const]) assert.equal(on.tell(question).sent, []);
   on.tell({ type: 'built', ...ofAttempt('i1', 1) });
   assert.equal(
     sentOf(on.tell(ask), 'ended').map(({ to, message }) => [to, message.instance, message.state]),
@@ -130,17 +130,31 @@ test('cell - alternates are tried in order, each taking over from the one before
   assert.ok(said.every(({ to }) => !to.startsWith('scheduler')));
 });
 
-test('cell - an alternate is claimed with the limit of instances under which it was chosen', () => {
+test('cell - what a host was chosen with is what it is claimed and built with, whatever others have there', () => {
   const on = desk();
-  const start = startOf('i1', ['h2', 'h3']);
-  const [h2, h3] = start.snapshot.context.alternates;
-  const alternates = [{ ...h2, maxInstances: 2 }, h3];
-  const context = { ...start.snapshot.context, alternates };
-  on.tell({ ...start, snapshot: { ...start.snapshot, context } } as Start, 'conductor/0');
-  const claims = [on.tell(failed('i1', 1)), on.tell(refused('i1', 2))].map((turned) => sentOf(turned, 'claim')[0]);
+  const given = (host: string) => [{ provider: `gpu-of-${host}`, group: '', resources: { VCPU: 1 } }];
+  const whole = (host: string) => [{ ...given(host)[0], provider: `provider-of-${host}` }];
+  const at = (host: string, more: object) => ({ cell: 'c1', host, provider: `provider-of-${host}`, ...more });
+  const start = (instance: string, selection: object, alternates: object[]) => {
+    const { snapshot, ...said } = startOf(instance);
+    const context = { ...snapshot.context, selection, alternates };
+    return on.tell({ ...said, snapshot: { ...snapshot, context } } as unknown as Start, 'conductor/0');
+  };
+  const plain = ['h2', 'h3'].map((host) => at(host, {}));
+  assert.equal(orderIn(start('i1', at('h1', {}), plain)).allocations, whole('h1'));
+  const special = [at('h2', { allocations: given('h2') }), at('h3', { maxInstances: 2 })];
+  assert.equal(orderIn(start('i2', at('h1', { allocations: given('h1') }), special)).allocations, given('h1'));
+  const claims = ['i1', 'i2'].flatMap((instance) =>
+    [on.tell(failed(instance, 1)), on.tell(refused(instance, 2))].map((turned) => sentOf(turned, 'claim')[0]?.message),
+  );
   assert.equal(
-    claims.map((claim) => claim?.message.maxInstances),
-    [2, undefined],
+    claims.map((claim) => [claim?.allocations, claim?.maxInstances]),
+    [
+      [whole('h2'), undefined],
+      [whole('h3'), undefined],
+      [given('h2'), undefined],
+      [whole('h3'), 2],
+    ],
   );
 });
 

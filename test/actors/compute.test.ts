@@ -307,6 +307,20 @@ test('compute - it lists what is on its host', () => {
   assert.equal([listed?.message.ask, listed?.message.running], [5, [ofAttempt(1), ofAttempt(2)]]);
 });
 
+test('compute - what its driver says is there is told to who asked, and so is that the driver cannot say it', () => {
+  const on = desk();
+  const asked = { ask: 5, to: 'gateway/g' };
+  assert.equal(on.tell({ type: 'list-driven', ask: 5 }, 'gateway/g').sent, [
+    { to: DRIVER, message: { type: 'list', ...asked } },
+  ]);
+  assert.equal(on.tell({ type: 'driver-listed', ...asked, running: [ofAttempt()] }, DRIVER).sent, [
+    { to: 'gateway/g', message: { type: 'instances-running', ask: 5, running: [ofAttempt()] } },
+  ]);
+  assert.equal(on.tell({ type: 'list-failed', ...asked, reason: 'busy' }, DRIVER).sent, [
+    { to: 'gateway/g', message: { type: 'declined', ask: 5, code: 'driver-failed', reason: 'busy' } },
+  ]);
+});
+
 test('compute - it remembers the outcomes of many attempts, but not of all', () => {
   const on = desk();
   const MOST = 4_096;

@@ -123,6 +123,7 @@ test('waiting - a crash loses neither the request nor its deadline, and it is as
   parkedAs(on, 'web');
   assert.equal(replayed(actor, on.entries), on.stored());
   assert.equal(restored(actor, on.stored()), on.stored());
+  assert.is(actor.figures?.(actor.restore([on.stored()])).parked, 1);
   const again = bench(actor, { at: on.now + 100_000, entries: on.entries });
   assert.is(sentOf(again.first, 'select').length, 1);
   assert.is(viewOf(again, 'web')?.waiting?.until, until);

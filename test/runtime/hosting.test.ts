@@ -230,6 +230,16 @@ for (const withLeases of [false, true]) {
   });
 }
 
+test('hosting - an actor that is to be hosted while the node is being stopped is not', async () => {
+  const { clock, one, run, servedBy } = await owned(false);
+  const owning = one.own();
+  owning.catch(() => undefined);
+  await run(one.hosting.stop());
+  assert.is((await failureOf(() => run(owning))).code, 'interrupted');
+  assert.is(await servedBy(), null);
+  assert.is(clock.pending, 0);
+});
+
 test('hosting - of openings that came to nothing nothing stays on the bus', async () => {
   const { clock, one, run, servedBy } = await owned(true, 3);
   await run(one.own());
