@@ -116,6 +116,15 @@ test('waiting - requests that wait do so at one scheduler, which alone knows who
   );
 });
 
+test('waiting - where no scheduler answers it waits for as long as it may, and not only as others look for hosts', () => {
+  const on = desk();
+  on.tell(buildOf('web', 300_000));
+  on.pass(299_000);
+  assert.is(viewOf(on, 'web')?.state, 'requested');
+  on.pass(2_000);
+  assert.is(viewOf(on, 'web')?.failure?.code, 'scheduling-timed-out');
+});
+
 test('waiting - a crash loses neither the request nor its deadline, and it is asked for at once', () => {
   const on = desk();
   on.tell(buildOf('web', 300_000));

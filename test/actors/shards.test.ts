@@ -463,6 +463,7 @@ test('shards - a reschedule to another shard first gives back, and claims when t
   assert.is(sentOf(claiming, 'claim')[0]?.message.attempt, 2);
   assert.equal(on.tell(away, 'placement/0').sent, [], 'said twice');
   on.tell(granted(2), 'placement/1');
+  assert.is(on.state.moves.size, 0, 'it is on its way no more');
   // And back again: now it is the other shard that is left.
   const back = on.tell(failed('h3', 2));
   const [other] = sentOf(back, 'release');
