@@ -323,6 +323,15 @@ test('cell - a host that comes back is told what it has to clear away itself, ho
   assert.equal([removals.size, removals.ofHost('h1')], [0, []]);
 });
 
+test('cell - what is owed is asked for at a slowing pace', () => {
+  const on = building([]);
+  on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+  on.tell({ type: 'delete', instance: 'i1' });
+  const destroys = () => sentOf({ sent: on.pass(100).flatMap(({ sent }) => sent) }, 'destroy').length;
+  const asked = Array.from({ length: 120 }, destroys).reduce((sum, count) => sum + count, 0);
+  assert.ok(asked >= 3 && asked <= 6, `${asked} times in 12 s`);
+});
+
 test('cell - of several that are to be cleared away on a host, what is left is told to it when it comes back', () => {
   const on = desk();
   const names = ['a', 'b', 'c'];
