@@ -3,6 +3,7 @@
 
 import Type, { type Static } from 'typebox';
 import { Id, Token } from '../actors/messages/common.ts';
+import { noDataIn } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
 
@@ -65,6 +66,11 @@ export function aggregatesOf(
   if (fault !== null) {
     const field = fault.field === undefined ? 'aggregates' : `aggregates.${fault.field}`;
     throw new CellwrightError('bad-option', fault.message, { field });
+  }
+  const wrong = noDataIn({ aggregates: options });
+  if (wrong !== undefined) {
+    const { field, kind } = wrong;
+    throw new CellwrightError('bad-option', `'${field}' must be a plain object, not a ${kind}`, { field });
   }
   const zones = new Map<string, string[]>();
   const kept = new Map<string, ReadonlySet<string>>();

@@ -3,6 +3,7 @@
 
 import Type, { type TSchema } from 'typebox';
 import { NATS_FIELDS } from './bus/nats-checks.ts';
+import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { NATS_SERVER_FIELDS } from './nats-server/checks.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -84,6 +85,9 @@ const OPTIONS = {
 
 const check = checkOf(partly(OPTIONS), 'the options object');
 
+/** Objects whose fields are options: those of a Map or a promise would be passed over. */
+const OF_FIELDS = ['nats', 'conductor', 'placement', 'scheduler', 'cell', 'compute'] as const;
+
 /** What ports and functions must have, for calls that come much later. */
 const METHODS = {
   bus: ['publish', 'subscribe', 'request', 'serve', 'flush', 'close'],
@@ -100,6 +104,10 @@ export function checkOptions(options: NodeOptions): void {
   if (fault !== null) {
     const { field } = fault;
     throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
+  }
+  for (const name of OF_FIELDS) {
+    const kind = kindOfNoData(options[name]);
+    if (kind !== undefined) throw bad(name, `must be a plain object, not a ${kind}`);
   }
   const { driver, journals, leases, nats: connection } = options;
   if (driver !== undefined && typeof driver !== 'function')

@@ -74,7 +74,7 @@ const NO_DATA = [
 ] as const;
 
 /** The first thing in a value that is no data, with the path to it. */
-function noDataIn(value: unknown): { readonly field: string; readonly kind: string } | undefined {
+export function noDataIn(value: unknown): { readonly field: string; readonly kind: string } | undefined {
   if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return undefined;
   for (const [key, item] of itemsOf(value)) {
     const kind = kindOfNoData(item);
@@ -85,7 +85,8 @@ function noDataIn(value: unknown): { readonly field: string; readonly kind: stri
   return undefined;
 }
 
-function kindOfNoData(item: unknown): string | undefined {
+/** What a value is that is no data, such as a Map or a promise, whose fields nobody could read. */
+export function kindOfNoData(item: unknown): string | undefined {
   if (ArrayBuffer.isView(item) && !(item instanceof Uint8Array)) return item.constructor.name;
   const isObject = typeof item === 'function' || (typeof item === 'object' && item !== null);
   return isObject && !isPlain(item) ? NO_DATA.find((kind) => item instanceof kind)?.name : undefined;

@@ -1,5 +1,6 @@
 // What a schema's check says of a value, in the words of people.
 
+import { inspect } from 'node:util';
 import { SYMBOL_PATTERN, TOKEN_PATTERN } from '../actors/messages/common.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
@@ -40,4 +41,10 @@ export function faultWords({ keyword, message, params }: { keyword: string; mess
     if (rule !== undefined) return `must be ${rule}`;
   }
   return message.replace(/^must be (>=|<=|>|<) /, (_, bound: string) => `must be ${BOUNDS[bound]} `);
+}
+
+/** A wrong value, whatever it is, as short as can be said back. */
+export function shown(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
+  return inspect(value, { depth: 0, maxArrayLength: 3, maxStringLength: 80, breakLength: Number.POSITIVE_INFINITY });
 }

@@ -1,6 +1,7 @@
 // Checks options that are given as an object of plain fields, each of which may be left out.
 
 import Type, { type TSchema } from 'typebox';
+import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { checkOf } from './schemas.ts';
 
@@ -17,6 +18,8 @@ export function checkOfOptions(fields: Record<string, TSchema>, what: string): (
     if (typeof (options ?? {}) !== 'object' || Array.isArray(options)) {
       throw new CellwrightError('bad-option', `${what} must be an object`);
     }
+    const kind = kindOfNoData(options);
+    if (kind !== undefined) throw new CellwrightError('bad-option', `${what} must be a plain object, not a ${kind}`);
     const fault = check(Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)));
     if (fault === null) return;
     const { field } = fault;

@@ -17,7 +17,8 @@ export type Role =
  * @throws CellwrightError `bad-role` or `bad-id` with the field `roles`.
  */
 export function parseRoles(texts: readonly string[]): Role[] {
-  if (!Array.isArray(texts)) throw new CellwrightError('bad-role', 'roles must be a list of texts', { field: 'roles' });
+  if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string'))
+    throw new CellwrightError('bad-role', 'roles must be a list of texts', { field: 'roles' });
   if (texts.length === 0)
     throw new CellwrightError('bad-role', 'roles must name at least one role', { field: 'roles' });
   const seen = new Set<string>();
@@ -62,7 +63,7 @@ export function hostsByCell(roles: readonly Role[]): Map<string, string[]> {
 
 function parseRole(text: string): Role {
   if (text === 'placement' || text === 'scheduler' || text === 'conductor') return { kind: text };
-  const [kind, rest = ''] = String(text).split(/:(.*)/s, 2) as [string, string?];
+  const [kind, rest = ''] = text.split(/:(.*)/s, 2) as [string, string?];
   if (kind === 'placement' && /^(?:0|[1-9]\d{0,3})$/.test(rest)) return { kind, shard: Number(rest) };
   if (kind === 'cell') return { kind, cell: nameIn(rest, text) };
   if (kind === 'compute') {

@@ -4,6 +4,7 @@
 import type { Address } from '../actors/actor.ts';
 import { MAX_TOKEN_LENGTH, TOKEN_PATTERN } from '../actors/messages/common.ts';
 import { CellwrightError } from './errors.ts';
+import { shown } from './fault-words.ts';
 
 export const DEFAULT_PREFIX = 'cw';
 
@@ -22,9 +23,8 @@ export function isToken(id: unknown): boolean {
  */
 export function checkToken(id: string, field: string): string {
   if (isToken(id)) return id;
-  const shown = JSON.stringify(typeof id === 'string' ? id.slice(0, 80) : id);
   const rule = `lower-case letters, digits and inner hyphens, at most ${MAX_TOKEN_LENGTH} characters`;
-  throw new CellwrightError('bad-id', `${field} must be ${rule}; got ${shown}`, { field });
+  throw new CellwrightError('bad-id', `${field} must be ${rule}; got ${shown(id)}`, { field });
 }
 
 export interface Subjects {

@@ -10,7 +10,7 @@ import { checkReport } from './report.ts';
 
 const MAX_UNIT = 2_147_483_647;
 /** As many as placement takes in one tree. */
-const MAX_PROVIDERS = 512;
+export const MAX_PROVIDERS = 512;
 
 /** The id of a provider: the same for the same place at every start; a UUID, as the Placement API wants. */
 export function providerId(cell: string, host: string, name: string): string {

@@ -77,6 +77,8 @@ test('client - what is no request, no id or no time is refused in words, at once
   for (const timeoutMs of [Number.NaN, -1, '5' as never]) {
     assert.is((await failureOf(() => client.ended('web', { timeoutMs }))).code, 'bad-option');
   }
+  const noObject = await failureOf(() => client.ended('web', new Map([['timeoutMs', 5]]) as never));
+  assert.match(noObject.message, /must be a plain object, not a Map/);
   const misspelt = (await failureOf(() => client.ended('web', { timeoutms: 5 } as never))) as CellwrightError;
   assert.equal([misspelt.code, misspelt.field], ['bad-option', 'timeoutms']);
   assert.equal(asked, []);

@@ -223,6 +223,10 @@ test('fake driver - a host with NUMA nodes that lacks its name, or the model of 
     [{ name: '' }, 'name'],
     [{ gpuModel: undefined }, 'gpuModel'],
     [{ gpus: undefined }, 'gpus'],
+    [{ nodes: 1e12 }, 'nodes'],
+    [{ gpus: Symbol('two') }, 'gpus'],
+    [{ vcpu: 2 ** 31 }, 'vcpu'],
+    [{ name: Object.create(null) }, 'name'],
   ] as const) {
     assert.throws(
       () => numaHost({ ...host, ...wrong } as never),
