@@ -1,15 +1,7 @@
 // The bus over a NATS server, with the client set up so that it neither goes deaf nor gives up.
 // Only it and nats-messages.ts import the NATS client; what JetStream needs of it is re-exported from here.
 
-import {
-  connect,
-  createInbox,
-  credsAuthenticator,
-  type Msg,
-  type NatsConnection,
-  ServiceError,
-  type ServiceMsg,
-} from 'nats';
+import { createInbox, credsAuthenticator, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { unlessGivenUp } from '../giving-up.ts';
@@ -25,6 +17,7 @@ import { CLOSE_TIMEOUT_MS, type NatsLink, natsLink, statusOfAll } from './nats-l
 import { headerBlock, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
 import { type NatsRequests, natsRequests } from './nats-requests.ts';
+import { connect } from './nats-transport.ts';
 import {
   checkMessage,
   checkService,

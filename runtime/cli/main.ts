@@ -64,7 +64,7 @@ try {
   await program.parseAsync();
 } catch (error) {
   const code = exitCodeOf(error);
-  // The client forgets a connection that a server has taken and never answered: it would keep the process alive.
+  // Whatever is still open: nobody waits for it.
   const end = () => process.stderr.write('', () => process.exit(code));
   // A help text that could not be written is told of, and ends with another code.
   if (code > 0) end();

@@ -1,6 +1,8 @@
 // Area: bus NATS. What only a real server can show: lost connections, refused users, forbidden subjects, services
 // that other tools find.
 
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import * as fc from 'fast-check';
 import pino from 'pino';
 import { suite } from 'uvu';
@@ -218,6 +220,28 @@ test('bus NATS - a wrong address is an error in time', async () => {
   const error = await failureOf(() => connectNats({ servers: server.url, name: 'test', connectTimeoutMs: 400 }));
   assert.is(error.code, 'unreachable');
   assert.match(error.message, server.url);
+});
+
+test('bus NATS - an attempt that a server takes and does not answer is broken off, and keeps no process alive', async () => {
+  let taken = 0;
+  const open = new Set<Socket>();
+  const hanging = createServer((socket) => {
+    taken += 1;
+    open.add(socket);
+    socket.resume().on('close', () => open.delete(socket));
+  });
+  await once(hanging.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const { port } = hanging.address() as AddressInfo;
+    const servers = `127.0.0.1:${port}`;
+    const error = await failureOf(() => connectNats({ servers, name: 'test', connectTimeoutMs: 300 }));
+    assert.is(error.code, 'unreachable');
+    assert.ok(taken > 0);
+    await until('nothing is open', () => open.size === 0, 5_000);
+  } finally {
+    for (const socket of open) socket.destroy();
+    hanging.close();
+  }
 });
 
 test('bus NATS - a server that comes late is waited for', async () => {
