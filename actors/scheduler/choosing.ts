@@ -87,8 +87,6 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
 }
 
 function beginAll(work: Work, open: Open): void {
-  // Claimed in vain, what some of its instances get would be missed by others until it is given back.
-  if (open.gathering === null && lacksRoomForAll(work, open)) open.gathering = new Set();
   for (const instance of open.asked.instances) {
     if (!isOpen(work, open) || open.failing) return;
     const { snapshot, effects } = begin(selectionMachine, { instance });
@@ -102,14 +100,6 @@ export function taken(work: Work, { request, round, taker }: Take, from: Address
   if (open === undefined || open.taken || open.asked.round !== round || taker !== open.taker) return;
   open.taken = true;
   beginAll(work, open);
-}
-
-/** Whether it is known of a request for several that there is no room for all of them. */
-function lacksRoomForAll(work: Work, open: Open): boolean {
-  const count = open.asked.instances.length;
-  if (count === 1 || open.locating !== null || mustRecall(work, open, open.asked.instances[0] as string)) return false;
-  if (mayHaveMissed(work) || hasAmpleRoom(work, open, count)) return false;
-  return placesFor(work, open.request, count) === null && !awaitsSearch(work, open);
 }
 
 function advance(work: Work, open: Open, instance: string, event: SelectionEvent): void {
@@ -162,6 +152,23 @@ function tryBest(work: Work, open: Open, instance: string): boolean {
   return true;
 }
 
+/**
+ * Whether it is known enough of hosts to choose the first one for a request. Claimed in vain, what some of several
+ * instances get would be missed by others until it is given back: where there is no room for all nothing is claimed, and
+ * it is only found out what they hold already.
+ */
+function mayBegin(work: Work, open: Open, instance: string): boolean {
+  const { instances } = open.asked;
+  const count = instances.length;
+  if (count === 1) return true;
+  // The first is looked at for all.
+  if (instance !== instances[0]) return false;
+  if (hasAmpleRoom(work, open, count) || placesFor(work, open.request, count) !== null) return true;
+  if (mayHaveMissed(work)) work.state.unplaced.add(open.key);
+  else if (!awaitsSearch(work, open)) open.gathering = new Set();
+  return open.gathering !== null;
+}
+
 export function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null || open.failing) return;
   if (work.state.isForming) {
@@ -171,6 +178,8 @@ export function rank(work: Work, open: Open, instance: string): void {
   if (mustRecall(work, open, instance)) {
     return advance(work, open, instance, { type: 'NONE_FITS', reason: 'an earlier round may hold a host' });
   }
+  const isUntouched = open.gathering === null && open.drafts.size === 0;
+  if (isUntouched && !mayBegin(work, open, instance)) return;
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   if (mayHaveMissed(work)) {
@@ -298,6 +307,11 @@ function gathered(work: Work, open: Open): void {
   open.gathering = null;
   const isBehind = isBehindOthers(work, open);
   const isTried = !isBehind && (rest.size === 1 || placesFor(work, open.request, rest.size) !== null);
+  const isTooEarly = !isTried && !isBehind && !mayWait(open) && (mayHaveMissed(work) || awaitsSearch(work, open));
+  if (isTooEarly) {
+    open.gathering = new Set();
+    return;
+  }
   for (const instance of [...rest]) {
     if (!isOpen(work, open) || open.failing) return;
     if (isTried) lookOnceMore(work, open, instance);

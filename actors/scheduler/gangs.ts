@@ -10,6 +10,7 @@ import { allFiltersFor, judge } from './judging.ts';
 import { lotOf } from './lots.ts';
 import { lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
+import { isOrdered } from './rounds.ts';
 import type { Open, Parked, Work } from './state.ts';
 import { type Expected, promise } from './view.ts';
 import { expect, expectAsBefore } from './view-hosts.ts';
@@ -60,8 +61,9 @@ export function hasAmpleRoom({ state: { rankings, view } }: Work, { request }: O
  * lost, may have been granted some.
  */
 export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, served: boolean): boolean {
-  const { waits, instances } = one.asked;
-  return waits !== undefined && (instances.length > 1 || (!served && lotOf(work, one) !== undefined));
+  const { waits, instances, round } = one.asked;
+  if (instances.length > 1) return waits !== undefined || (isOrdered(work, one) && round > 1);
+  return waits !== undefined && !served && lotOf(work, one) !== undefined;
 }
 
 /** That each instance would have a host alone is not enough. */

@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../actors/messages/common.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
+import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
@@ -134,16 +135,30 @@ test('scheduler - of a group that keeps together, hosts with room for some are t
 });
 
 test("scheduler - a request for more instances than there is room for claims nothing, and is in nobody's way", () => {
-  for (const ordered of [{}, { ordered: true as const }]) {
-    const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
-    on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8, ...ordered }), 'conductor/0');
-    on.hear('scheduler/s', selectFor('small', { vcpu: 8 }), 'conductor/0');
-    on.deliver();
-    const answerTo = (request: string) => on.answers.find((answer) => answer.request === request);
-    assert.is(answerTo('small')?.type, 'selected');
-    const none = /^no room for 3 instances at once: none of 2 hosts: .*; for 1 instance instead of 3 there are hosts$/;
-    assert.match(chosenIn(answerTo('r')), none);
-    assert.is(claimed(on), 1);
+  const told: Parameters<typeof selectFor>[1][] = [
+    {},
+    { ordered: true },
+    { ordered: true, round: 2 },
+    { tree: { notHeldBy: ['another'] } },
+    { ordered: true, tree: { notHeldBy: ['another'] } },
+  ];
+  for (const more of told) {
+    for (const isCellUntold of [false, true]) {
+      const on = schedulersOf([{ host: 'h1' }, { host: 'h2' }]);
+      const beat: SchedulerMessage = { type: 'hosts-changed', cell: 'c2', epoch: 1, sequence: 0, hosts: [] };
+      if (isCellUntold) on.hear('scheduler/s', beat, 'cell/c2');
+      on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8, ...more }), 'conductor/0');
+      on.hear('scheduler/s', selectFor('small', { vcpu: 8 }), 'conductor/0');
+      on.deliver(undefined, ({ message }) => message.type !== 'list-hosts');
+      const answerTo = (request: string) => on.answers.find((answer) => answer.request === request);
+      assert.is(answerTo('small')?.type, 'selected');
+      if (isCellUntold) assert.is(answerTo('r'), undefined, 'there may be more hosts');
+      live(on, 5_000);
+      const none =
+        /^no room for 3 instances at once: none of 2 hosts: .*; for 1 instance instead of 3 there are hosts$/;
+      assert.match(chosenIn(answerTo('r')), none);
+      assert.is(claimed(on), 1);
+    }
   }
 });
 
