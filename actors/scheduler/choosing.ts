@@ -153,9 +153,9 @@ function tryBest(work: Work, open: Open, instance: string): boolean {
 }
 
 /**
- * Whether it is known enough of hosts to choose the first one for a request. Claimed in vain, what some of several
- * instances get would be missed by others until it is given back: where there is no room for all nothing is claimed, and
- * it is only found out what they hold already.
+ * Whether enough is known of hosts to choose the first one for a request; else it is looked again when it is next said
+ * again. Claimed in vain, what some of several instances get would be missed by others until it is given back: where there
+ * is no room for all nothing is claimed, and it is only found out what they hold already.
  */
 function mayBegin(work: Work, open: Open, instance: string): boolean {
   const { instances } = open.asked;
@@ -164,9 +164,9 @@ function mayBegin(work: Work, open: Open, instance: string): boolean {
   // The first is looked at for all.
   if (instance !== instances[0]) return false;
   if (hasAmpleRoom(work, open, count) || placesFor(work, open.request, count) !== null) return true;
-  if (mayHaveMissed(work)) work.state.unplaced.add(open.key);
-  else if (!awaitsSearch(work, open)) open.gathering = new Set();
-  return open.gathering !== null;
+  if (mayHaveMissed(work) || awaitsSearch(work, open)) return false;
+  open.gathering = new Set();
+  return true;
 }
 
 export function rank(work: Work, open: Open, instance: string): void {
