@@ -215,10 +215,7 @@ export function claim(work: Work, open: Open, instance: string): void {
  * claim, and from then on grants nothing to earlier ones: what this round claimed itself, it was refused.
  */
 export function recall(work: Work, open: Open, instance: string): void {
-  if (!askAll(work, open, instance)) return;
-  const isToWait = open.asked.waits !== undefined && (open.gathering !== null || mayWait(open));
-  if (!isToWait && awaitsClaims(work, open)) return;
-  holdsNothing(work, open, instance);
+  if (askAll(work, open, instance)) holdsNothing(work, open, instance);
 }
 
 export function nothingHeld(work: Work, { consumer: instance, order }: NothingHeld, from: Address): void {
@@ -240,9 +237,14 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
-  if (awaitsSearch(work, open)) return;
+  if (awaitsSearch(work, open) || awaitsOthers(work, open)) return;
   if (open.promised.size > 0) return void open.stranded.add(instance);
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request, together(open)) });
+}
+
+/** What others have claimed, where claims are in order, may be refused, and leave it a host; one that is to wait is tried then. */
+function awaitsOthers(work: Work, open: Open): boolean {
+  return isOrdered(work, open) && !mayWait(open) && awaitsClaims(work, open);
 }
 
 /** All that was claimed is answered: those that were left without a host are looked at once more, and told. */
@@ -307,8 +309,8 @@ function gathered(work: Work, open: Open): void {
   open.gathering = null;
   const isBehind = isBehindOthers(work, open);
   const isTried = !isBehind && (rest.size === 1 || placesFor(work, open.request, rest.size) !== null);
-  const isTooEarly = !isTried && !isBehind && !mayWait(open) && (mayHaveMissed(work) || awaitsSearch(work, open));
-  if (isTooEarly) {
+  const isToFail = !isTried && !isBehind && !mayWait(open);
+  if (isToFail && (mayHaveMissed(work) || awaitsSearch(work, open) || awaitsOthers(work, open))) {
     open.gathering = new Set();
     return;
   }
