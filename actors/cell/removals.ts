@@ -98,7 +98,7 @@ export function attemptsHeld(removals: Removals, instance: string, attempts: num
   return held;
 }
 
-export function storeRemoval({ snapshot }: Removal): StoredRemoval {
+function storeRemoval({ snapshot }: Removal): StoredRemoval {
   return { value: snapshot.value as RemovalState, context: snapshot.context };
 }
 

@@ -59,7 +59,7 @@ export const driverAnswers = {
 };
 
 /** What a compute asks of its driver, and tells those who run it. */
-export const driverMessages = {
+const driverMessages = {
   describe: message('describe', {}),
   /** Say what there is to measure on the host now. */
   measure: message('measure', {}),

@@ -61,7 +61,7 @@ export interface RunResult {
 }
 
 /** How long after healing everything may last, ms of virtual time. */
-export const END_WITHIN_MS = 75_000;
+const END_WITHIN_MS = 75_000;
 const LOOK_EVERY_MS = 500;
 /** How many of those who wait for somebody hear that he has come up. */
 const HEARD_OF = 0.8;

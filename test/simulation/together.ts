@@ -14,7 +14,7 @@ import type { Random } from '../../runtime/random.ts';
 import type { HostPlan, Operation } from './operations.ts';
 
 /** Consumers that are no instances; callers change what they hold. */
-export const POOLS = ['pool-0', 'pool-1'];
+const POOLS = ['pool-0', 'pool-1'];
 export const isPool = (consumer: string): boolean => consumer.startsWith('pool-');
 
 export type Together = Extract<Operation, { what: 'together' }>;

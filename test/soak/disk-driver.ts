@@ -26,7 +26,7 @@ interface Attempt {
 const fileOf = ({ instance, attempt }: Attempt): string => `${instance}.${attempt}`;
 
 /** What is on a host's folder. */
-export async function onDisk(folder: string, host: string): Promise<Attempt[]> {
+async function onDisk(folder: string, host: string): Promise<Attempt[]> {
   const files = await readdir(join(folder, host)).catch(() => []);
   return files.map((file) => {
     const dot = file.lastIndexOf('.');

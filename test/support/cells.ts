@@ -18,7 +18,7 @@ export const OPTIONS = {
 } as const;
 export const actor = cell(OPTIONS);
 export const HOSTS = ['h1', 'h2', 'h3'];
-export const FULL: Refusal = { code: 'exceeds-capacity', message: 'full' };
+const FULL: Refusal = { code: 'exceeds-capacity', message: 'full' };
 
 export const up = (host: string, incarnation = 'life-1', running: { instance: string; attempt: number }[] = []) =>
   ({ type: 'compute-up', host, provider: `provider-of-${host}`, incarnation, running }) as const satisfies CellMessage;

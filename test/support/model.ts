@@ -32,7 +32,7 @@ export interface ModelHandlers<S> {
  * Handlers that cannot pass in silence: a state that no key matches and an event without an executor throw.
  * Keys are what `state.matches` takes: `building`, or `#machine.building` for a nested node.
  */
-export function strictHandlers<S>(handlers: ModelHandlers<S>): ModelHandlers<S> {
+function strictHandlers<S>(handlers: ModelHandlers<S>): ModelHandlers<S> {
   const states: Record<string, StateHandler<S>> = {
     ...handlers.states,
     '*': (state) => {
