@@ -2,10 +2,17 @@
 // became of others' claims. What they were counted to take may be free: a request waits for those that are under way when it
 // finds no host, and for no later ones. Claims are numbered, so that however many are under way only the oldest is looked at.
 
+import { mayWait } from './lots.ts';
+import { isOrdered } from './rounds.ts';
 import type { Open, SchedulerState, Work } from './state.ts';
 
-/** Has a request without a host wait for the claims of others; false when all that it would wait for are answered. */
-export function awaitsClaims({ state }: Work, open: Open): boolean {
+/**
+ * Has a request without a host wait for the claims of others; false when all that it would wait for are answered, or it may
+ * wait for a host in line.
+ */
+export function awaitsClaims(work: Work, open: Open): boolean {
+  if (!isOrdered(work, open) || mayWait(open)) return false;
+  const { state } = work;
   open.behind ??= state.claimed;
   if (!isBehind(open, oldestClaims(state))) return false;
   state.awaitingClaims.add(open.key);

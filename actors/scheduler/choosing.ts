@@ -5,24 +5,24 @@ import type { Selection } from '../../machines/instance-build.ts';
 import { type SelectionEvent, selection as selectionMachine } from '../../machines/selection.ts';
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
-import { allocationsOf, inShort } from '../allocations.ts';
+import { allocationsOf } from '../allocations.ts';
 import { waitMs } from '../builds.ts';
 import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
 import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
 import { placementOf } from '../routing.ts';
-import { alternatesFor, selectionOf } from './alternates.ts';
-import { inMessages } from './answers.ts';
+import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
-import { decided, noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
-import { whyNone, whyNoneOf } from './explain.ts';
+import { noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
+import { whyNone } from './explain.ts';
 import { explainFailure } from './failing.ts';
+import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
-import { admits, anyAdmits, gathersFirst, hasAmpleRoom, noneTogether, placesFor } from './gangs.ts';
+import { admits, anyAdmits, gathersFirst, isRoomForAll, placesFor, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, MOVED, needsCompany } from './locating.ts';
-import { isLastLook, keepPlace, lotOf, stepOut, wouldOvertake } from './lots.ts';
+import { isBehindOthers, keepPlace, mayWait, stepOut } from './lots.ts';
 import { type ParkingHooks, park, tellCame, tryParked } from './parking.ts';
 import { keyOf } from './request.ts';
 import {
@@ -38,7 +38,18 @@ import {
   take,
 } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
-import { close, concerns, contextOf, draftOf, isAnswer, isOpen, openOf, promiseClaim, settle } from './selecting.ts';
+import {
+  close,
+  concerns,
+  contextOf,
+  draftOf,
+  isAnswer,
+  isOpen,
+  openOf,
+  promiseClaim,
+  settle,
+  together,
+} from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage, noteChange } from './view.ts';
 import { expect, noteFull } from './view-hosts.ts';
@@ -115,14 +126,9 @@ function perform(work: Work, open: Open, instance: string, effects: readonly Eff
     if (type === 'rank') rank(work, open, instance);
     else if (type === 'claim') claim(work, open, instance);
     else if (type === 'recall') recall(work, open, instance);
-    else if (type === 'pickAlternates') finishInstance(work, open, instance);
+    else if (type === 'pickAlternates') finish(work, open, instance);
     else if (type === 'explain') fail(work, open, instance);
   }
-}
-
-/** For how many instances a host is chosen: those that none is promised yet. */
-function together({ waiting, promised }: Open): number {
-  return waiting.size - promised.size;
 }
 
 /** The best host that has not refused it, noted in the record of the decision. */
@@ -152,23 +158,6 @@ function tryBest(work: Work, open: Open, instance: string): boolean {
   return true;
 }
 
-/**
- * Whether enough is known of hosts to choose the first one for a request; else it is looked again when it is next said
- * again. Claimed in vain, what some of several instances get would be missed by others until it is given back: where there
- * is no room for all nothing is claimed, and it is only found out what they hold already.
- */
-function mayBegin(work: Work, open: Open, instance: string): boolean {
-  const { instances } = open.asked;
-  const count = instances.length;
-  if (count === 1) return true;
-  // The first is looked at for all.
-  if (instance !== instances[0]) return false;
-  if (hasAmpleRoom(work, open, count) || placesFor(work, open.request, count) !== null) return true;
-  if (mayHaveMissed(work) || awaitsSearch(work, open)) return false;
-  open.gathering = new Set();
-  return true;
-}
-
 export function rank(work: Work, open: Open, instance: string): void {
   if (open.locating !== null || open.failing) return;
   if (work.state.isForming) {
@@ -179,7 +168,13 @@ export function rank(work: Work, open: Open, instance: string): void {
     return advance(work, open, instance, { type: 'NONE_FITS', reason: 'an earlier round may hold a host' });
   }
   const isUntouched = open.gathering === null && open.drafts.size === 0;
-  if (isUntouched && !mayBegin(work, open, instance)) return;
+  if (isUntouched && open.asked.instances.length > 1) {
+    // The first is looked at for all; while nothing can be told, again whenever the request is said again.
+    const isRoom = instance === open.asked.instances[0] ? isRoomForAll(work, open) : undefined;
+    if (isRoom === undefined) return;
+    // Claimed in vain, what some of them get would be missed by others until it is given back.
+    if (!isRoom) open.gathering = new Set();
+  }
   if (open.gathering !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: 'not tried yet' });
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   if (mayHaveMissed(work)) {
@@ -237,14 +232,9 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
-  if (awaitsSearch(work, open) || awaitsOthers(work, open)) return;
+  if (awaitsSearch(work, open) || awaitsClaims(work, open)) return;
   if (open.promised.size > 0) return void open.stranded.add(instance);
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request, together(open)) });
-}
-
-/** What others have claimed, where claims are in order, may be refused, and leave it a host; one that is to wait is tried then. */
-function awaitsOthers(work: Work, open: Open): boolean {
-  return isOrdered(work, open) && !mayWait(open) && awaitsClaims(work, open);
 }
 
 /** All that was claimed is answered: those that were left without a host are looked at once more, and told. */
@@ -293,15 +283,6 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   lookAgainForStranded(work, open);
 }
 
-/** What is said of hosts with room, to one that is not tried as others that ask for the same wait. */
-const FOR_THE_FIRST = 'with room for whoever is first in line';
-
-/** Others that ask for the same wait already: it is not tried before its turn, or, the last time, if it came before them. */
-function isBehindOthers(work: Work, open: Open): boolean {
-  const lot = open.turnOfProject === null ? lotOf(work, open) : undefined;
-  return lot !== undefined && (!isLastLook(open) || wouldOvertake(work, lot, open));
-}
-
 /** Once it is known which instances hold nothing: they are placed together, or wait together. */
 function gathered(work: Work, open: Open): void {
   const rest = open.gathering;
@@ -310,7 +291,7 @@ function gathered(work: Work, open: Open): void {
   const isBehind = isBehindOthers(work, open);
   const isTried = !isBehind && (rest.size === 1 || placesFor(work, open.request, rest.size) !== null);
   const isToFail = !isTried && !isBehind && !mayWait(open);
-  if (isToFail && (mayHaveMissed(work) || awaitsSearch(work, open) || awaitsOthers(work, open))) {
+  if (isToFail && (mayHaveMissed(work) || awaitsSearch(work, open) || awaitsClaims(work, open))) {
     open.gathering = new Set();
     return;
   }
@@ -319,17 +300,6 @@ function gathered(work: Work, open: Open): void {
     if (isTried) lookOnceMore(work, open, instance);
     else advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNotTried(work, open, instance, isBehind) });
   }
-}
-
-/** That there is no room for all together, or only for those who came before. It looks no oftener than it must. */
-function whyNotTried(work: Work, open: Open, instance: string, isBehind: boolean): string {
-  const { rankings, view } = work.state;
-  const { request } = open;
-  const count = together(open);
-  const draft = draftOf(open, instance);
-  noteAll(draft, rankings, view, request, count);
-  const isRoom = isBehind && (count === 1 || (draft.fits > 0 && placesFor(work, request, count) !== null));
-  return isRoom ? whyNoneOf(work.state, request, draft, FOR_THE_FIRST) : noneTogether(work, open, count, draft);
 }
 
 const HOOKS: ParkingHooks = { admits, anyAdmits, select };
@@ -365,30 +335,6 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   lookAgainForStranded(work, open);
 }
 
-function finishInstance(work: Work, open: Open, instance: string): void {
-  open.waiting.delete(instance);
-  if (open.waiting.size > 0) return;
-  const { request, round, spec, instances, alternates: wanted } = open.asked;
-  const chosen = instances.map((one) => contextOf(open, one).candidate as Selection);
-  const alternates = alternatesFor(work.state.rankings, work.state.view, open.request, chosen, wanted);
-  const selections = instances.map((one, position) => ({
-    instance: one,
-    selection: inShort(spec, chosen[position] as Selection),
-    alternates: (alternates[position] as Selection[]).map((alternate) => inShort(spec, alternate)),
-    decision: decided(
-      draftOf(open, one),
-      work.turn.now,
-      work.state.rankings.salt,
-      chosen[position] as Selection,
-      alternates[position] as Selection[],
-    ),
-  }));
-  for (const some of inMessages(selections)) {
-    work.turn.send(open.from, { type: 'selected', request, round, selections: some });
-  }
-  close(work, open);
-}
-
 /** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
 function fail(work: Work, open: Open, instance: string): void {
   if (open.failing) return;
@@ -414,11 +360,6 @@ function fail(work: Work, open: Open, instance: string): void {
     close(now, open);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
   });
-}
-
-/** Whether it waits for a host where there is none. */
-function mayWait(open: Open): boolean {
-  return open.asked.waits !== undefined && !isLastLook(open) && open.hopeless === null;
 }
 
 /** What some of its instances have is given back first: nothing is held for a request that waits. */

@@ -2,8 +2,9 @@
 // at all, as far as the view can tell, so that two that wait do not each hold what the other needs.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import type { Standing } from './decision.ts';
+import { noteAll, type Standing } from './decision.ts';
 import { whyNoneOf } from './explain.ts';
+import { mayHaveMissed } from './following.ts';
 import { pickOfGroup } from './grouping.ts';
 import { promiseMember, rootsOf } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
@@ -11,6 +12,8 @@ import { lotOf } from './lots.ts';
 import { lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isOrdered } from './rounds.ts';
+import { awaitsSearch } from './searching.ts';
+import { draftOf, together } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
 import { type Expected, promise } from './view.ts';
 import { expect, expectAsBefore } from './view-hosts.ts';
@@ -48,12 +51,19 @@ export function placesFor(
 }
 
 /** Whether each instance could have a host of its own, as hosts are ranked; a group that keeps together is looked at as a whole. */
-export function hasAmpleRoom({ state: { rankings, view } }: Work, { request }: Open, count: number): boolean {
+function hasAmpleRoom({ state: { rankings, view } }: Work, { request }: Open, count: number): boolean {
   const group = request.spec.instanceGroup;
   if (group?.policy === 'affinity') return true;
   if (lateFiltersOf(rankings, request).length > 0) return false;
   const taken = group?.policy === 'anti-affinity' ? rootsOf(view.groups, group.id).length : 0;
   return shapeOf(rankings, view, request).current.size - taken >= count;
+}
+
+/** Whether there is room for all of several instances; undefined while it is too early to say that there is none. */
+export function isRoomForAll(work: Work, open: Open): boolean | undefined {
+  const count = open.asked.instances.length;
+  if (hasAmpleRoom(work, open, count) || placesFor(work, open.request, count) !== null) return true;
+  return mayHaveMissed(work) || awaitsSearch(work, open) ? undefined : false;
 }
 
 /**
@@ -67,8 +77,22 @@ export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, serve
 }
 
 /** That each instance would have a host alone is not enough. */
-export function noneTogether({ state }: Work, { request }: Open, count: number, stands: Standing): string {
+function noneTogether({ state }: Work, { request }: Open, count: number, stands: Standing): string {
   return `no room for ${count} instances at once: ${whyNoneOf(state, request, stands, 'with room for some')}`;
+}
+
+/** What is said of hosts with room, to one that is not tried as others that ask for the same wait. */
+const FOR_THE_FIRST = 'with room for whoever is first in line';
+
+/** That there is no room for all together, or only for those who came before. It looks no oftener than it must. */
+export function whyNotTried(work: Work, open: Open, instance: string, isBehind: boolean): string {
+  const { rankings, view } = work.state;
+  const { request } = open;
+  const count = together(open);
+  const draft = draftOf(open, instance);
+  noteAll(draft, rankings, view, request, count);
+  const isRoom = isBehind && (count === 1 || (draft.fits > 0 && placesFor(work, request, count) !== null));
+  return isRoom ? whyNoneOf(work.state, request, draft, FOR_THE_FIRST) : noneTogether(work, open, count, draft);
 }
 
 /** Whether a host, by its root, has room for one instance of a request. */

@@ -34,8 +34,13 @@ export function placeOf({ waits }: Select): number {
 }
 
 /** Whether a request that has waited is looked at once more, for the last time. */
-export function isLastLook({ asked }: Pick<Open, 'asked'>): boolean {
+function isLastLook({ asked }: Pick<Open, 'asked'>): boolean {
   return asked.waits?.last === true;
+}
+
+/** Whether it waits for a host where there is none. */
+export function mayWait(open: Open): boolean {
+  return open.asked.waits !== undefined && !isLastLook(open) && open.hopeless === null;
 }
 
 /** The lot that a request belongs to, if others that ask for the same wait already, or are out of line for the moment. */
@@ -47,13 +52,19 @@ export function lotOf(work: Work, { key, asked }: Pick<Open, 'key' | 'asked'>): 
 }
 
 /** Whether a request that is looked at for the last time would overtake one of its lot who came before and waits on. */
-export function wouldOvertake(work: Work, { queue: [head], away }: Lot, { key, asked }: Open): boolean {
+function wouldOvertake(work: Work, { queue: [head], away }: Lot, { key, asked }: Open): boolean {
   const place = placeOf(asked);
   if (head !== undefined && placeOf(head.asked) < place) return true;
   return [...away].some(([other, one]) => {
     const before = one.place < place && other !== key ? work.state.open.get(other) : undefined;
     return before !== undefined && !isLastLook(before) && isKept(work, other, one);
   });
+}
+
+/** Others that ask for the same wait already: it is not tried before its turn, or, the last time, if it came before them. */
+export function isBehindOthers(work: Work, open: Open): boolean {
+  const lot = open.turnOfProject === null ? lotOf(work, open) : undefined;
+  return lot !== undefined && (!isLastLook(open) || wouldOvertake(work, lot, open));
 }
 
 /** The lot of a request. */

@@ -103,3 +103,8 @@ export function isAnswer(work: Work, open: Open, { consumer, order }: ClaimGrant
   if (value === 'recalling') return order === orderOfRecall(open);
   return value === 'claiming' && order === orderOfClaim(work, open, consumer).order;
 }
+
+/** For how many instances a host is chosen: those that none is promised yet. */
+export function together({ waiting, promised }: Open): number {
+  return waiting.size - promised.size;
+}

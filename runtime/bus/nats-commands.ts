@@ -1,7 +1,7 @@
 // How messages are put into the client's socket: as commands of the NATS protocol (docs.nats.io, reference, client
 // protocol: PUB and HPUB). The client's own `publish` encodes a command, its headers and its end each by themselves, which
 // is a third of what a small message costs; here all before the body is one piece. For this, and to break off a
-// connection, the inside of the client is used, whose version is pinned; nowhere else is it.
+// connection, the inside of the client is used, whose version is pinned; nowhere else is it, but in nats-transport.ts.
 
 import type { MsgHdrs, NatsConnection } from 'nats';
 import type { HeaderBlock } from './nats-messages.ts';

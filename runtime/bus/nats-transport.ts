@@ -1,6 +1,6 @@
-// How the client reaches a server: as ever, but that an attempt which takes too long is broken off. The client's own
-// forgets a connection that a server, or one that hangs, has taken and not answered: it stays open, and keeps the process
-// alive. For this the inside of the client is used, whose version is pinned, as in nats-commands.ts.
+// How the client reaches a server: as its own transport does, but that an attempt which takes too long is broken off. The
+// client forgets a connection that a server which hangs has taken and not answered: it stays open, and keeps the process
+// alive. For this the inside of the client is used, as in nats-commands.ts.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';

@@ -1,5 +1,5 @@
 // The bus over a NATS server, with the client set up so that it neither goes deaf nor gives up.
-// Only it and nats-messages.ts import the NATS client; what JetStream needs of it is re-exported from here.
+// The NATS client is imported in this folder only; what JetStream needs of it is re-exported from here.
 
 import { createInbox, credsAuthenticator, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
 import type { Clock } from '../clock.ts';
