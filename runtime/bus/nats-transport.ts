@@ -1,44 +1,48 @@
-// How the client reaches a server: as its own transport does, but that an attempt which takes too long is broken off. The
+// How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off. The
 // client forgets a connection that a server which hangs has taken and not answered: it stays open, and keeps the process
-// alive. For this the inside of the client is used, as in nats-commands.ts.
+// alive. For this the inside of the client is used, as in nats-commands.ts. Its transport is mended itself: one of our own
+// would be put out of use by whoever else in the process connects with the client.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import {
-  type ConnectionOptions,
-  type NatsConnection,
-  NatsConnectionImpl,
-  setTransportFactory,
-} from 'nats/lib/src/nats-base-client.js';
-import { NodeTransport, nodeResolveHost } from 'nats/lib/src/node_transport.js';
+import { type ConnectionOptions, connect, type NatsConnection } from 'nats';
+import { NodeTransport } from 'nats/lib/src/node_transport.js';
 
 /** What Node tells of every socket that is made. */
 const SOCKET_MADE = 'net.client.socket';
 
-class Transport extends NodeTransport {
-  #dialed: Socket | undefined;
+const dialed = new WeakMap<NodeTransport, Socket>();
+const { dial, close } = NodeTransport.prototype;
 
-  override dial(address: { hostname: string; port: number }): Promise<Socket> {
-    // Told of while it is made, before this returns.
-    const noteSocket = (made: unknown): void => {
-      this.#dialed = (made as { socket: Socket }).socket;
-    };
-    subscribe(SOCKET_MADE, noteSocket);
-    try {
-      return super.dial(address);
-    } finally {
-      unsubscribe(SOCKET_MADE, noteSocket);
-    }
+NodeTransport.prototype.dial = function (this: NodeTransport, address) {
+  // Told of while it is made, before this returns.
+  const noteSocket = (made: unknown): void => {
+    dialed.set(this, (made as { socket: Socket }).socket);
+  };
+  subscribe(SOCKET_MADE, noteSocket);
+  try {
+    return dial.call(this, address);
+  } finally {
+    unsubscribe(SOCKET_MADE, noteSocket);
   }
+};
 
-  override close(error?: Error): Promise<void> {
-    if (!this.connected) this.#dialed?.destroy();
-    return super.close(error);
-  }
+NodeTransport.prototype.close = function (this: NodeTransport, error) {
+  if (!this.connected) dialed.get(this)?.destroy();
+  return close.call(this, error);
+};
+
+/** What is used of the client's protocol handler. */
+interface Protocol {
+  readonly options: { timeout?: number };
 }
 
-/** As the client's own `connect`. */
-export function connect(options: ConnectionOptions): Promise<NatsConnection> {
-  setTransportFactory({ factory: () => new Transport(), dnsResolveFn: nodeResolveHost });
-  return NatsConnectionImpl.connect(options);
+/**
+ * As the client's own `connect`, whose `timeout` of the first attempts would be that of all later ones, too.
+ * @param reconnectTimeoutMs How long an attempt to come back may take, ms.
+ */
+export async function connectFirst(options: ConnectionOptions, reconnectTimeoutMs: number): Promise<NatsConnection> {
+  const connection = await connect(options);
+  (connection as unknown as { protocol: Protocol }).protocol.options.timeout = reconnectTimeoutMs;
+  return connection;
 }

@@ -17,7 +17,7 @@ import { CLOSE_TIMEOUT_MS, type NatsLink, natsLink, statusOfAll } from './nats-l
 import { headerBlock, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
 import { type NatsRequests, natsRequests } from './nats-requests.ts';
-import { connect } from './nats-transport.ts';
+import { connectFirst } from './nats-transport.ts';
 import {
   checkMessage,
   checkService,
@@ -118,7 +118,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
   for (;;) {
     const timeout = Math.max(1, Math.min(Math.round(deadline - clock.monotonic()), DIAL_TIMEOUT_MS));
     try {
-      const connecting = connect({ ...connection, ...authenticator, timeout });
+      const connecting = connectFirst({ ...connection, ...authenticator, timeout }, DIAL_TIMEOUT_MS);
       return await unlessGivenUp(connecting, signal, 'connecting', (late) => late.close());
     } catch (failure) {
       const error = busError(failure, servers, timeout);

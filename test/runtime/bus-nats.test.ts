@@ -4,6 +4,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import * as fc from 'fast-check';
+import { connect } from 'nats';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -241,6 +242,35 @@ test('bus NATS - an attempt that a server takes and does not answer is broken of
   } finally {
     for (const socket of open) socket.destroy();
     hanging.close();
+  }
+});
+
+test('bus NATS - an attempt to reconnect is broken off, too, when others have connected with the client since', async () => {
+  const server = await startTestServer({ jetstream: false });
+  const open = new Set<Socket>();
+  let taken = 0;
+  const hanging = createServer((socket) => {
+    taken += 1;
+    open.add(socket);
+    socket.resume().on('close', () => open.delete(socket));
+  });
+  const { port } = server;
+  try {
+    const options = { connectTimeoutMs: 500, reconnectWaitMs: 50, onError: () => {} };
+    const bus = await connectNats({ servers: server.url, name: 'test', ...options });
+    const others = await connect({ servers: server.url, reconnect: false });
+    try {
+      await server.kill();
+      await once(hanging.listen(port, '127.0.0.1'), 'listening');
+      await until('the third attempt is taken', () => taken > 2, 10_000);
+      await until('those before it are broken off', () => open.size <= 1, 5_000);
+    } finally {
+      await Promise.all([bus.close(), others.close()]);
+    }
+  } finally {
+    for (const socket of open) socket.destroy();
+    hanging.close();
+    await server.stop();
   }
 });
 
