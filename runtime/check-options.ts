@@ -105,8 +105,10 @@ export function checkOptions(options: NodeOptions): void {
     const { field } = fault;
     throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
   }
-  for (const name of OF_FIELDS) {
-    const kind = kindOfNoData(options[name]);
+  const { managed, tls } = options.nats ?? {};
+  const ofFields = OF_FIELDS.map((name) => [name, options[name]] as const);
+  for (const [name, value] of [...ofFields, ['nats.managed', managed] as const, ['nats.tls', tls] as const]) {
+    const kind = kindOfNoData(value);
     if (kind !== undefined) throw bad(name, `must be a plain object, not a ${kind}`);
   }
   const { driver, journals, leases, nats: connection } = options;

@@ -43,8 +43,13 @@ export function faultWords({ keyword, message, params }: { keyword: string; mess
   return message.replace(/^must be (>=|<=|>|<) /, (_, bound: string) => `must be ${BOUNDS[bound]} `);
 }
 
+/** How much of a wrong value is said back, in characters: one with many fields would fill the screen. */
+const MAX_SHOWN = 200;
+
 /** A wrong value, whatever it is, as short as can be said back. */
 export function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.slice(0, 80));
-  return inspect(value, { depth: 0, maxArrayLength: 3, maxStringLength: 80, breakLength: Number.POSITIVE_INFINITY });
+  const options = { depth: 0, maxArrayLength: 3, maxStringLength: 80, breakLength: Number.POSITIVE_INFINITY };
+  const text = inspect(value, options);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }

@@ -20,9 +20,18 @@ export function checkOfOptions(fields: Record<string, TSchema>, what: string): (
     }
     const kind = kindOfNoData(options);
     if (kind !== undefined) throw new CellwrightError('bad-option', `${what} must be a plain object, not a ${kind}`);
-    const fault = check(Object.fromEntries(Object.entries(options ?? {}).filter(([, value]) => value !== undefined)));
-    if (fault === null) return;
-    const { field } = fault;
-    throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
+    const given = Object.entries(options ?? {}).filter(([, value]) => value !== undefined);
+    const fault = check(Object.fromEntries(given));
+    if (fault !== null) {
+      const { field } = fault;
+      throw new CellwrightError('bad-option', fault.message, field === undefined ? {} : { field });
+    }
+    for (const [field, value] of given) {
+      const inner = typeof value === 'object' ? kindOfNoData(value) : undefined;
+      if (inner === undefined) continue;
+      throw new CellwrightError('bad-option', `'${field}' of ${what} must be a plain object, not a ${inner}`, {
+        field,
+      });
+    }
   };
 }

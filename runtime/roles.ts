@@ -17,7 +17,8 @@ export type Role =
  * @throws CellwrightError `bad-role` or `bad-id` with the field `roles`.
  */
 export function parseRoles(texts: readonly string[]): Role[] {
-  if (!Array.isArray(texts) || !texts.every((text) => typeof text === 'string'))
+  // A list with a hole has nothing there to look at, unless it is copied.
+  if (!Array.isArray(texts) || ![...texts].every((text) => typeof text === 'string'))
     throw new CellwrightError('bad-role', 'roles must be a list of texts', { field: 'roles' });
   if (texts.length === 0)
     throw new CellwrightError('bad-role', 'roles must name at least one role', { field: 'roles' });

@@ -223,6 +223,14 @@ test('bus NATS - a wrong address is an error in time', async () => {
   assert.match(error.message, server.url);
 });
 
+test('bus NATS - files for TLS that nobody could read are refused before anything is dialled', async () => {
+  const tls = new Map([['caFile', 'ca.pem']]) as object;
+  const connecting = () => connectNats({ servers: 'tls://127.0.0.1:1', name: 'test', tls, connectTimeoutMs: 100 });
+  const error = (await failureOf(connecting)) as CellwrightError;
+  assert.equal([error.code, error.field], ['bad-option', 'tls']);
+  assert.match(error.message, /plain object, not a Map/);
+});
+
 test('bus NATS - an attempt that a server takes and does not answer is broken off, and keeps no process alive', async () => {
   let taken = 0;
   const open = new Set<Socket>();

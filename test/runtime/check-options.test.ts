@@ -80,9 +80,13 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ cell: new Map([['asideMs', 5]]) }, 'cell', /plain object, not a Map/],
   [{ scheduler: Promise.resolve({}) }, 'scheduler', /plain object, not a Promise/],
   [{ bus: undefined, nats: new Map([['servers', 'nats://a']]) }, 'nats', /plain object, not a Map/],
+  [{ bus: undefined, nats: { managed: new Map([['port', 4222]]) } }, 'nats.managed', /plain object, not a Map/],
+  [{ bus: undefined, nats: { tls: new Map([['caFile', 'ca.pem']]) } }, 'nats.tls', /plain object, not a Map/],
   [{ name: 5n }, 'name', /got 5n$/],
+  [{ name: 10n ** 5_000n }, 'name', /^.{0,400}$/],
   [{ prefix: circle() }, 'prefix', /got <ref/],
   [{ roles: [Symbol('placement')] }, 'roles', /list of texts/],
+  [{ roles: Object.assign(new Array(2), ['placement']) }, 'roles', /list of texts/],
 ];
 
 test('options - what cannot be is refused by its name, and leaves nothing behind', async () => {
