@@ -100,6 +100,8 @@ export const RefusalCode = Type.Union([
   Type.Literal('group-affinity'),
   /** The host has as many members of the instance group as it may. */
   Type.Literal('group-anti-affinity'),
+  /** The instance group, of a soft rule, has come to where the claimant did not know of it. */
+  Type.Literal('group-changed'),
   /** As many consumers as the claim allows hold something of the tree. */
   Type.Literal('too-many-instances'),
 ]);
@@ -124,6 +126,22 @@ export type Refusal = Static<typeof Refusal>;
  */
 export const Order = Type.Integer({ minimum: 0 });
 
+/**
+ * What a claimant knew of its instance group, which has a soft rule, when it chose a tree. Where others have claimed
+ * meanwhile what may let it choose otherwise, the claim is refused as `group-changed`: soft anti-affinity, when the tree
+ * has more members; soft affinity, when it has none and others of the
+ * shard have, unless none were expected and of no more is known.
+ */
+export const GroupKnown = Type.Object({
+  /** How many members hold something of the tree. */
+  members: Type.Integer({ minimum: 0 }),
+  /** How many other trees of the shard members hold something of. */
+  others: Type.Integer({ minimum: 0 }),
+  /** Of soft affinity: no member was known of in any shard, so that the first of several shards may have it. */
+  isFirst: Type.Optional(Type.Literal(true)),
+});
+export type GroupKnown = Static<typeof GroupKnown>;
+
 export const placementMessages = {
   /**
    * Takes resources for a consumer, with all the conditions that they must meet, or refuses. It is one decision:
@@ -144,6 +162,8 @@ export const placementMessages = {
     order: Type.Optional(Order),
     /** How many consumers may hold something of the tree, this one included, where the claimant limits that. */
     maxInstances: Type.Optional(MaxInstances),
+    /** Told where the group has a soft rule and the claimant would choose anew; absent: the tree is taken as it is. */
+    groupKnown: Type.Optional(GroupKnown),
   }),
   /**
    * Asks what is held for an attempt: answered as a claim of it would be, or with `nothing-held`. With an order, claims

@@ -1,11 +1,12 @@
 // Groups that keep together, where there are several shards: two first members could be claimed in two shards at once,
-// neither of which knows of the other. So a shard in which no member has its home grants nothing to the group until it was
+// neither of which knows of the other. (Of groups that only wish to, this is about their first members.) So a shard in which no member has its home grants nothing to the group until it was
 // told that the group is its own, by the keeper: the shard that the group's id leads to. The keeper gives a group to
 // another shard only when the one that it was with has left it; who leaves it forgets that it was ever told. Nothing waits
 // for its own sake: a claim that is not answered is sent again, and with it whatever was lost.
 
 import type { Address } from '../actor.ts';
 import type { AnyMessage } from '../messages/any.ts';
+import type { InstanceGroup } from '../messages/common.ts';
 import type { GroupHomeMessage, GroupHomeMessageOf } from '../messages/group-homes.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { placementAddress, placementOf } from '../routing.ts';
@@ -19,8 +20,11 @@ const MAX_SWEPT = 1_000;
 // --- the shard that a claim is for
 
 /** Whether the keeper must be asked before a claim is granted. */
-export function mustAsk(state: PlacementState, { spec: { instanceGroup } }: Claim): boolean {
-  return instanceGroup?.policy === 'affinity' && !isOwn(state, instanceGroup.id);
+export function mustAsk(state: PlacementState, { spec: { instanceGroup }, groupKnown }: Claim): boolean {
+  if (instanceGroup === undefined) return false;
+  const { id, policy } = instanceGroup;
+  const isFirst = policy === 'soft-affinity' && groupKnown?.isFirst === true;
+  return (isFirst || policy === 'affinity') && !isOwn(state, id);
 }
 
 /** Whether a group that keeps together is known to be with this shard, so that members may have their home here. */
@@ -88,13 +92,18 @@ function heard(
   groupHomes.asking.delete(group);
   if (message.type === 'group-yours') groupHomes.own.add(group);
   for (const { claim: one, from } of standing.claims.values()) {
-    claim(one, from, message.type === 'group-yours' ? null : refusalOf(message));
+    claim(one, from, message.type === 'group-yours' ? null : refusalOf(one, message));
   }
 }
 
-function refusalOf({ group, root, name }: GroupHomeMessageOf<'group-elsewhere'>): Refusal {
-  const which = `instance group '${nameOf({ id: group, policy: 'affinity' })}'`;
-  return { code: 'group-affinity', message: `${which} keeps together, and it is on host '${name}'`, provider: root };
+function refusalOf({ spec }: Claim, { root, name }: GroupHomeMessageOf<'group-elsewhere'>): Refusal {
+  const group = spec.instanceGroup as InstanceGroup;
+  const which = `instance group '${nameOf(group)}'`;
+  if (group.policy === 'affinity') {
+    return { code: 'group-affinity', message: `${which} keeps together, and it is on host '${name}'`, provider: root };
+  }
+  const message = `${which} keeps together if it can, and it has come to host '${name}'`;
+  return { code: 'group-changed', message, provider: root };
 }
 
 function leave(work: ShardWork, { group, number }: GroupHomeMessageOf<'group-leave'>, from: Address): void {

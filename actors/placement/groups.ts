@@ -4,7 +4,7 @@
 // others reach through the functions here. A group exists for as long as it has members.
 
 import type { InstanceGroup } from '../messages/common.ts';
-import type { Claim, Refusal } from '../messages/placement.ts';
+import type { Claim, GroupKnown, Refusal } from '../messages/placement.ts';
 import type { Consumer, Consumers, Identity } from './consumers.ts';
 import type { Provider, Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
@@ -133,7 +133,12 @@ function count({ providers, untold }: Grouped, root: string, group: string, by: 
 
 /** Why the group that a claim names forbids it, or null. The claimant itself does not count: it may be moving. */
 export function refusalOfGroup(
-  { consumer, allocations, spec }: Pick<Claim, 'consumer' | 'allocations' | 'spec'>,
+  {
+    consumer,
+    allocations,
+    spec,
+    groupKnown,
+  }: Pick<Claim, 'consumer' | 'allocations' | 'spec'> & { groupKnown?: GroupKnown | undefined },
   { providers, groups, consumers }: Pick<Grouped, 'providers' | 'groups' | 'consumers'>,
 ): Refusal | null {
   const asked = spec.instanceGroup;
@@ -154,8 +159,8 @@ export function refusalOfGroup(
     const message = `${which} has the rule '${ruleOf(group.rule)}', not '${ruleOf(asked)}'`;
     return { code: 'group-policy-conflict', message };
   }
+  const others = (provider.groups.get(asked.id) ?? 0) - (mine?.roots.includes(root) === true ? 1 : 0);
   if (asked.policy === 'anti-affinity') {
-    const others = (provider.groups.get(asked.id) ?? 0) - (mine?.roots.includes(root) === true ? 1 : 0);
     const most = asked.maxPerHost ?? 1;
     if (others < most) return null;
     const message = `${which} may have ${most} on each host, and host '${name}' has ${others}`;
@@ -168,7 +173,19 @@ export function refusalOfGroup(
     const message = `${which} keeps together, and it is on host '${where}', not on '${name}'`;
     return { code: 'group-affinity', message, provider: elsewhere };
   }
-  return null;
+  if (groupKnown === undefined) return null;
+  if (asked.policy === 'soft-anti-affinity') {
+    if (others <= groupKnown.members) return null;
+    const message = `${which} keeps apart if it can, and host '${name}' has ${others} of it, not ${groupKnown.members}`;
+    return { code: 'group-changed', message, provider: root };
+  }
+  const homes = others > 0 ? [] : homesOf(groups, asked.id, consumer);
+  // One that chose the tree for members whose claims were refused knew of none there.
+  if (homes.length <= (groupKnown.members > 0 ? 0 : groupKnown.others)) return null;
+  // The last one that the group came to is the one that is news.
+  const newest = homes.at(-1) as string;
+  const message = `${which} keeps together if it can, and it has come to host '${providers.get(newest)?.spec.name}'`;
+  return { code: 'group-changed', message, provider: newest };
 }
 
 /** The roots on which other members of a group have their home; of an affinity group that is one at most. */

@@ -19,7 +19,7 @@ import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
 import { admits, anyAdmits, gathersFirst, isRoomForAll, placesFor, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
-import { GROUP_CONFLICT } from './group-rules.ts';
+import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, MOVED, needsCompany } from './locating.ts';
 import { isBehindOthers, keepPlace, mayWait, stepOut } from './lots.ts';
@@ -79,6 +79,7 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     recalls: new Map(),
     waiting: new Set(asked.instances),
     promised: new Map(),
+    groupKnown: new Map(),
     behind: null,
     stranded: new Set(),
     drafts: new Map(),
@@ -192,6 +193,7 @@ export function claim(work: Work, open: Open, instance: string): void {
   const allocations = allocationsOf(spec, candidate);
   open.behind = null;
   promiseClaim(work, open, instance, candidate, allocations);
+  const groupKnown = open.groupKnown.get(instance);
   work.turn.send(placementOf(provider, work.placementShards), {
     type: 'claim',
     consumer: instance,
@@ -201,6 +203,7 @@ export function claim(work: Work, open: Open, instance: string): void {
     keep: [],
     expiresAt,
     ...(maxInstances === undefined ? {} : { maxInstances }),
+    ...(groupKnown === undefined ? {} : { groupKnown }),
     ...orderOfClaim(work, open, instance),
   });
 }
@@ -328,9 +331,14 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   if (refusal.code === GROUP_CONFLICT) {
     noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, together(open));
   }
-  if (refusal.code === 'group-affinity') open.request = { ...open.request, groupAt: refusal.provider };
-  const isPassing = MOVED.has(refusal.code);
-  if (isPassing && open.locating === null) locate(work, open);
+  const isChanged = refusal.code === GROUP_CHANGED;
+  const isElsewhere = isChanged && open.asked.spec.instanceGroup?.policy === 'soft-affinity';
+  if (isElsewhere || refusal.code === 'group-affinity') {
+    open.request = { ...open.request, groupAt: refusal.provider };
+  }
+  const hasMoved = MOVED.has(refusal.code);
+  if (hasMoved && open.locating === null) locate(work, open);
+  const isPassing = hasMoved || isChanged;
   advance(work, open, consumer, hopeless ? { type: 'GAVE_UP', reason } : { type: 'REFUSED', reason, isPassing });
   lookAgainForStranded(work, open);
 }

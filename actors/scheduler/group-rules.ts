@@ -1,10 +1,11 @@
 // What the rule of an instance group says of one host, as far as the view knows where its members are.
 
-import type { RequestSpec } from '../messages/common.ts';
-import type { Refusal } from '../messages/placement.ts';
+import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
+import type { GroupKnown, Refusal } from '../messages/placement.ts';
 import { nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
+import type { Request } from './request.ts';
 import type { View } from './view.ts';
 
 /** Whether the rule of its group lets a new member onto a host, as far as is known. */
@@ -36,6 +37,19 @@ function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | n
   const message = `${which} keeps together, and it is on host '${hostOf(elsewhere)}', not on '${hostOf(root)}'`;
   return { code: 'group-affinity', message, provider: elsewhere };
 }
+
+/** What is known of the group of a request, which has a soft rule, when this tree is chosen by it. */
+export function groupKnownAt({ groups, shards }: View, request: Request, root: string): GroupKnown {
+  const { id, policy } = request.spec.instanceGroup as InstanceGroup;
+  const shard = placementShardOf(root, shards);
+  const others = rootsOf(groups, id).filter((one) => one !== root && placementShardOf(one, shards) === shard).length;
+  const known = { members: membersOn(groups, id, root), others };
+  const isFirst = policy === 'soft-affinity' && !groups.told.has(id) && request.groupAt === undefined;
+  return isFirst ? { ...known, isFirst } : known;
+}
+
+/** The code by which a group with a soft rule is refused to whoever knew less of where it is than placement. */
+export const GROUP_CHANGED = 'group-changed';
 
 /** The code by which a group is refused to whoever says another rule of it than its members do. */
 export const GROUP_CONFLICT = 'group-policy-conflict';

@@ -5,7 +5,7 @@
 import type { RequestSpec } from '../messages/common.ts';
 import type { FilterRefusal } from './filters/filter.ts';
 import { groupAllows } from './group-rules.ts';
-import { membersOn, rootsOf } from './groups-view.ts';
+import { membersOn, rootsOf, toldOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
 import { type Rankings, shapeOf, type Weighed } from './ranking.ts';
@@ -136,10 +136,14 @@ export function softlyRanked(
   const group = request.spec.instanceGroup;
   if (group === undefined || !group.policy.startsWith('soft-')) return null;
   const first = group.policy === 'soft-affinity';
-  const roots = rootsOf(view.groups, group.id);
+  const known = rootsOf(view.groups, group.id);
+  const at = first ? request.groupAt : undefined;
+  const roots = at === undefined || known.includes(at) ? known : [...known, at];
+  const told = ({ root }: Ranked) => toldOn(view.groups, group.id, root) || Number(root === at);
   const members = ({ root }: Ranked) => membersOn(view.groups, group.id, root);
-  const ranked = [...rankedAmong(rankings, view, request, roots, skip)].sort(
-    (one, other) => (first ? -1 : 1) * (members(one) - members(other)),
+  // Where members are comes before where they may come: claims that are refused could draw each other to and fro.
+  const ranked = [...rankedAmong(rankings, view, request, roots, skip)].sort((one, other) =>
+    first ? told(other) - told(one) || members(other) - members(one) : members(one) - members(other),
   );
   const all = new Set(roots);
   return { ranked, first, has: (root) => all.has(root) };

@@ -67,6 +67,11 @@ function set(counts: Map<string, ByRoot>, group: string, root: string, members: 
   if (byRoot.size === 0) counts.delete(group);
 }
 
+/** How many members of a group are on a root, as placement told last. */
+export function toldOn({ told }: GroupsView, group: string, root: string): number {
+  return told.get(group)?.get(root) ?? 0;
+}
+
 /** How many members of a group are on a root, or will be if a claim is granted. */
 export function membersOn({ told, promised }: GroupsView, group: string, root: string): number {
   return (told.get(group)?.get(root) ?? 0) + (promised.get(group)?.get(root) ?? 0);

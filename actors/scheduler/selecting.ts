@@ -5,11 +5,15 @@ import { allocationsOf } from '../allocations.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { ClaimGranted, ProviderUsage } from '../messages/placement.ts';
 import { emptyDraft } from './decision.ts';
+import { groupKnownAt } from './group-rules.ts';
 import { promiseMember } from './groups-view.ts';
 import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
 import { endPromise, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
+
+/** For how many refusals a wish is chosen anew: then what was chosen last is claimed, whatever others do meanwhile. */
+const MAX_CHOSEN_ANEW = 16;
 
 export function openOf(work: Work, instance: string): Open | undefined {
   return work.state.open.get(work.state.selecting.get(instance) ?? '');
@@ -56,7 +60,11 @@ export function promiseClaim(
   promise(view, allocations, 1);
   expect(view, candidate.provider, 1);
   const { instanceGroup } = open.asked.spec;
-  if (instanceGroup !== undefined) count(work, instanceGroup, candidate, 1);
+  if (instanceGroup === undefined) return;
+  if (instanceGroup.policy.startsWith('soft-') && contextOf(open, instance).passing < MAX_CHOSEN_ANEW) {
+    open.groupKnown.set(instance, groupKnownAt(view, open.request, candidate.provider));
+  }
+  count(work, instanceGroup, candidate, 1);
 }
 
 /**
@@ -72,6 +80,7 @@ export function settle(
 ): void {
   const promised = open.promised.get(instance);
   open.promised.delete(instance);
+  open.groupKnown.delete(instance);
   if (promised !== undefined) work.state.claims.delete(promised);
   const { spec } = open.asked;
   endPromise(work.state.view, promised === undefined ? [] : allocationsOf(spec, promised), usages, shard);

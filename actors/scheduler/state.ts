@@ -7,6 +7,7 @@ import type { Address, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import type { GroupKnown } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft, Standing } from './decision.ts';
 import type { Follower } from './feeds.ts';
@@ -48,6 +49,8 @@ export interface Open {
   readonly waiting: Set<string>;
   /** What was claimed and is not answered, by instance. */
   readonly promised: Map<string, Selection>;
+  /** What was known of its group when a host was chosen for what is promised, by instance; where it has a soft rule. */
+  readonly groupKnown: Map<string, GroupKnown>;
   /** When no host was found for it, the number of the last claim by then: it waits for those of others up to that. */
   behind: number | null;
   /** Instances that no host is left for, as far as can be told before what was claimed for the others is answered. */

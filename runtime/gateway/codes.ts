@@ -36,6 +36,8 @@ export const REFUSAL_CODES = {
   'consumer-present': 'one of the instances to be kept apart from is there',
   'group-affinity': 'the instance group keeps together, and is elsewhere',
   'group-anti-affinity': 'it has as many members of the instance group as it may',
+  'group-changed':
+    'of a claim: the instance group, of a soft rule, has come to where it was not known of, and the host is chosen anew',
   'no-room-together': 'it has room for some of the instances that keep together, and not for all',
   'group-policy-conflict': 'another member of the instance group said another rule',
   'too-many-instances': 'it has as many instances as the filter instance-limit lets it, `short` by so many',

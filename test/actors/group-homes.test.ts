@@ -132,6 +132,27 @@ test('group homes - of two first members that are claimed at once in two shards,
   on.check();
 });
 
+test('group homes - of two first members that would rather be together, one is told where the other is', () => {
+  const on = rig();
+  const [claim] = [claimOf('any', `${ONE}a`)];
+  const spec = { ...claim.spec, instanceGroup: { id: GROUP.id, policy: 'soft-affinity' as const } };
+  const first = { spec, groupKnown: { members: 0, others: 0, isFirst: true as const } };
+  on.claim('m1', `${ONE}a`, first);
+  on.claim('m2', `${OTHER}a`, first);
+  assert.equal([...on.outcomes], []);
+  on.deliver();
+  assert.is(on.outcomes.get('m1'), 'granted');
+  assert.equal(on.outcomes.get('m2'), {
+    code: 'group-changed',
+    message: `instance group 'close' keeps together if it can, and it has come to host '${ONE}a'`,
+    provider: `${ONE}a`,
+  });
+  // It knows by now, and has found no room there; nor is one asked for that does not choose by the group.
+  on.claim('m3', `${OTHER}a`, { spec, groupKnown: { members: 0, others: 0 } });
+  on.claim('m4', `${OTHER}b`, { spec });
+  assert.equal([on.outcomes.get('m3'), on.outcomes.get('m4')], ['granted', 'granted']);
+});
+
 test('group homes - a shard in which members have their home decides alone, and refuses its own other hosts', () => {
   const on = rig();
   on.claim('m1', `${ONE}a`);

@@ -184,6 +184,35 @@ test('instance groups - a refusal says in words and by id where the group is, an
   });
 });
 
+test('instance groups - who chose by a soft rule, knowing too little, is told what is news', () => {
+  const shard = shardWith('a', 'b', 'c');
+  const claim = (consumer: string, root: string, group: InstanceGroup, groupKnown?: Claim['groupKnown']) =>
+    refusalIn(shard.tell({ ...claimOf(consumer, root, group), ...(groupKnown === undefined ? {} : { groupKnown }) }));
+  assert.is(claim('s1', 'a', SPREAD, { members: 0, others: 0 }), null);
+  assert.equal(claim('s2', 'a', SPREAD, { members: 0, others: 0 }), {
+    code: 'group-changed',
+    message: "instance group 'spread' keeps apart if it can, and host 'a' has 1 of it, not 0",
+    provider: 'a',
+  });
+  assert.is(claim('s2', 'a', SPREAD, { members: 1, others: 0 }), null, 'it knows, and there is no other');
+  assert.is(claim('s3', 'a', SPREAD), null, 'it does not ask');
+  assert.is(claim('n1', 'a', NEAR, { members: 0, others: 0 }), null);
+  assert.is(claim('n2', 'a', NEAR, { members: 0, others: 0 }), null, 'where the group is it is welcome');
+  assert.equal(claim('n3', 'b', NEAR, { members: 0, others: 0 }), {
+    code: 'group-changed',
+    message: "instance group 'near' keeps together if it can, and it has come to host 'a'",
+    provider: 'a',
+  });
+  assert.is(claim('n3', 'b', NEAR, { members: 0, others: 1 }), null, 'it knows, and there is no room');
+  assert.is(claim('n4', 'c', NEAR, { members: 0, others: 1 })?.provider, 'b', 'the news is where it came last');
+  assert.is(
+    claim('n4', 'c', NEAR, { members: 2, others: 2 })?.code,
+    'group-changed',
+    'those that it expected are not there',
+  );
+  assert.is(claim('n5', 'c', { ...NEAR, id: 'p/new' }, { members: 2, others: 0 }), null, 'they are nowhere');
+});
+
 test('instance groups - groups of one name in two projects are two groups', () => {
   const shard = shardWith('a');
   for (const project of ['one', 'two', '']) {

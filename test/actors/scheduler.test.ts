@@ -4,7 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { allocationsOf } from '../../actors/allocations.ts';
-import type { PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
+import type { Claim, PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
 import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import {
@@ -58,6 +58,27 @@ test('scheduler - a host that is refused is not asked again, and the next one is
     assert.is(selected?.selections[0]?.selection.host, 'h3');
     assert.is(all.on.state.conflicts, 2, 'the refusals mended its picture: nobody is asked in vain again');
   }
+});
+
+test('scheduler - a wish of its group is chosen anew when others were faster, but not for ever', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2').map((one) => ({ ...one, vcpu: 100 })));
+  const instanceGroup = { id: '/loose', policy: 'soft-anti-affinity' as const };
+  const asked = selectOf('web', { vcpu: 1 });
+  all.hear({ ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0');
+  let rivals = 0;
+  const said = all.deliver(({ message }) => {
+    // Whatever it claims, another member of its group is there first.
+    if (message.type === 'claim') {
+      rivals += 1;
+      const { groupKnown: _, ...claim } = message as Claim;
+      all.shard.tell({ ...claim, consumer: `rival-${rivals}` }, 'another scheduler');
+    }
+    return true;
+  });
+  assert.is(sentOf({ sent: said }, 'selected').length, 1);
+  assert.is(rivals, 17);
+  assert.is(all.on.state.conflicts, 16);
+  assert.is(all.on.state.view.groups.promised.size, 0);
 });
 
 test('scheduler - what an earlier ask was granted is taken up, though another host was chosen', () => {

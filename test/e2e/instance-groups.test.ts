@@ -104,6 +104,30 @@ function declare(where: string, withSystem: WithSystem): void {
       }),
     ));
 
+  test(`instance groups - ${where}: parallel builds follow soft rules while there is room`, () =>
+    withSystem({ hosts: HOSTS, ...QUICK, placementShards: 2 }, (system) =>
+      withSchedulers(system, async () => {
+        const { client, failures } = system;
+        /** How many hosts members have that are asked for all at once. */
+        const hostsOf = async (name: string, policy: 'soft-affinity' | 'soft-anti-affinity', count: number) => {
+          const ids = Array.from({ length: count }, (_, at) => `${name}-${at}`);
+          const instanceGroup = { name, policy };
+          await Promise.all(ids.map((id) => client.build({ id, resources: SMALL, instanceGroup })));
+          const ends = await Promise.all(ids.map((id) => client.ended(id)));
+          await Promise.all(ids.map((id) => client.delete(id)));
+          return new Set(ends.map(({ cell, host }) => `${cell}/${host}`)).size;
+        };
+        for (let round = 0; round < 10; round += 1) {
+          const found = await Promise.all([
+            hostsOf(`apart${round}`, 'soft-anti-affinity', hostCount),
+            hostsOf(`close${round}`, 'soft-affinity', 3),
+          ]);
+          assert.equal(found, [hostCount, 1], `round ${round}`);
+        }
+        assert.equal(failures, []);
+      }),
+    ));
+
   test(`instance groups - ${where}: a request for several keeps its rule as a whole, or fails as a whole`, () =>
     withSystem({ hosts: HOSTS, ...QUICK }, (system) =>
       withSchedulers(system, async () => {

@@ -118,7 +118,7 @@ function falseRefusal(
 /** Whether the group of a claim keeps it out, by who holds what. */
 function keptOut(
   { consumers, providers }: PlacementState,
-  { consumer, allocations, spec }: Claim,
+  { consumer, allocations, spec, groupKnown }: Claim,
   code: string,
 ): boolean {
   const group = spec.instanceGroup;
@@ -135,5 +135,11 @@ function keptOut(
     );
   }
   const there = others.filter(([, { held }]) => held.some((one) => rootOf([...one.allocations]) === root));
+  if (code === 'group-changed') {
+    const known = groupKnown ?? { members: Number.POSITIVE_INFINITY, others: 0 };
+    if (group.policy === 'soft-anti-affinity') return there.length > known.members;
+    const roots = new Set(others.flatMap(([, { held }]) => held.map((one) => rootOf([...one.allocations]))));
+    return there.length === 0 && roots.size > (known.members > 0 ? 0 : known.others);
+  }
   return there.length >= (group.maxPerHost ?? 1);
 }
