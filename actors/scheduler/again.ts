@@ -20,8 +20,9 @@ export function sayAgain(work: Work, key: string): void {
   if (open === undefined) return;
   if (turn.now >= open.asked.expiresAt) return close(work, open);
   open.repeats += 1;
-  // Of others' claims, too, some may not be answered for long.
-  if (open.behind !== null) open.behind = 0;
+  // Of others' claims, too, some may not be answered for long: one that waits for them since before it was last said
+  // again waits no longer.
+  if (open.behind !== null && open.repeats > open.behind.repeats + 1) open.behind = { ...open.behind, upTo: 0 };
   if (open.locating !== null) locate(work, open);
   if (!open.taken) take(work, open);
   if (open.givingBack !== null) sayUnclaims(work, open);

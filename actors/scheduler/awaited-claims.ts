@@ -13,7 +13,7 @@ import type { Open, SchedulerState, Work } from './state.ts';
 export function awaitsClaims(work: Work, open: Open): boolean {
   if (!isOrdered(work, open) || mayWait(open)) return false;
   const { state } = work;
-  open.behind ??= state.claimed;
+  open.behind ??= { upTo: state.claimed, repeats: open.repeats };
   if (!isBehind(open, oldestClaims(state))) return false;
   state.awaitingClaims.add(open.key);
   return true;
@@ -31,7 +31,7 @@ function oldestClaims({ claims }: SchedulerState): { of: Open; number: number }[
 
 function isBehind(open: Open, oldest: ReturnType<typeof oldestClaims>): boolean {
   const first = oldest.find(({ of }) => of !== open);
-  return first !== undefined && first.number <= (open.behind ?? 0);
+  return first !== undefined && first.number <= (open.behind?.upTo ?? 0);
 }
 
 /** Takes out the requests that need not wait any longer. */

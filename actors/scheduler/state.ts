@@ -51,8 +51,8 @@ export interface Open {
   readonly promised: Map<string, Selection>;
   /** What was known of its group when a host was chosen for what is promised, by instance; where it has a soft rule. */
   readonly groupKnown: Map<string, GroupKnown>;
-  /** When no host was found for it, the number of the last claim by then: it waits for those of others up to that. */
-  behind: number | null;
+  /** When no host was found for it, the number of the last claim and of its repeats by then: others' claims up to that are waited for. */
+  behind: { readonly upTo: number; readonly repeats: number } | null;
   /** Instances that no host is left for, as far as can be told before what was claimed for the others is answered. */
   readonly stranded: Set<string>;
   /** The record of each instance's decision, as far as it is made. */

@@ -207,6 +207,32 @@ test('scheduler - where claims are in order, too, no host is said to be full bef
   assert.is(typeOf('small'), 'selected', 'what the large one had been counted to take is free');
 });
 
+test('scheduler - one waits for the claims of others for as long, whenever it began to, and not for ever', () => {
+  for (let begunMs = 0; begunMs <= 1_000; begunMs += 50) {
+    const on = schedulersOf([{ host: 'h1' }], [{ name: 's' }, { name: 't' }]);
+    on.hear('scheduler/t', selectFor('first', { vcpu: 1 }), 'conductor/0');
+    on.hear('scheduler/s', selectFor('large', { vcpu: 8 }), 'conductor/0');
+    const isLate = (letter: { message: object }) => 'consumer' in letter.message && letter.message.consumer === 'large';
+    on.hear('scheduler/s', selectFor('small', { vcpu: 4, ordered: true }), 'conductor/0');
+    on.pass(begunMs);
+    on.deliver(undefined, (letter) => !isLate(letter));
+    on.pass(500);
+    on.deliver(undefined, (letter) => !isLate(letter));
+    const typeOf = (request: string) => on.answers.find((answer) => answer.request === request)?.type;
+    assert.is(typeOf('small'), undefined, `begun after ${begunMs} ms`);
+    if (begunMs % 100 === 0) {
+      on.deliver();
+      assert.is(typeOf('small'), 'selected', `begun after ${begunMs} ms`);
+    } else {
+      for (let passed = 0; passed < 10_000; passed += 100) {
+        on.pass(100);
+        on.deliver(undefined, (letter) => !isLate(letter));
+      }
+      assert.is(typeOf('small'), 'no-valid-host', 'nobody answers');
+    }
+  }
+});
+
 test('scheduler - however many wait for the claims of others, each of those is not looked at for each of them', () => {
   const on = schedulersOf([{ host: 'h1', has: { VCPU: 50 } }]);
   const { state } = on.desks[0] as { state: SchedulerState };
