@@ -1,6 +1,7 @@
 // Performs `cellwright explain` and its like, by the API.
 
 import type { Client } from '../client.ts';
+import { placeOf, type Verb } from '../gateway/requests.ts';
 import { printable } from './text.ts';
 import { type ClientFlags, withClient } from './with-client.ts';
 
@@ -9,20 +10,24 @@ export interface AskFlags extends ClientFlags {
 }
 
 export async function explain(id: string, flags: AskFlags): Promise<void> {
-  await answered(flags, (client) => client.explain(id));
+  await answered(flags, 'explain', { id }, (client) => client.explain(id));
 }
 
 /** @param host Its name, or `<cell>/<host>`. */
 export async function whyNot(id: string, host: string, flags: AskFlags): Promise<void> {
-  await answered(flags, (client) => client.whyNot({ id, host }));
+  const request = { id, host };
+  placeOf(request);
+  await answered(flags, 'why-not', request, (client) => client.whyNot(request));
 }
 
 /** Prints an answer: its words, or all of it as JSON. */
 export async function answered<Answer extends { words: readonly string[] }>(
   flags: AskFlags,
+  verb: Verb,
+  request: object,
   ask: (client: Client) => Promise<Answer>,
 ): Promise<Answer> {
-  const answer = await withClient(flags, ask);
+  const answer = await withClient(flags, verb, request, ask);
   console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable(answer.words));
   return answer;
 }

@@ -12,14 +12,14 @@ export interface FitFlags extends AskFlags, Omit<FitRequest, 'groups' | 'groupPo
 
 export async function fit(flags: FitFlags): Promise<void> {
   const request = requestOf(flags);
-  const answer = await answered(flags, (client) => client.fit(request));
+  const answer = await answered(flags, 'fit', request, (client) => client.fit(request));
   process.exitCode = answer.fit ? 0 : answer.certain ? 1 : 2;
 }
 
 /** Flags that are about the answer, and how to get it. */
 const BESIDE = new Set(['servers', 'creds', 'tlsca', 'tlscert', 'tlskey', 'prefix', 'json']);
 
-/** What the flags ask for, over what the file asks for. The API checks it, as it checks all that it is asked. */
+/** What the flags ask for, over what the file asks for. It is checked as the API checks all that it is asked. */
 function requestOf({ jsonRequest, group, ...flags }: FitFlags): FitRequest {
   const file = jsonRequest === undefined ? {} : jsonObjectIn('json-request', jsonRequest, 'malformed');
   const asked = Object.fromEntries(Object.entries(flags).filter(([name]) => !BESIDE.has(name)));

@@ -16,7 +16,7 @@ const PAGE = 500;
 
 export function listHosts(flags: HostFlags & { cell: string }): Promise<void> {
   const { cell } = flags;
-  return withClient(flags, async (client) => {
+  return withClient(flags, 'hosts', { cell }, async (client) => {
     const hosts = await allPages(PAGE, async (page) => {
       const answer = await client.hosts({ cell, ...page });
       return [answer.hosts, answer.next];
@@ -37,7 +37,7 @@ export async function setHost(named: string, what: 'disable' | 'enable' | 'fence
     what === 'fence'
       ? { cell, host, fence: true as const }
       : { cell, host, enabled: what === 'enable', ...(reason === undefined ? {} : { reason }) };
-  await withClient(flags, async (client) => {
+  await withClient(flags, 'host', request, async (client) => {
     const answer = await client.host(request);
     console.log(`host '${answer.cell}/${answer.host}' is ${answer.state}`);
   });

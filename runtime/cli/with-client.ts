@@ -1,6 +1,7 @@
 // Asks the API for a command: connects, asks, and ends the connection, also when it is interrupted meanwhile.
 
 import { type Connection, connect } from '../connect.ts';
+import { checkRequest, type Verb } from '../gateway/requests.ts';
 import { unlessGivenUp } from '../giving-up.ts';
 import { onInterrupt } from './interrupt.ts';
 import { natsOf, type ServerFlags } from './server-flags.ts';
@@ -9,11 +10,17 @@ export interface ClientFlags extends ServerFlags {
   prefix: string;
 }
 
-/** @throws CellwrightError `interrupted`: what was asked may have been done; what connecting and asking throw. */
+/**
+ * @param verb What is asked; the request is checked as the API would, before anything is connected to.
+ * @throws CellwrightError `interrupted`: what was asked may have been done; what checking, connecting and asking throw.
+ */
 export async function withClient<Result>(
   flags: ClientFlags,
+  verb: Verb,
+  request: object,
   ask: (client: Connection) => Promise<Result>,
 ): Promise<Result> {
+  checkRequest(verb, request);
   const interrupt = onInterrupt();
   const { signal } = interrupt;
   try {

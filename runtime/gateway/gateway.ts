@@ -22,7 +22,7 @@ import { placingOf } from './placing.ts';
 import { questioningOf } from './questioning.ts';
 import {
   type BuildRequest,
-  checks,
+  checkRequest,
   type HostRequest,
   type InstanceRequest,
   namesOf,
@@ -129,8 +129,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     try {
       const request = data.length === 0 ? {} : decode(data, Math.min(MAX_REQUEST_BYTES, bus.maxPayloadBytes / 4));
       json = data.length === 0 || isJson(data);
-      const fault = checks[verb](request);
-      if (fault !== null) throw fault;
+      checkRequest(verb, request);
       const traceparent = traceparentOf(headers);
       // What is asked about a build must not overtake it.
       const inLine = verb === 'build' ? null : company.behind();

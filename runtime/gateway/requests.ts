@@ -189,7 +189,7 @@ export const HostRequest = Type.Object(
 );
 export type HostRequest = Static<typeof HostRequest>;
 
-export const checks = {
+const checks = {
   build: checkOf(BuildRequest, 'the build request'),
   delete: checkOf(InstanceRequest, 'the delete request'),
   show: checkOf(InstanceRequest, 'the show request'),
@@ -201,6 +201,12 @@ export const checks = {
   host: checkOf(HostRequest, 'the host request'),
 } as const;
 export type Verb = keyof typeof checks;
+
+/** @throws MalformedError when a request is none, by the first field that is wrong. */
+export function checkRequest(verb: Verb, request: unknown): void {
+  const fault = checks[verb](request);
+  if (fault !== null) throw fault;
+}
 
 /** How deep a payload may be nested: it is kept, and sent on, within other things, which have a limit together. */
 const MAX_PAYLOAD_DEPTH = 48;

@@ -9,7 +9,7 @@ import { MILLI_SCALE, type PackingScale } from '../../actors/scheduler/weighers/
 import { PACKING_POLICIES, packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { type CellwrightError, MalformedError } from '../errors.ts';
-import { type BuildRequest, checks, specOf } from '../gateway/requests.ts';
+import { type BuildRequest, checkRequest, specOf } from '../gateway/requests.ts';
 
 export interface PackingSettings {
   /**
@@ -59,8 +59,7 @@ function requestsOf(
   }
   return typical.map((request: BuildRequest, position) => {
     try {
-      const fault = checks.build(request);
-      if (fault !== null) throw fault;
+      checkRequest('build', request);
       return { ...deviceRequestOf(specOf(request), scale), times: request.count ?? 1 };
     } catch (error) {
       if (!(error instanceof MalformedError)) throw error;

@@ -110,6 +110,13 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['host', 'fence', 'h1'], /the cell of 'h1' is not said: name the host <cell>\/h1, or its cell with --cell/],
     [['host', 'fence', 'c1/h1/h2'], /'host' must be a name, or <cell>\/<host>, not 'c1\/h1\/h2'/],
     [['host', 'enable', 'c1/h1', '--cell', 'c2'], /'cell' does not go with a cell in 'host', 'c1\/h1'/],
+    // Wrong in itself, so no server is looked for.
+    [['host', 'list', '--cell', 'C_1'], /'cell' of the hosts request must be lower-case/],
+    [['host', 'enable', 'C_1/h1'], /'cell' of the host request must be lower-case/],
+    [['explain', 'Not.An.Id'], /'id' of the explain request must be lower-case/],
+    [['why-not', 'Not.An.Id', 'h1'], /'id' of the why-not request must be lower-case/],
+    [['why-not', 'i', 'c1/h1/h2'], /'host' must be a name, or <cell>\/<host>, not 'c1\/h1\/h2'/],
+    [['fit', '--count', '0'], /--count/],
     [['placement-api', '--in-memory', '--servers', 'nats://x'], /--in-memory .* goes with neither --nats nor --store/],
     [['placement-api', '--nats', 'nats://x', '--store', 'y'], /--store is for a managed server/],
     [['juggle'], /unknown command 'juggle'/],
