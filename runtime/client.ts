@@ -10,7 +10,7 @@ import { decode, encodeForeign } from './codec.ts';
 import { CellwrightError, type ErrorBody, errorFrom, MalformedError, TimeoutError } from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
 import type { BuildAnswer } from './gateway/gateway.ts';
-import type { HostsAnswer, ListAnswer } from './gateway/looking.ts';
+import type { CellsAnswer, HostsAnswer, ListAnswer } from './gateway/looking.ts';
 import type { FitAnswer, WhyNot } from './gateway/question-answers.ts';
 import type {
   BuildRequest,
@@ -68,6 +68,11 @@ export interface Client {
    * @throws MalformedError with the field; `no-owner` with the field `cell` when nobody serves that cell now.
    */
   list(request?: ListRequest): Promise<ListAnswer>;
+  /**
+   * Which cells there are, and how many hosts each has, as a scheduler has heard.
+   * @throws CellwrightError `overloaded` when no scheduler has heard of all hosts yet, as in its first seconds.
+   */
+  cells(): Promise<CellsAnswer>;
   /**
    * How the hosts of a cell stand, a page at a time as in `list`.
    * @throws MalformedError with the field; `no-owner` with the field `cell` when nobody serves that cell now.
@@ -238,6 +243,7 @@ export function clientOf(options: ClientOptions): Client {
     whyNot: (request) => call('why-not', request),
     fit: (request) => call('fit', request),
     list: (request = {}) => call('list', request),
+    cells: () => call('cells', {}),
     hosts: (request) => call('hosts', request),
     host: setHost,
     ended,

@@ -13,7 +13,7 @@ import {
 } from './common.ts';
 import { DecisionText } from './decision.ts';
 import { placementAnswers } from './placement.ts';
-import { Fitted, WhyNotTold } from './questions.ts';
+import { CellsTold, Fitted, WhyNotTold } from './questions.ts';
 import { schedulerMessages } from './scheduler.ts';
 import { Where } from './where.ts';
 
@@ -99,6 +99,7 @@ export const gatewayMessages = {
   }),
   fitted: Fitted,
   'why-not-told': WhyNotTold,
+  cells: CellsTold,
   listed: message('listed', {
     ask: Ask,
     instances: Type.Array(InstanceView),

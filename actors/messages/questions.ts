@@ -1,5 +1,5 @@
-// What may be asked of a scheduler beside a choice: whether a request would fit, and why it is not on a host. Both are
-// answered from its view of all hosts, and hold nothing.
+// What may be asked of a scheduler beside a choice: whether a request would fit, why it is not on a host, and which cells
+// there are. All are answered from its view of all hosts, and hold nothing.
 
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
@@ -23,6 +23,8 @@ export const questionMessages = {
   }),
   /** How does one host stand to a request? */
   'why-not': message('why-not', { ask: Ask, ...ofRequest, cell: Type.Optional(Token), host: Token }),
+  /** Which cells are there? */
+  'list-cells': message('list-cells', { ask: Ask }),
 };
 
 /** A host that fits, and what its place among the others goes by. */
@@ -85,3 +87,17 @@ export const HostStanding = Type.Object({
 export type HostStanding = Static<typeof HostStanding>;
 
 export const WhyNotTold = message('why-not-told', { ask: Ask, standing: HostStanding });
+
+/** A cell, as a scheduler has heard of it. */
+export const CellView = Type.Object({
+  cell: Token,
+  /** How many hosts it has, in whatever state. */
+  hosts: Type.Integer(),
+  /** How many of them are up: offered instances. */
+  up: Type.Integer(),
+  /** Nothing was heard of it lately: the figures are of before. */
+  silent: Type.Optional(Type.Literal(true)),
+});
+export type CellView = Static<typeof CellView>;
+
+export const CellsTold = message('cells', { ask: Ask, cells: Type.Array(CellView) });

@@ -1,11 +1,12 @@
-// Answering questions about requests that are not to be served: a dry run, and how one host stands to a request.
+// Answering questions about requests that are not to be served: a dry run, and how one host stands to a request. And which
+// cells there are.
 
 import type { Address } from '../actor.ts';
-import type { HostStanding } from '../messages/questions.ts';
+import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
 import { weighersOf, weighingOf } from './decision.ts';
-import { mayHaveMissed } from './following.ts';
+import { CELL_FEED, mayHaveMissed } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import type { Ranked } from './picking.ts';
 import { comesBefore, type Standing, softMembers } from './precedence.ts';
@@ -20,14 +21,15 @@ import { weightOf } from './weighers/weigher.ts';
 
 type Fit = Extract<SchedulerMessage, { type: 'fit' }>;
 type WhyNot = Extract<SchedulerMessage, { type: 'why-not' }>;
+type ListCells = Extract<SchedulerMessage, { type: 'list-cells' }>;
 
 /** When whoever was told that there are too many questions may ask again, ms. */
 const AGAIN_MS = 1_000;
+const NOT_ALL_HEARD = 'the scheduler has not heard of all hosts yet';
 const TOO_MANY = 'too many such questions are under way';
 
 export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from: Address): void {
-  if (mayHaveMissed(work))
-    return decline(work, from, ask, 'overloaded', 'the scheduler has not heard of all hosts yet');
+  if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
   const survey = (now: Work, company: Company | undefined) => {
     const { rankings, view } = now.state;
     const request = requestOf(asked, company);
@@ -46,6 +48,33 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
   if (!withCompany(work, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
+export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void {
+  if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
+  const { view, followers } = work.state;
+  const cells = new Map<string, CellView>();
+  const viewOf = (cell: string): CellView => {
+    const silent = view.silentCells.has(cell) ? { silent: true as const } : {};
+    const known = cells.get(cell) ?? { cell, hosts: 0, up: 0, ...silent };
+    cells.set(cell, known);
+    return known;
+  };
+  // One without a host is there too.
+  for (const feed of followers.keys()) if (feed.startsWith(CELL_FEED)) viewOf(feed.slice(CELL_FEED.length));
+  const sweep: Sweep = {
+    visit({ cell, state }) {
+      const told = viewOf(cell);
+      told.hosts += 1;
+      if (state === 'up') told.up += 1;
+      return true;
+    },
+    done({ turn }) {
+      const sorted = [...cells.values()].sort((one, other) => (one.cell < other.cell ? -1 : 1));
+      turn.send(from, { type: 'cells', ask, cells: sorted });
+    },
+  };
+  if (!begin(work, sweep)) decline(work, from, ask, 'overloaded', TOO_MANY);
+}
+
 function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string, field?: string): void {
   const more = field === undefined ? { retryAfterMs: AGAIN_MS } : { field };
   turn.send(to, { type: 'declined', ask, code, reason, ...more });
@@ -57,8 +86,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const named = [...view.hosts.values()].filter((one) => one.host === name && (cell ?? one.cell) === one.cell);
   const [host, other] = named;
   if (host === undefined) {
-    if (mayHaveMissed(work))
-      return decline(work, from, ask, 'overloaded', 'the scheduler has not heard of all hosts yet');
+    if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
     const where = cell === undefined ? '' : ` in cell '${cell}'`;
     return decline(work, from, ask, 'not-found', `no host '${name}' is known${where}`, 'host');
   }

@@ -10,7 +10,7 @@ import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage } f
 import { learnHosts } from './view-hosts.ts';
 
 const PAGE = 500;
-const CELL_FEED = 'cell ';
+export const CELL_FEED = 'cell ';
 
 /** For how many times the warm-up a scheduler waits for the cells of hosts that only placement has told of. */
 export const UNHEARD_FOR_WARM_UPS = 4;

@@ -3,7 +3,7 @@
 // It keeps no record of what it does: an asker that hears nothing asks again, whoever answers then finds what was
 // claimed already, because placement answers a claim for a consumer that holds one with what it holds.
 //
-// It takes: select, take, withdraw (from conductors); fit, why-not (from gateways); claim-granted, claim-refused,
+// It takes: select, take, withdraw (from conductors); fit, why-not, list-cells (from gateways); claim-granted, claim-refused,
 // released, unclaimed, nothing-held, located, providers, providers-changed (from placement); hosts, hosts-changed (from
 // cells). See actors/messages/scheduler.ts.
 
@@ -14,7 +14,7 @@ import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
 import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
-import { fitAsked, whyNotAsked } from './asked.ts';
+import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
 import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
 import { newFollower } from './feeds.ts';
 import type { Filter } from './filters/filter.ts';
@@ -127,6 +127,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return fitAsked(work, message, from);
       case 'why-not':
         return whyNotAsked(work, message, from);
+      case 'list-cells':
+        return cellsAsked(work, message, from);
       case 'claim-granted':
         return granted(work, message, from);
       case 'claim-refused':

@@ -1,6 +1,6 @@
-// `cellwright host`: the hosts of a cell as it sees them, and what an operator has to say of one.
+// `cellwright host`: hosts as their cells see them, and what an operator has to say of one.
 
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { text } from './options.ts';
 import type { HostFlags } from './perform-host.ts';
 import { withServer } from './server-flags.ts';
@@ -8,10 +8,10 @@ import { withServer } from './server-flags.ts';
 const WHICH = '<cell>/<host>; or its name, with --cell';
 
 export function addHost(program: Command): void {
-  const host = program.command('host').description('look at the hosts of a cell, and take them out of service');
+  const host = program.command('host').description('look at hosts, and take them out of service');
   const perform = async () => import('./perform-host.ts');
-  withFlags(host.command('list').description('how the hosts of a cell stand'), true).action(
-    async (flags: HostFlags & { cell: string }) => (await perform()).listHosts(flags),
+  withFlags(host.command('list').description('how all hosts stand'), 'the cell whose hosts are listed, alone').action(
+    async (flags: HostFlags) => (await perform()).listHosts(flags),
   );
   withFlags(host.command('disable').description('offer a host nothing new; it keeps what it has'))
     .argument('<host>', WHICH)
@@ -32,13 +32,8 @@ export function addHost(program: Command): void {
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'fence', flags));
 }
 
-function withFlags(command: Command, needsCell = false): Command {
+function withFlags(command: Command, cell = 'the cell of the host'): Command {
   return withServer(command)
-    .addOption(
-      new Option(
-        '--cell <cell>',
-        needsCell ? 'the cell whose hosts are listed' : 'the cell of the host',
-      ).makeOptionMandatory(needsCell),
-    )
+    .option('--cell <cell>', cell)
     .option('--prefix <prefix>', 'what every subject begins with', 'cw');
 }

@@ -2,7 +2,9 @@
 
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { allPages } from '../audit/pages.ts';
+import type { Client } from '../client.ts';
 import { CellwrightError } from '../errors.ts';
+import { isSilence } from '../gateway/looking.ts';
 import { placeOf } from '../gateway/requests.ts';
 import { printable } from './text.ts';
 import { type ClientFlags, withClient } from './with-client.ts';
@@ -14,15 +16,36 @@ export interface HostFlags extends ClientFlags {
 
 const PAGE = 500;
 
-export function listHosts(flags: HostFlags & { cell: string }): Promise<void> {
+/** The hosts of one cell, or of all that there are. */
+export async function listHosts(flags: HostFlags): Promise<void> {
   const { cell } = flags;
-  return withClient(flags, 'hosts', { cell }, async (client) => {
-    const hosts = await allPages(PAGE, async (page) => {
-      const answer = await client.hosts({ cell, ...page });
-      return [answer.hosts, answer.next];
-    });
-    for (const host of hosts) console.log(printable([lineOf(host)]));
+  if (cell === undefined) return withClient(flags, 'cells', {}, listAll);
+  await withClient(flags, 'hosts', { cell }, async (client) => {
+    for (const host of await hostsOf(client, cell)) console.log(printable([lineOf(host)]));
   });
+}
+
+function hostsOf(client: Client, cell: string): Promise<HostState[]> {
+  return allPages(PAGE, async (page) => {
+    const answer = await client.hosts({ cell, ...page });
+    return [answer.hosts, answer.next];
+  });
+}
+
+async function listAll(client: Client): Promise<void> {
+  const { cells } = await client.cells();
+  const lines = await Promise.all(
+    cells.map(async ({ cell }) => {
+      try {
+        return (await hostsOf(client, cell)).map((host) => `${cell}/${lineOf(host)}`);
+      } catch (error) {
+        if (!isSilence(error)) throw error;
+        process.exitCode = 1;
+        return [`${cell}  does not answer`];
+      }
+    }),
+  );
+  for (const line of lines.flat()) console.log(printable([line]));
 }
 
 /** @param named `<cell>/<host>`, or the host's name, where the flags have the cell. */

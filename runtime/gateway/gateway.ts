@@ -69,7 +69,7 @@ export interface Gateway {
 
 export function gatewayOf(options: GatewayOptions): Gateway {
   const { asking, conductorShards, aggregates, bus, isInMemory, subjects, onError, clock } = options;
-  const { show, list, hosts } = lookingOf({ asking, conductorShards });
+  const { show, list, cells, hosts } = lookingOf({ asking, conductorShards });
   const { explain, known } = explainingOf({ asking, conductorShards });
   const { fit, whyNot } = questioningOf({ asking, known, aggregates });
   const company = isInMemory ? alone : companyOf(clock);
@@ -119,6 +119,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     'why-not': whyNot,
     fit,
     list,
+    cells,
     hosts,
     host,
   };

@@ -2,10 +2,11 @@
 // does not answer is said to be silent, and what was known of his last is said as no more than that.
 
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { CellView } from '../../actors/messages/questions.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { fitting } from '../../actors/page.ts';
 import { present } from '../../actors/present.ts';
-import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
+import { cellAddress, conductorAddress, conductorShardOf, SCHEDULERS } from '../../actors/routing.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import type { HostsRequest, InstanceRequest, ListRequest } from './requests.ts';
@@ -33,10 +34,17 @@ export interface HostsAnswer {
   readonly next: string | null;
 }
 
+/** The answer to `cells`. */
+export interface CellsAnswer {
+  /** In the order of their names; one that nobody has served since the scheduler that answers came up is missing. */
+  readonly cells: readonly CellView[];
+}
+
 export interface Looking {
   /** @throws CellwrightError `not-found`. */
   show(request: InstanceRequest): Promise<InstanceView>;
   list(request: ListRequest): Promise<ListAnswer>;
+  cells(): Promise<CellsAnswer>;
   hosts(request: HostsRequest): Promise<HostsAnswer>;
 }
 
@@ -113,13 +121,18 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     });
   }
 
+  async function cells(): Promise<CellsAnswer> {
+    const answer = await asking.ask(SCHEDULERS, { type: 'list-cells' }, 'cells');
+    return { cells: answer.cells };
+  }
+
   async function hosts({ cell, limit = DEFAULT_LIMIT, after, host }: HostsRequest): Promise<HostsAnswer> {
     const question = { type: 'list-hosts' as const, limit, ...present({ after, host }) };
     const answer = await ofCell(asking.ask(cellAddress(cell), question, 'hosts', SILENT_CELL_MS));
     return { hosts: answer.hosts, next: answer.next };
   }
 
-  return { show, list, hosts };
+  return { show, list, cells, hosts };
 }
 
 /** Whoever named a cell that nobody serves now, or that there never was, is told the field. */

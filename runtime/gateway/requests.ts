@@ -153,6 +153,9 @@ export const ListRequest = Type.Object(
 );
 export type ListRequest = Static<typeof ListRequest>;
 
+/** The body of `cells`: nothing. */
+export const CellsRequest = Type.Object({}, strict);
+
 /** The body of `hosts`. */
 export const HostsRequest = Type.Object(
   {
@@ -197,6 +200,7 @@ const checks = {
   'why-not': checkOf(WhyNotRequest, 'the why-not request'),
   fit: checkOf(FitRequest, 'the fit request'),
   list: checkOf(ListRequest, 'the list request'),
+  cells: checkOf(CellsRequest, 'the cells request'),
   hosts: checkOf(HostsRequest, 'the hosts request'),
   host: checkOf(HostRequest, 'the host request'),
 } as const;

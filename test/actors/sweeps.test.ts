@@ -54,6 +54,26 @@ test('sweeps - one host is compared with all others', () => {
   assert.ok((refused.refusal?.short ?? 0) > 1_900, 'by how much it falls short');
 });
 
+test('sweeps - which cells there are, with and without hosts, is told when all hosts are counted', () => {
+  const all = manyHosts(SLICE + 11);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  all.tellHost({ cell: 'c1', host: 'h0', state: 'disabled' });
+  all.hear('scheduler/s', { type: 'hosts-changed', cell: 'a', epoch: 1, sequence: 0, hosts: [] }, 'cell/a');
+  all.deliver();
+  assert.equal(desk.tell({ type: 'list-cells', ask: 7 }, 'gateway/g').sent, []);
+  const told = desk.pass(100).flatMap(({ sent }) => sent.filter(({ message }) => message.type === 'cells'));
+  const cells = [
+    { cell: 'a', hosts: 0, up: 0 },
+    { cell: 'c1', hosts: 256, up: 255 },
+    { cell: 'c2', hosts: 255, up: 255 },
+  ];
+  assert.equal(told, [{ to: 'gateway/g', message: { type: 'cells', ask: 7, cells } }]);
+  const young = schedulersOf([]).desks[0];
+  const [declined] = young?.tell({ type: 'list-cells', ask: 8 }, 'gateway/g').sent ?? [];
+  assert.is(declined?.message.type, 'declined');
+});
+
 test('sweeps - hosts that are gone when one has been compared with all others are told of as they were', () => {
   const hosts = Array.from({ length: 2 * SLICE }, (_, n) => ({ host: `h${n}`, has: { VCPU: n === 0 ? 16 : 8 } }));
   const all = schedulersOf(hosts);

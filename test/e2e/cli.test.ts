@@ -106,7 +106,6 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['node', '--roles', 'scheduler', '--settings', 'package.json'], /--settings 'package.json': there is no 'name'/],
     [['tap', '--instance', 'Not.An.Id'], /--instance must be lower-case/],
     [['tap', '--prefix', 'a b'], /prefix must be/],
-    [['host', 'list'], /required option '--cell <cell>'/],
     [['host', 'fence', 'h1'], /the cell of 'h1' is not said: name the host <cell>\/h1, or its cell with --cell/],
     [['host', 'fence', 'c1/h1/h2'], /'host' must be a name, or <cell>\/<host>, not 'c1\/h1\/h2'/],
     [['host', 'enable', 'c1/h1', '--cell', 'c2'], /'cell' does not go with a cell in 'host', 'c1\/h1'/],

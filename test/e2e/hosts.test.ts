@@ -54,6 +54,35 @@ test('hosts - one that died is fenced by an operator, and what waited for it com
     assert.is((await cellwright('audit', ...at, '--pause', '0.5')).code, 0);
   }, QUICK));
 
+test('hosts - those of all cells are listed, and which cell does not answer', () =>
+  withDeployment(async ({ client, start, server }) => {
+    await start('placement', 'conductor', 'scheduler', 'cell:c1');
+    await start('compute:c1/h1', 'compute:c1/h2');
+    const doomed = await start('cell:c2');
+    await start('cell:empty');
+    await hostsUp(client, 'c1', 2);
+    await client.host({ cell: 'c1', host: 'h2', enabled: false });
+    const known = (silent: object) => [
+      { cell: 'c1', hosts: 2, up: 1 },
+      { cell: 'c2', hosts: 0, up: 0, ...silent },
+      { cell: 'empty', hosts: 0, up: 0 },
+    ];
+    const isKnown = async (silent: object) =>
+      JSON.stringify((await client.cells()).cells) === JSON.stringify(known(silent));
+    await eventually('the scheduler knows all cells', () => isKnown({}));
+    const at = ['--nats', server.url];
+    const listed = await cellwright('host', 'list', ...at);
+    assert.equal([listed.code, listed.out], [0, 'c1/h1  up\nc1/h2  disabled: by an operator\n'], listed.err);
+    await doomed.end('SIGKILL');
+    await eventually('the cell is silent', () => isKnown({ silent: true }));
+    const partly = await cellwright('host', 'list', ...at);
+    assert.equal(
+      [partly.code, partly.out],
+      [1, 'c1/h1  up\nc1/h2  disabled: by an operator\nc2  does not answer\n'],
+      partly.err,
+    );
+  }, QUICK));
+
 test('hosts - a bus that is gone for longer than a host may be silent makes no host silent', () =>
   withDeployment(
     async ({ client, start, server }) => {

@@ -256,6 +256,12 @@ on('`nats req` builds, shows and deletes; an error names the field', async (nats
   await eventually('the scheduler has heard of every host', async () => (await client.fit(wanted)).hosts === 4);
   const fit = await ask('fit', wanted);
   assert.equal([fit.fit, fit.hosts, fit.fits], [false, 4, 0]);
+  assert.equal(await ask('cells', {}), {
+    cells: [
+      { cell: 'c1', hosts: 2, up: 2 },
+      { cell: 'c2', hosts: 2, up: 2 },
+    ],
+  });
   const whyNot = await ask('why-not', { id: 'web', cell: 'c1', host: 'h2' });
   assert.equal([whyNot.id, whyNot.cell, whyNot.host], ['web', 'c1', 'h2']);
   assert.equal(await ask('delete', { id: 'web' }), { id: 'web', state: 'deleting' });

@@ -94,6 +94,7 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
           [cellAddress(cell), { type: 'do-again', instance }],
           [SCHEDULERS, { type: 'fit', ask, spec: LOOKED_FOR, count: 2, limit: 3 }],
           [SCHEDULERS, { type: 'why-not', ask, spec: LOOKED_FOR, cell, host }],
+          [SCHEDULERS, { type: 'list-cells', ask }],
           ...everyPlacement(plan.placementShards).flatMap((shard): [string, AnyMessage][] => [
             [shard, { type: 'list-providers', ask, limit }],
             [shard, { type: 'list-consumers', ask, limit }],
