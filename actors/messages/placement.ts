@@ -130,14 +130,14 @@ export const Order = Type.Integer({ minimum: 0 });
  * What a claimant knew of its instance group, which has a soft rule, when it chose a tree. Where others have claimed
  * meanwhile what may let it choose otherwise, the claim is refused as `group-changed`: soft anti-affinity, when the tree
  * has more members; soft affinity, when it has none and others of the
- * shard have, unless none were expected and of no more is known.
+ * shard have, with room, unless none were expected and those were known of.
  */
 export const GroupKnown = Type.Object({
   /** How many members hold something of the tree. */
   members: Type.Integer({ minimum: 0 }),
-  /** How many other trees of the shard members hold something of. */
-  others: Type.Integer({ minimum: 0 }),
-  /** Of soft affinity: no member was known of in any shard, so that the first of several shards may have it. */
+  /** Of soft affinity: how many other trees of the shard members hold something of. */
+  others: Type.Optional(Type.Integer({ minimum: 0 })),
+  /** Of soft affinity: no member was known of in any shard, so the keeper of the group is asked (group-keeping.ts). */
   isFirst: Type.Optional(Type.Literal(true)),
 });
 export type GroupKnown = Static<typeof GroupKnown>;

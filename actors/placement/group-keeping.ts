@@ -48,6 +48,12 @@ export function askKeeper(work: ShardWork, claim: Claim, from: Address): void {
   asking.set(group, { token: newToken(work, group), claims: new Map([[claim.consumer, { claim, from }]]) });
 }
 
+/** A claim that is granted waits for no keeper: said again without its wish, it may have. */
+export function waitsNoLonger({ groupHomes: { asking } }: PlacementState, { consumer, spec }: Claim): void {
+  const group = spec.instanceGroup?.id;
+  if (group !== undefined) asking.get(group)?.claims.delete(consumer);
+}
+
 function newToken(work: ShardWork, group: string): number {
   work.commit({ type: 'group-asked', group });
   const token = work.state.groupHomes.count;

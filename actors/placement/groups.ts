@@ -179,13 +179,24 @@ export function refusalOfGroup(
     const message = `${which} keeps apart if it can, and host '${name}' has ${others} of it, not ${groupKnown.members}`;
     return { code: 'group-changed', message, provider: root };
   }
-  const homes = others > 0 ? [] : homesOf(groups, asked.id, consumer);
   // One that chose the tree for members whose claims were refused knew of none there.
-  if (homes.length <= (groupKnown.members > 0 ? 0 : groupKnown.others)) return null;
-  // The last one that the group came to is the one that is news.
-  const newest = homes.at(-1) as string;
+  const known = groupKnown.members > 0 ? 0 : (groupKnown.others ?? 0);
+  // Those that the group came to last are what is news, and one without room is no reason to choose anew.
+  const news = others > 0 ? [] : homesOf(groups, asked.id, consumer).slice(known);
+  const newest = news.findLast((home) => hasRoom(providers.get(home), allocations));
+  if (newest === undefined) return null;
   const message = `${which} keeps together if it can, and it has come to host '${providers.get(newest)?.spec.name}'`;
   return { code: 'group-changed', message, provider: newest };
+}
+
+/** Whether a root has as much free as is taken of any one root; what is below it is not looked at. */
+function hasRoom(root: Provider | undefined, allocations: Claim['allocations']): boolean {
+  return allocations.every(({ resources }) =>
+    Object.entries(resources).every(([resourceClass, amount]) => {
+      const stock = root?.stocks.get(resourceClass);
+      return stock === undefined || stock.used + amount <= stock.capacity;
+    }),
+  );
 }
 
 /** The roots on which other members of a group have their home; of an affinity group that is one at most. */

@@ -32,7 +32,7 @@ import { refusalOfClaim } from './conditions.ts';
 import type { Consumer } from './consumers.ts';
 import { refusalByFence } from './fences.ts';
 import { forgetOld } from './forgetting.ts';
-import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome } from './group-keeping.ts';
+import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome, waitsNoLonger } from './group-keeping.ts';
 import { askAgain } from './holding.ts';
 import { park, takeReady } from './parking.ts';
 import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
@@ -130,6 +130,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       if (group !== undefined) record.group = group;
       if (order !== undefined) record.order = order;
       commit(state, turn, record);
+      waitsNoLonger(state, asked);
       grant(state, asked, asked.allocations, from, turn);
       tell(turn, asked.allocations[0]?.provider ?? '', 'granted', {
         consumer: id,

@@ -1,7 +1,7 @@
 // Going on with what is under way: what is not answered is said again, and what waited to know more is looked at again.
 
 import { waitMs } from '../builds.ts';
-import type { Located } from '../messages/placement.ts';
+import type { GroupKnown, Located } from '../messages/placement.ts';
 import { noLongerBehind } from './awaited-claims.ts';
 import { claim, rank, recall } from './choosing.ts';
 import { isForming } from './following.ts';
@@ -29,11 +29,22 @@ export function sayAgain(work: Work, key: string): void {
   for (const instance of [...open.waiting]) {
     const value = open.machines.get(instance)?.value;
     if (value === 'ranking') rank(work, open, instance);
-    else if (value === 'claiming') claim(work, open, instance);
-    else if (value === 'recalling') recall(work, open, instance);
+    else if (value === 'claiming') {
+      insistLess(open, instance);
+      claim(work, open, instance);
+    } else if (value === 'recalling') recall(work, open, instance);
     if (!isOpen(work, open)) return;
   }
   turn.wakeAt(`select ${key}`, turn.now + waitMs(patience, open.repeats, key), awaitedOf(open));
+}
+
+/**
+ * A first member of a group that wishes to keep together waits for another placement shard's word, which may not come: a
+ * wish is not waited for twice.
+ */
+function insistLess({ groupKnown }: Open, instance: string): void {
+  const { isFirst, ...known } = groupKnown.get(instance) ?? {};
+  if (isFirst === true) groupKnown.set(instance, known as GroupKnown);
 }
 
 /** Placement has told where other instances are. */

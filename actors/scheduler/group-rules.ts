@@ -41,10 +41,12 @@ function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | n
 /** What is known of the group of a request, which has a soft rule, when this tree is chosen by it. */
 export function groupKnownAt({ groups, shards }: View, request: Request, root: string): GroupKnown {
   const { id, policy } = request.spec.instanceGroup as InstanceGroup;
+  const members = membersOn(groups, id, root);
+  if (policy === 'soft-anti-affinity') return { members };
   const shard = placementShardOf(root, shards);
   const others = rootsOf(groups, id).filter((one) => one !== root && placementShardOf(one, shards) === shard).length;
-  const known = { members: membersOn(groups, id, root), others };
-  const isFirst = policy === 'soft-affinity' && !groups.told.has(id) && request.groupAt === undefined;
+  const known = { members, others };
+  const isFirst = !groups.told.has(id) && request.groupAt === undefined;
   return isFirst ? { ...known, isFirst } : known;
 }
 

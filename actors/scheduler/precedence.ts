@@ -1,4 +1,5 @@
-// Which of two hosts that fit comes first, where hosts are compared for an answer: as they would be picked, chance aside.
+// Which of two hosts that fit comes first, where hosts are compared for an answer: as they would be picked, chance and
+// claims of its group that are under way aside.
 
 import type { RequestSpec } from '../messages/common.ts';
 import { membersOn } from './groups-view.ts';

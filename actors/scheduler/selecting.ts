@@ -1,6 +1,7 @@
 // A selection under way: what is known of it, what is promised for it while a claim is not answered, and its end.
 
 import type { Allocation, Selection } from '../../machines/instance-build.ts';
+import { claimsRefused, MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import { allocationsOf } from '../allocations.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { ClaimGranted, ProviderUsage } from '../messages/placement.ts';
@@ -61,7 +62,9 @@ export function promiseClaim(
   expect(view, candidate.provider, 1);
   const { instanceGroup } = open.asked.spec;
   if (instanceGroup === undefined) return;
-  if (instanceGroup.policy.startsWith('soft-') && contextOf(open, instance).passing < MAX_CHOSEN_ANEW) {
+  const context = contextOf(open, instance);
+  const isLast = claimsRefused(context) + 1 === MAX_CLAIMS_PER_SELECTION;
+  if (instanceGroup.policy.startsWith('soft-') && context.passing < MAX_CHOSEN_ANEW && !isLast) {
     open.groupKnown.set(instance, groupKnownAt(view, open.request, candidate.provider));
   }
   count(work, instanceGroup, candidate, 1);

@@ -153,6 +153,21 @@ test('group homes - of two first members that would rather be together, one is t
   assert.equal([on.outcomes.get('m3'), on.outcomes.get('m4')], ['granted', 'granted']);
 });
 
+test('group homes - a claim that does without its wish, because no keeper answers, is granted and waits no longer', () => {
+  const on = rig();
+  const { spec } = claimOf('any', `${ONE}a`);
+  const wish = { spec: { ...spec, instanceGroup: { id: GROUP.id, policy: 'soft-affinity' as const } } };
+  on.claim('m1', `${ONE}a`, { ...wish, groupKnown: { members: 0, others: 0, isFirst: true } });
+  on.lose();
+  on.claim('m1', `${ONE}a`, { ...wish, groupKnown: { members: 0, others: 0 } });
+  assert.is(on.outcomes.get('m1'), 'granted');
+  assert.equal(
+    on.desks.flatMap(({ state }) => [...state.groupHomes.asking.values()].map(({ claims }) => claims.size)),
+    [0],
+  );
+  on.check();
+});
+
 test('group homes - a shard in which members have their home decides alone, and refuses its own other hosts', () => {
   const on = rig();
   on.claim('m1', `${ONE}a`);

@@ -210,6 +210,8 @@ test('instance groups - who chose by a soft rule, knowing too little, is told wh
     'group-changed',
     'those that it expected are not there',
   );
+  shard.tell(claimOf('full', 'b', undefined, { vcpu: 99 }));
+  assert.is(claim('n4', 'c', NEAR, { members: 0, others: 1 }), null, 'there is no room where it came last');
   assert.is(claim('n5', 'c', { ...NEAR, id: 'p/new' }, { members: 2, others: 0 }), null, 'they are nowhere');
 });
 

@@ -81,6 +81,39 @@ test('scheduler - a wish of its group is chosen anew when others were faster, bu
   assert.is(all.on.state.view.groups.promised.size, 0);
 });
 
+test('scheduler - a wish never has the last of its claims refused', () => {
+  const hosts = Array.from({ length: 63 }, (_, n) => ({ cell: 'c1', host: `h${n}`, vcpu: 100 }));
+  const all = rig(hosts);
+  const instanceGroup = { id: '/loose', policy: 'soft-anti-affinity' as const };
+  const asked = selectOf('web', { vcpu: 1 });
+  all.hear({ ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0');
+  let claims = 0;
+  const said = all.deliver(({ message }) => {
+    if (message.type !== 'claim') return true;
+    claims += 1;
+    const { groupKnown: _, ...claim } = message as Claim;
+    // Most hosts turn out to be full; on those that are left then, another member of its group is there first.
+    if (claims <= 60) takeUnheard(all, claim.allocations[0]?.provider.replace('p-', '') ?? '', 100);
+    else all.shard.tell({ ...claim, consumer: `rival-${claims}` }, 'another scheduler');
+    return true;
+  });
+  assert.is(sentOf({ sent: said }, 'selected').length, 1);
+  assert.is(claims, 64);
+});
+
+test('scheduler - a first member does not wait twice for who keeps its group: that is another shard, which may be dead', () => {
+  const all = rig(hostsIn('c1', 'h1'));
+  const instanceGroup = { id: '/near', policy: 'soft-affinity' as const };
+  const asked = selectOf('web', { vcpu: 1 });
+  all.hear({ ...asked, spec: { ...asked.spec, instanceGroup } }, 'conductor/0');
+  const wishes = all.said().map(({ message }) => (message as Claim).groupKnown);
+  for (const { sent } of all.on.pass(3_500)) wishes.push(...sent.map(({ message }) => (message as Claim).groupKnown));
+  const [first, ...again] = wishes;
+  assert.equal(first, { members: 0, others: 0, isFirst: true });
+  assert.ok(again.length > 1);
+  for (const one of again) assert.equal(one, { members: 0, others: 0 });
+});
+
 test('scheduler - what an earlier ask was granted is taken up, though another host was chosen', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
   takeUnheard(all, 'h2', 2, 'web');

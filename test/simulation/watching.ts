@@ -139,7 +139,7 @@ function keptOut(
     const known = groupKnown ?? { members: Number.POSITIVE_INFINITY, others: 0 };
     if (group.policy === 'soft-anti-affinity') return there.length > known.members;
     const roots = new Set(others.flatMap(([, { held }]) => held.map((one) => rootOf([...one.allocations]))));
-    return there.length === 0 && roots.size > (known.members > 0 ? 0 : known.others);
+    return there.length === 0 && roots.size > (known.members > 0 ? 0 : (known.others ?? 0));
   }
   return there.length >= (group.maxPerHost ?? 1);
 }
