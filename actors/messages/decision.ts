@@ -82,6 +82,8 @@ export const Decision = Type.Object({
   narrowedBy: Type.Array(Type.String()),
   /** Cells that nothing was heard of lately: their hosts are chosen only when no other fits, whatever they weigh. */
   silentCells: Type.Array(Type.String()),
+  /** Placement shards that nothing was heard of lately: the same goes for the hosts that they keep. */
+  silentShards: Type.Optional(Type.Array(Type.Integer())),
   /** What the request said of where it may go that only schedulers know of. */
   where: Type.Optional(Where),
 });
@@ -112,6 +114,7 @@ export const StoredDecision = Type.Object({
   x: Type.Optional(Type.Array(Advice)),
   l: Type.Optional(Type.Array(Type.String())),
   q: Type.Optional(Type.Array(Type.String())),
+  s: Type.Optional(Type.Array(Type.Integer())),
   e: Type.Optional(Where),
 });
 export type StoredDecision = Static<typeof StoredDecision>;
@@ -161,7 +164,7 @@ const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
  */
 function textOf(decision: DecisionToPack, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { alternates, advice, narrowedBy, silentCells, where, group } = decision;
+  const { alternates, advice, narrowedBy, silentCells, silentShards, where, group } = decision;
   const told = fewer(refused, reasons);
   const reasonsTold = told.length === 0 ? '[]' : JSON.stringify(told.map(storedReason));
   const fields = [
@@ -181,6 +184,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   }
   if (narrowedBy.length > 0) fields.push(`"l":${JSON.stringify(narrowedBy)}`);
   if (silentCells.length > 0) fields.push(`"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`);
+  if (silentShards !== undefined) fields.push(`"s":${JSON.stringify(silentShards)}`);
   if (where !== undefined) fields.push(`"e":${JSON.stringify(where)}`);
   if (advice.length > 0) fields.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);
   fields[fields.length - 1] += '}';
@@ -220,7 +224,7 @@ function brief(value: number): number {
   return Math.abs(value) < 1e9 ? Math.round(value * 1e6) / 1e6 : value;
 }
 
-export function unpackDecision({ at, by, n, f, r, k, g, m, w, i, t, c, a, x, l, q, e }: StoredDecision): Decision {
+export function unpackDecision({ at, by, n, f, r, k, g, m, w, i, t, c, a, x, l, q, s, e }: StoredDecision): Decision {
   return {
     at,
     scheduler: by,
@@ -247,6 +251,7 @@ export function unpackDecision({ at, by, n, f, r, k, g, m, w, i, t, c, a, x, l, 
     advice: x ?? [],
     narrowedBy: l ?? [],
     silentCells: q ?? [],
+    ...(s === undefined ? {} : { silentShards: s }),
     ...(e === undefined ? {} : { where: e }),
   };
 }

@@ -55,6 +55,8 @@ export const Fitted = message('fitted', {
   best: Type.Array(FittingHost),
   /** Cells that nothing was heard of lately: their hosts come last, whatever they weigh. */
   silentCells: Type.Array(Token),
+  /** Placement shards that nothing was heard of lately: the hosts that they keep come last as well. */
+  silentShards: Type.Optional(Type.Array(Type.Integer())),
   /** What would let it fit, one change at a time, if it does not. */
   advice: Type.Array(Advice),
 });

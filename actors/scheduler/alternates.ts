@@ -8,7 +8,7 @@ import { mostInstances } from './instance-room.ts';
 import { bestOfCell, type Ranked, rankedAmong } from './picking.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
-import { treeOf, type View, type ViewHost } from './view.ts';
+import { isShardSilent, treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
 /** The longest list of alternates that one request ranks, for all its instances together. */
@@ -56,7 +56,10 @@ export function alternatesFor(
   for (const cell of new Set(chosen.map((one) => one.cell))) {
     const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
     const needed = Math.min(MAX_RANKED, wanted * inCell.length);
-    const pool = poolOf(rankings, view, request, cell, needed, (root) => claimed.has(root) || !mayBe(root));
+    const isOut = (root: string) => claimed.has(root) || !mayBe(root);
+    const pool = heardFirst(view, needed, (skip) =>
+      poolOf(rankings, view, request, cell, needed, (root) => isOut(root) || skip(root)),
+    );
     deal(pool, inCell, wanted);
     if (pool.length >= wanted || inCell.length === 1) continue;
     const own = new Set(inCell.map((hand) => hand.own));
@@ -64,6 +67,17 @@ export function alternatesFor(
     deal(shared, inOrderOf(shared, inCell), wanted - pool.length);
   }
   return hands.map(({ alternates }) => alternates.map((one) => selectionOf(rankings, view, request, one)));
+}
+
+/** Hosts of which the placement shard was heard lately, and others only where these are fewer than needed. */
+function heardFirst(
+  view: View,
+  needed: number,
+  find: (skip: (root: string) => boolean) => readonly Ranked[],
+): readonly Ranked[] {
+  const found = find((root) => isShardSilent(view, root));
+  if (view.silentShards.size === 0 || found.length >= needed) return found;
+  return [...found, ...find((root) => !isShardSilent(view, root))];
 }
 
 /** Hosts of a cell to be dealt as alternates, at least as many as are needed if there are, the best first. */

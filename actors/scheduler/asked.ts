@@ -33,16 +33,22 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
   const survey = (now: Work, company: Company | undefined) => {
     const { rankings, view } = now.state;
     const request = requestOf(asked, company);
-    const sweep = surveyOf(rankings, view, { request, count, limit }, ({ best: found, ...told }, then) => {
-      then.turn.send(from, {
-        type: 'fitted',
-        ask,
-        ...told,
-        best: [...found],
-        silentCells: [...told.silentCells],
-        advice: [...told.advice],
-      });
-    });
+    const sweep = surveyOf(
+      rankings,
+      view,
+      { request, count, limit },
+      ({ best: found, silentShards, ...told }, then) => {
+        then.turn.send(from, {
+          type: 'fitted',
+          ask,
+          ...told,
+          best: [...found],
+          silentCells: [...told.silentCells],
+          ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
+          advice: [...told.advice],
+        });
+      },
+    );
     if (!begin(now, sweep)) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);

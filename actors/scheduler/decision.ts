@@ -50,6 +50,7 @@ export interface Draft {
   advice: readonly Advice[];
   narrowedBy: readonly string[];
   silentCells: readonly string[];
+  silentShards: readonly number[];
   readonly where: Where | undefined;
 }
 
@@ -66,6 +67,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     advice: [],
     narrowedBy: [],
     silentCells: [],
+    silentShards: [],
   };
 }
 
@@ -76,7 +78,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
 export function noteStanding(draft: Draft, rankings: Rankings, view: View, request: Request): void {
   const { current, census } = shapeOf(rankings, view, request);
   const late = lateFiltersOf(rankings, request);
-  draft.silentCells = silentAmong(view);
+  Object.assign(draft, silentAmong(view));
   if (late.length > 0 && current.size <= MAX_LOOKED_AT) return noteAll(draft, rankings, view, request, 1);
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
@@ -102,9 +104,9 @@ function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: n
   return refused === 0 ? [] : [{ code: `group-${group.policy}`, hosts: refused }];
 }
 
-/** The cells that nothing was heard of lately. */
-export function silentAmong({ silentCells }: View): string[] {
-  return [...silentCells].sort();
+/** The cells and placement shards that nothing was heard of lately. */
+export function silentAmong({ silentCells, silentShards }: View): Pick<Draft, 'silentCells' | 'silentShards'> {
+  return { silentCells: [...silentCells].sort(), silentShards: [...silentShards].sort((one, other) => one - other) };
 }
 
 /** Notes how all hosts stand, each looked at by every filter. */
@@ -112,7 +114,7 @@ export function noteAll(draft: Draft, rankings: Rankings, view: View, request: R
   Object.assign(draft, {
     ...standing(rankings, view, request, count),
     narrowedBy: [],
-    silentCells: silentAmong(view),
+    ...silentAmong(view),
   });
 }
 
@@ -161,7 +163,7 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
-  const { refused, weights, group, advice, narrowedBy, silentCells, where } = draft;
+  const { refused, weights, group, advice, narrowedBy, silentCells, silentShards, where } = draft;
   const decision: DecisionToPack = {
     at,
     scheduler,
@@ -175,6 +177,7 @@ export function decided(
     advice: advice as Advice[],
     narrowedBy: narrowedBy as string[],
     silentCells: silentCells as string[],
+    ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
     ...(where === undefined ? {} : { where }),
     ...(chosen === null ? {} : { chosen: { cell: chosen.cell, host: chosen.host } }),
     alternates: alternates.map(({ host }) => host),

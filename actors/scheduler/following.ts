@@ -15,9 +15,10 @@ export const CELL_FEED = 'cell ';
 /** For how many times the warm-up a scheduler waits for the cells of hosts that only placement has told of. */
 export const UNHEARD_FOR_WARM_UPS = 4;
 
-export const SILENCE_WAKE = 'silence of cells';
+export const SILENCE_WAKE = 'silence';
 
-const placementFeed = (shard: number): string => `placement ${shard}`;
+const PLACEMENT_FEED = 'placement ';
+const placementFeed = (shard: number): string => `${PLACEMENT_FEED}${shard}`;
 
 /** The feeds of all placement shards. */
 export function everyPlacementFeed(shards: number): string[] {
@@ -74,6 +75,7 @@ function heard(
   }
   follower.heardAt = work.turn.now;
   if (feed.startsWith(CELL_FEED)) work.state.view.silentCells.delete(feed.slice(CELL_FEED.length));
+  else work.state.view.silentShards.delete(Number(feed.slice(PLACEMENT_FEED.length)));
   if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
 }
 
@@ -118,15 +120,16 @@ export function isForming({ state: { view, followers, startedAt }, turn, warmUpM
   return false;
 }
 
-/** Notes the cells whose feeds, which beat at a steady pace, are not heard any more. */
-export function noticeSilence({ state, turn, silentMs }: Work): void {
+/** Notes the cells, and of several the placement shards, whose feeds, which beat at a steady pace, are heard no more. */
+export function noticeSilence({ state, turn, silentMs, placementShards }: Work): void {
   // A scheduler that was held up could hear nobody.
   const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS || turn.now < state.sweptAt;
   state.sweptAt = turn.now;
   for (const [feed, follower] of state.followers) {
-    if (!feed.startsWith(CELL_FEED)) continue;
     if (wasHeldUp) follower.heardAt = turn.now;
-    else if (turn.now - follower.heardAt >= silentMs) state.view.silentCells.add(feed.slice(CELL_FEED.length));
+    else if (turn.now - follower.heardAt < silentMs) continue;
+    else if (feed.startsWith(CELL_FEED)) state.view.silentCells.add(feed.slice(CELL_FEED.length));
+    else if (placementShards > 1) state.view.silentShards.add(Number(feed.slice(PLACEMENT_FEED.length)));
   }
   turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
 }

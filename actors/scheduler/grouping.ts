@@ -11,7 +11,7 @@ import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
 import { type Rankings, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { holdsTimes } from './together.ts';
-import { treeOf, type View } from './view.ts';
+import { SILENCES, silenceOf, treeOf, type View } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
 /** The host that is picked for a request. */
@@ -45,8 +45,12 @@ export function pickOfGroup(
     const without = bestBut(soft.has);
     const others = without === null ? [] : [without];
     const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
-    // One of a silent cell, which may take its time, only if there is no other.
-    return picked(inOrder.find(({ cell }) => !view.silentCells.has(cell)) ?? inOrder[0] ?? null, soft);
+    // One of which nothing was heard only if there is no other.
+    for (const silence of SILENCES) {
+      const found = inOrder.find((one) => silenceOf(view, one) <= silence);
+      if (found !== undefined) return picked(found, soft);
+    }
+    return null;
   }
   // All of them on one host or none: a host that has room for some only would be claimed in vain.
   const lacksRoom = (root: string) => lackOfRoom(rankings, view, request, root, count) !== null;

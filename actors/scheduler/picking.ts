@@ -9,7 +9,7 @@ import { before, bestOf, type Heap } from './heap.ts';
 import { lookAgainFor } from './judging.ts';
 import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
-import { treeOf, type View, type ViewHost } from './view.ts';
+import { isShardSilent, type Silence, treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
 export interface Ranked {
@@ -24,7 +24,7 @@ type Accept = (one: Weighed) => boolean;
 
 /**
  * The best host that `skip` does not name, or one of the best few: one of the cells that the request prefers, whatever it
- * weighs, if there is any there; one of a silent cell, which may take its time, only if there is no other at all.
+ * weighs, if there is any there; one of a silent cell or placement shard, which may take its time, only if there is no other at all.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  */
 export function best(
@@ -35,12 +35,14 @@ export function best(
   seed = '',
 ): Ranked | null {
   const shape = shapeOf(rankings, view, request);
-  const accept = acceptedBy(rankings, view, request, skip);
+  const accepted = acceptedBy(rankings, view, request, skip);
+  const whereHeard: Accept = (one) => !isShardSilent(view, one.root) && accepted(one);
   const { cells, avoidCells, preferCells } = request.where ?? {};
   const named = namedBy(request);
-  const pickIn = (isSilent: boolean, isPreferred: boolean): Weighed | undefined => {
+  const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
+    const accept = silence === 2 || view.silentShards.size === 0 ? accepted : whereHeard;
     const eligible = (cell: string) =>
-      view.silentCells.has(cell) === isSilent &&
+      (silence > 0 || !view.silentCells.has(cell)) &&
       (preferCells === undefined || preferCells.includes(cell) === isPreferred) &&
       avoidCells?.includes(cell) !== true;
     const found =
@@ -51,9 +53,12 @@ export function best(
         : among(shape, named, (one) => eligible(one.cell) && accept(one)).slice(0, rankings.pickAmong);
     return found[found.length < 2 ? 0 : fnv1a(`${rankings.salt} ${seed}`) % found.length];
   };
-  const pick = (isSilent: boolean) =>
-    pickIn(isSilent, true) ?? (preferCells === undefined ? undefined : pickIn(isSilent, false));
-  const found = pick(false) ?? (view.silentCells.size === 0 ? undefined : pick(true));
+  const pick = (silence: Silence) =>
+    pickIn(silence, true) ?? (preferCells === undefined ? undefined : pickIn(silence, false));
+  const found =
+    pick(0) ??
+    (view.silentCells.size === 0 ? undefined : pick(1)) ??
+    (view.silentShards.size === 0 ? undefined : pick(2));
   return found === undefined ? null : rankedOf(rankings, view, shape, found);
 }
 

@@ -54,6 +54,7 @@ export interface Survey {
   /** The best hosts, as far as they were asked for. */
   readonly best: readonly FittingHost[];
   readonly silentCells: readonly string[];
+  readonly silentShards: readonly number[];
   /** What would let it fit, if it does not. */
   readonly advice: readonly Advice[];
 }
@@ -154,7 +155,7 @@ export function surveyOf(
           ...(isWhole ? {} : { partly: true as const }),
           refused: refusedHosts(view, withNearest(counted(census), counted(lackingMore))),
           best,
-          silentCells: silentAmong(view),
+          ...silentAmong(view),
           advice,
         },
         work,

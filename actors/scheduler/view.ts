@@ -45,6 +45,8 @@ export interface View {
   readonly hosts: Map<string, ViewHost>;
   /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
   readonly silentCells: Set<string>;
+  /** Placement shards of several of which nothing was heard for a while: a claim there may wait for long. */
+  readonly silentShards: Set<number>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
   /** The roots on which something came free, or changed that may let somebody in; null while nobody waits for that. */
@@ -78,6 +80,7 @@ export function emptyView(shards = 1): View {
     groups: emptyGroupsView(),
     hosts: new Map(),
     silentCells: new Set(),
+    silentShards: new Set(),
     promised: new PassingMap(),
     freed: null,
     expected: new PassingMap(),
@@ -89,6 +92,20 @@ export function emptyView(shards = 1): View {
     changesDropped: 0,
     revision: 0,
   };
+}
+
+/** Nothing is silent; the cell, which orders builds, may be; the placement shard, which decides claims, may be too. */
+export const SILENCES = [0, 1, 2] as const;
+export type Silence = (typeof SILENCES)[number];
+
+/** Who may take his time with a host: the less is silent, the sooner it is chosen. */
+export function silenceOf(view: View, { root, cell }: { readonly root: string; readonly cell: string }): Silence {
+  return isShardSilent(view, root) ? 2 : view.silentCells.has(cell) ? 1 : 0;
+}
+
+/** Whether nothing was heard lately of the placement shard that has a host. */
+export function isShardSilent({ silentShards, shards }: View, root: string): boolean {
+  return silentShards.size > 0 && silentShards.has(placementShardOf(root, shards));
 }
 
 /** The position in the changes up to which a reader that starts now has seen everything. */

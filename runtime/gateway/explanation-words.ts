@@ -57,7 +57,7 @@ function wordsOfDecision(decision: Decision): string[] {
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
   }
-  lines.push(...silenceLines(decision.silentCells));
+  lines.push(...silenceLines(decision));
   if (weights.length > 0) {
     lines.push(orderWords(decision));
     const members = decision.group?.members ?? [];
@@ -115,10 +115,17 @@ export function absenceLines(hosts: number, refused: readonly RefusedHosts[], ad
 }
 
 /** Why hosts that weigh most may not be chosen. */
-export function silenceLines(cells: readonly string[]): string[] {
-  if (cells.length === 0) return [];
-  const which = cells.length === 1 ? `cell ${cells[0]}: its` : `the cells ${cells.join(', ')}: their`;
-  return [`nothing was heard lately of ${which} hosts are chosen only when no other fits`];
+export function silenceLines({
+  silentCells: cells,
+  silentShards: shards = [],
+}: Pick<Decision, 'silentCells' | 'silentShards'>): string[] {
+  const ofCells = cells.length === 1 ? `cell ${cells[0]}: its` : `the cells ${cells.join(', ')}: their`;
+  const ofShards = `${shards.map((shard) => `placement/${shard}`).join(', ')}: the hosts kept there`;
+  const lineOf = (which: string) => `nothing was heard lately of ${which}`;
+  return [
+    ...(cells.length === 0 ? [] : [`${lineOf(ofCells)} hosts are chosen only when no other fits`]),
+    ...(shards.length === 0 ? [] : [`${lineOf(ofShards)} are chosen only when no other fits`]),
+  ];
 }
 
 /** What would have let it fit, or that nothing alone is known to: it may be short of more than what is said of each host. */

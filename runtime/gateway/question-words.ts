@@ -27,7 +27,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(hosts, refused, advice),
-    ...silenceLines(answer.silentCells),
+    ...silenceLines(answer),
     ...(best.length === 0
       ? []
       : [`${best.length < fits ? `the best ${best.length}` : 'the best first'}${ruleWords(best[0])}:`]),

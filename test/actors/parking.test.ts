@@ -7,6 +7,7 @@ import * as assert from 'uvu/assert';
 import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { SILENCE_WAKE } from '../../actors/scheduler/following.ts';
 import { countingFilter } from '../support/counting.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER, rig } from '../support/waiting.ts';
@@ -46,7 +47,7 @@ test('waiting - one that was to be tried a moment later is, though the clock is 
   all.ask('web');
   for (const lot of all.on.state.parking.lots.values()) lot.notBefore = all.on.now + 1_000;
   all.on.now -= 3_600_000;
-  for (const { sent } of [all.on.tell({ type: 'wake', id: 'silence of cells' })]) assert.equal(sent, []);
+  for (const { sent } of [all.on.tell({ type: 'wake', id: SILENCE_WAKE })]) assert.equal(sent, []);
   all.release('rival-h1');
   assert.equal(all.placed(), ['web']);
 });

@@ -5,6 +5,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Select } from '../../actors/messages/scheduler.ts';
+import { placementShardOf } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { fleetByChance, TOTAL } from '../support/fleet-by-chance.ts';
 import { selectFor } from '../support/schedulers.ts';
@@ -61,6 +62,46 @@ test('scheduler - of several at once, whatever comes in whatever order, none fai
         [open, selecting, claims, awaitingClaims, unplaced].map(({ size: left }) => left),
         [0, 0, 0, 0, 0],
       );
+    }
+  }
+});
+
+test('scheduler - while a placement shard is dead, requests go where the others decide, and so do their alternates', () => {
+  for (let seed = 1; seed <= 60; seed += 1) {
+    const random = seededRandom(seed);
+    const placementShards = random.integer(2, 4);
+    const on = fleetByChance(random, { placementShards, hostCount: 12 });
+    const shardOf = (host: string) => placementShardOf(`p-${host}`, placementShards);
+    const dead = shardOf(random.pick(on.hosts));
+    const living = on.hosts.filter((host) => shardOf(host) !== dead);
+    // They are fuller than those of the dead one, which would be chosen first.
+    for (const host of living) on.take(host, 4);
+    on.live(1_000);
+    on.kill(dead);
+    on.live(6_000);
+    const group = random.pick([undefined, 'soft-affinity', 'soft-anti-affinity', 'affinity', 'anti-affinity'] as const);
+    const alternates = random.integer(0, Math.max(0, living.length - 3));
+    const requests = Array.from({ length: Math.min(3, living.length) }, (_, n) => `r${n}`);
+    for (const request of requests) {
+      const { spec, ...asked } = selectFor(request, { vcpu: 1, alternates });
+      const instanceGroup = group === undefined ? {} : { instanceGroup: { id: '/g', policy: group } };
+      on.ask({ ...asked, spec: { ...spec, ...instanceGroup } });
+    }
+    on.live(2_000);
+    for (const request of requests) {
+      const answer = on.answers.get(request);
+      if (group === 'affinity' && answer === undefined) continue;
+      assert.is(answer?.type, 'selected', `${request} of seed ${seed} with ${group}`);
+      if (answer?.type !== 'selected') continue;
+      for (const { selection, alternates: others } of answer.selections) {
+        const hosts = [selection, ...others].map(({ host }) => host);
+        if (group === undefined) assert.is(hosts.length, 1 + alternates);
+        assert.equal(
+          hosts.filter((host) => shardOf(host) === dead),
+          [],
+          `${request} of seed ${seed} with ${group}`,
+        );
+      }
     }
   }
 });

@@ -34,6 +34,7 @@ export function fleetByChance(
   const names = Array.from({ length: random.integer(1, 4) }, (_, n) => `scheduler/s${n}`);
   const options = { warmUpMs: WARM_UP_MS, placementShards, pickAmong: random.pick([1, 3]) };
   const schedulers = new Map(names.map((name) => [name, bench(scheduler({ ...options, name, incarnation: name }))]));
+  const named = (all: typeof shards) => all.map((one, shard) => [placementAddress(shard), one] as const);
   const told = hosts.map((host): HostState => ({ host, provider: `p-${host}`, state: 'up' }));
   const ways = new Map<string, Way>();
   const answers = new Map<string, AnyMessage>();
@@ -49,7 +50,10 @@ export function fleetByChance(
     }
   }
 
+  const dead = new Set<string>();
+
   function receive(message: AnyMessage, from: string, to: string): void {
+    if (dead.has(to)) return;
     const on = schedulers.get(to) ?? shards.find((_, shard) => placementAddress(shard) === to);
     if (on !== undefined) send(to, on.tell(message as never, from).sent);
     else if (message.type === 'list-hosts') {
@@ -75,7 +79,9 @@ export function fleetByChance(
 
   function live(ms: number): void {
     for (let passed = 0; passed < ms; passed += 500) {
-      for (const [name, desk] of schedulers) for (const { sent } of desk.pass(500)) send(name, sent);
+      for (const [name, desk] of [...schedulers, ...named(shards)]) {
+        if (!dead.has(name)) for (const { sent } of desk.pass(500)) send(name, sent);
+      }
       deliver();
     }
   }
@@ -104,6 +110,8 @@ export function fleetByChance(
       const claim = { type: 'claim' as const, consumer: `on-${host}`, attempt: 1, spec, allocations, keep: [] };
       receive({ ...claim, expiresAt: 1e12 }, 'test', placementOf(`p-${host}`, placementShards));
     },
+    /** A placement shard neither hears nor says anything from now on. */
+    kill: (shard: number) => dead.add(placementAddress(shard)),
     /** Asks one of the schedulers. */
     ask(message: Select): void {
       send('conductor/0', [{ to: random.pick(names), message }]);
