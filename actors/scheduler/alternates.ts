@@ -39,8 +39,9 @@ interface Hand {
  * Up to `wanted` alternates for each of the hosts that a request has claimed: the next in rank in the cell of that
  * host. Nothing is held for an alternate, and by the time that it is needed others will have been given its room; so
  * those that could hold several more like it come before those that are nearly full. The instances of one request are
- * given different ones as far as there are enough, so that several that fail do not all turn to the same host. Only
- * where these are too few do they have the hosts of one another, as far as those have room for one more.
+ * given different ones, so that several that fail do not all turn to the same host. Only where there are too few do they
+ * have the hosts of one another, as far as those have room for one more; where a soft rule orders them, only where one's
+ * own list would be too short.
  */
 export function alternatesFor(
   rankings: Rankings,
@@ -52,6 +53,7 @@ export function alternatesFor(
   if (wanted === 0) return chosen.map(() => []);
   const claimed = new Set(chosen.map(({ provider }) => provider));
   const mayBe = mayBeAlternate(view, request.spec);
+  const isSoft = request.spec.instanceGroup?.policy.startsWith('soft-') === true;
   const hands = chosen.map(({ provider }): Hand => ({ own: provider, alternates: [] }));
   for (const cell of new Set(chosen.map((one) => one.cell))) {
     const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
@@ -60,11 +62,15 @@ export function alternatesFor(
     const pool = heardFirst(view, needed, (skip) =>
       poolOf(rankings, view, request, cell, needed, (root) => isOut(root) || skip(root)),
     );
-    deal(pool, inCell, wanted);
-    if (pool.length >= wanted || inCell.length === 1) continue;
+    // A soft rule is followed rather than that hosts differ: those of others have members.
+    const isOneForEach = pool.length >= inCell.length || isSoft;
+    if (isOneForEach) deal(pool, inCell, wanted);
+    if ((isOneForEach && pool.length >= wanted) || inCell.length === 1) continue;
     const own = new Set(inCell.map((hand) => hand.own));
     const shared = poolOfClaimed(rankings, view, request, own, (root) => !own.has(root) || !mayBe(root));
-    deal(shared, inOrderOf(shared, inCell), wanted - pool.length);
+    const inOrder = inOrderOf(shared, inCell);
+    if (isOneForEach) deal(shared, inOrder, wanted - pool.length);
+    else deal([...pool, ...shared], inOrder, wanted);
   }
   return hands.map(({ alternates }) => alternates.map((one) => selectionOf(rankings, view, request, one)));
 }

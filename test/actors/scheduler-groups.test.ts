@@ -289,6 +289,30 @@ test('scheduler groups - hosts of one another are alternates as far as the rule 
   assert.is(alternates.filter(([host]) => host === most).length, 1, `${hosts} ${alternates}`);
 });
 
+test('scheduler groups - instances have alternates of their own though few hosts are left, unless a soft rule says which', () => {
+  for (const [hosts, count, wanted] of [
+    [3, 2, 1],
+    [6, 5, 1],
+    [6, 4, 2],
+    [4, 3, 3],
+    [4, 4, 2],
+  ] as const) {
+    const all = scheduling(fleet(hosts));
+    const { alternates, hosts: own } = choose(all, 'web', specOf({ ...APART, maxPerHost: 2 }), count, wanted);
+    for (let position = 0; position < wanted; position += 1) {
+      const column = alternates.map((one) => one[position] as string);
+      assert.is(distinct(column), count, `${hosts} hosts, own ${own}: ${column}`);
+    }
+    for (const [position, one] of alternates.entries()) assert.not.ok(one.includes(own[position] as string));
+  }
+  const all = scheduling(fleet(6));
+  const { hosts, alternates } = choose(all, 'web', specOf({ id: '/spread', policy: 'soft-anti-affinity' }), 5, 1);
+  const left = fleet(6)
+    .map(({ host }) => host)
+    .find((host) => !hosts.includes(host));
+  assert.equal(alternates, Array(5).fill([left]), 'the others have members');
+});
+
 test('scheduler groups - another rule for the same group is told at once, and no other host is tried', () => {
   const all = scheduling(fleet(3));
   choose(all, 'first', specOf(APART));

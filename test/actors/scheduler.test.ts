@@ -264,18 +264,31 @@ test('scheduler - where there are too few hosts, several instances have those of
   }
 });
 
-test('scheduler - hosts that the request has not claimed come before those that it has', () => {
+test('scheduler - where few hosts are left, instances have those of one another too, each another one first', () => {
   const all = rig([...hostsIn('c1', 'h1', 'h2', 'h3'), { cell: 'c1', host: 'small', vcpu: 3 }]);
   const instances = ['web-0', 'web-1', 'web-2'];
   const homes = homesOf(choose(all, selectOf('web', { instances, alternates: 2, vcpu: 3 })));
-  const claimed = homes.map(({ own }) => own);
-  assert.equal([...claimed].sort(), ['h1', 'h2', 'h3']);
+  assert.equal(homes.map(({ own }) => own).sort(), ['h1', 'h2', 'h3']);
   for (const { own, alternates } of homes) {
-    const [first, second, ...more] = alternates;
-    assert.equal([first, more], ['small', []], 'however much room the others have');
-    assert.ok(claimed.includes(second ?? '') && second !== own);
+    assert.is(alternates.length, 2);
+    assert.not.ok(alternates.includes(own));
   }
-  assert.is(new Set(homes.map(({ alternates }) => alternates[1])).size, 3);
+  for (const position of [0, 1]) assert.is(new Set(homes.map(({ alternates }) => alternates[position])).size, 3);
+  assert.ok(homes.some(({ alternates }) => alternates[0] === 'small'));
+});
+
+test('scheduler - hosts that the request has not claimed come before those that it has, if there is one for each', () => {
+  const all = rig([
+    ...hostsIn('c1', 'h1', 'h2'),
+    { cell: 'c1', host: 's1', vcpu: 3 },
+    { cell: 'c1', host: 's2', vcpu: 3 },
+  ]);
+  const homes = homesOf(choose(all, selectOf('web', { instances: ['web-0', 'web-1'], alternates: 3, vcpu: 3 })));
+  assert.equal(homes.map(({ own }) => own).sort(), ['h1', 'h2']);
+  for (const { alternates } of homes) {
+    assert.equal(alternates.slice(0, 2).sort(), ['s1', 's2'], 'however much room the others have');
+    assert.is(alternates.length, 3);
+  }
 });
 
 test('scheduler - a host that a request has claimed is no alternate without room for one more, nor in another cell', () => {
