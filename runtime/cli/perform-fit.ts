@@ -1,5 +1,6 @@
 // Performs `cellwright fit`, by the API.
 
+import { checkFit } from '../gateway/questioning.ts';
 import type { FitRequest } from '../gateway/requests.ts';
 import { jsonObjectIn } from './files.ts';
 import { type AskFlags, answered } from './perform-explain.ts';
@@ -12,6 +13,7 @@ export interface FitFlags extends AskFlags, Omit<FitRequest, 'groups' | 'groupPo
 
 export async function fit(flags: FitFlags): Promise<void> {
   const request = requestOf(flags);
+  checkFit(request);
   const answer = await answered(flags, 'fit', request, (client) => client.fit(request));
   process.exitCode = answer.fit ? 0 : answer.certain ? 1 : 2;
 }

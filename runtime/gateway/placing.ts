@@ -161,7 +161,8 @@ function aggregatesOfZone(
   throw malformed(what, at, `is '${name}', which is no zone: ${known}`);
 }
 
-function refuseContradictions(placement: PlacementRequest, what: string): void {
+/** @throws MalformedError with the field, when a request wants what it avoids. */
+export function refuseContradictions(placement: PlacementRequest, what: string): void {
   for (const [wanted, avoided] of OPPOSITES) {
     const position = placement[avoided]?.findIndex((one) => placement[wanted]?.includes(one)) ?? -1;
     if (position < 0) continue;

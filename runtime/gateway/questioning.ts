@@ -12,10 +12,10 @@ import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import type { Explaining } from './explaining.ts';
 import { isSilent } from './explanation-words.ts';
-import { placingOf } from './placing.ts';
+import { placingOf, refuseContradictions } from './placing.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
-import { type FitRequest, namesOf, placeOf, specOf, type WhyNotRequest } from './requests.ts';
+import { checkRequest, type FitRequest, namesOf, placeOf, specOf, type WhyNotRequest } from './requests.ts';
 
 const DEFAULT_LIMIT = 10;
 const ASKED = 'the fit request';
@@ -33,6 +33,14 @@ export interface QuestioningOptions {
   readonly asking: Asking;
   readonly known: Explaining['known'];
   readonly aggregates: Aggregates;
+}
+
+/** @throws MalformedError by the first field that is wrong in whatever deployment is asked. */
+export function checkFit(request: FitRequest): void {
+  checkRequest('fit', request);
+  namesOf(request, request.id ?? '');
+  refuseContradictions(request.placement ?? {}, ASKED);
+  specOf(request, ASKED);
 }
 
 export function questioningOf({ asking, known, aggregates }: QuestioningOptions): Questioning {

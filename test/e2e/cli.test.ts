@@ -116,6 +116,8 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['why-not', 'Not.An.Id', 'h1'], /'id' of the why-not request must be lower-case/],
     [['why-not', 'i', 'c1/h1/h2'], /'host' must be a name, or <cell>\/<host>, not 'c1\/h1\/h2'/],
     [['fit', '--count', '0'], /--count/],
+    [['fit'], /the fit request asks for no resources/],
+    [['fit', '--resources', 'NOPE=1'], /'resources\.NOPE' of the fit request/],
     [['placement-api', '--in-memory', '--servers', 'nats://x'], /--in-memory .* goes with neither --nats nor --store/],
     [['placement-api', '--nats', 'nats://x', '--store', 'y'], /--store is for a managed server/],
     [['juggle'], /unknown command 'juggle'/],
