@@ -129,8 +129,8 @@ export const Order = Type.Integer({ minimum: 0 });
 /**
  * What a claimant knew of its instance group, which has a soft rule, when it chose a tree. Where others have claimed
  * meanwhile what may let it choose otherwise, the claim is refused as `group-changed`: soft anti-affinity, when the tree
- * has more members; soft affinity, when it has none and others of the
- * shard have, with room, unless none were expected and those were known of.
+ * has more members; soft affinity, when it has none and others of the shard have, with room, unless none were expected
+ * and those were known of.
  */
 export const GroupKnown = Type.Object({
   /** How many members hold something of the tree. */

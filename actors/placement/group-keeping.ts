@@ -1,8 +1,9 @@
 // Groups that keep together, where there are several shards: two first members could be claimed in two shards at once,
-// neither of which knows of the other. (Of groups that only wish to, this is about their first members.) So a shard in which no member has its home grants nothing to the group until it was
-// told that the group is its own, by the keeper: the shard that the group's id leads to. The keeper gives a group to
-// another shard only when the one that it was with has left it; who leaves it forgets that it was ever told. Nothing waits
-// for its own sake: a claim that is not answered is sent again, and with it whatever was lost.
+// neither of which knows of the other. So a shard in which no member has its home grants nothing to the group until it was
+// told that the group is its own, by the keeper: the shard that the group's id leads to. (Of groups that only wish to keep
+// together, nothing but a first member.) The keeper gives a group to another shard only when the one that it was with has
+// left it; who leaves it forgets that it was ever told. Nothing waits for its own sake: a claim that is not answered is sent
+// again, and with it whatever was lost.
 
 import type { Address } from '../actor.ts';
 import type { AnyMessage } from '../messages/any.ts';

@@ -218,6 +218,11 @@ export function hardRuleOf({ policy }: InstanceGroup): 'affinity' | 'anti-affini
   return policy === 'affinity' || policy === 'anti-affinity' ? policy : null;
 }
 
+/** Whether the rule of a group is a wish, that is kept as far as hosts allow. */
+export function isSoft(group: InstanceGroup): boolean {
+  return hardRuleOf(group) === null;
+}
+
 /** The name of a group without its project. */
 export function nameOf({ id }: InstanceGroup): string {
   return id.slice(id.indexOf('/') + 1);

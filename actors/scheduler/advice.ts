@@ -6,6 +6,7 @@
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
+import { isSoft } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
 import {
@@ -142,7 +143,7 @@ function noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provide
   }
   for (const change of conditionsOfGroups(spec)) roomWith(adviser, change);
   for (const limit of limits) roomWith(adviser, withoutFilter(limit));
-  if (spec.instanceGroup?.policy.startsWith('soft-') === false) roomWith(adviser, withoutInstanceGroup(spec));
+  if (spec.instanceGroup !== undefined && !isSoft(spec.instanceGroup)) roomWith(adviser, withoutInstanceGroup(spec));
 }
 
 /** Whether a condition keeps a provider from serving the group that has some of what the group asks for. */

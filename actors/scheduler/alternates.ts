@@ -2,6 +2,7 @@
 
 import type { Selection } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import { isSoft } from '../placement/groups.ts';
 import { roomFor } from './fit.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
@@ -53,7 +54,7 @@ export function alternatesFor(
   if (wanted === 0) return chosen.map(() => []);
   const claimed = new Set(chosen.map(({ provider }) => provider));
   const mayBe = mayBeAlternate(view, request.spec);
-  const isSoft = request.spec.instanceGroup?.policy.startsWith('soft-') === true;
+  const { instanceGroup } = request.spec;
   const hands = chosen.map(({ provider }): Hand => ({ own: provider, alternates: [] }));
   for (const cell of new Set(chosen.map((one) => one.cell))) {
     const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
@@ -63,7 +64,7 @@ export function alternatesFor(
       poolOf(rankings, view, request, cell, needed, (root) => isOut(root) || skip(root)),
     );
     // A soft rule is followed rather than that hosts differ: those of others have members.
-    const isOneForEach = pool.length >= inCell.length || isSoft;
+    const isOneForEach = pool.length >= inCell.length || (instanceGroup !== undefined && isSoft(instanceGroup));
     if (isOneForEach) deal(pool, inCell, wanted);
     if ((isOneForEach && pool.length >= wanted) || inCell.length === 1) continue;
     const own = new Set(inCell.map((hand) => hand.own));

@@ -16,6 +16,7 @@ import {
   type WeighingText,
 } from '../messages/decision.ts';
 import type { Where } from '../messages/where.ts';
+import { isSoft } from '../placement/groups.ts';
 import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { groupAllows, toldMisfitOfGroup } from './group-rules.ts';
@@ -95,7 +96,7 @@ export function noteStanding(draft: Draft, rankings: Rankings, view: View, reque
 /** How many of some hosts the rule of the request's group refuses: those where its members are, or all others. */
 function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: number; has(root: string): boolean }) {
   const { instanceGroup: group } = spec;
-  if (group === undefined || group.policy.startsWith('soft-')) return [];
+  if (group === undefined || isSoft(group)) return [];
   const roots = rootsOf(view.groups, group.id);
   if (roots.length === 0) return [];
   const allowed = roots.filter((root) => hosts.has(root) && groupAllows(view, spec, root)).length;

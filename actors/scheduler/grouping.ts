@@ -3,6 +3,7 @@
 // one is kept among the hosts that fit, whatever weighers say.
 
 import type { RequestSpec } from '../messages/common.ts';
+import { isSoft } from '../placement/groups.ts';
 import type { FilterRefusal } from './filters/filter.ts';
 import { groupAllows } from './group-rules.ts';
 import { membersOn, rootsOf, toldOn } from './groups-view.ts';
@@ -115,7 +116,7 @@ export function lackOfRoom(
  */
 export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) => boolean {
   const group = spec.instanceGroup;
-  if (group === undefined || group.policy.startsWith('soft-')) return () => true;
+  if (group === undefined || isSoft(group)) return () => true;
   if (group.policy === 'anti-affinity') return (root) => groupAllows(view, spec, root);
   const members = rootsOf(view.groups, group.id).reduce((sum, root) => sum + membersOn(view.groups, group.id, root), 0);
   return () => members <= 1;
@@ -138,7 +139,7 @@ export function softlyRanked(
   skip: (root: string) => boolean,
 ): SoftlyRanked | null {
   const group = request.spec.instanceGroup;
-  if (group === undefined || !group.policy.startsWith('soft-')) return null;
+  if (group === undefined || !isSoft(group)) return null;
   const first = group.policy === 'soft-affinity';
   const known = rootsOf(view.groups, group.id);
   const at = first ? request.groupAt : undefined;

@@ -24,7 +24,8 @@ type Accept = (one: Weighed) => boolean;
 
 /**
  * The best host that `skip` does not name, or one of the best few: one of the cells that the request prefers, whatever it
- * weighs, if there is any there; one of a silent cell or placement shard, which may take its time, only if there is no other at all.
+ * weighs, if there is any there; one of a silent cell or placement shard, which may take its time, only if there is no
+ * other at all.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  */
 export function best(

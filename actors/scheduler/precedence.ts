@@ -2,6 +2,7 @@
 // claims of its group that are under way aside.
 
 import type { RequestSpec } from '../messages/common.ts';
+import { isSoft } from '../placement/groups.ts';
 import { membersOn } from './groups-view.ts';
 import type { Request } from './request.ts';
 import type { View } from './view.ts';
@@ -15,7 +16,8 @@ export interface Standing {
 
 /** The members that the soft rule of a request's instance group goes by; nothing where it has no such rule. */
 export function softMembers(view: View, { instanceGroup }: RequestSpec, root: string): { members?: number } {
-  return instanceGroup?.policy.startsWith('soft-') ? { members: membersOn(view.groups, instanceGroup.id, root) } : {};
+  if (instanceGroup === undefined || !isSoft(instanceGroup)) return {};
+  return { members: membersOn(view.groups, instanceGroup.id, root) };
 }
 
 /**

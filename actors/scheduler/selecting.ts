@@ -5,6 +5,7 @@ import { claimsRefused, MAX_CLAIMS_PER_SELECTION } from '../../machines/selectio
 import { allocationsOf } from '../allocations.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { ClaimGranted, ProviderUsage } from '../messages/placement.ts';
+import { isSoft } from '../placement/groups.ts';
 import { emptyDraft } from './decision.ts';
 import { groupKnownAt } from './group-rules.ts';
 import { promiseMember } from './groups-view.ts';
@@ -64,7 +65,7 @@ export function promiseClaim(
   if (instanceGroup === undefined) return;
   const context = contextOf(open, instance);
   const isLast = claimsRefused(context) + 1 === MAX_CLAIMS_PER_SELECTION;
-  if (instanceGroup.policy.startsWith('soft-') && context.passing < MAX_CHOSEN_ANEW && !isLast) {
+  if (isSoft(instanceGroup) && context.passing < MAX_CHOSEN_ANEW && !isLast) {
     open.groupKnown.set(instance, groupKnownAt(view, open.request, candidate.provider));
   }
   count(work, instanceGroup, candidate, 1);
