@@ -6,10 +6,10 @@ import { isSoft } from '../placement/groups.ts';
 import { roomFor } from './fit.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
-import { bestOfCell, type Ranked, rankedAmong } from './picking.ts';
-import type { Rankings } from './ranking.ts';
+import { bestOfCell, isIn, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
+import type { Hearing, Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
-import { isShardSilent, treeOf, type View, type ViewHost } from './view.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
 /** The longest list of alternates that one request ranks, for all its instances together. */
@@ -60,8 +60,8 @@ export function alternatesFor(
     const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
     const needed = Math.min(MAX_RANKED, wanted * inCell.length);
     const isOut = (root: string) => claimed.has(root) || !mayBe(root);
-    const pool = heardFirst(view, needed, (skip) =>
-      poolOf(rankings, view, request, cell, needed, (root) => isOut(root) || skip(root)),
+    const pool = heardFirst(view, needed, (hearing) =>
+      poolOf(rankings, view, request, { cell, hearing }, needed, isOut),
     );
     // A soft rule is followed rather than that hosts differ: those of others have members.
     const isOneForEach = pool.length >= inCell.length || (instanceGroup !== undefined && isSoft(instanceGroup));
@@ -77,27 +77,23 @@ export function alternatesFor(
 }
 
 /** Hosts of which the placement shard was heard lately, and others only where these are fewer than needed. */
-function heardFirst(
-  view: View,
-  needed: number,
-  find: (skip: (root: string) => boolean) => readonly Ranked[],
-): readonly Ranked[] {
-  const found = find((root) => isShardSilent(view, root));
+function heardFirst(view: View, needed: number, find: (hearing: Hearing) => readonly Ranked[]): readonly Ranked[] {
+  const found = find('heard');
   if (view.silentShards.size === 0 || found.length >= needed) return found;
-  return [...found, ...find((root) => !isShardSilent(view, root))];
+  return [...found, ...find('silent')];
 }
 
-/** Hosts of a cell to be dealt as alternates, at least as many as are needed if there are, the best first. */
+/** Hosts of a part of a cell to be dealt as alternates, at least as many as are needed if there are, the best first. */
 function poolOf(
   rankings: Rankings,
   view: View,
   request: Request,
-  cell: string,
+  part: PartOfCell,
   needed: number,
   isOut: (root: string) => boolean,
 ): readonly Ranked[] {
   const { spec } = request;
-  const upTo = (most: number, skip: (root: string) => boolean) => bestOfCell(rankings, view, request, cell, most, skip);
+  const upTo = (most: number, skip: (root: string) => boolean) => bestOfCell(rankings, view, request, part, most, skip);
   if (spec.instanceGroup === undefined) {
     const pool = upTo(needed, isOut);
     // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.
@@ -109,7 +105,7 @@ function poolOf(
   const soft = softlyRanked(rankings, view, request, isOut);
   if (soft === null) return roomyFirst(view, spec, upTo(most, isOut));
   // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
-  const withMembers = soft.ranked.filter((one) => one.cell === cell);
+  const withMembers = soft.ranked.filter((one) => isIn(view, part, one));
   const without = roomyFirst(
     view,
     spec,

@@ -6,7 +6,7 @@ import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { type Follower, follow, newFollower } from './feeds.ts';
 import type { Work } from './state.ts';
-import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage } from './view.ts';
+import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, noteShard } from './view.ts';
 import { learnHosts } from './view-hosts.ts';
 
 const PAGE = 500;
@@ -75,7 +75,7 @@ function heard(
   }
   follower.heardAt = work.turn.now;
   if (feed.startsWith(CELL_FEED)) work.state.view.silentCells.delete(feed.slice(CELL_FEED.length));
-  else work.state.view.silentShards.delete(Number(feed.slice(PLACEMENT_FEED.length)));
+  else noteShard(work.state.view, Number(feed.slice(PLACEMENT_FEED.length)), false);
   if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
 }
 
@@ -129,7 +129,7 @@ export function noticeSilence({ state, turn, silentMs, placementShards }: Work):
     if (wasHeldUp) follower.heardAt = turn.now;
     else if (turn.now - follower.heardAt < silentMs) continue;
     else if (feed.startsWith(CELL_FEED)) state.view.silentCells.add(feed.slice(CELL_FEED.length));
-    else if (placementShards > 1) state.view.silentShards.add(Number(feed.slice(PLACEMENT_FEED.length)));
+    else if (placementShards > 1) noteShard(state.view, Number(feed.slice(PLACEMENT_FEED.length)), true);
   }
   turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
 }

@@ -7,7 +7,7 @@ import { refusedBy } from './filters/filter.ts';
 import { fit } from './fit.ts';
 import { before, bestOf, type Heap } from './heap.ts';
 import { lookAgainFor } from './judging.ts';
-import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
+import { HEARINGS, type Hearing, lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isShardSilent, type Silence, treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -18,6 +18,12 @@ export interface Ranked {
   readonly host: string;
   readonly weight: number;
   readonly allocations: readonly Allocation[];
+}
+
+/** The hosts of a cell whose placement shard was heard lately, or those whose shard is silent. */
+export interface PartOfCell {
+  readonly cell: string;
+  readonly hearing: Hearing;
 }
 
 type Accept = (one: Weighed) => boolean;
@@ -36,22 +42,22 @@ export function best(
   seed = '',
 ): Ranked | null {
   const shape = shapeOf(rankings, view, request);
-  const accepted = acceptedBy(rankings, view, request, skip);
-  const whereHeard: Accept = (one) => !isShardSilent(view, one.root) && accepted(one);
+  const accept = acceptedBy(rankings, view, request, skip);
   const { cells, avoidCells, preferCells } = request.where ?? {};
   const named = namedBy(request);
   const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
-    const accept = silence === 2 || view.silentShards.size === 0 ? accepted : whereHeard;
+    const hearing = silence === 2 ? 'silent' : 'heard';
     const eligible = (cell: string) =>
       (silence > 0 || !view.silentCells.has(cell)) &&
       (preferCells === undefined || preferCells.includes(cell) === isPreferred) &&
       avoidCells?.includes(cell) !== true;
+    const isEligible: Accept = (one) => hearingOf(view, one.root) === hearing && eligible(one.cell) && accept(one);
     const found =
       named === null
         ? rankings.pickAmong === Number.POSITIVE_INFINITY
-          ? anyOf(heapsOf(shape, cells, eligible), accept, `${rankings.salt} ${seed}`)
-          : bestOf(heapsOf(shape, cells, eligible), rankings.pickAmong, accept)
-        : among(shape, named, (one) => eligible(one.cell) && accept(one)).slice(0, rankings.pickAmong);
+          ? anyOf(heapsOf(shape, hearing, cells, eligible), accept, `${rankings.salt} ${seed}`)
+          : bestOf(heapsOf(shape, hearing, cells, eligible), rankings.pickAmong, accept)
+        : among(shape, named, isEligible).slice(0, rankings.pickAmong);
     return found[found.length < 2 ? 0 : fnv1a(`${rankings.salt} ${seed}`) % found.length];
   };
   const pick = (silence: Silence) =>
@@ -65,7 +71,7 @@ export function best(
 
 /**
  * The best hosts of all cells that `skip` does not name, those of preferred cells first, each of them best first and
- * without chance; those of silent cells count like others.
+ * without chance; those of silent cells and placement shards count like others.
  */
 export function bestOfAll(
   rankings: Rankings,
@@ -80,19 +86,23 @@ export function bestOfAll(
   const preferred = request.where?.preferCells;
   const bestIn = (isIn: (cell: string) => boolean, count: number) =>
     named === null
-      ? bestOf(heapsOf(shape, undefined, isIn), count, accept)
+      ? bestOf(
+          HEARINGS.flatMap((hearing) => heapsOf(shape, hearing, undefined, isIn)),
+          count,
+          accept,
+        )
       : among(shape, named, (one) => isIn(one.cell) && accept(one)).slice(0, count);
   if (preferred === undefined) return bestIn(() => true, most);
   const first = bestIn((cell) => preferred.includes(cell), most);
   return [...first, ...bestIn((cell) => !preferred.includes(cell), most - first.length)];
 }
 
-/** Up to `most` hosts of one cell that `skip` does not name, best first. */
+/** Up to `most` hosts of a part of one cell that `skip` does not name, best first. */
 export function bestOfCell(
   rankings: Rankings,
   view: View,
   request: Request,
-  cell: string,
+  part: PartOfCell,
   most: number,
   skip: (root: string) => boolean,
 ): readonly Ranked[] {
@@ -102,11 +112,11 @@ export function bestOfCell(
   const found =
     named === null
       ? bestOf(
-          heapsOf(shape, [cell], () => true),
+          heapsOf(shape, part.hearing, [part.cell], () => true),
           most,
           accept,
         )
-      : among(shape, named, (one) => one.cell === cell && accept(one)).slice(0, most);
+      : among(shape, named, (one) => isIn(view, part, one) && accept(one)).slice(0, most);
   return found.map((one) => rankedOf(rankings, view, shape, one));
 }
 
@@ -170,11 +180,21 @@ function among({ current }: Shape, roots: Iterable<string>, accept: Accept): Wei
   return found.sort((one, other) => (before(one, other) ? -1 : 1));
 }
 
+export function isIn(view: View, { cell, hearing }: PartOfCell, one: { readonly root: string; readonly cell: string }) {
+  return one.cell === cell && hearingOf(view, one.root) === hearing;
+}
+
+function hearingOf(view: View, root: string): Hearing {
+  return isShardSilent(view, root) ? 'silent' : 'heard';
+}
+
 function heapsOf(
-  { heaps }: Shape,
+  shape: Shape,
+  hearing: Hearing,
   cells: readonly string[] | undefined,
   eligible: (cell: string) => boolean,
 ): Heap<Weighed>[] {
+  const heaps = shape.heaps[hearing];
   const found: Heap<Weighed>[] = [];
   for (const cell of cells === undefined ? heaps.keys() : new Set(cells)) {
     const heap = eligible(cell) ? heaps.get(cell) : undefined;

@@ -1,6 +1,7 @@
 // Ranked hosts for each shape of request, kept up to date by the hosts that changed: requests of one shape share the
-// work, and choosing among many hosts costs about what choosing among few does. Each cell has a heap of its own, so
-// that hosts of one cell are found without passing those of the others.
+// work, and choosing among many hosts costs about what choosing among few does. Each cell has heaps of its own, so that
+// hosts of one cell are found without passing those of the others, and hosts of silent placement shards stand apart:
+// nothing is built on those, so that they would soon be the first in rank, and be passed each time.
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
@@ -14,7 +15,7 @@ import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
 import { HARD_TO_TELL, judge } from './judging.ts';
 import type { ServerPreference } from './offer.ts';
 import { type Request, rankedPart } from './request.ts';
-import { changesEnd, type View } from './view.ts';
+import { changesEnd, isShardSilent, type View } from './view.ts';
 import { lookAgainAt } from './view-hosts.ts';
 import { preferredCell } from './weighers/preferred-cell.ts';
 import {
@@ -60,13 +61,20 @@ export interface Searched {
   since: number;
 }
 
+/** Hosts whose placement shard was heard lately, and those whose shard is silent. */
+export const HEARINGS = ['heard', 'silent'] as const;
+export type Hearing = (typeof HEARINGS)[number];
+
 export interface Shape {
   /** What of a request is ranked by. */
   readonly spec: RequestSpec;
   readonly filters: readonly Asked[];
   readonly weighers: readonly AskedWeigher[];
   readonly current: Map<string, Weighed>;
-  readonly heaps: Map<string, Heap<Weighed>>;
+  /** The same, by cell. */
+  readonly heaps: Readonly<Record<Hearing, Map<string, Heap<Weighed>>>>;
+  /** The placement shards whose hosts stand apart. */
+  silentShards: ReadonlySet<number>;
   /** The hosts that are not ranked, by what refuses them. */
   readonly census: Census;
   /** Those of them that are still to be searched to the end, in order. */
@@ -172,7 +180,8 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
       filters,
       weighers,
       current: new Map(),
-      heaps: new Map(),
+      heaps: { heard: new Map(), silent: new Map() },
+      silentShards: view.silentShards,
       census,
       unsearched: new Set(),
       searched: searched ?? { looks: 0, since: view.now },
@@ -183,6 +192,7 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
     if (searched !== undefined) searched.looks += effort.looks - begun;
     if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
   } else {
+    if (shape.silentShards !== view.silentShards) setApart(view, shape);
     if (shape.seen < changesEnd(view)) catchUp(rankings, view, shape);
     if (shapes.size === 1) return shape;
   }
@@ -192,6 +202,13 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
     shapes.delete(shapes.keys().next().value as string);
   }
   return shape;
+}
+
+/** Puts hosts apart anew, since other shards are silent than were. */
+function setApart(view: View, shape: Shape): void {
+  shape.silentShards = view.silentShards;
+  for (const heaps of Object.values(shape.heaps)) heaps.clear();
+  for (const one of shape.current.values()) insert(heapOf(view, shape, one), one);
 }
 
 function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searched): void {
@@ -226,23 +243,31 @@ function weighAll(rankings: Rankings, view: View, shape: Shape, roots: Iterable<
 
 /** Weighs a host anew. */
 export function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string, isThorough: boolean): void {
-  const { current, heaps } = shape;
+  const { current } = shape;
   const known = current.get(root);
   const weighed = weigh(rankings, view, shape, root, isThorough, known?.tie);
   if (known !== undefined && weighed !== null && known.cell === weighed.cell) {
-    replace(heaps.get(known.cell) as Heap<Weighed>, known, weighed);
+    replace(heapOf(view, shape, known), known, weighed);
     current.set(root, weighed);
     return;
   }
   if (known !== undefined) {
-    remove(heaps.get(known.cell) as Heap<Weighed>, known);
+    remove(heapOf(view, shape, known), known);
     current.delete(root);
   }
   if (weighed === null) return;
-  const heap = heaps.get(weighed.cell) ?? [];
-  heaps.set(weighed.cell, heap);
-  insert(heap, weighed);
+  insert(heapOf(view, shape, weighed), weighed);
   current.set(root, weighed);
+}
+
+function heapOf({ shards }: View, { heaps, silentShards }: Shape, { root, cell }: Weighed): Heap<Weighed> {
+  const ofCells = isShardSilent({ silentShards, shards }, root) ? heaps.silent : heaps.heard;
+  let heap = ofCells.get(cell);
+  if (heap === undefined) {
+    heap = [];
+    ofCells.set(cell, heap);
+  }
+  return heap;
 }
 
 function weigh(

@@ -46,7 +46,7 @@ export interface View {
   /** Cells of which nothing was heard for a while: their hosts are chosen only when no other fits. */
   readonly silentCells: Set<string>;
   /** Placement shards of several of which nothing was heard for a while: a claim there may wait for long. */
-  readonly silentShards: Set<number>;
+  silentShards: ReadonlySet<number>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
   /** The roots on which something came free, or changed that may let somebody in; null while nobody waits for that. */
@@ -104,8 +104,17 @@ export function silenceOf(view: View, { root, cell }: { readonly root: string; r
 }
 
 /** Whether nothing was heard lately of the placement shard that has a host. */
-export function isShardSilent({ silentShards, shards }: View, root: string): boolean {
+export function isShardSilent({ silentShards, shards }: Pick<View, 'silentShards' | 'shards'>, root: string): boolean {
   return silentShards.size > 0 && silentShards.has(placementShardOf(root, shards));
+}
+
+/** Notes that a placement shard is heard again, or no more. The set is another one then, by which rankings notice. */
+export function noteShard(view: View, shard: number, isSilent: boolean): void {
+  if (view.silentShards.has(shard) === isSilent) return;
+  const silentShards = new Set(view.silentShards);
+  if (isSilent) silentShards.add(shard);
+  else silentShards.delete(shard);
+  view.silentShards = silentShards;
 }
 
 /** The position in the changes up to which a reader that starts now has seen everything. */

@@ -11,14 +11,16 @@ import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits
 import { fit } from '../../actors/scheduler/fit.ts';
 import { before, bestOf, type Entry, type Heap, insert, remove, replace } from '../../actors/scheduler/heap.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
-import { best, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
-import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
+import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
+import { emptyRankings, HEARINGS, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import {
   changesEnd,
   emptyView,
   endPromise,
+  isShardSilent,
   learnUsage,
+  noteShard,
   promise,
   treeOf,
   type View,
@@ -140,24 +142,27 @@ function bestByHand(rankings: Rankings, view: View, request: Request, inCell?: s
     if (allocations === null || (inCell !== undefined && host.cell !== inCell)) return [];
     const candidate = { host: facts, tree, allocations };
     const weight = weightOf(weighersFor(rankings.weighers, request), candidate, rankings.overrides);
-    return [{ root: host.root, weight, allocations }];
+    return [{ root: host.root, weight, allocations, isSilent: isShardSilent(view, host.root) }];
   });
-  return found.sort((one, other) => other.weight - one.weight);
+  return found.sort((one, other) => Number(one.isSilent) - Number(other.isSilent) || other.weight - one.weight);
 }
 
 test('ranking - what is picked is what a look at every host would pick, after whatever changes', () => {
   const step = fc.oneof(
     words.map((told) => ({ what: 'host' as const, told })),
-    requests.map((request) => ({ what: 'pick' as const, request })),
+    fc.nat().map((which) => ({ what: 'pick' as const, which })),
     fc.constantFrom(...HOSTS).map((host) => ({ what: 'claim' as const, host })),
     fc.record({ what: fc.constant('grant' as const), used: fc.nat(8), isNews: fc.boolean() }),
     fc.integer({ min: 1, max: 400_000 }).map((ms) => ({ what: 'pass' as const, ms })),
+    fc.record({ what: fc.constant('shard' as const), shard: fc.nat(2), isSilent: fc.boolean() }),
   );
   const overrides = new Map([['a0', new Map([['free-share', -2]])]]);
   const weighers: readonly Weigher[] = [...DEFAULT_WEIGHERS, fewInstances];
+  // Few, so that what was ranked once is picked from after changes.
+  const few = fc.array(requests, { minLength: 1, maxLength: 3 });
   fc.assert(
-    fc.property(fc.array(step, { minLength: 10, maxLength: 60 }), requests, (steps, last) => {
-      const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
+    fc.property(fc.array(step, { minLength: 10, maxLength: 60 }), few, (steps, asked) => {
+      const view = { ...viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) }))), shards: 3 };
       const rankings = emptyRankings(weighers, 's', { filters: [instanceLimit(5), NOT_MINE], overrides });
       let generation = 0;
       const claimed: string[] = [];
@@ -169,18 +174,30 @@ test('ranking - what is picked is what a look at every host would pick, after wh
         const same = wanted.find(({ root }) => root === found.root);
         assert.is(same?.weight, found.weight);
         assert.equal(found.allocations, same?.allocations);
-        const ofCell = bestByHand(rankings, view, request, 'c1');
-        const inCell = bestOfCell(rankings, view, request, 'c1', 3, NOBODY);
+        for (const hearing of HEARINGS) {
+          const ofCell = bestByHand(rankings, view, request, 'c1').filter(
+            ({ isSilent }) => isSilent === (hearing === 'silent'),
+          );
+          const inCell = bestOfCell(rankings, view, request, { cell: 'c1', hearing }, 3, NOBODY);
+          assert.equal(
+            inCell.map(({ weight }) => weight),
+            ofCell.slice(0, 3).map(({ weight }) => weight),
+          );
+          assert.is(new Set(inCell.map(({ root }) => root)).size, inCell.length);
+        }
+        const { cells: _, avoidCells: __, ...anywhere } = request.where ?? {};
+        const ofAll = bestByHand(rankings, view, { ...request, where: anywhere });
+        const inAll = bestOfAll(rankings, view, { ...request, where: anywhere }, ofAll.length + 1);
         assert.equal(
-          inCell.map(({ weight }) => weight),
-          ofCell.slice(0, 3).map(({ weight }) => weight),
+          inAll.map(({ weight }) => weight),
+          ofAll.map(({ weight }) => weight).sort((one, other) => other - one),
         );
-        assert.is(new Set(inCell.map(({ root }) => root)).size, inCell.length);
       };
       for (const one of steps) {
         if (one.what === 'host') tellView(view, one.told, ++generation);
-        else if (one.what === 'pick') check(one.request);
+        else if (one.what === 'pick') check(asked[one.which % asked.length] as Request);
         else if (one.what === 'pass') passTime(view, view.now + one.ms);
+        else if (one.what === 'shard') noteShard(view, one.shard, one.isSilent);
         else if (one.what === 'grant') {
           const host = claimed.shift();
           if (host === undefined) continue;
@@ -194,7 +211,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
       }
       // What changes with time is seen to the second.
       passTime(view, Math.ceil((view.now + 1_000) / 1_000) * 1_000);
-      check(last);
+      for (const request of asked) check(request);
     }),
     { numRuns: 250 },
   );
@@ -364,12 +381,14 @@ test('ranking - failures fade: a host that failed comes back up the ranking with
   passTime(view, 1_000);
   const chosen = () => best(rankings, view, { spec: specOf(1) }, NOBODY);
   assert.is(chosen()?.host, 'h2');
-  const before = bestOfCell(rankings, view, { spec: specOf(1) }, 'c1', 2, NOBODY).at(-1)?.weight as number;
+  const before = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
+    ?.weight as number;
   passTime(view, 3_600_000);
-  const after = bestOfCell(rankings, view, { spec: specOf(1) }, 'c1', 2, NOBODY).at(-1)?.weight as number;
+  const after = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
+    ?.weight as number;
   assert.ok(after > before);
   passTime(view, 36_000_000);
-  const forgotten = bestOfCell(rankings, view, { spec: specOf(1) }, 'c1', 2, NOBODY);
+  const forgotten = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY);
   assert.equal(
     forgotten.map(({ weight }) => weight),
     [1, 1],
