@@ -66,7 +66,7 @@ export const Decision = Type.Object({
   refused: Type.Array(RefusedHosts),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
-  /** The best host, then the runners-up, in the order in which they would be taken but for chance and silent cells. */
+  /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */
   weights: Type.Array(Weighing),
   /** Of a request with an instance group: its policy, and how many members each host of `weights` had, in that order. */
   group: Type.Optional(Type.Object({ policy: Type.String(), members: Type.Array(Type.Integer()) })),
@@ -84,6 +84,8 @@ export const Decision = Type.Object({
   silentCells: Type.Array(Type.String()),
   /** Placement shards that nothing was heard of lately: the same goes for the hosts that they keep. */
   silentShards: Type.Optional(Type.Array(Type.Integer())),
+  /** While any placement shard is silent: the one that keeps each host of `weights`, in that order. */
+  shards: Type.Optional(Type.Array(Type.Integer())),
   /** What the request said of where it may go that only schedulers know of. */
   where: Type.Optional(Where),
 });
@@ -115,6 +117,7 @@ export const StoredDecision = Type.Object({
   l: Type.Optional(Type.Array(Type.String())),
   q: Type.Optional(Type.Array(Type.String())),
   s: Type.Optional(Type.Array(Type.Integer())),
+  u: Type.Optional(Type.Array(Type.Integer())),
   e: Type.Optional(Where),
 });
 export type StoredDecision = Static<typeof StoredDecision>;
@@ -164,7 +167,7 @@ const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
  */
 function textOf(decision: DecisionToPack, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { alternates, advice, narrowedBy, silentCells, silentShards, where, group } = decision;
+  const { alternates, advice, narrowedBy, silentCells, silentShards, shards, where, group } = decision;
   const told = fewer(refused, reasons);
   const reasonsTold = told.length === 0 ? '[]' : JSON.stringify(told.map(storedReason));
   const fields = [
@@ -185,6 +188,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   if (narrowedBy.length > 0) fields.push(`"l":${JSON.stringify(narrowedBy)}`);
   if (silentCells.length > 0) fields.push(`"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`);
   if (silentShards !== undefined) fields.push(`"s":${JSON.stringify(silentShards)}`);
+  if (shards !== undefined && weights.length > 0) fields.push(`"u":${JSON.stringify(shards)}`);
   if (where !== undefined) fields.push(`"e":${JSON.stringify(where)}`);
   if (advice.length > 0) fields.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);
   fields[fields.length - 1] += '}';
@@ -224,7 +228,27 @@ function brief(value: number): number {
   return Math.abs(value) < 1e9 ? Math.round(value * 1e6) / 1e6 : value;
 }
 
-export function unpackDecision({ at, by, n, f, r, k, g, m, w, i, t, c, a, x, l, q, s, e }: StoredDecision): Decision {
+export function unpackDecision({
+  at,
+  by,
+  n,
+  f,
+  r,
+  k,
+  g,
+  m,
+  w,
+  i,
+  t,
+  c,
+  a,
+  x,
+  l,
+  q,
+  s,
+  u,
+  e,
+}: StoredDecision): Decision {
   return {
     at,
     scheduler: by,
@@ -252,6 +276,7 @@ export function unpackDecision({ at, by, n, f, r, k, g, m, w, i, t, c, a, x, l, 
     narrowedBy: l ?? [],
     silentCells: q ?? [],
     ...(s === undefined ? {} : { silentShards: s }),
+    ...(u === undefined ? {} : { shards: u }),
     ...(e === undefined ? {} : { where: e }),
   };
 }

@@ -32,6 +32,8 @@ export const RankedHost = Type.Object({
   ...Weighing.properties,
   /** Members of the request's instance group that it has, where a soft rule goes by them before it goes by weight. */
   members: Type.Optional(Type.Integer()),
+  /** The placement shard that keeps it, if nothing was heard of that lately: it comes after all others. */
+  silentShard: Type.Optional(Type.Integer()),
 });
 export type RankedHost = Static<typeof RankedHost>;
 

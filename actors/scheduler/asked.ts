@@ -9,7 +9,7 @@ import { weighersOf, weighingOf } from './decision.ts';
 import { CELL_FEED, mayHaveMissed } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import type { Ranked } from './picking.ts';
-import { comesBefore, type Standing, softMembers } from './precedence.ts';
+import { beforeWeight, comesBefore, type Standing } from './precedence.ts';
 import { withCompany } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
 import type { Company, Request } from './request.ts';
@@ -127,11 +127,11 @@ function comparisonOf(
     const { facts, tree, allocations } = judged;
     const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
     const { root, cell, host: name } = one;
-    return { root, cell, host: name, weight, allocations, ...softMembers(view, request.spec, root) };
+    return { root, cell, host: name, weight, allocations, ...beforeWeight(view, request.spec, root) };
   };
   const told = (one: Ranked & Standing) => ({
     ...weighingOf(weighers, rankings.overrides, view, one),
-    ...present({ members: one.members }),
+    ...present({ members: one.members, silentShard: one.silentShard }),
   });
   // Either may be gone when all have been looked at, so what is told of it is put together at once.
   const own = weigh(host);

@@ -17,6 +17,7 @@ import {
 } from '../messages/decision.ts';
 import type { Where } from '../messages/where.ts';
 import { isSoft } from '../placement/groups.ts';
+import { placementShardOf } from '../routing.ts';
 import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { groupAllows, toldMisfitOfGroup } from './group-rules.ts';
@@ -52,6 +53,7 @@ export interface Draft {
   narrowedBy: readonly string[];
   silentCells: readonly string[];
   silentShards: readonly number[];
+  shards: readonly number[] | undefined;
   readonly where: Where | undefined;
 }
 
@@ -69,6 +71,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     narrowedBy: [],
     silentCells: [],
     silentShards: [],
+    shards: undefined,
   };
 }
 
@@ -136,6 +139,7 @@ export function noteRanked(
   const taken = shape.current.get(picked.found.root) as Weighed;
   const all = top.includes(taken) ? top : [...top.slice(0, RUNNERS_UP), taken];
   draft.weights = all.map((one) => toldOf(rankings, view, shape, one));
+  draft.shards = view.silentShards.size === 0 ? undefined : all.map(({ root }) => placementShardOf(root, view.shards));
   const group = request.spec.instanceGroup;
   if (group === undefined) return;
   draft.group = { policy: group.policy, members: all.map(({ root }) => membersOn(view.groups, group.id, root)) };
@@ -164,7 +168,7 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
-  const { refused, weights, group, advice, narrowedBy, silentCells, silentShards, where } = draft;
+  const { refused, weights, group, advice, narrowedBy, silentCells, silentShards, shards, where } = draft;
   const decision: DecisionToPack = {
     at,
     scheduler,
@@ -179,6 +183,7 @@ export function decided(
     narrowedBy: narrowedBy as string[],
     silentCells: silentCells as string[],
     ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
+    ...(shards === undefined ? {} : { shards: [...shards] }),
     ...(where === undefined ? {} : { where }),
     ...(chosen === null ? {} : { chosen: { cell: chosen.cell, host: chosen.host } }),
     alternates: alternates.map(({ host }) => host),

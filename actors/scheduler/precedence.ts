@@ -3,26 +3,36 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
+import { placementShardOf } from '../routing.ts';
 import { membersOn } from './groups-view.ts';
 import type { Request } from './request.ts';
-import type { View } from './view.ts';
+import { isShardSilent, type Silence, type View } from './view.ts';
 
-export interface Standing {
-  readonly cell: string;
-  readonly weight: number;
+/** What a host's place goes by before its weight, and beside its cell. */
+interface BeforeWeight {
   /** Members of the request's instance group that it has, where a soft rule goes by them. */
-  readonly members?: number | undefined;
+  readonly members?: number;
+  /** The placement shard that keeps it, if that is silent. */
+  readonly silentShard?: number;
 }
 
-/** The members that the soft rule of a request's instance group goes by; nothing where it has no such rule. */
-export function softMembers(view: View, { instanceGroup }: RequestSpec, root: string): { members?: number } {
-  if (instanceGroup === undefined || !isSoft(instanceGroup)) return {};
-  return { members: membersOn(view.groups, instanceGroup.id, root) };
+export interface Standing extends BeforeWeight {
+  readonly cell: string;
+  readonly weight: number;
+}
+
+export function beforeWeight(view: View, { instanceGroup }: RequestSpec, root: string): BeforeWeight {
+  return {
+    ...(instanceGroup === undefined || !isSoft(instanceGroup)
+      ? {}
+      : { members: membersOn(view.groups, instanceGroup.id, root) }),
+    ...(isShardSilent(view, root) ? { silentShard: placementShardOf(root, view.shards) } : {}),
+  };
 }
 
 /**
- * One of a silent cell comes after all others; then a soft rule is asked, then which cells the request prefers, whatever
- * hosts of others weigh, and then what they weigh.
+ * One of a silent placement shard comes after all others, and then one of a silent cell; then a soft rule is asked, then
+ * which cells the request prefers, whatever hosts of others weigh, and then what they weigh.
  */
 export function comesBefore(
   { silentCells }: View,
@@ -30,8 +40,10 @@ export function comesBefore(
   one: Standing,
   other: Standing,
 ): boolean {
-  const isSilent = silentCells.has(one.cell);
-  if (isSilent !== silentCells.has(other.cell)) return !isSilent;
+  const silenceOf = ({ cell, silentShard }: Standing): Silence =>
+    silentShard !== undefined ? 2 : silentCells.has(cell) ? 1 : 0;
+  const silence = silenceOf(one);
+  if (silence !== silenceOf(other)) return silence < silenceOf(other);
   const more = (one.members ?? 0) - (other.members ?? 0);
   if (more !== 0) return spec.instanceGroup?.policy === 'soft-affinity' ? more > 0 : more < 0;
   const isPreferred = where?.preferCells?.includes(one.cell) ?? false;

@@ -30,7 +30,7 @@ import { membersOn } from './groups-view.ts';
 import type { HostFacts } from './host-facts.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { comesBefore, softMembers } from './precedence.ts';
+import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import type { Sweep, Work } from './state.ts';
@@ -116,15 +116,15 @@ export function surveyOf(
         times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
         const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
         const { cell, host: name, root } = host;
-        const members = softMembers(view, spec, root);
+        const before = beforeWeight(view, spec, root);
         rank(
           best,
           limit,
-          (other) => comesBefore(view, request, { cell, weight, ...members }, other),
+          (other) => comesBefore(view, request, { cell, weight, ...before }, other),
           () => ({
             ...weighingOf(weighers, rankings.overrides, view, { root, cell, host: name, weight, allocations }),
             times: room,
-            ...members,
+            ...before,
           }),
         );
       } else {

@@ -124,8 +124,14 @@ function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: 
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
   const others = best === undefined || isBest ? '' : `; the best: ${rankedWords(best)}`;
-  const last = silent === true ? `; nothing was heard lately of cell ${cell}, so its hosts come last` : '';
+  const last = silenceWords(weighing.silentShard, silent === true ? cell : undefined);
   return `would fit, number ${rank} of ${fits}${ruleWords(weighing)}: ${rankedWords(weighing)}${last}${others}; ${all}`;
+}
+
+/** Why a host comes last, if it does because somebody is silent. */
+function silenceWords(shard: number | undefined, cell: string | undefined): string {
+  if (shard !== undefined) return `; nothing was heard lately of placement/${shard}, so hosts kept there come last`;
+  return cell === undefined ? '' : `; nothing was heard lately of cell ${cell}, so its hosts come last`;
 }
 
 /** What the order of hosts goes by before weight, if anything. */

@@ -141,10 +141,10 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
     const why = last === undefined ? '' : `: the claim of ${last.cell}/${last.host} was refused with ${last.code}`;
     return { verdict: 'runner-up', message: `no host was taken${why}`, ...weight };
   }
-  if (weighed !== undefined && decision.silentCells.includes(cell)) {
-    return { verdict: 'runner-up', message: `nothing was heard lately of cell ${cell}`, ...weight };
+  if (weighed !== undefined) {
+    const why = silenceThen(decision, weights.indexOf(weighed), chosenAt) ?? preferenceThen(decision, cell, weight);
+    return { verdict: 'runner-up', ...why, ...weight };
   }
-  if (weighed !== undefined) return { verdict: 'runner-up', ...preferenceThen(decision, cell, weight), ...weight };
   const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
   if (near?.nearest !== undefined) {
     const code = near.about === undefined ? near.code : `${near.code} ${near.about}`;
@@ -152,6 +152,17 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
     return { verdict: 'refused', code, short, ...present({ lacksMore }) };
   }
   return { verdict: 'not-recorded' };
+}
+
+/** That less was heard of who keeps a host, or of its cell, than of the chosen one, if that is why it was not taken. */
+function silenceThen(decision: Decision, at: number, chosenAt: number): Pick<HostThen, 'message'> | null {
+  const { weights, shards = [], silentShards = [], silentCells } = decision;
+  const isShardSilent = (position: number) => silentShards.includes(shards[position] as number);
+  const isCellSilent = (position: number) => silentCells.includes(weights[position]?.cell as string);
+  if (isShardSilent(chosenAt)) return null;
+  if (isShardSilent(at)) return { message: `nothing was heard lately of placement/${shards[at]}, which keeps it` };
+  if (isCellSilent(chosenAt) || !isCellSilent(at)) return null;
+  return { message: `nothing was heard lately of cell ${weights[at]?.cell}` };
 }
 
 /** That others were preferred to the cell of a host, if that is why it was not taken: the rule of a group comes first. */

@@ -6,6 +6,8 @@ import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
+import type { FittingHost } from '../../actors/messages/questions.ts';
+import { placementShardOf } from '../../actors/routing.ts';
 import { whyNoneOf } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
@@ -15,7 +17,7 @@ import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
-import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
+import { emptyView, learnProvider, noteShard, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -507,19 +509,23 @@ test('scheduler - for several instances, a rule, limit or trait is advised again
   assert.equal(adviceFor(plain, 6, [instanceLimit(1), buildLimit(2)]), [['without-filter', 'instance-limit', 3]]);
 });
 
-test('scheduler - hosts of a cell that is silent come last in a dry run, as they do in a choice, and the cell is named', () => {
+test('scheduler - hosts of a cell or placement shard that is silent come last in a dry run, as in a choice, and it is named', () => {
   let compared = 0;
   for (let seed = 0; seed < 20; seed += 1) {
-    const { view } = randomFleet(`silent ${seed}`, 30);
+    const view = { ...randomFleet(`silent ${seed}`, 30).view, shards: 3 };
     view.silentCells.add('c1');
+    noteShard(view, 2, true);
+    const isUnclaimed = (host: string) => placementShardOf(host.replace('h', 'p'), 3) === 2;
+    const silenceOf = ({ cell, host }: FittingHost) => (isUnclaimed(host) ? 2 : Number(cell === 'c1'));
     const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
     const all = survey(view, spec, 1, 100);
-    assert.equal(all.silentCells, ['c1']);
+    assert.equal([all.silentCells, all.silentShards], [['c1'], [2]]);
     assert.is(all.best.length, all.fits);
-    const cells = all.best.map(({ cell }) => cell === 'c1');
-    assert.equal(cells, [...cells].sort(), 'the silent ones are last');
-    for (const silent of [false, true]) {
-      const weights = all.best.filter(({ cell }) => (cell === 'c1') === silent).map(({ weight }) => weight);
+    for (const { host, silentShard } of all.best) assert.is(silentShard, isUnclaimed(host) ? 2 : undefined);
+    const silences = all.best.map(silenceOf);
+    assert.equal(silences, [...silences].sort(), 'the silent ones are last');
+    for (const silence of [0, 1, 2]) {
+      const weights = all.best.filter((one) => silenceOf(one) === silence).map(({ weight }) => weight);
       assert.equal(
         weights,
         [...weights].sort((one, other) => other - one),
@@ -530,6 +536,7 @@ test('scheduler - hosts of a cell that is silent come last in a dry run, as they
     assert.equal(few.best, all.best.slice(0, 3));
     const chosen = best(emptyRankings(DEFAULT_WEIGHERS, 's'), view, { spec }, () => false);
     assert.is(chosen?.cell === 'c1', all.best[0]?.cell === 'c1');
+    if (chosen !== null) assert.is(isUnclaimed(chosen.host), silences[0] === 2);
   }
   assert.ok(compared > 100, `${compared}`);
 });

@@ -364,6 +364,8 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     advice: [],
     narrowedBy: ['named-hosts'],
     silentCells: ['c9'],
+    silentShards: [1, 3],
+    shards: [0, 3],
     where: { cells: ['c1'], hints: { kind: 'a "word"' } },
   };
   assert.equal(read(pack(decision)), {

@@ -19,17 +19,19 @@ function order(policy: InstanceGroup['policy'] | undefined, hosts: Readonly<Reco
     .map(([name]) => name);
 }
 
-test('precedence - a silent cell comes last, then the soft rule counts, then preferred cells, then weight', () => {
+test('precedence - who is silent comes last, then the soft rule counts, then preferred cells, then weight', () => {
   const hosts = {
     silent: { cell: 'silent', weight: 9, members: 5 },
     heavy: { cell: 'other', weight: 8, members: 1 },
     light: { cell: 'other', weight: 1, members: 1 },
     preferred: { cell: 'preferred', weight: 0, members: 1 },
     crowded: { cell: 'other', weight: 0, members: 2 },
+    unclaimed: { cell: 'preferred', weight: 9, members: 6, silentShard: 2 },
   };
-  assert.equal(order('soft-affinity', hosts), ['crowded', 'preferred', 'heavy', 'light', 'silent']);
+  assert.equal(order('soft-affinity', hosts), ['crowded', 'preferred', 'heavy', 'light', 'silent', 'unclaimed']);
   const alone = { ...hosts, silent: { cell: 'silent', weight: 9, members: 0 } };
-  assert.equal(order('soft-anti-affinity', alone), ['preferred', 'heavy', 'light', 'crowded', 'silent']);
+  const inOrder = ['preferred', 'heavy', 'light', 'crowded', 'silent', 'unclaimed'];
+  assert.equal(order('soft-anti-affinity', alone), inOrder);
 });
 
 test('precedence - without a soft rule preferred cells come first, whatever hosts of others weigh', () => {

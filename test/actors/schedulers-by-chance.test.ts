@@ -4,6 +4,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
@@ -93,7 +94,13 @@ test('scheduler - while a placement shard is dead, requests go where the others 
       if (group === 'affinity' && answer === undefined) continue;
       assert.is(answer?.type, 'selected', `${request} of seed ${seed} with ${group}`);
       if (answer?.type !== 'selected') continue;
-      for (const { selection, alternates: others } of answer.selections) {
+      for (const { selection, alternates: others, decision } of answer.selections) {
+        const { weights, shards, silentShards } = unpackDecision(JSON.parse(decision ?? ''));
+        assert.equal(silentShards, [dead]);
+        assert.equal(
+          shards,
+          weights.map(({ host }) => shardOf(host)),
+        );
         const hosts = [selection, ...others].map(({ host }) => host);
         if (group === undefined) assert.is(hosts.length, 1 + alternates);
         assert.equal(

@@ -166,6 +166,45 @@ test('words - of a cell that is silent it is said that its hosts come last', () 
   );
 });
 
+test('words - of a host whose placement shard is silent it is said that this is why another was taken, and that it comes last', async () => {
+  const weights = [
+    { ...weighing('c1', 0.9), host: 'h1' },
+    { ...weighing('c2', 0.7), host: 'h2' },
+    { ...weighing('c1', 0.5), host: 'h3' },
+    { ...weighing('c1', 0.4), host: 'h4' },
+  ];
+  const none = { alternates: [], refused: [], refusedClaims: [], claimsRefused: 0, advice: [], narrowedBy: [] };
+  const chosen = { cell: 'c1', host: 'h3' };
+  const silence = { silentCells: ['c2'], silentShards: [2], shards: [2, 0, 1, 2] };
+  const decision: Decision = { ...none, at: 0, scheduler: 's', hosts: 4, fits: 4, weights, chosen, ...silence };
+  const standing = { hosts: 4, fits: 4, rank: 3, best: { ...weighing('c1', 0.5), host: 'h3' } };
+  const askAbout = (one: Decision, host: string, silentShard?: number) => {
+    const weighed = weights.find((weight) => weight.host === host) as (typeof weights)[0];
+    const told = { ...weighed, ...(silentShard === undefined ? {} : { silentShard }) };
+    const ask = async () => ({ standing: { ...standing, cell: weighed.cell, host, weighing: told } });
+    const known = async () => ({ view: { ...view, host: 'h3' }, decision: one, spec: {}, where: undefined });
+    return questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never).whyNot({
+      id: 'web',
+      host,
+    });
+  };
+  const { words } = await askAbout(decision, 'h1', 2);
+  assert.is(
+    words[1],
+    'then: it fitted, but nothing was heard lately of placement/2, which keeps it; it weighed as much as the best, 0.9',
+  );
+  assert.match(
+    words[2] ?? '',
+    /0.9; nothing was heard lately of placement\/2, so hosts kept there come last; the best: c1/,
+  );
+  assert.match((await askAbout(decision, 'h2')).words[1] ?? '', /but nothing was heard lately of cell c2; it weighed/);
+  // The chosen one is kept there too, or the chosen one's cell is silent as well.
+  const sameShard = { ...decision, shards: [2, 0, 2, 2] };
+  assert.match((await askAbout(sameShard, 'h4', 2)).words[1] ?? '', /it fitted, and another was better; it weighed/);
+  const sameCell = { ...decision, silentCells: ['c1', 'c2'] };
+  assert.match((await askAbout(sameCell, 'h2')).words[1] ?? '', /chance decides; it weighed 0.7 against 0.9/);
+});
+
 test('words - where hosts were hard to tell and no other fits, it is not said that it would not fit', async () => {
   const told = { type: 'fitted', ask: 1, hosts: 3, best: [], silentCells: [], advice: [] } as const;
   const hard = { code: 'hard-to-tell', hosts: 1 };
