@@ -69,7 +69,8 @@ export interface Client {
    */
   list(request?: ListRequest): Promise<ListAnswer>;
   /**
-   * Which cells there are, and how many hosts each has, as a scheduler has heard.
+   * Which cells there are, and how many hosts each has, as a scheduler has heard. One that was taken down stays among
+   * them, as silent, until the scheduler starts anew.
    * @throws CellwrightError `overloaded` when no scheduler has heard of all hosts yet, as in its first seconds.
    */
   cells(): Promise<CellsAnswer>;

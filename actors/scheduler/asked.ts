@@ -6,7 +6,7 @@ import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
 import { weighersOf, weighingOf } from './decision.ts';
-import { CELL_FEED, mayHaveMissed } from './following.ts';
+import { CELL_FEED, mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, comesBefore, type Standing } from './precedence.ts';
@@ -29,7 +29,7 @@ const NOT_ALL_HEARD = 'the scheduler has not heard of all hosts yet';
 const TOO_MANY = 'too many such questions are under way';
 
 export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from: Address): void {
-  if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
+  if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', notAllHeard(work));
   const survey = (now: Work, company: Company | undefined) => {
     const { rankings, view } = now.state;
     const request = requestOf(asked, company);
@@ -55,7 +55,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
 }
 
 export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void {
-  if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
+  if (mayHaveMissedHosts(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
   const { view, followers } = work.state;
   const cells = new Map<string, CellView>();
   const viewOf = (cell: string): CellView => {
@@ -81,6 +81,13 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
   if (!begin(work, sweep)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
+/** Once all cells have told, it says who has not: a placement shard may be away for long. */
+function notAllHeard(work: Work): string {
+  if (mayHaveMissedHosts(work)) return NOT_ALL_HEARD;
+  const shards = untoldShards(work).map((shard) => `placement/${shard}`);
+  return `${NOT_ALL_HEARD}: ${shards.join(', ')} has not told of them`;
+}
+
 function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string, field?: string): void {
   const more = field === undefined ? { retryAfterMs: AGAIN_MS } : { field };
   turn.send(to, { type: 'declined', ask, code, reason, ...more });
@@ -92,7 +99,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const named = [...view.hosts.values()].filter((one) => one.host === name && (cell ?? one.cell) === one.cell);
   const [host, other] = named;
   if (host === undefined) {
-    if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
+    if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', notAllHeard(work));
     const where = cell === undefined ? '' : ` in cell '${cell}'`;
     return decline(work, from, ask, 'not-found', `no host '${name}' is known${where}`, 'host');
   }

@@ -1,9 +1,8 @@
-// Where claims are in order no shard is asked once more before it is said that no host fits, so it is not known by then what
-// became of others' claims. What they were counted to take may be free: a request waits for those that are under way when it
-// finds no host, and for no later ones. Claims are numbered, so that however many are under way only the oldest is looked at.
+// What others have claimed counts as taken before it is answered, and may count twice where placement's feed was heard first:
+// a request that finds no host waits for the claims that are under way then, and for no later ones. Claims are numbered, so
+// that however many are under way only the oldest is looked at.
 
 import { mayWait } from './lots.ts';
-import { isOrdered } from './rounds.ts';
 import type { Open, SchedulerState, Work } from './state.ts';
 
 /**
@@ -11,7 +10,7 @@ import type { Open, SchedulerState, Work } from './state.ts';
  * wait for a host in line.
  */
 export function awaitsClaims(work: Work, open: Open): boolean {
-  if (!isOrdered(work, open) || mayWait(open)) return false;
+  if (mayWait(open)) return false;
   const { state } = work;
   open.behind ??= { upTo: state.claimed, repeats: open.repeats };
   if (!isBehind(open, oldestClaims(state))) return false;

@@ -96,16 +96,30 @@ export function pageCame(work: Work, feed: string, page: ProvidersPage | HostsPa
  * just begun, or is being told the whole of a feed that speaks, or knows of providers whose hosts no cell has told yet.
  * Providers may be without hosts for good, so for these it waits only in its first ten seconds or so.
  */
-export function mayHaveMissed({ state, turn, warmUpMs, silentMs }: Work): boolean {
+export function mayHaveMissed(work: Work): boolean {
+  return mayHaveMissedHosts(work) || untoldShards(work).length > 0;
+}
+
+/** The same, as far as cells tell of hosts. */
+export function mayHaveMissedHosts({ state, turn, warmUpMs, silentMs }: Work): boolean {
   const { view, followers, startedAt } = state;
   if (turn.now < startedAt + warmUpMs) return true;
   for (const [feed, { complete, heardAt }] of followers) {
-    if (!complete && (!feed.startsWith(CELL_FEED) || turn.now < heardAt + silentMs)) return true;
+    if (!complete && feed.startsWith(CELL_FEED) && turn.now < heardAt + silentMs) return true;
   }
   if (turn.now >= startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS) return false;
   if (view.hosts.size === 0) return true;
   for (const root of view.trees.keys()) if (!view.hosts.has(root)) return true;
   return false;
+}
+
+/** The placement shards that have not told of all their providers yet. */
+export function untoldShards({ state: { followers } }: Work): number[] {
+  const shards: number[] = [];
+  for (const [feed, { complete }] of followers) {
+    if (!complete && feed.startsWith(PLACEMENT_FEED)) shards.push(Number(feed.slice(PLACEMENT_FEED.length)));
+  }
+  return shards;
 }
 
 /**

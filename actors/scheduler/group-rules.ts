@@ -6,7 +6,7 @@ import { nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import type { Request } from './request.ts';
-import type { View } from './view.ts';
+import { isShardSilent, type View } from './view.ts';
 
 /** Whether the rule of its group lets a new member onto a host, as far as is known. */
 export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: string): boolean {
@@ -39,14 +39,16 @@ function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | n
 }
 
 /** What is known of the group of a request, which has a soft rule, when this tree is chosen by it. */
-export function groupKnownAt({ groups, shards }: View, request: Request, root: string): GroupKnown {
+export function groupKnownAt(view: View, request: Request, root: string): GroupKnown {
+  const { groups, shards } = view;
   const { id, policy } = request.spec.instanceGroup as InstanceGroup;
   const members = membersOn(groups, id, root);
   if (policy === 'soft-anti-affinity') return { members };
   const shard = placementShardOf(root, shards);
   const others = rootsOf(groups, id).filter((one) => one !== root && placementShardOf(one, shards) === shard).length;
   const known = { members, others };
-  const isFirst = !groups.told.has(id) && request.groupAt === undefined;
+  // A keeper that is silent would not answer.
+  const isFirst = !groups.told.has(id) && request.groupAt === undefined && !isShardSilent(view, id);
   return isFirst ? { ...known, isFirst } : known;
 }
 

@@ -1,5 +1,5 @@
-// Which of two hosts that fit comes first, where hosts are compared for an answer: as they would be picked, chance and
-// claims of its group that are under way aside.
+// Which of two hosts that fit comes first, where hosts are compared for an answer: as they would be picked but for
+// chance, and for claims under way of a group that would rather keep together.
 
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';

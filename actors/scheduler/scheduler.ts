@@ -66,7 +66,10 @@ export interface SchedulerOptions {
    * providers whose hosts no cell has told yet.
    */
   readonly warmUpMs?: number;
-  /** How long a cell may be silent before its hosts are chosen only when no other fits, ms; default 4,000: several beats of its feed. */
+  /**
+   * How long a cell, or one of several placement shards, may be silent before its hosts are chosen only when no other
+   * fits, ms; default 4,000: several beats of its feed.
+   */
   readonly silentMs?: number;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;

@@ -30,11 +30,14 @@ export function contextOf(open: Open, instance: string) {
   return (open.machines.get(instance) as SelectionSnapshot).context;
 }
 
-/** Whether what is told of providers is told of those of the candidate of an instance. */
-export function concerns(usages: readonly ProviderUsage[], open: Open, instance: string): boolean {
+/**
+ * Whether a claim that is answered with these usages is that of the present candidate of an instance. How the providers
+ * stand that it was for is told first, then how another one does that had to do with it.
+ */
+export function concerns([first]: readonly ProviderUsage[], open: Open, instance: string): boolean {
   const { candidate } = contextOf(open, instance);
   if (candidate === null) return false;
-  return allocationsOf(open.asked.spec, candidate).some(({ provider }) => usages.some(({ id }) => id === provider));
+  return allocationsOf(open.asked.spec, candidate).some(({ provider }) => provider === first?.id);
 }
 
 export function draftOf(open: Open, instance: string) {

@@ -235,7 +235,7 @@ export interface SchedulerState {
   startedAt: number;
   /** Whether it has just begun, and the whole fleet is not known yet. */
   isForming: boolean;
-  /** When silent cells were last looked for, ms since the epoch. */
+  /** When silent cells and placement shards were last looked for, ms since the epoch. */
   sweptAt: number;
   /** Claims that placement refused: what a stale view cost. */
   conflicts: number;

@@ -208,28 +208,33 @@ test('scheduler - where claims are in order, too, no host is said to be full bef
 });
 
 test('scheduler - one waits for the claims of others for as long, whenever it began to, and not for ever', () => {
-  for (let begunMs = 0; begunMs <= 1_000; begunMs += 50) {
+  const waitsFor = (begunMs: number, ordered: { ordered?: true }) => {
+    const begun = `begun after ${begunMs} ms${ordered.ordered === true ? ', in order' : ''}`;
     const on = schedulersOf([{ host: 'h1' }], [{ name: 's' }, { name: 't' }]);
     on.hear('scheduler/t', selectFor('first', { vcpu: 1 }), 'conductor/0');
     on.hear('scheduler/s', selectFor('large', { vcpu: 8 }), 'conductor/0');
     const isLate = (letter: { message: object }) => 'consumer' in letter.message && letter.message.consumer === 'large';
-    on.hear('scheduler/s', selectFor('small', { vcpu: 4, ordered: true }), 'conductor/0');
+    on.hear('scheduler/s', selectFor('small', { vcpu: 4, ...ordered }), 'conductor/0');
     on.pass(begunMs);
     on.deliver(undefined, (letter) => !isLate(letter));
     on.pass(500);
     on.deliver(undefined, (letter) => !isLate(letter));
     const typeOf = (request: string) => on.answers.find((answer) => answer.request === request)?.type;
-    assert.is(typeOf('small'), undefined, `begun after ${begunMs} ms`);
+    assert.is(typeOf('small'), undefined, begun);
     if (begunMs % 100 === 0) {
       on.deliver();
-      assert.is(typeOf('small'), 'selected', `begun after ${begunMs} ms`);
+      assert.is(typeOf('small'), 'selected', begun);
     } else {
       for (let passed = 0; passed < 10_000; passed += 100) {
         on.pass(100);
         on.deliver(undefined, (letter) => !isLate(letter));
       }
-      assert.is(typeOf('small'), 'no-valid-host', 'nobody answers');
+      assert.is(typeOf('small'), 'no-valid-host', `nobody answers; ${begun}`);
     }
+  };
+  for (let begunMs = 0; begunMs <= 1_000; begunMs += 50) {
+    waitsFor(begunMs, {});
+    waitsFor(begunMs, { ordered: true });
   }
 });
 

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { allocationsOf } from '../../actors/allocations.ts';
+import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Claim, PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
 import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
@@ -181,6 +182,30 @@ test('scheduler - a refusal that comes twice is not taken for one of the host th
   const said = all.deliver();
   assert.is(sentOf({ sent: said }, 'no-valid-host').length, 0);
   assert.not.equal(sentOf({ sent: said }, 'selected')[0]?.message.selections[0]?.selection.host, first);
+});
+
+test('scheduler - a refusal that comes twice and tells where the group is is not taken for one of the host there', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2'));
+  const asked = selectOf('web');
+  const spec = { ...asked.spec, instanceGroup: { id: '/near', policy: 'soft-affinity' as const } };
+  all.hear({ ...asked, spec }, 'conductor/0');
+  const claim = sentOf({ sent: all.said() }, 'claim')[0]?.message as Claim;
+  const [allocation] = claim.allocations as [Claim['allocations'][0]];
+  const elsewhere = allocation.provider === 'p-h1' ? 'p-h2' : 'p-h1';
+  const { groupKnown: _, ...plain } = claim;
+  all.shard.tell({ ...plain, consumer: 'member', allocations: [{ ...allocation, provider: elsewhere }] });
+  const refusal = sentOf(all.shard.tell(claim, SCHEDULER), 'claim-refused')[0]?.message as SchedulerMessage;
+  all.hear(refusal, 'placement/0');
+  all.hear(refusal, 'placement/0');
+  const [selected] = sentOf({ sent: all.deliver() }, 'selected');
+  const { selection, decision = '' } = selected?.message.selections[0] ?? {};
+  assert.is(selection?.provider, elsewhere);
+  const { claimsRefused, refusedClaims } = unpackDecision(JSON.parse(decision));
+  assert.is(claimsRefused, 1);
+  assert.equal(
+    refusedClaims.map(({ host, code }) => [`p-${host}`, code]),
+    [[allocation.provider, 'group-changed']],
+  );
 });
 
 test('scheduler - alternates are of the same cell, distinct, as many as asked, with allocations of their own', () => {

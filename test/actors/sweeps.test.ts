@@ -69,6 +69,13 @@ test('sweeps - which cells there are, with and without hosts, is told when all h
     { cell: 'c2', hosts: 255, up: 255 },
   ];
   assert.equal(told, [{ to: 'gateway/g', message: { type: 'cells', ask: 7, cells } }]);
+  const apart = schedulersOf([{ host: 'h1' }], [{ name: 's', placementShards: 2, incarnation: 'x' }]);
+  const [without] = apart.desks;
+  assert.ok(without);
+  assert.is(without.tell({ type: 'list-cells', ask: 1 }, 'gateway/g').sent[0]?.message.type, 'cells');
+  const [fit] = without.tell({ type: 'fit', ask: 2, spec, count: 1, limit: 1 }, 'gateway/g').sent;
+  assert.ok(fit?.message.type === 'declined');
+  assert.is(fit.message.reason, 'the scheduler has not heard of all hosts yet: placement/1 has not told of them');
   const young = schedulersOf([]).desks[0];
   const [declined] = young?.tell({ type: 'list-cells', ask: 8 }, 'gateway/g').sent ?? [];
   assert.is(declined?.message.type, 'declined');
