@@ -126,19 +126,64 @@ function poolOfClaimed(
   return soft?.ranked ?? roomyFirst(view, request.spec, rankedAmong(rankings, view, request, claimed, isOut));
 }
 
-/** Deals alternates to instances in rounds: the best to each first, and to none its own host or the same one twice. */
+/**
+ * Deals alternates to instances in rounds: the best to each first, and to none its own host or the same one twice. None
+ * is dealt again before all have been, as far as that can be.
+ */
 function deal(pool: readonly Ranked[], hands: readonly Hand[], rounds: number): void {
+  /** Whose turn has come, and whom nobody has been given since. */
+  const left: Ranked[] = [];
   let next = 0;
-  const nextHost = () => pool[next % pool.length] as Ranked;
   for (let round = 0; round < Math.min(rounds, pool.length); round += 1) {
-    for (const { own, alternates } of hands) {
-      const end = next + pool.length;
-      while (next < end && (nextHost().root === own || alternates.includes(nextHost()))) next += 1;
-      if (next === end) continue;
-      alternates.push(nextHost());
-      next += 1;
+    const served: Hand[] = [];
+    for (const hand of hands) {
+      const host = inTurn(hand) ?? fromLeft(left, hand) ?? exchanged(left, hand, served) ?? again(hand);
+      if (host === undefined) continue;
+      hand.alternates.push(host);
+      served.push(hand);
     }
   }
+
+  function inTurn(hand: Hand): Ranked | undefined {
+    for (; next < pool.length; next += 1) {
+      const host = pool[next] as Ranked;
+      if (left.includes(host)) continue;
+      if (mayHave(hand, host)) {
+        next += 1;
+        return host;
+      }
+      left.push(host);
+    }
+    return undefined;
+  }
+
+  function again(hand: Hand): Ranked | undefined {
+    next = 0;
+    return inTurn(hand);
+  }
+}
+
+function mayHave({ own, alternates }: Hand, host: Ranked): boolean {
+  return host.root !== own && !alternates.includes(host);
+}
+
+/** Takes out what is left over and may be given to an instance. */
+function fromLeft(left: Ranked[], hand: Hand): Ranked | undefined {
+  const at = left.findIndex((host) => mayHave(hand, host));
+  return at < 0 ? undefined : left.splice(at, 1)[0];
+}
+
+/** Of those who were given a host last, one takes what is left over, for the one that it had. */
+function exchanged(left: Ranked[], hand: Hand, served: readonly Hand[]): Ranked | undefined {
+  if (left.length === 0) return undefined;
+  for (const other of served) {
+    const host = other.alternates.at(-1) as Ranked;
+    const instead = mayHave(hand, host) ? fromLeft(left, other) : undefined;
+    if (instead === undefined) continue;
+    other.alternates[other.alternates.length - 1] = instead;
+    return host;
+  }
+  return undefined;
 }
 
 /** Instances in the order of their own hosts in the pool: dealt to like that, each has the host of the next. */
