@@ -221,7 +221,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, due?.isAll));
   }
 
-  /** What a turn changed is told together; of counts, which change all the time, the beat tells. */
+  /** What a turn changed is told together; of counts that grow, which they do all the time, the beat tells. */
   function endTurn(state: CellState, turn: CellTurn): void {
     for (const host of state.feed.untold) state.feed.recounted.delete(host);
     tellChanged(state, state.feed.untold, turn);

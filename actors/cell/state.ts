@@ -73,7 +73,7 @@ export interface CellState extends Shared {
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
   readonly feed: {
     readonly untold: Set<string>;
-    /** Hosts of which only the counts changed: they are told with the next beat. */
+    /** Hosts of which only the counts changed, and none has left: they are told with the next beat. */
     readonly recounted: Set<string>;
     epoch: number;
     sequence: number;
@@ -227,13 +227,16 @@ function homeOf(entry: Entry | undefined): string | null {
   return entry.build.snapshot.context.selection?.host ?? null;
 }
 
-/** Keeps count of the instances on each host. What is to go to a host that the cell does not know goes elsewhere at once. */
+/**
+ * Keeps count of the instances on each host. What is to go to a host that the cell does not know goes elsewhere at once.
+ * That one has left is told at once too: where filters limit how many there are, others may wait for its place.
+ */
 function noteWhereItIs({ hosts, feed }: CellState, before: string | null, after: string | null): void {
   const [left, entered] = [hosts.get(before ?? ''), hosts.get(after ?? '')];
   if (left !== undefined) left.instances -= 1;
   if (entered !== undefined) entered.instances += 1;
+  if (before !== null && before !== after) feed.untold.add(before);
   // What is being built there may have changed, where nothing else did.
-  if (before !== null) feed.recounted.add(before);
   if (after !== null) feed.recounted.add(after);
 }
 

@@ -20,7 +20,7 @@ export function learnHost(view: View, cell: string, told: HostState): void {
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
   view.hosts.set(root, { cell, host, root, state, stats, failures, until });
-  if (known !== undefined) noteTold(view, root, (stats.ordered ?? 0) - (known.stats.ordered ?? 0));
+  if (known !== undefined) noteTold(view, root, stats, known.stats);
   view.freed?.add(root);
   if (!isSame || view.statsMatter) noteChange(view, root);
 }
@@ -83,12 +83,16 @@ export function noteFull(view: View, candidate: Selection | null): void {
   lookAgainAt(view, provider, until);
 }
 
-/** A cell has told of so many more builds ordered on a host: the oldest of those that were expected, and it began anew if fewer. */
-function noteTold(view: View, root: string, ordered: number): void {
-  const known = view.expected.get(root);
-  if (known === undefined || ordered === 0) return;
-  const { claimedAt, full } = known;
-  setExpected(view, root, { claimedAt: ordered < 0 ? [] : claimedAt.slice(ordered), full });
+/**
+ * A cell has told of a host. So many more builds ordered there are the oldest of those that were expected; with fewer it
+ * began anew. With that, or with fewer instances, the host need not be as full as placement said.
+ */
+function noteTold(view: View, root: string, told: HostStats, before: HostStats): void {
+  const expected = view.expected.get(root);
+  const ordered = (told.ordered ?? 0) - (before.ordered ?? 0);
+  if (expected === undefined || (ordered === 0 && told.instances >= before.instances)) return;
+  const claimedAt = ordered < 0 ? [] : expected.claimedAt.slice(ordered);
+  setExpected(view, root, { claimedAt, full: null });
 }
 
 function setExpected(view: View, root: string, one: Expected | undefined): void {
@@ -99,7 +103,7 @@ function setExpected(view: View, root: string, one: Expected | undefined): void 
 
 /** How long what was claimed is counted without a word of the cell, ms: some of its beats. */
 const EXPECTED_MS = 3_000;
-/** How long a host is taken for full because placement said so, ms: then its cell has told of what others claimed. */
+/** How long a host is taken for full because placement said so, ms: by then its cell has told of what others claimed. */
 const FULL_MS = 1_500;
 /** Time is looked at this often, ms, however many hosts wait for it. */
 const DUE_STEP_MS = 1_000;

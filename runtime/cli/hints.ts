@@ -3,7 +3,7 @@
 
 import { relative } from 'node:path';
 import { DEFAULT_PREFIX } from '../subjects.ts';
-import { ACCESS_FLAGS, type AccessFlags } from './server-flags.ts';
+import { type AccessFlags, accessWords } from './server-flags.ts';
 
 export interface HintsOptions {
   readonly url: string;
@@ -17,10 +17,10 @@ export interface HintsOptions {
 }
 
 export function hintsFor({ url, prefix, host: { cell, host }, serving, access = {} }: HintsOptions): string[] {
-  const wayIn = ACCESS_FLAGS.map((flag) => (access[flag] === undefined ? '' : ` --${flag} ${quoted(access[flag])}`));
-  const nats = `nats --server ${url}${wayIn.join('')}`;
+  const wayIn = accessWords(access);
+  const nats = `nats --server ${url}${wayIn}`;
   const self = ownCommand();
-  const at = `--nats ${url}${wayIn.join('')}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
+  const at = `--nats ${url}${wayIn}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
   return [
     serving
       ? 'Look around, from another terminal, with:'
@@ -35,11 +35,6 @@ export function hintsFor({ url, prefix, host: { cell, host }, serving, access = 
     `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
     `  ${self} tap ${at}   # all traffic, a readable line each`,
   ];
-}
-
-/** A file's name as shells read it. */
-function quoted(name: string): string {
-  return /^[A-Za-z0-9_./-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
 }
 
 /** How this program is called again: by its name once it is installed, else by its source. */

@@ -2,13 +2,14 @@
 
 import { type AuditResult, exitCodeOf } from '../audit/audit.ts';
 import { auditOn } from '../audit/auditor.ts';
+import { FENCE_COMMAND } from '../audit/unknown.ts';
 import { connectNats } from '../bus/nats.ts';
 import { placementShardsOf } from '../deployment.ts';
 import { CellwrightError } from '../errors.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { onInterrupt } from './interrupt.ts';
-import { natsOf, type ServerFlags } from './server-flags.ts';
+import { deploymentWords, natsOf, type ServerFlags } from './server-flags.ts';
 import { counted, figure, printable } from './text.ts';
 
 export interface AuditFlags extends ServerFlags {
@@ -35,7 +36,7 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
       overdueMs: flags.overdue * 60_000,
       signal: interrupt.signal,
     });
-    console.log(json ? JSON.stringify(result, null, 2) : printable(linesOf(result)));
+    console.log(json ? JSON.stringify(result, null, 2) : printable(linesOf(result, deploymentWords(flags))));
     process.exitCode = exitCodeOf(result);
   } catch (error) {
     if (!(error instanceof CellwrightError) || error.code !== 'interrupted') throw error;
@@ -46,8 +47,11 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
   }
 }
 
-/** What came of an audit, for people. */
-export function linesOf({ findings, unknown, repaired, looked }: AuditResult): string[] {
+/**
+ * What came of an audit, for people.
+ * @param deployment The flags by which a command reaches this deployment.
+ */
+export function linesOf({ findings, unknown, repaired, looked }: AuditResult, deployment = ''): string[] {
   const { cells, hosts, instances, consumers, providers } = looked;
   const lines = [
     `looked at ${counted(cells, 'cell')}, ${counted(hosts, 'host')}, ${counted(instances, 'instance')}, ` +
@@ -61,5 +65,5 @@ export function linesOf({ findings, unknown, repaired, looked }: AuditResult): s
   else if (Object.values(looked).every((count) => count === 0) && unknown.length > 0)
     lines.push('nothing could be looked at: is that the server, and the prefix, of the system?');
   else lines.push(unknown.length > 0 ? 'all that could be looked at adds up' : 'everything adds up');
-  return lines;
+  return lines.map((line) => line.replaceAll(FENCE_COMMAND, (command) => command + deployment));
 }

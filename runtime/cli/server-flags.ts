@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
 import type { NatsOptions } from '../bus/nats-options.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
+import { DEFAULT_PREFIX } from '../subjects.ts';
 import { readable, servers } from './options.ts';
 
 export const ACCESS_FLAGS = ['creds', 'tlsca', 'tlscert', 'tlskey'] as const;
@@ -31,6 +32,23 @@ export function withAccess(command: Command): Command {
     .option('--tlsca <file>', 'the authorities to trust for TLS, in PEM form; default: those of Node', readable)
     .option('--tlscert <file>', 'the certificate to show, in PEM form', readable)
     .option('--tlskey <file>', 'its key, in PEM form', readable);
+}
+
+/** The way in as it is said again to another command. */
+export function accessWords(access: AccessFlags): string {
+  return ACCESS_FLAGS.map((flag) => (access[flag] === undefined ? '' : ` --${flag} ${quoted(access[flag])}`)).join('');
+}
+
+/** What must be said to another command to reach the same deployment; of a server's address without the password. */
+export function deploymentWords({ servers: named, prefix, ...access }: ServerFlags & { prefix: string }): string {
+  const urls = named.map((url) => url.replace(/\/\/[^/@]*@/, '//')).join();
+  const at = urls === USUAL_SERVER ? '' : ` --nats ${quoted(urls)}`;
+  return `${at}${accessWords(access)}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
+}
+
+/** A word as shells read it. */
+function quoted(word: string): string {
+  return /^[A-Za-z0-9_.:,/-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
 /**

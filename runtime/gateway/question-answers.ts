@@ -24,6 +24,8 @@ export interface HostThen {
   readonly verdict: 'chosen' | 'failed' | 'alternate' | 'runner-up' | 'claim-refused' | 'refused' | 'not-recorded';
   /** The code of the refusal, or the outcome of the attempt. */
   readonly code?: string;
+  /** What a refusal is about: a resource class, a trait or the like. */
+  readonly about?: string;
   readonly message?: string;
   readonly short?: number;
   /** More stood in its way than what it was short of. */

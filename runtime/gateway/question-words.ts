@@ -76,7 +76,7 @@ function whereWords(
 }
 
 function thenWords(then: HostThen): string {
-  const { verdict, code = '', message = '', short, lacksMore = false } = then;
+  const { verdict, code = '', about, message = '', short, lacksMore = false } = then;
   const against = againstWords(then);
   switch (verdict) {
     case 'chosen':
@@ -90,7 +90,7 @@ function thenWords(then: HostThen): string {
     case 'runner-up':
       return `it fitted, ${message === '' ? `and ${otherWords(then)}` : `but ${message}`}${against}`;
     case 'refused':
-      return `it was refused: ${code}, short by ${short}, the nearest of its kind${lacksMore ? ', and more stood in its way' : ''}`;
+      return `it was refused: ${code}${about === undefined ? '' : ` ${about}`}, short by ${short}, the nearest of its kind${lacksMore ? ', and more stood in its way' : ''}`;
     case 'not-recorded':
       return 'it was not among the hosts that the record names';
   }

@@ -147,9 +147,8 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   }
   const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
   if (near?.nearest !== undefined) {
-    const code = near.about === undefined ? near.code : `${near.code} ${near.about}`;
     const { short, lacksMore } = near.nearest;
-    return { verdict: 'refused', code, short, ...present({ lacksMore }) };
+    return { verdict: 'refused', code: near.code, short, ...present({ about: near.about, lacksMore }) };
   }
   return { verdict: 'not-recorded' };
 }

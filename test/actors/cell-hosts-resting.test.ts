@@ -149,7 +149,7 @@ function toldOf({ on }: ReturnType<typeof desk>, host: string) {
   return messages.flatMap(({ message }) => message.hosts).filter((one) => one.host === host);
 }
 
-test('hosts - how many instances each has and builds is told with the next beat, once', () => {
+test('hosts - how many instances each has and builds is told with the next beat, once, and at once when one has left', () => {
   const all = desk(['h1', 'h2']);
   toldOf(all, 'h1');
   all.start('a', 'h1', ['h2']);
@@ -175,7 +175,12 @@ test('hosts - how many instances each has and builds is told with the next beat,
   );
   for (const instance of ['b', 'c']) all.on.tell({ type: 'delete', instance });
   all.on.tell({ type: 'destroyed', host: 'h1', instance: 'b', attempt: 1 });
-  all.on.tell({ type: 'released', consumer: 'b', deleted: true });
+  const left = sentOf(all.on.tell({ type: 'released', consumer: 'b', deleted: true }), 'hosts-changed');
+  assert.equal(
+    left.flatMap(({ message }) => message.hosts.map(({ host, stats }) => [host, stats])),
+    [['h1', { instances: 0, builds: 0, ordered: 2 }]],
+    'whose place is free is told at once',
+  );
   const counts = (host: string) => viewOfHost(all.on.state.hosts.get(host) as never).stats;
   assert.equal(
     [counts('h1'), counts('h2')],

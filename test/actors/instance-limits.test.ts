@@ -128,6 +128,10 @@ test('instance limits - a scheduler that was refused does not ask the full host 
   assert.is(conflicts(), 1);
   on.choose(selectFor('two'));
   assert.is(conflicts(), 1);
+  on.ask({ type: 'release', consumer: 'other', deleted: true });
+  on.tellHost({ host: 'h1', instances: 1 });
+  on.tellHost({ host: 'h1', instances: 0 });
+  assert.is(chosenIn(on.choose(selectFor('three'))), 'h1', 'at once, when its cell tells that one has left');
 });
 
 test('instance limits - one that waits is tried when the host has fewer, though its cell told so before it was believed', () => {

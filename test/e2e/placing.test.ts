@@ -142,6 +142,22 @@ for (const placementShards of [1, 2, 3]) {
     ));
 }
 
+for (const [where, withSystem] of SYSTEMS) {
+  test(`placing - where a host may have one instance, its place is free when the last one is deleted, ${where}`, () =>
+    withSystem(
+      { hosts: { c1: ['h1'] }, scheduler: { filters: [{ name: 'instance-limit', most: 1 }] } },
+      async ({ client, failures }) => {
+        for (let round = 0; round < 12; round += 1) {
+          const id = `one-${round}`;
+          assert.is(await hostFor(client, { id }), 'h1', `round ${round}`);
+          await client.delete(id);
+          await eventually('it is deleted', async () => (await client.show(id)).state === 'deleted');
+        }
+        assert.equal(failures, []);
+      },
+    ));
+}
+
 test('placing - a filter and a weigher of ones own go by what drivers measure and by hints of the request', async () => {
   const heat: Record<string, number> = { h1: 20, h2: 90, h3: 40 };
   const notTooHot: Filter<number> = {

@@ -16,12 +16,14 @@ import { join, relative } from 'node:path';
 import { Command } from 'commander';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Finding } from '../../runtime/audit/finding.ts';
 import { checkApart, checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts';
 import { addFit } from '../../runtime/cli/fit.ts';
 import { hintsFor } from '../../runtime/cli/hints.ts';
 import { refuseRepeats } from '../../runtime/cli/once.ts';
 import { positiveNumber, servers, share } from '../../runtime/cli/options.ts';
-import { accessOf, natsIfNamed, natsOf } from '../../runtime/cli/server-flags.ts';
+import { linesOf } from '../../runtime/cli/perform-audit.ts';
+import { accessOf, deploymentWords, natsIfNamed, natsOf } from '../../runtime/cli/server-flags.ts';
 import { printable } from '../../runtime/cli/text.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import { jsonIn } from '../../runtime/json-text.ts';
@@ -204,6 +206,23 @@ test('command line - commands that are suggested go the same way in as the one t
   assert.match(hints.join(' '), 'why-not web-0 c7/host-0001');
   assert.match(hints.join(' '), "sub 'cw.cell.c7.>'");
   for (const hint of hints) assert.match(hint, "nats://h:4222 --creds '/etc/a b.creds' --tlsca ca.pem ");
+});
+
+test('command line - the command that an audit names is for the deployment that was looked at, without its password', () => {
+  const looked = { cells: 1, hosts: 1, instances: 0, consumers: 0, providers: 1 };
+  const unknown = ["host 'c1/h7' is down: if that is nothing: cellwright host fence c1/h7"];
+  const finding = { kind: 'overdue' as const, what: 'it waits', whose: 'when so: cellwright host fence c2/h1' };
+  const named = (flags: Parameters<typeof deploymentWords>[0]) => {
+    const result = { findings: [finding as Finding], unknown, repaired: [], looked };
+    return linesOf(result, deploymentWords(flags)).flatMap((line) => /cellwright host .*/.exec(line)?.[0] ?? []);
+  };
+  assert.equal(named({ servers: ['nats://127.0.0.1:4222'], prefix: 'cw' }), [
+    'cellwright host fence c2/h1',
+    'cellwright host fence c1/h7',
+  ]);
+  const far = " --nats nats://a:4222,nats://b:4222 --creds 'my $& creds' --prefix east.x";
+  const flags = { servers: ['nats://me:secret@a:4222', 'nats://b:4222'], creds: 'my $& creds', prefix: 'east.x' };
+  assert.equal(named(flags), [`cellwright host fence c2/h1${far}`, `cellwright host fence c1/h7${far}`]);
 });
 
 test.run();

@@ -256,7 +256,8 @@ test('words - of the nearest host it is said where more stands in its way than w
   const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
   const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
   const { then, words } = await whyNot({ id: 'web', host: 'h1' });
-  assert.is(then?.lacksMore, true);
+  const { code, about, short, lacksMore } = then ?? {};
+  assert.equal([code, about, short, lacksMore], ['exceeds-capacity', 'VCPU', 2, true]);
   assert.is(
     words[1],
     'then: it was refused: exceeds-capacity VCPU, short by 2, the nearest of its kind, and more stood in its way',

@@ -1,5 +1,5 @@
 // Limits on how many instances a host may have, and how many it may be building at one time. They go by what the cells
-// tell every second and by what this scheduler has claimed since. The limit on instances is a condition of the claim as
+// tell, every second and when an instance has left, and by what this scheduler has claimed since. The limit on instances is a condition of the claim as
 // well, so it is never passed, however many schedulers there are; builds under way are known to the cells alone, so several
 // schedulers may overshoot that limit by what each of them claims within a second.
 
