@@ -93,7 +93,7 @@ export type InstanceBuildEvent =
   | { type: 'HOST_LOST'; attempt: number; reason: string }
   | { type: 'CLAIM_GRANTED'; attempt: number }
   | { type: 'CLAIM_REFUSED'; attempt: number; reason: string }
-  | { type: 'TIMED_OUT' }
+  | { type: 'TIMED_OUT'; reason?: string }
   | { type: 'DELETED' };
 
 type Context = InstanceBuildContext;
@@ -110,7 +110,7 @@ const OUTCOMES = {
 function ended(context: Context, event: InstanceBuildEvent): readonly Attempt[] {
   const how = OUTCOMES[event.type as keyof typeof OUTCOMES];
   const host = context.selection?.host ?? '';
-  const reason = 'reason' in event ? event.reason : how.outcome;
+  const reason = ('reason' in event ? event.reason : undefined) ?? how.outcome;
   return [...context.attempts, { attempt: context.attempt, host, reason, ...how }];
 }
 

@@ -43,6 +43,7 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent)
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
   work.turn.cancelWake(wakeOfBuild(instance));
   work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
+  if (work.state.troubles.size > 0) work.state.troubles.delete(instance);
   if (work.state.moves.size > 0 && stateOfBuild(entry.build) !== 'rescheduling') work.state.moves.delete(instance);
   // Taken now: an alternate that is passed over ends the next attempt before this one's effects are done.
   const last = entry.build.snapshot.context.attempts.at(-1);

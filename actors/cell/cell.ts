@@ -3,7 +3,7 @@
 // cell is asked, only placement. What an attempt may have left on a host is cleared away before its resources go back.
 //
 // It takes: start, ask-ends, delete, lost-noted (from conductors); accepted, build-refused, built, build-failed,
-// build-aborted, destroyed, compute-up, alive (from computes); claim-granted, claim-refused, released (from placement);
+// build-aborted, destroyed, driver-trouble, compute-up, alive (from computes); claim-granted, claim-refused, released (from placement);
 // echo (from itself); set-host, fence-host, show, explain, list, list-hosts, list-removals (from gateways and schedulers);
 // do-again (from audits). See actors/messages/cell.ts.
 
@@ -12,7 +12,8 @@ import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import { forgetAgainMs } from '../deleted.ts';
-import type { CellMessage } from '../messages/cell.ts';
+import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
+import type { InstanceView } from '../messages/gateway.ts';
 import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
@@ -28,6 +29,7 @@ import {
   applyToCell,
   type CellRecord,
   type CellState,
+  type Entry,
   emptyCell,
   restoreCell,
   type StoredCell,
@@ -124,6 +126,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return claimRefused(work, message);
       case 'destroyed':
         return destroyed(work, message.instance, message.attempt);
+      case 'driver-trouble':
+        return noteTrouble(state, message);
       case 'released':
         if (message.before !== undefined) return movedAway(work, message.consumer, message.before, from);
         return released(work, message, from);
@@ -143,18 +147,18 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return lostNoted(work, message.instance);
       case 'show': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : viewOfEntry(name, entry);
+        const view = entry === undefined ? null : viewOf(state, entry);
         return turn.send(from, { type: 'shown', ask: message.ask, view });
       }
       case 'explain': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : viewOfEntry(name, entry);
+        const view = entry === undefined ? null : viewOf(state, entry);
         const spec = entry === undefined ? {} : { spec: entry.build.facts.spec };
         return turn.send(from, { type: 'explained', ask: message.ask, view, ...spec });
       }
       case 'list': {
         const { ask, after, limit } = message;
-        const [instances, next] = page(state.instances, after, limit, (entry) => viewOfEntry(name, entry));
+        const [instances, next] = page(state.instances, after, limit, (entry) => viewOf(state, entry));
         return turn.send(from, { type: 'listed', ask, instances, next });
       }
       case 'list-removals': {
@@ -197,8 +201,25 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     for (const effect of obligations(snapshot)) perform(work, entry, effect, true);
   }
 
+  function viewOf({ troubles }: CellState, entry: Entry): InstanceView {
+    return viewOfEntry(name, entry, troubles.get(entry.build.facts.instance));
+  }
+
+  /** It is told to whoever asks, until the driver has said what came of it. */
+  function noteTrouble({ instances, troubles }: CellState, message: DriverTrouble): void {
+    const { instance, attempt, host, task, reason } = message;
+    const build = instances.get(instance)?.build;
+    if (build === undefined) return;
+    const { value, context } = build.snapshot;
+    if (task === 'build' && (value !== 'building' || context.attempt !== attempt)) return;
+    troubles.set(instance, { attempt, host, task, reason });
+  }
+
   function timedOut(work: Work, instance: string, host: string | undefined): void {
-    advance(work, instance, { type: 'TIMED_OUT' });
+    const trouble = work.state.troubles.get(instance);
+    const why =
+      trouble?.task === 'build' ? { reason: `its driver did not say what came of it: ${trouble.reason}` } : {};
+    advance(work, instance, { type: 'TIMED_OUT', ...why });
     if (host !== undefined) restIfFailing(work, host, 'no word within the deadline');
   }
 

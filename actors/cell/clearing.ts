@@ -87,6 +87,7 @@ export function stepRemoval(work: Work, key: string, event: RemovalEvent): void 
 }
 
 export function destroyed(work: Work, instance: string, attempt: number): void {
+  if (work.state.troubles.get(instance)?.attempt === attempt) work.state.troubles.delete(instance);
   for (const final of [false, true]) {
     const key = removalKey({ instance, attempt, final });
     if (work.state.removals.get(key)?.snapshot.context.attempt === attempt)

@@ -18,6 +18,7 @@ import {
   storeBuild,
 } from '../builds.ts';
 import { Deleted } from '../deleted.ts';
+import type { InstanceView } from '../messages/gateway.ts';
 import { PassingMap } from '../passing-map.ts';
 import { PassingSet } from '../passing-set.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
@@ -80,6 +81,8 @@ export interface CellState extends Shared {
   };
   /** Builds on their way to another placement shard; not recorded. */
   readonly moves: Map<string, Move>;
+  /** What drivers said instead of what came of an attempt, by instance; not recorded, for they are asked again. */
+  readonly troubles: Map<string, Trouble>;
   /** When silent hosts were last looked for, ms since the epoch; not recorded. */
   sweptAt: number;
 }
@@ -93,6 +96,8 @@ export interface Move {
   /** The shards that have still to answer. */
   readonly left: Set<Address>;
 }
+
+export type Trouble = NonNullable<InstanceView['trouble']>;
 
 export interface StoredCell {
   readonly instances: readonly { build: StoredBuild; deleting: boolean; lost?: Entry['lost'] }[];
@@ -111,6 +116,7 @@ export function emptyCell(): CellState {
     deleted: new Deleted(),
     feed: { untold: new PassingSet(), recounted: new PassingSet(), epoch: 0, sequence: 0 },
     moves: new PassingMap(),
+    troubles: new PassingMap(),
     sweptAt: 0,
   };
 }
@@ -169,6 +175,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'deleted':
       noteWhereItIs(state, homeOf(state.instances.get(record.instance)), null);
       state.instances.delete(record.instance);
+      state.troubles.delete(record.instance);
       state.deleted.remember(record.instance, record.at);
       return NO_EFFECTS;
     case 'forgotten':

@@ -4,9 +4,9 @@ import { allocationsOf } from '../allocations.ts';
 import { stateOfBuild } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { type Removal, stateOfRemoval } from './removals.ts';
-import type { Entry } from './state.ts';
+import type { Entry, Trouble } from './state.ts';
 
-export function viewOfEntry(cell: string, { build, deleting, lost }: Entry): InstanceView {
+export function viewOfEntry(cell: string, { build, deleting, lost }: Entry, trouble?: Trouble): InstanceView {
   const { instance, request, spec, project } = build.facts;
   const { selection, attempt, attempts, alternates, failure } = build.snapshot.context;
   const view: InstanceView = {
@@ -26,6 +26,7 @@ export function viewOfEntry(cell: string, { build, deleting, lost }: Entry): Ins
   if (failure !== null) view.failure = { ...failure };
   if (lost !== null) view.failure = { code: 'host-fenced', message: lost.reason };
   if (lost?.told === false) view.owes = 'report';
+  if (trouble !== undefined) view.trouble = trouble;
   if (build.deadlineAt !== null) view.deadlineAt = build.deadlineAt;
   return view;
 }

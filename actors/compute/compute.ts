@@ -258,6 +258,10 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
       return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
     }
     if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
+      const task = said.type === 'driver-unknown' ? 'build' : 'destroy';
+      if (job.state === (task === 'build' ? 'building' : 'destroying')) {
+        turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
+      }
       job.asked = null;
       turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats, key));
       job.repeats += 1;

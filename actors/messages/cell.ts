@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox';
 import {
   Ask,
   Attempt,
+  DriverTask,
   Id,
   type MessageOf,
   Metrics,
@@ -60,6 +61,11 @@ export const cellMessages = {
   'build-failed': message('build-failed', { ...ofAttempt, reason: Reason }),
   'build-aborted': message('build-aborted', { ...ofAttempt, reason: Reason }),
   destroyed: message('destroyed', ofAttempt),
+  /**
+   * The host's driver was asked to build or to destroy an attempt and did not say what came of it: it rejected, or its
+   * answer is none. It is asked again.
+   */
+  'driver-trouble': message('driver-trouble', { ...ofAttempt, task: DriverTask, reason: Reason }),
   /** A compute presents itself: after its start, or because the cell asked who it is. */
   'compute-up': message('compute-up', {
     host: Token,
@@ -114,3 +120,4 @@ export const cellMessages = {
 };
 export type CellMessage = MessageOf<typeof cellMessages>;
 export type Start = Static<typeof cellMessages.start>;
+export type DriverTrouble = Static<(typeof cellMessages)['driver-trouble']>;

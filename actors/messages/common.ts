@@ -160,6 +160,9 @@ export const Ask = Type.Integer({ minimum: 0 });
  * second to meet those of the next life.
  */
 export const asksFrom = (now: number): number => Math.floor(now) * 1_000;
+/** What a driver is asked to do with an attempt. */
+export const DriverTask = Type.Union([Type.Literal('build'), Type.Literal('destroy')]);
+
 export const Attempt = Type.Integer({ minimum: 0, maximum: 1000 });
 export const MAX_REASON_LENGTH = 4096;
 export const Reason = Type.String({ maxLength: MAX_REASON_LENGTH });

@@ -3,6 +3,8 @@
 import Type, { type Static } from 'typebox';
 import {
   Ask,
+  Attempt,
+  DriverTask,
   type FailureCode,
   type MessageOf,
   message,
@@ -42,6 +44,8 @@ export const InstanceView = Type.Object({
       }),
     ),
   ),
+  /** What the driver of a host said last instead of what came of an attempt that it builds or destroys: it is asked again. */
+  trouble: Type.Optional(Type.Object({ attempt: Attempt, host: Token, task: DriverTask, reason: Reason })),
   /** Hosts still to be tried should this one fail. */
   alternates: Type.Optional(Type.Array(Token)),
   allocations: Type.Optional(SelectionSchema.properties.allocations),

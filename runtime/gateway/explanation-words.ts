@@ -148,11 +148,12 @@ function weightWords({ cell, host, weight, parts }: Weighing): string {
 /** Four digits behind the point are enough to tell weights apart. */
 export const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
 
-function attemptsOf({ attempts = [], attempt, host, state, alternates = [] }: InstanceView): string[] {
+function attemptsOf({ attempts = [], attempt, host, state, alternates = [], trouble }: InstanceView): string[] {
   const lines = attempts.map((one) => attemptWords(one, state));
   const isOver = attempts.some((one) => one.attempt === attempt);
   if (attempt !== undefined && host !== undefined && !isOver) lines.push(`attempt ${attempt} on ${host}: ${state}`);
   const isToBeTried = attempts.length > 0 && !ENDED.has(state);
+  if (trouble !== undefined) lines.push(troubleWords(trouble));
   if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${alternates.join(', ')}`);
   return lines;
 }
@@ -164,6 +165,12 @@ function attemptWords({ attempt, host, outcome, reason, mayRun }: Attempts[numbe
   const isHeld = mayRun && state !== 'deleted';
   const held = isHeld ? '; something of it may run there: its resources stay held until that host says otherwise' : '';
   return `attempt ${attempt} on ${host}: ${outcomeWords(outcome, reason)}${held}`;
+}
+
+function troubleWords({ attempt, host, task, reason }: NonNullable<InstanceView['trouble']>): string {
+  const which = `attempt ${attempt} on ${host}`;
+  const what = task === 'build' ? `did not say what came of ${which}` : `has not cleared away ${which}`;
+  return `the driver ${what}, and is asked again: ${reason}`;
 }
 
 type Attempts = NonNullable<InstanceView['attempts']>;

@@ -70,6 +70,43 @@ test('cell - what was built on an order that came too late is destroyed; what is
   assert.equal(told(on.tell({ type: 'built', ...ofAttempt('i1', 2) })), [], 'its end is under way');
 });
 
+test('cell - what a driver says instead of what came of an attempt is shown until that is said', () => {
+  const trouble = (attempt: number, task: 'build' | 'destroy') =>
+    ({ type: 'driver-trouble', ...ofAttempt('i1', attempt), task, reason: 'no daemon' }) as const;
+  const shown = { attempt: 1, host: 'h1', task: 'build', reason: 'no daemon' };
+  const on = building(['h2']);
+  on.tell(trouble(2, 'build'));
+  assert.is(viewOf(on)?.trouble, undefined, 'that attempt is still to come');
+  on.tell(trouble(1, 'build'));
+  assert.equal(viewOf(on)?.trouble, shown);
+  on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+  assert.is(viewOf(on)?.trouble, undefined);
+  on.tell(trouble(1, 'build'));
+  assert.is(viewOf(on)?.trouble, undefined, 'it is built');
+  on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0');
+  on.tell(trouble(1, 'destroy'));
+  assert.equal(viewOf(on)?.trouble, { ...shown, task: 'destroy' });
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  assert.is(viewOf(on)?.trouble, undefined);
+  on.tell({ ...trouble(1, 'build'), instance: 'unheard-of' });
+  assert.is(on.state.troubles.size, 0);
+});
+
+test('cell - an attempt whose time is over while its driver was in trouble ended for that', () => {
+  const on = building(['h2']);
+  on.tell({ type: 'driver-trouble', ...ofAttempt('i1', 1), task: 'build', reason: 'no daemon' });
+  for (let passed = 0; passed < 700_000 && viewOf(on)?.state === 'building'; passed += 10_000) {
+    for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+    on.pass(10_000);
+  }
+  const { attempts, trouble } = viewOf(on) ?? {};
+  assert.equal(
+    attempts?.map(({ outcome, reason }) => [outcome, reason]),
+    [['timed-out', 'its driver did not say what came of it: no daemon']],
+  );
+  assert.is(trouble, undefined);
+});
+
 test('cell - an order is said again until it is accepted, and while the compute is silent about the outcome', () => {
   const on = desk();
   on.tell(startOf('i1'));

@@ -208,7 +208,9 @@ test('compute - an order for another life is not carried out, and not refused', 
 test('compute - a driver that does not know what came of a build is asked again', () => {
   const on = desk();
   on.tell(order(), CELL);
-  assert.equal(on.tell({ type: 'driver-unknown', ...ofAttempt(), reason: 'lost' }, DRIVER).sent, []);
+  const said = on.tell({ type: 'driver-unknown', ...ofAttempt(), reason: 'lost' }, DRIVER);
+  const trouble = sentOf(said, 'driver-trouble').map(({ to, message }) => [to, message.task, message.reason]);
+  assert.equal(trouble, [[CELL, 'build', 'lost']]);
   assert.is(orders(on.pass(600)).length, 1);
   on.tell({ type: 'driver-built', ...ofAttempt() }, DRIVER);
   assert.is(orders(on.pass(20_000)).length, 0);
@@ -241,7 +243,8 @@ test('compute - a driver that answers a build while it is destroyed is not taken
   const on = desk();
   on.tell(order(), CELL);
   on.tell(destroy(), CELL);
-  for (const end of [failed(false), { type: 'driver-built', ...ofAttempt() } as const]) {
+  const unknown = { type: 'driver-unknown', ...ofAttempt(), reason: 'lost' } as const;
+  for (const end of [failed(false), { type: 'driver-built', ...ofAttempt() } as const, unknown]) {
     assert.equal(on.tell(end, DRIVER).sent, []);
   }
 });
@@ -250,7 +253,8 @@ test('compute - destroying that fails is tried again until it is done, at a slow
   const on = desk();
   on.tell(destroy(), CELL);
   const waits = [1, 2, 3].map(() => {
-    on.tell({ type: 'destroy-failed', ...ofAttempt(), reason: 'busy' }, DRIVER);
+    const said = on.tell({ type: 'destroy-failed', ...ofAttempt(), reason: 'busy' }, DRIVER);
+    assert.is(sentOf(said, 'driver-trouble')[0]?.message.task, 'destroy');
     const from = on.now;
     while (!on.pass(50).flatMap(told).includes(`destroy to ${DRIVER}`)) assert.ok(on.now - from <= 4_000);
     return on.now - from;

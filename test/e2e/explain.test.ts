@@ -15,20 +15,24 @@ import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { failureOf } from '../support/until.ts';
 import { runCommand } from './commands.ts';
-import { apiOf, hostsUp, inMemory, overNats, quickDriver, type System, type WithSystem } from './system.ts';
+import { apiOf, eventually, hostsUp, inMemory, overNats, quickDriver, type System, type WithSystem } from './system.ts';
 
 const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['k1'] };
 const SMALL = { resources: { VCPU: 1, MEMORY_MB: 256 } };
 
-/** A build of `unlucky` fails once. */
+/** A build of `unlucky` fails once; what becomes of `stuck` is not known, and it is not destroyed. */
 function driver({ cell, host }: { cell: string; host: string }): Driver {
   const real = quickDriver(cell, host);
+  const unreachable = () => Promise.reject(new Error('the daemon\nis away'));
   return {
     ...real,
-    build: async (order) =>
-      order.instance === 'unlucky' && order.attempt === 1
+    build: async (order) => {
+      if (order.instance === 'stuck') return unreachable();
+      return order.instance === 'unlucky' && order.attempt === 1
         ? { outcome: 'failed', reason: 'no disk' }
-        : real.build(order),
+        : real.build(order);
+    },
+    destroy: (instance, attempt) => (instance === 'stuck' ? unreachable() : real.destroy(instance, attempt)),
   };
 }
 
@@ -62,6 +66,20 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.is(told.alternates.length, cell === 'c1' ? 2 : 0);
     assert.match(words.join('\n'), /of 4 hosts, 4 fit and 0 were refused/);
     assert.match(words.join('\n'), new RegExp(`claimed: ${cell}/${host}`));
+  });
+
+  on('of one whose driver does not say what came of it: what it says instead', async ({ client }) => {
+    const says = async (what: RegExp) => (await client.explain('stuck')).words.some((line) => what.test(line));
+    await client.build({ id: 'stuck', ...SMALL });
+    await eventually('the driver is in trouble', () =>
+      says(/^the driver did not say what came of attempt 1 on \w+, and is asked again: the daemon is away$/),
+    );
+    const { trouble, attempt, state } = await client.show('stuck');
+    assert.equal([state, attempt, trouble?.task, trouble?.reason], ['building', 1, 'build', 'the daemon\nis away']);
+    await client.delete('stuck');
+    await eventually('it is not cleared away', () =>
+      says(/^the driver has not cleared away attempt 1 on \w+, and is asked again: the daemon is away$/),
+    );
   });
 
   on('of an instance that no host fits: each refusal, and the nearest miss', async (system) => {
