@@ -8,7 +8,7 @@ import { present } from '../present.ts';
 import { instanceNames } from '../routing.ts';
 import { advance } from './building.ts';
 import { fingerprintOf } from './fingerprint.ts';
-import { entryOf, type OpenRequest } from './state.ts';
+import { type ConductorState, entryOf, type OpenRequest } from './state.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
 
@@ -39,12 +39,13 @@ export function build(work: Work, asked: Build, from: Address): void {
     const isOther = (instance: string) => state.instances.has(instance) && !isOfThis(instance);
     const inTheWay = instances.find(isOther) ?? instances.find((instance) => !isOfThis(instance));
     if (inTheWay === undefined) turn.send(from, { type: 'build-accepted', ask, request, instances });
-    else decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay)), 'id');
+    else
+      decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay), request), 'id');
     return;
   }
-  if (state.requests.has(request)) {
-    // Its instances have other names, as the count is another: but there is one open request of a name.
-    const reason = `request '${request}' exists already, with another count, and still looks for hosts`;
+  if (state.requests.has(request) || hasOtherCount(state, request, count)) {
+    // Its instances have other names, as the count is another.
+    const reason = `request '${request}' exists already, with another count: ask with another id`;
     return decline(work, from, ask, 'already-exists', reason, 'id');
   }
   const waits = mayWaitMs === undefined ? {} : { waitUntil: turn.now + mayWaitMs, ...placeInLine(work) };
@@ -56,6 +57,13 @@ export function build(work: Work, asked: Build, from: Address): void {
   (state.requests.get(request) as OpenRequest).isNew = true;
   state.toAsk.add(request);
   turn.send(from, { type: 'build-accepted', ask, request, instances });
+}
+
+/** Whether a request of that name was made for one instance where this one is for several, or the reverse. */
+function hasOtherCount({ instances }: ConductorState, request: string, count: number): boolean {
+  const [first] = instanceNames(request, count === 1 ? 2 : 1);
+  const entry = instances.get(first as string);
+  return entry?.request === request && !isGoing(entry);
 }
 
 export function selected(work: Work, { request, round, selections }: Selected, from: Address): void {

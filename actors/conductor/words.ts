@@ -29,8 +29,11 @@ export function isGoing({ phase }: Entry): boolean {
 }
 
 /** Why the id of an instance cannot be taken; of one that is known no more: why the request is not simply repeated. */
-export function takenBecause(instance: string, entry: Entry | undefined): string {
+export function takenBecause(instance: string, entry: Entry | undefined, request: string): string {
   if (entry === undefined) return `instance '${instance}' of this request was deleted: ask with another id`;
   if (isGoing(entry)) return `instance '${instance}' was deleted; its id cannot be taken again for a while`;
+  if (entry.request === request) {
+    return `request '${request}' exists already, and asks for something else: ask with another id`;
+  }
   return `instance '${instance}' exists already, of another request`;
 }

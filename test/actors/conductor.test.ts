@@ -91,6 +91,27 @@ test('conductor - another count is declined while a request of the name looks fo
   assert.equal(asked.at(-1)?.message.instances, ['web-0', 'web-1']);
 });
 
+test('conductor - an id names one request, whatever its count, also when that has its hosts', () => {
+  const on = desk();
+  handedOver(on, 'web', 2);
+  handedOver(on, 'db', 1);
+  const otherwise = (request: string) => `request '${request}' exists already, with another count: ask with another id`;
+  for (const [request, count, reason] of [
+    ['web', 1, otherwise('web')],
+    ['db', 2, otherwise('db')],
+    ['web', 3, "request 'web' exists already, and asks for something else: ask with another id"],
+    ['web-0', 1, "instance 'web-0' exists already, of another request"],
+  ] as const) {
+    const turned = on.tell(buildOf(request, count), 'gateway/g');
+    const [declined] = sentOf(turned, 'declined');
+    assert.equal([declined?.message.code, declined?.message.reason], ['already-exists', reason]);
+    assert.equal(turned.records, []);
+  }
+  assert.is(sentOf(on.tell(buildOf('db-0', 2), 'gateway/g'), 'build-accepted').length, 1, 'of no request of that name');
+  on.tell({ type: 'delete', ask: 1, instance: 'db' }, 'gateway/g');
+  assert.is(sentOf(on.tell(buildOf('db', 2), 'gateway/g'), 'build-accepted').length, 1, 'it goes');
+});
+
 test('conductor - several instances are handed over together', () => {
   const on = desk();
   const turned = handedOver(on, 'web', 3);
