@@ -37,7 +37,7 @@ export async function busOf(
   };
   if (servers !== undefined) {
     const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
-    return { bus: connected, nats: connected, url: shownAddresses(servers).replaceAll(', ', ',') };
+    return { bus: connected, nats: connected, url: shownAddresses(servers, ',') };
   }
   const server = await startNatsServer(managed ?? {});
   try {

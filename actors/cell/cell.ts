@@ -19,7 +19,7 @@ import { page } from '../page.ts';
 import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, start } from './building.ts';
-import { clearAway, destroyed, gone, released, removalsOf } from './clearing.ts';
+import { clearAway, destroyed, gone, isDestroying, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
 import { alive, computeUp, destroyStray, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
 import { viewOfHost, viewOfNamed } from './hosts.ts';
@@ -127,7 +127,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       case 'destroyed':
         return destroyed(work, message.instance, message.attempt);
       case 'driver-trouble':
-        return noteTrouble(state, message);
+        return noteTrouble(work, message);
       case 'released':
         if (message.before !== undefined) return movedAway(work, message.consumer, message.before, from);
         return released(work, message, from);
@@ -205,14 +205,17 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     return viewOfEntry(name, entry, troubles.get(entry.build.facts.instance));
   }
 
-  /** It is told to whoever asks, until the driver has said what came of it. */
-  function noteTrouble({ instances, troubles }: CellState, message: DriverTrouble): void {
-    const { instance, attempt, host, task, reason } = message;
+  /** It is told to whoever asks, until the driver has said what came of it; that of a build before that of a removal. */
+  function noteTrouble(work: Work, { instance, attempt, host, task, reason }: DriverTrouble): void {
+    const { instances, troubles } = work.state;
     const build = instances.get(instance)?.build;
     if (build === undefined) return;
     const { value, context } = build.snapshot;
-    if (task === 'build' && (value !== 'building' || context.attempt !== attempt)) return;
-    troubles.set(instance, { attempt, host, task, reason });
+    const isAwaited =
+      task === 'build'
+        ? value === 'building' && context.attempt === attempt
+        : troubles.get(instance)?.task !== 'build' && isDestroying(work, instance, attempt);
+    if (isAwaited) troubles.set(instance, { attempt, host, task, reason });
   }
 
   function timedOut(work: Work, instance: string, host: string | undefined): void {

@@ -78,7 +78,8 @@ export function removalsOf({ state: { removals } }: Work, instance: string, atte
 export function stepRemoval(work: Work, key: string, event: RemovalEvent): void {
   const removal = work.state.removals.get(key);
   if (removal === undefined || !can(removalMachine, removal.snapshot, event)) return;
-  const { instance, final } = removal.snapshot.context;
+  const { instance, attempt, final } = removal.snapshot.context;
+  if (work.state.troubles.get(instance)?.attempt === attempt) work.state.troubles.delete(instance);
   commit(work, { type: 'removal-event', key, event });
   work.turn.cancelWake(`remove ${key}`);
   if (work.state.removals.has(key)) return clearAway(work, removal);
@@ -86,8 +87,14 @@ export function stepRemoval(work: Work, key: string, event: RemovalEvent): void 
   if (final && entry?.deleting === true) gone(work, entry);
 }
 
+/** Whether a host is to destroy what is left of an attempt. */
+export function isDestroying(work: Work, instance: string, attempt: number): boolean {
+  return removalsOf(work, instance, attempt).some(
+    (removal) => removal.snapshot.context.attempt === attempt && stateOfRemoval(removal) === 'destroying',
+  );
+}
+
 export function destroyed(work: Work, instance: string, attempt: number): void {
-  if (work.state.troubles.get(instance)?.attempt === attempt) work.state.troubles.delete(instance);
   for (const final of [false, true]) {
     const key = removalKey({ instance, attempt, final });
     if (work.state.removals.get(key)?.snapshot.context.attempt === attempt)

@@ -33,11 +33,14 @@ function isBehind(open: Open, oldest: ReturnType<typeof oldestClaims>): boolean 
   return first !== undefined && first.number <= (open.behind?.upTo ?? 0);
 }
 
-/** Takes out the requests that need not wait any longer. */
+/** Takes out the requests that need not wait any longer: only when an oldest claim is answered are all looked at. */
 export function noLongerBehind({ state }: Work): Set<string> {
   const { awaitingClaims, open } = state;
   const found = new Set<string>();
   const oldest = oldestClaims(state);
+  const numbers = oldest.map(({ number }) => number).join(' ');
+  if (numbers === state.oldestClaims) return found;
+  state.oldestClaims = numbers;
   for (const key of awaitingClaims) {
     const one = open.get(key);
     if (one !== undefined && isBehind(one, oldest)) continue;

@@ -103,6 +103,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       claims: new PassingMap(),
       claimed: 0,
       awaitingClaims: new Set(),
+      oldestClaims: '',
       parking: emptyParking(),
       sweeps: [],
       surveyed: new Map(),

@@ -39,10 +39,10 @@ export function addressesOf(servers: string | readonly string[]): Addresses {
 }
 
 /** The addresses as they may be shown: without users, passwords and tokens. */
-export function shownAddresses(servers: string | readonly string[]): string {
+export function shownAddresses(servers: string | readonly string[], between = ', '): string {
   return textsOf(servers)
     .map((text) => text.replace(/^([a-z]+:\/\/)?.*@/i, '$1'))
-    .join(', ');
+    .join(between);
 }
 
 function textsOf(servers: unknown): string[] {

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
+import { shownAddresses } from '../bus/nats-addresses.ts';
 import type { NatsOptions } from '../bus/nats-options.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { DEFAULT_PREFIX } from '../subjects.ts';
@@ -39,9 +40,9 @@ export function accessWords(access: AccessFlags): string {
   return ACCESS_FLAGS.map((flag) => (access[flag] === undefined ? '' : ` --${flag} ${quoted(access[flag])}`)).join('');
 }
 
-/** What must be said to another command to reach the same deployment; of a server's address without the password. */
+/** What must be said to another command to reach the same deployment; of a server's address without user, password and token. */
 export function deploymentWords({ servers: named, prefix, ...access }: ServerFlags & { prefix: string }): string {
-  const urls = named.map((url) => url.replace(/\/\/[^/@]*@/, '//')).join();
+  const urls = shownAddresses(named, ',');
   const at = urls === USUAL_SERVER ? '' : ` --nats ${quoted(urls)}`;
   return `${at}${accessWords(access)}${prefix === DEFAULT_PREFIX ? '' : ` --prefix ${prefix}`}`;
 }

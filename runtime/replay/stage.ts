@@ -143,7 +143,7 @@ export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> 
     client: clientOf({ bus, clock, subjects }),
     asking: asker,
     nodeOptions: { nats, clock, ...prefix },
-    url: shownAddresses(servers).replaceAll(', ', ','),
+    url: shownAddresses(servers, ','),
     run: (work) => work(),
     async close() {
       asker.stop();

@@ -3,8 +3,10 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { placementShardOf } from '../../actors/routing.ts';
 import { alternatesFor } from '../../actors/scheduler/alternates.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { noteShard } from '../../actors/scheduler/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { viewOf } from '../support/facts.ts';
@@ -41,6 +43,19 @@ test('alternates - instances that share hosts have first alternates of their own
     assert.is(new Set(dealt.map(([first]) => first)).size, Math.min(count, most), `seed ${seed}`);
   }
   assert.ok(shared > 500, `${shared}`);
+});
+
+test('alternates - hosts of a silent placement shard are alternates where there are too few others, and the last', () => {
+  const hosts = Array.from({ length: 8 }, (_, n) => `h${n}`);
+  const shardOf = (host: string) => placementShardOf(`p-${host}`, 2);
+  const view = { ...viewOf(...hosts.map((host) => ({ host, cell: 'c1' }))), shards: 2 };
+  noteShard(view, 1, true);
+  const own = hosts.find((host) => shardOf(host) === 0) as string;
+  const chosen = [{ cell: 'c1', host: own, provider: `p-${own}`, allocations: [] }];
+  const [alternates = []] = alternatesFor(emptyRankings(DEFAULT_WEIGHERS, 's'), view, { spec }, chosen, 7);
+  const shards = alternates.map(({ host }) => shardOf(host));
+  assert.equal([shards.length, shards], [7, [...shards].sort()]);
+  assert.ok(shards.includes(0) && shards.includes(1));
 });
 
 test.run();

@@ -92,6 +92,35 @@ test('cell - what a driver says instead of what came of an attempt is shown unti
   assert.is(on.state.troubles.size, 0);
 });
 
+test('cell - a driver in trouble with a removal is told of while that is owed, and not before trouble with the build', () => {
+  const on = building(['h2']);
+  const trouble = (attempt: number, task: 'build' | 'destroy', host: string) =>
+    on.tell({ type: 'driver-trouble', ...ofAttempt('i1', attempt, host), task, reason: `of ${attempt}` });
+  trouble(1, 'destroy', 'h1');
+  assert.is(viewOf(on)?.trouble, undefined, 'nothing is to be destroyed');
+  for (let passed = 0; passed < 700_000 && viewOf(on)?.state === 'building'; passed += 10_000) {
+    for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
+    on.pass(10_000);
+  }
+  trouble(1, 'destroy', 'h1');
+  assert.is(viewOf(on)?.trouble?.task, 'destroy');
+  on.tell(granted('i1', 2));
+  on.tell({ type: 'accepted', ...ofAttempt('i1', 2, 'h2') });
+  trouble(2, 'build', 'h2');
+  trouble(1, 'destroy', 'h1');
+  assert.is(viewOf(on)?.trouble?.reason, 'of 2');
+  on.tell({ type: 'built', ...ofAttempt('i1', 2, 'h2') });
+  trouble(1, 'destroy', 'h1');
+  assert.is(viewOf(on)?.trouble?.reason, 'of 1');
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1, 'h1') });
+  assert.is(viewOf(on)?.trouble, undefined);
+  on.tell({ type: 'delete', instance: 'i1' }, 'conductor/0');
+  trouble(2, 'destroy', 'h2');
+  on.tell({ type: 'fence-host', ask: 1, host: 'h2' }, 'gateway/g');
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 2, 'h2') });
+  assert.is(on.state.troubles.size, 0);
+});
+
 test('cell - an attempt whose time is over while its driver was in trouble ended for that', () => {
   const on = building(['h2']);
   on.tell({ type: 'driver-trouble', ...ofAttempt('i1', 1), task: 'build', reason: 'no daemon' });

@@ -5,8 +5,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
-import { instanceNames } from '../../actors/routing.ts';
-import { toldMisfitOfGroup } from '../../actors/scheduler/group-rules.ts';
+import { instanceNames, placementShardOf } from '../../actors/routing.ts';
+import { groupKnownAt, toldMisfitOfGroup } from '../../actors/scheduler/group-rules.ts';
+import { emptyView, noteShard } from '../../actors/scheduler/view.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventoryOf, rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
 
@@ -220,6 +221,17 @@ test('scheduler groups - a soft rule goes by how many members hosts have, and ke
   assert.equal(choose(spread, 'loud', specOf(SPREAD)).hosts, ['h0']);
   silence(spread, 'c1');
   assert.match(choose(spread, 'silent', specOf(SPREAD)).hosts[0] as string, /^k/);
+});
+
+test('scheduler groups - the first of those that would rather be together asks the keeper, unless that is silent', () => {
+  const view = { ...emptyView(), shards: 2 };
+  const keeper = placementShardOf(NEAR.id, 2);
+  const isFirst = () => groupKnownAt(view, { spec: specOf(NEAR) }, 'p-h0').isFirst;
+  assert.is(isFirst(), true);
+  noteShard(view, 1 - keeper, true);
+  assert.is(isFirst(), true);
+  noteShard(view, keeper, true);
+  assert.is(isFirst(), undefined);
 });
 
 test('scheduler groups - a soft rule orders alternates too', () => {

@@ -260,6 +260,29 @@ test('scheduler - however many wait for the claims of others, each of those is n
   assert.equal([state.awaitingClaims.size, state.claims.size, state.open.size], [0, 0, 0]);
 });
 
+test('scheduler - those that wait for a claim that nobody answers are not looked at in every turn', () => {
+  const on = schedulersOf([{ host: 'h1' }]);
+  const { state } = on.desks[0] as { state: SchedulerState };
+  on.hear('scheduler/s', selectFor('first', { vcpu: 8 }), 'conductor/0');
+  const isUnanswered = ({ message }: { message: object }) => 'consumer' in message && message.consumer === 'first';
+  let looked = 0;
+  const { get } = Object.getPrototypeOf(state.open);
+  state.open.get = (key: string) => {
+    looked += 1;
+    return get.call(state.open, key);
+  };
+  for (const request of named(200, 'late')) {
+    on.hear('scheduler/s', selectFor(request), 'conductor/0');
+    on.deliver(undefined, (letter) => !isUnanswered(letter));
+  }
+  assert.equal([state.awaitingClaims.size, on.answers.length], [200, 0]);
+  assert.ok(looked <= 200 * 10, `${looked} were looked at`);
+  on.deliver();
+  live(on, 10_000);
+  assert.is(on.answers.filter(({ type }) => type === 'no-valid-host').length, 200);
+  assert.is(state.awaitingClaims.size, 0);
+});
+
 test('scheduler - of a request that fails nothing more is claimed while it is found out why', () => {
   const small = Array.from({ length: 1_500 }, (_, n) => ({ host: `small-${n}`, has: { VCPU: 4 } }));
   for (const ordered of [{}, { ordered: true as const }]) {

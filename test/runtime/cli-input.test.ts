@@ -223,6 +223,9 @@ test('command line - the command that an audit names is for the deployment that 
   const far = " --nats nats://a:4222,nats://b:4222 --creds 'my $& creds' --prefix east.x";
   const flags = { servers: ['nats://me:secret@a:4222', 'nats://b:4222'], creds: 'my $& creds', prefix: 'east.x' };
   assert.equal(named(flags), [`cellwright host fence c2/h1${far}`, `cellwright host fence c1/h7${far}`]);
+  for (const address of ['me:secret@a:4222', 'secret@a:4222', 'nats://me:se/cret@a:4222', 'nats://me:secret@cret@a']) {
+    assert.not.match(deploymentWords({ servers: [address], prefix: 'cw' }), /me|cret/, address);
+  }
 });
 
 test.run();
