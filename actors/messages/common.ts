@@ -160,6 +160,7 @@ export const Ask = Type.Integer({ minimum: 0 });
  * second to meet those of the next life.
  */
 export const asksFrom = (now: number): number => Math.floor(now) * 1_000;
+
 /** What a driver is asked to do with an attempt. */
 export const DriverTask = Type.Union([Type.Literal('build'), Type.Literal('destroy')]);
 

@@ -6,7 +6,7 @@ import { isSoft } from '../placement/groups.ts';
 import { roomFor } from './fit.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
-import { bestOfCell, isIn, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
+import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
 import type { Hearing, Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
@@ -105,7 +105,7 @@ function poolOf(
   const soft = softlyRanked(rankings, view, request, isOut);
   if (soft === null) return roomyFirst(view, spec, upTo(most, isOut));
   // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
-  const withMembers = soft.ranked.filter((one) => isIn(view, part, one));
+  const withMembers = soft.ranked.filter((one) => isInPart(view, part, one));
   const without = roomyFirst(
     view,
     spec,

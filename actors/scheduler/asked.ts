@@ -85,7 +85,7 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
 function notAllHeard(work: Work): string {
   if (mayHaveMissedHosts(work)) return NOT_ALL_HEARD;
   const shards = untoldShards(work).map((shard) => `placement/${shard}`);
-  return `${NOT_ALL_HEARD}: ${shards.join(', ')} has not told of them`;
+  return `${NOT_ALL_HEARD}: ${shards.join(', ')} ${shards.length === 1 ? 'has' : 'have'} not told of them`;
 }
 
 function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string, field?: string): void {

@@ -13,8 +13,11 @@ export function awaitsClaims(work: Work, open: Open): boolean {
   if (mayWait(open)) return false;
   const { state } = work;
   open.behind ??= { upTo: state.claimed, repeats: open.repeats };
-  if (!isBehind(open, oldestClaims(state))) return false;
+  const oldest = oldestClaims(state);
+  if (!isBehind(open, oldest)) return false;
   state.awaitingClaims.add(open.key);
+  // What it waits for may be answered before all are looked at again, and the oldest be those of the last look.
+  if (numbersOf(oldest) !== state.oldestClaims) state.oldestClaims = null;
   return true;
 }
 
@@ -28,6 +31,8 @@ function oldestClaims({ claims }: SchedulerState): { of: Open; number: number }[
   return found;
 }
 
+const numbersOf = (claims: readonly { number: number }[]): string => claims.map(({ number }) => number).join(' ');
+
 function isBehind(open: Open, oldest: ReturnType<typeof oldestClaims>): boolean {
   const first = oldest.find(({ of }) => of !== open);
   return first !== undefined && first.number <= (open.behind?.upTo ?? 0);
@@ -38,7 +43,7 @@ export function noLongerBehind({ state }: Work): Set<string> {
   const { awaitingClaims, open } = state;
   const found = new Set<string>();
   const oldest = oldestClaims(state);
-  const numbers = oldest.map(({ number }) => number).join(' ');
+  const numbers = numbersOf(oldest);
   if (numbers === state.oldestClaims) return found;
   state.oldestClaims = numbers;
   for (const key of awaitingClaims) {

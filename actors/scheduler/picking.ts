@@ -116,7 +116,7 @@ export function bestOfCell(
           most,
           accept,
         )
-      : among(shape, named, (one) => isIn(view, part, one) && accept(one)).slice(0, most);
+      : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
   return found.map((one) => rankedOf(rankings, view, shape, one));
 }
 
@@ -180,7 +180,11 @@ function among({ current }: Shape, roots: Iterable<string>, accept: Accept): Wei
   return found.sort((one, other) => (before(one, other) ? -1 : 1));
 }
 
-export function isIn(view: View, { cell, hearing }: PartOfCell, one: { readonly root: string; readonly cell: string }) {
+export function isInPart(
+  view: View,
+  { cell, hearing }: PartOfCell,
+  one: { readonly root: string; readonly cell: string },
+) {
   return one.cell === cell && hearingOf(view, one.root) === hearing;
 }
 

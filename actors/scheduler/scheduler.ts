@@ -103,7 +103,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       claims: new PassingMap(),
       claimed: 0,
       awaitingClaims: new Set(),
-      oldestClaims: '',
+      oldestClaims: null,
       parking: emptyParking(),
       sweeps: [],
       surveyed: new Map(),

@@ -221,8 +221,8 @@ export interface SchedulerState {
   claimed: number;
   /** Requests with no host as yet, while claims of others are not answered. */
   readonly awaitingClaims: Set<string>;
-  /** The numbers of the oldest claims when those were looked at last. */
-  oldestClaims: string;
+  /** The numbers of the oldest claims when those requests were looked at last; null: they are to be looked at. */
+  oldestClaims: string | null;
   /** Requests that wait for a host. */
   readonly parking: Parking;
   /** Looks at all hosts that are under way, the one whose turn it is first. */

@@ -10,6 +10,7 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { sentOf } from '../support/turn.ts';
 
 const test = suite('scheduler - several');
 
@@ -281,6 +282,24 @@ test('scheduler - those that wait for a claim that nobody answers are not looked
   live(on, 10_000);
   assert.is(on.answers.filter(({ type }) => type === 'no-valid-host').length, 200);
   assert.is(state.awaitingClaims.size, 0);
+});
+
+test('scheduler - one that begins to wait for a claim in the turn in which that is answered goes on at once', () => {
+  const [desk] = schedulersOf([{ host: 'h1' }]).desks;
+  assert.ok(desk);
+  for (let generation = 1; generation <= 3; generation += 1) {
+    const [claim] = sentOf(desk.tell(selectFor(`first-${generation}`), 'conductor/0'), 'claim');
+    assert.ok(claim);
+    const { consumer, attempt, allocations } = claim.message;
+    const usages = [{ id: 'p-h1', generation, used: { VCPU: generation } }];
+    const late = `late-${generation}`;
+    const turned = desk.tellAll([
+      { message: selectFor(late, { vcpu: 9 }), from: 'conductor/0' },
+      { message: { type: 'nothing-held', consumer: late, attempt: 1 }, from: 'placement/0' },
+      { message: { type: 'claim-granted', consumer, attempt, allocations, usages } as never, from: 'placement/0' },
+    ]);
+    assert.is(sentOf(turned, 'recall').length, 2, `asked again, the ${generation}. time`);
+  }
 });
 
 test('scheduler - of a request that fails nothing more is claimed while it is found out why', () => {
