@@ -213,8 +213,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     const { value, context } = build.snapshot;
     const isAwaited =
       task === 'build'
-        ? value === 'building' && context.attempt === attempt
-        : troubles.get(instance)?.task !== 'build' && isDestroying(work, instance, attempt);
+        ? value === 'building' && context.attempt === attempt && context.selection?.host === host
+        : troubles.get(instance)?.task !== 'build' && isDestroying(work, { instance, attempt, host });
     if (isAwaited) troubles.set(instance, { attempt, host, task, reason });
   }
 

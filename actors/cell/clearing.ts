@@ -88,10 +88,14 @@ export function stepRemoval(work: Work, key: string, event: RemovalEvent): void 
 }
 
 /** Whether a host is to destroy what is left of an attempt. */
-export function isDestroying(work: Work, instance: string, attempt: number): boolean {
-  return removalsOf(work, instance, attempt).some(
-    (removal) => removal.snapshot.context.attempt === attempt && stateOfRemoval(removal) === 'destroying',
-  );
+export function isDestroying(
+  work: Work,
+  { instance, attempt, host }: { instance: string; attempt: number; host: string },
+): boolean {
+  return removalsOf(work, instance, attempt).some((removal) => {
+    const { context } = removal.snapshot;
+    return context.attempt === attempt && context.host === host && stateOfRemoval(removal) === 'destroying';
+  });
 }
 
 export function destroyed(work: Work, instance: string, attempt: number): void {

@@ -259,7 +259,7 @@ export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMes
     }
     if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
       const task = said.type === 'driver-unknown' ? 'build' : 'destroy';
-      if (job.state === (task === 'build' ? 'building' : 'destroying')) {
+      if (state.phase !== 'retired' && job.state === (task === 'build' ? 'building' : 'destroying')) {
         turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
       }
       job.asked = null;

@@ -77,6 +77,8 @@ test('cell - what a driver says instead of what came of an attempt is shown unti
   const on = building(['h2']);
   on.tell(trouble(2, 'build'));
   assert.is(viewOf(on)?.trouble, undefined, 'that attempt is still to come');
+  on.tell({ ...trouble(1, 'build'), host: 'h3' });
+  assert.is(viewOf(on)?.trouble, undefined, 'it is not built there');
   on.tell(trouble(1, 'build'));
   assert.equal(viewOf(on)?.trouble, shown);
   on.tell({ type: 'built', ...ofAttempt('i1', 1) });
@@ -102,6 +104,8 @@ test('cell - a driver in trouble with a removal is told of while that is owed, a
     for (const host of HOSTS) on.tell({ type: 'alive', host, incarnation: 'life-1' });
     on.pass(10_000);
   }
+  trouble(1, 'destroy', 'h2');
+  assert.is(viewOf(on)?.trouble, undefined, 'nothing of it is there');
   trouble(1, 'destroy', 'h1');
   assert.is(viewOf(on)?.trouble?.task, 'destroy');
   on.tell(granted('i1', 2));

@@ -216,6 +216,13 @@ test('compute - a driver that does not know what came of a build is asked again'
   assert.is(orders(on.pass(20_000)).length, 0);
 });
 
+test('compute - one that is retired tells of no trouble: its jobs are those of another life', () => {
+  const on = desk();
+  on.tell(order(), CELL);
+  on.tell({ type: 'retired', incarnation: LIFE }, CELL);
+  assert.equal(on.tell({ type: 'driver-unknown', ...ofAttempt(), reason: 'lost' }, DRIVER).sent, []);
+});
+
 // --- destroying
 
 test('compute - what is destroyed is told when nothing of it is left, also when it is told again', () => {
