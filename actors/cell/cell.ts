@@ -167,6 +167,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return turn.send(from, { type: 'removals', ask, removals, next });
       }
       case 'list-hosts': {
+        if (message.followsBuilds === true) state.feed.tellsBuilds = true;
         const [hosts, next] =
           message.host === undefined
             ? page(state.hosts, message.after, message.limit, viewOfHost)
@@ -277,6 +278,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     state.feed.sequence = 0;
     state.feed.untold.clear();
     state.feed.recounted.clear();
+    state.feed.tellsBuilds = false;
     // A host is given the time to speak: nobody could hear it while the cell was away.
     for (const host of state.hosts.values()) host.heardAt = turn.now;
     for (const entry of state.instances.values()) {

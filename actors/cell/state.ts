@@ -74,8 +74,10 @@ export interface CellState extends Shared {
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
   readonly feed: {
     readonly untold: Set<string>;
-    /** Hosts of which only the counts changed, and none has left: they are told with the next beat. */
+    /** Hosts of which only the counts changed, and nobody waits for that: they are told with the next beat. */
     readonly recounted: Set<string>;
+    /** Somebody waits to hear that a build has ended. */
+    tellsBuilds: boolean;
     epoch: number;
     sequence: number;
   };
@@ -114,7 +116,7 @@ export function emptyCell(): CellState {
     removals: new Removals(),
     hosts: new Map(),
     deleted: new Deleted(),
-    feed: { untold: new PassingSet(), recounted: new PassingSet(), epoch: 0, sequence: 0 },
+    feed: { untold: new PassingSet(), recounted: new PassingSet(), tellsBuilds: false, epoch: 0, sequence: 0 },
     moves: new PassingMap(),
     troubles: new PassingMap(),
     sweptAt: 0,
@@ -202,11 +204,14 @@ function changing({ instances }: CellState, instance: string): Entry {
 }
 
 /** Keeps each host's list of the builds under way on it. */
-function noteWhereItBuilds({ hosts }: CellState, build: HostedBuild, before: string | undefined): void {
+function noteWhereItBuilds({ hosts, feed }: CellState, build: HostedBuild, before: string | undefined): void {
   const state = stateOfBuild(build);
   const host = build.snapshot.context.selection?.host;
   const underWay = state === 'claimed' || state === 'building';
-  if (before !== undefined && !(underWay && before === host)) hosts.get(before)?.building.delete(build.facts.instance);
+  if (before !== undefined && !(underWay && before === host)) {
+    const hasEnded = hosts.get(before)?.building.delete(build.facts.instance) === true;
+    if (hasEnded && feed.tellsBuilds) feed.untold.add(before);
+  }
   const entered = underWay ? hosts.get(host ?? '') : undefined;
   if (entered === undefined || entered.building.has(build.facts.instance)) return;
   entered.building.add(build.facts.instance);

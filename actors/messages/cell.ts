@@ -116,6 +116,11 @@ export const cellMessages = {
     limit: Type.Integer({ minimum: 1, maximum: 1000 }),
     /** This one alone. */
     host: Type.Optional(Token),
+    /**
+     * True: the asker follows the feed and goes by how many builds each host has. Until the cell starts anew it then tells
+     * at once, and not with the next beat, when one has ended.
+     */
+    followsBuilds: Type.Optional(Type.Boolean()),
   }),
 };
 export type CellMessage = MessageOf<typeof cellMessages>;

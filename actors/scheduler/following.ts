@@ -5,6 +5,7 @@ import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { type Follower, follow, newFollower } from './feeds.ts';
+import { buildsMatter } from './ranking.ts';
 import type { Work } from './state.ts';
 import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, noteShard } from './view.ts';
 import { learnHosts } from './view-hosts.ts';
@@ -57,8 +58,9 @@ function askPage(work: Work, feed: string, follower: Follower, after: string | u
   const [kind, which] = feed.split(' ') as [string, string];
   const from = after === undefined ? {} : { after };
   const of = kind === 'placement' ? placementAddress(Number(which)) : cellAddress(which);
-  const type = kind === 'placement' ? 'list-providers' : 'list-hosts';
-  work.turn.send(of, { type, ask: work.state.asks, limit: PAGE, ...from });
+  const page = { ask: work.state.asks, limit: PAGE, ...from };
+  if (kind === 'placement') work.turn.send(of, { type: 'list-providers', ...page });
+  else work.turn.send(of, { type: 'list-hosts', ...page, followsBuilds: buildsMatter(work.state.rankings) });
   work.turn.wakeAt(`resync ${feed}`, work.turn.now + waitMs(work.patience, 0), of);
 }
 

@@ -143,6 +143,14 @@ export function statsMatter({ filters, limits, weighers }: Rankings): boolean {
   return limits.length > 0 || [...filters, ...weighers].some(({ ignoresStats }) => ignoresStats !== true);
 }
 
+/** Whether a host may be refused for what it is building. */
+export function buildsMatter({ filters }: Rankings): boolean {
+  return filters.some(
+    ({ mostBuilds, mostInstances, ignoresStats }) =>
+      mostBuilds !== undefined || (mostInstances === undefined && ignoresStats !== true),
+  );
+}
+
 /** What of a request is ranked by, which is worked out once for each. */
 function askedBy({ filters: inUse, weighers: weighing, asked }: Rankings, request: Request): AskedOf {
   const known = asked.get(request);

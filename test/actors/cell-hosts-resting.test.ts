@@ -143,6 +143,31 @@ test('hosts - what is left to be cleared away is listed, with where and since wh
   assert.equal(listed?.message, { type: 'removals', ask: 7, removals: [removal], next: null });
 });
 
+test('hosts - that a build has ended is told at once where somebody has asked for that, until the cell starts anew', () => {
+  const all = desk(['h1', 'h2']);
+  const endOf = (instance: string, host: string): unknown[] => {
+    all.start(instance, host);
+    all.on.tell({ type: 'accepted', host, instance, attempt: 1 });
+    const told = sentOf(all.on.tell({ type: 'built', host, instance, attempt: 1 }), 'hosts-changed');
+    return told.flatMap(({ message }) =>
+      message.hosts.map(({ host, stats }) => [host, stats?.instances, stats?.builds]),
+    );
+  };
+  all.on.tell({ type: 'list-hosts', ask: 1, limit: 10 });
+  assert.equal(endOf('a', 'h1'), []);
+  all.on.tell({ type: 'list-hosts', ask: 2, limit: 10, followsBuilds: true });
+  all.on.tell({ type: 'list-hosts', ask: 3, limit: 10, followsBuilds: false });
+  assert.equal(endOf('b', 'h1'), [['h1', 2, 0]], 'whatever others ask');
+  all.start('c', 'h1', ['h2']);
+  const failed = sentOf(
+    all.on.tell({ type: 'build-failed', host: 'h1', instance: 'c', attempt: 1, reason: 'no' }),
+    'hosts-changed',
+  );
+  assert.equal(failed[0]?.message.hosts[0]?.stats, { instances: 2, builds: 0, ordered: 3 });
+  all.on.recover();
+  assert.equal(endOf('d', 'h2'), []);
+});
+
 /** What the feed tells of a host, with the beats of some seconds. */
 function toldOf({ on }: ReturnType<typeof desk>, host: string) {
   const messages = on.pass(1_000).flatMap((turned) => sentOf(turned, 'hosts-changed'));

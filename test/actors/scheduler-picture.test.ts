@@ -6,8 +6,11 @@ import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage } from '../../actors/messages/scheduler.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { choose, hostsIn, rig, SCHEDULER, selectOf, takeUnheard, treeOf } from '../support/scheduler-desk.ts';
-import { sentOf, type Turned } from '../support/turn.ts';
+import { bench, sentOf, type Turned } from '../support/turn.ts';
 
 const test = suite('scheduler, its picture');
 
@@ -36,6 +39,18 @@ test('scheduler - a beat with a new number means that the last change was lost, 
     all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: number, hosts: [] });
   assert.equal(beat(1).sent, [], 'the last number again');
   assert.is(sentOf(beat(2), 'list-hosts').length, 1);
+});
+
+test('scheduler - it asks cells to tell at once of builds that end where a filter goes by what a host builds', () => {
+  const refusal = () => null;
+  const asks = (...filters: Filter[]) => {
+    const on = bench(scheduler({ name: 's', filters }));
+    const heard = on.tell({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 1, hosts: [] });
+    return sentOf(heard, 'list-hosts').map(({ message }) => message.followsBuilds);
+  };
+  assert.equal([asks(), asks(instanceLimit(1))], [[false], [false]]);
+  assert.equal([asks(buildLimit(1)), asks({ name: 'own', refusal })], [[true], [true]]);
+  assert.equal(asks({ name: 'own', refusal, ignoresStats: true }), [false]);
 });
 
 test('scheduler - the selections of a large request are told in several messages, each in its bounds', () => {

@@ -158,6 +158,19 @@ for (const [where, withSystem] of SYSTEMS) {
     ));
 }
 
+for (const [where, withSystem] of SYSTEMS) {
+  test(`placing - where a host may build one instance at a time, it may build the next when the last is active, ${where}`, () =>
+    withSystem(
+      { hosts: { c1: ['h1'] }, scheduler: { filters: [{ name: 'build-limit', most: 1 }] } },
+      async ({ client, failures }) => {
+        for (let round = 0; round < 12; round += 1) {
+          assert.is(await hostFor(client, { id: `one-${round}` }), 'h1', `round ${round}`);
+        }
+        assert.equal(failures, []);
+      },
+    ));
+}
+
 test('placing - a filter and a weigher of ones own go by what drivers measure and by hints of the request', async () => {
   const heat: Record<string, number> = { h1: 20, h2: 90, h3: 40 };
   const notTooHot: Filter<number> = {
