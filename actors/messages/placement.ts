@@ -21,6 +21,8 @@ import {
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
 /** Of a root provider: how many members of each instance group hold something of its tree. Absent: none of any. */
 const MembersByGroup = Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 1 })));
+/** Of a root provider: how many attempts of builds hold something of its tree. Absent: none. */
+const Tenants = Type.Optional(Type.Integer({ minimum: 1 }));
 /** The rule of each of these groups, in a word. */
 const RuleByGroup = Type.Optional(Type.Record(Type.String(), Type.String()));
 
@@ -56,6 +58,7 @@ export const ProviderState = Type.Object({
   root: Id,
   generation: Type.Integer({ minimum: 0 }),
   used: Type.Record(Type.String(), Amount),
+  tenants: Tenants,
   groups: MembersByGroup,
   groupRules: RuleByGroup,
 });
@@ -66,6 +69,7 @@ export const ProviderUsage = Type.Object({
   id: Id,
   generation: Type.Integer({ minimum: 0 }),
   used: Type.Record(Type.String(), Amount),
+  tenants: Tenants,
   groups: MembersByGroup,
   groupRules: RuleByGroup,
 });

@@ -99,7 +99,7 @@ function applyUpdate(
   if (provider.spec.parent === parent) return;
   moveSubtree(state, id, parent);
   locateAll(state);
-  countTenants(state.consumers, state.providers);
+  countTenants(state.consumers, state.providers, state.untold.used);
 }
 
 export function replaceAllocations(
@@ -131,7 +131,7 @@ export function replaceAllocations(
     const ends = allocations.length === 0;
     for (const held of consumer?.held ?? []) {
       use(held.allocations, -1, ends);
-      countTenant(held, -1, providers);
+      countTenant(held, -1, providers, untold.used);
     }
     use(allocations, 1, true);
     if (ends) {
@@ -140,7 +140,7 @@ export function replaceAllocations(
     }
     const identity = identityOf(consumer, change);
     const all = { attempt: identity.latest, allocations };
-    countTenant(all, 1, providers);
+    countTenant(all, 1, providers, untold.used);
     const held = [all];
     const generation = given ?? (consumer?.generation ?? 0) + 1;
     if (consumer === undefined) {

@@ -6,7 +6,7 @@
 import type { InstanceGroup } from '../messages/common.ts';
 import type { Claim, GroupKnown, Refusal } from '../messages/placement.ts';
 import type { Consumer, Consumers, Identity } from './consumers.ts';
-import type { Provider, Providers } from './providers.ts';
+import { noteQuietly, type Provider, type Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
 interface Group {
@@ -115,7 +115,7 @@ function add(counts: Map<string, number>, key: string, by: number): void {
   else counts.set(key, left);
 }
 
-/** Counts members on a root; that is told by the feed, but is no change that callers of the Placement API compare. */
+/** Counts members on a root. */
 function count({ providers, untold }: Grouped, root: string, group: string, by: number, rule: InstanceGroup): void {
   const provider = providers.get(root);
   if (provider === undefined) return;
@@ -126,9 +126,7 @@ function count({ providers, untold }: Grouped, root: string, group: string, by: 
   if (groups.has(group)) rules.set(group, ruleOf(rule));
   else rules.delete(group);
   provider.groupRules = rules;
-  provider.generation += 1;
-  provider.quiet += 1;
-  untold.used.add(root);
+  noteQuietly(provider, untold.used);
 }
 
 /** Why the group that a claim names forbids it, or null. The claimant itself does not count: it may be moving. */

@@ -81,6 +81,13 @@ export function changeUse(provider: Provider, resources: Readonly<Record<string,
   provider.generation += 1;
 }
 
+/** Counts a change that is told by the feed, but is none that callers of the Placement API compare. */
+export function noteQuietly(provider: Provider, changed: Set<string>): void {
+  provider.generation += 1;
+  provider.quiet += 1;
+  changed.add(provider.spec.id);
+}
+
 /** The inventories of a provider that are told no more, but of which something was in use when they were told last. */
 export function untoldInventories({ spec, stocks }: Provider): [string, Inventory][] {
   const untold: [string, Inventory][] = [];
@@ -139,6 +146,7 @@ export function usageOf(provider: Provider): ProviderUsage {
   const used: Record<string, number> = {};
   for (const [resourceClass, stock] of provider.stocks) used[resourceClass] = stock.used;
   const usage: ProviderUsage = { id: provider.spec.id, generation: provider.generation, used };
+  if (provider.tenants > 0) usage.tenants = provider.tenants;
   if (provider.groups.size > 0) {
     usage.groups = Object.fromEntries(provider.groups);
     usage.groupRules = Object.fromEntries(provider.groupRules);

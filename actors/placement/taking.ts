@@ -18,7 +18,7 @@ export function giveBack(
   if (dropped.length === 0) return;
   for (const one of dropped) {
     use(one.allocations, -1, providers, changed);
-    countTenant(one, -1, providers);
+    countTenant(one, -1, providers, changed);
   }
   consumer.held =
     dropped.length === consumer.held.length ? NOTHING : consumer.held.filter((one) => !dropped.includes(one));
@@ -36,7 +36,7 @@ export function take(
   // Each record brings copies of the ids: what is kept names the providers by their own.
   const kept = allocations.map((one) => ({ ...one, provider: providers.get(one.provider)?.spec.id ?? one.provider }));
   const mine = { attempt, allocations: kept };
-  countTenant(mine, 1, providers);
+  countTenant(mine, 1, providers, changed);
   consumer.held = consumer.held.length === 0 ? [mine] : [...consumer.held, mine];
 }
 

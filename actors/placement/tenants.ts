@@ -1,24 +1,33 @@
 // How many instances have something of a tree: counted by root as it is taken and given back, so that a claim may say how
-// many there may be. What callers of the Placement API hold for consumers of their own is none.
+// many there may be, and told with the use of the root. What callers of the Placement API hold for consumers of their own
+// is none.
 
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { Consumers, Held } from './consumers.ts';
-import type { Provider, Providers } from './providers.ts';
+import { noteQuietly, type Provider, type Providers } from './providers.ts';
 
-/** Counts an attempt on the trees of which it holds something (1), or no longer (-1). */
-export function countTenant({ attempt, allocations }: Held, sign: 1 | -1, providers: Providers): void {
-  if (attempt === OF_NO_BUILD) return;
-  const [first] = allocations;
+/**
+ * Counts an attempt on the trees of which it holds something (1), or no longer (-1), whose use of providers is counted
+ * already. `changed` gets the roots that are to be told though nothing of their own is used.
+ */
+export function countTenant(held: Held, sign: 1 | -1, providers: Providers, changed: Set<string>): void {
+  for (const root of rootsOf(held, providers)) {
+    root.tenants += sign;
+    if (!held.allocations.some(({ provider }) => provider === root.spec.id)) noteQuietly(root, changed);
+  }
+}
+
+/** The roots of the trees of which an attempt of a build holds something. */
+function rootsOf({ attempt, allocations }: Held, providers: Providers): readonly Provider[] {
+  const roots: Provider[] = [];
+  if (attempt === OF_NO_BUILD) return roots;
   // A build holds something of one tree; only a caller of the Placement API may give it more.
-  if (allocations.length < 2) {
-    const root = first === undefined ? undefined : rootOf(first.provider, providers);
-    if (root !== undefined) root.tenants += sign;
-    return;
+  for (const { provider } of allocations) {
+    const root = rootOf(provider, providers);
+    if (root !== undefined && !roots.includes(root)) roots.push(root);
   }
-  for (const root of new Set(allocations.map(({ provider }) => rootOf(provider, providers)))) {
-    if (root !== undefined) root.tenants += sign;
-  }
+  return roots;
 }
 
 function rootOf(id: string, providers: Providers): Provider | undefined {
@@ -27,9 +36,17 @@ function rootOf(id: string, providers: Providers): Provider | undefined {
 }
 
 /** Counts anew, after a tree has become part of another. */
-export function countTenants({ holding }: Consumers, providers: Providers): void {
-  for (const provider of providers.values()) provider.tenants = 0;
-  for (const { held } of holding.values()) for (const one of held) countTenant(one, 1, providers);
+export function countTenants({ holding }: Consumers, providers: Providers, changed: Set<string>): void {
+  const counts = new Map<Provider, number>();
+  for (const { held } of holding.values()) {
+    for (const one of held) for (const root of rootsOf(one, providers)) counts.set(root, (counts.get(root) ?? 0) + 1);
+  }
+  for (const provider of providers.values()) {
+    const tenants = counts.get(provider) ?? 0;
+    if (provider.tenants === tenants) continue;
+    provider.tenants = tenants;
+    noteQuietly(provider, changed);
+  }
 }
 
 /** Whether the host has as many instances as the claim allows. The claimant itself does not count: it may be moving. */

@@ -21,7 +21,7 @@ export function usagesOf(
     if (provider.root === id) continue;
     // Who is on a host stands with its root.
     const root = providers.get(provider.root);
-    if (root !== undefined && root.groups.size > 0) addUsage(usages, root);
+    if (root !== undefined) addUsage(usages, root);
   }
   const another = besides === undefined ? undefined : providers.get(besides);
   if (another !== undefined) addUsage(usages, another);

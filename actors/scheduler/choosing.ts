@@ -52,7 +52,7 @@ import {
 } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage, noteChange } from './view.ts';
-import { expect, noteFull } from './view-hosts.ts';
+import { expect } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
 /** Refusals after which no other host would do. */
@@ -326,7 +326,6 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const { candidate } = contextOf(open, consumer);
   if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
   const reason = `${refusal.code}: ${refusal.message}`;
-  if (refusal.code === 'too-many-instances') noteFull(work.state.view, candidate);
   if (hopeless) open.hopeless = refusal.code;
   if (refusal.code === GROUP_CONFLICT) {
     noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, together(open));

@@ -15,7 +15,7 @@ import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { draftOf, together } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
-import { type Expected, promise } from './view.ts';
+import { promise } from './view.ts';
 import { expect, expectAsBefore } from './view-hosts.ts';
 
 /** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
@@ -27,22 +27,22 @@ export function placesFor(
   const places: (readonly Allocation[])[] = [];
   const group = request.spec.instanceGroup?.id;
   const roots: string[] = [];
-  const expected = new Map<string, Expected | undefined>();
+  const expected = new Map<string, readonly number[]>();
   const { revision } = view;
   while (places.length < count) {
     const found = pickOfGroup(rankings, view, request, count - places.length, () => false, '')?.found;
     if (found === undefined) break;
     places.push(found.allocations);
     roots.push(found.root);
-    promise(view, found.allocations, 1);
-    if (!expected.has(found.root)) expected.set(found.root, view.expected.get(found.root));
+    promise(view, found.root, found.allocations, 1);
+    if (!expected.has(found.root)) expected.set(found.root, view.expected.get(found.root) ?? []);
     expect(view, found.root, 1);
     if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
   }
   // What only seemed to be used has not come free, and nothing has changed.
   const { freed } = view;
   view.freed = null;
-  for (const allocations of places) promise(view, allocations, -1);
+  places.forEach((allocations, index) => void promise(view, roots[index] as string, allocations, -1));
   for (const [root, before] of expected) expectAsBefore(view, root, before);
   if (group !== undefined) for (const root of roots) promiseMember(view.groups, group, root, -1);
   view.freed = freed;

@@ -15,7 +15,10 @@ export interface HostFacts {
   readonly traits: ReadonlySet<string>;
   /** The aggregates that the host itself is in. */
   readonly aggregates: ReadonlySet<string>;
-  /** What the host is doing: as its cell told last, and with what this scheduler has claimed since. */
+  /**
+   * What the host is doing: as many instances as placement has there, and what its cell told last of the rest; each with what
+   * this scheduler has claimed since.
+   */
   readonly stats: HostStats;
   /** Builds that failed there lately; see recalled() for what is left of them. */
   readonly failures: FailureMemory | undefined;

@@ -11,7 +11,7 @@ import { groupKnownAt } from './group-rules.ts';
 import { promiseMember } from './groups-view.ts';
 import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
-import { endPromise, promise } from './view.ts';
+import { endPromise, learnUsage, promise } from './view.ts';
 import { expect } from './view-hosts.ts';
 
 /** For how many refusals a wish is chosen anew: then what was chosen last is claimed, whatever others do meanwhile. */
@@ -62,7 +62,7 @@ export function promiseClaim(
   open.promised.set(instance, candidate);
   work.state.claimed += 1;
   claims.set(candidate, { of: open, number: work.state.claimed });
-  promise(view, allocations, 1);
+  promise(view, candidate.provider, allocations, 1);
   expect(view, candidate.provider, 1);
   const { instanceGroup } = open.asked.spec;
   if (instanceGroup === undefined) return;
@@ -90,9 +90,14 @@ export function settle(
   open.groupKnown.delete(instance);
   if (promised !== undefined) work.state.claims.delete(promised);
   const { spec } = open.asked;
-  endPromise(work.state.view, promised === undefined ? [] : allocationsOf(spec, promised), usages, shard);
+  const { view } = work.state;
+  if (promised === undefined) {
+    for (const usage of usages) learnUsage(view, usage, shard);
+    return;
+  }
+  endPromise(view, promised.provider, allocationsOf(spec, promised), usages, shard);
   const group = spec.instanceGroup;
-  if (promised !== undefined && group !== undefined) count(work, group, promised, -1);
+  if (group !== undefined) count(work, group, promised, -1);
 }
 
 function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, sign: 1 | -1): void {

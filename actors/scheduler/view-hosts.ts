@@ -1,11 +1,10 @@
 // The hosts in a scheduler's picture: how each stands and what it is doing, as its cell tells, and what this scheduler has
 // claimed there since; and the passing of time, which makes some of it count less.
 
-import type { Selection } from '../../machines/instance-build.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
-import { type Expected, noteChange, type View, type ViewHost } from './view.ts';
+import { noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
   const { host, provider: root, state, failures, stats = NO_STATS, until } = told;
@@ -51,60 +50,48 @@ export function factsOf(
   return { cell, host, state, tree, traits, aggregates, stats: counted(view, root, stats), failures, now };
 }
 
-/** What a host has by its cell's word and with what is expected beside it. */
-function counted({ expected, now }: View, root: string, stats: HostStats): HostStats {
-  const known = expected.get(root);
-  if (known === undefined) return stats;
-  const { claimedAt, full } = known;
-  const claimed = claimedAt.filter((at) => at + EXPECTED_MS > now).length;
-  const least = full === null || full.until <= now ? 0 : full.instances;
-  return { ...stats, instances: Math.max(stats.instances + claimed, least), builds: stats.builds + claimed };
+/** What a host does: by its cell's word, with the instances that placement and this scheduler know of. */
+function counted(view: View, root: string, stats: HostStats): HostStats {
+  const instances = view.providers.get(root)?.tenants ?? 0;
+  const claimedAt = view.expected.get(root);
+  if (claimedAt === undefined && instances === stats.instances) return stats;
+  const claimed = (claimedAt ?? []).filter((at) => at + EXPECTED_MS > view.now).length;
+  // What was given back before it came to the cell is never told by it.
+  const untold = Math.min(claimed, Math.max(0, instances - stats.instances));
+  return { ...stats, instances, builds: stats.builds + untold };
 }
 
-/** Counts an instance on a host before its cell tells of it (1), or no longer, because nothing comes of it (-1). */
+/** Counts a build on a host before its cell tells of it (1), or no longer, because nothing comes of it (-1). */
 export function expect(view: View, root: string, sign: 1 | -1): void {
   if (!view.statsMatter) return;
-  const { claimedAt = [], full = null } = view.expected.get(root) ?? {};
-  setExpected(view, root, { claimedAt: sign === 1 ? [...claimedAt, view.now] : claimedAt.slice(0, -1), full });
+  const claimedAt = view.expected.get(root) ?? [];
+  setExpected(view, root, sign === 1 ? [...claimedAt, view.now] : claimedAt.slice(0, -1));
   if (sign === 1) lookAgainAt(view, root, view.now + EXPECTED_MS);
 }
 
-/** Forgets what was counted of a host since it was expected to have this. */
-export function expectAsBefore(view: View, root: string, before: Expected | undefined): void {
+/** Forgets what was counted of a host since this was expected of it. */
+export function expectAsBefore(view: View, root: string, before: readonly number[]): void {
   if (view.statsMatter) setExpected(view, root, before);
-}
-
-/** A claim was refused because the host has as many instances as it may, though its cell has not told of all yet. */
-export function noteFull(view: View, candidate: Selection | null): void {
-  const { provider = '', maxInstances = 0 } = candidate ?? {};
-  const { claimedAt = [] } = view.expected.get(provider) ?? {};
-  const until = view.now + FULL_MS;
-  setExpected(view, provider, { claimedAt, full: { instances: maxInstances, until } });
-  lookAgainAt(view, provider, until);
 }
 
 /**
  * A cell has told of a host. So many more builds ordered there are the oldest of those that were expected; with fewer it
- * began anew. With that, or with fewer instances, the host need not be as full as placement said.
+ * began anew.
  */
 function noteTold(view: View, root: string, told: HostStats, before: HostStats): void {
   const expected = view.expected.get(root);
   const ordered = (told.ordered ?? 0) - (before.ordered ?? 0);
-  if (expected === undefined || (ordered === 0 && told.instances >= before.instances)) return;
-  const claimedAt = ordered < 0 ? [] : expected.claimedAt.slice(ordered);
-  setExpected(view, root, { claimedAt, full: null });
+  if (expected !== undefined && ordered !== 0) setExpected(view, root, ordered < 0 ? [] : expected.slice(ordered));
 }
 
-function setExpected(view: View, root: string, one: Expected | undefined): void {
-  if (one === undefined || (one.claimedAt.length === 0 && one.full === null)) view.expected.delete(root);
-  else view.expected.set(root, one);
+function setExpected(view: View, root: string, claimedAt: readonly number[]): void {
+  if (claimedAt.length === 0) view.expected.delete(root);
+  else view.expected.set(root, claimedAt);
   noteChange(view, root);
 }
 
 /** How long what was claimed is counted without a word of the cell, ms: some of its beats. */
 const EXPECTED_MS = 3_000;
-/** How long a host is taken for full because placement said so, ms: by then its cell has told of what others claimed. */
-const FULL_MS = 1_500;
 /** Time is looked at this often, ms, however many hosts wait for it. */
 const DUE_STEP_MS = 1_000;
 
@@ -138,13 +125,9 @@ export function passTime(view: View, now: number): void {
 function forgetExpected(view: View, root: string): void {
   const known = view.expected.get(root);
   if (known === undefined) return;
-  const claimedAt = known.claimedAt.filter((at) => at + EXPECTED_MS > view.now);
-  const full = known.full !== null && known.full.until > view.now ? known.full : null;
-  if (claimedAt.length === 0 && full === null) view.expected.delete(root);
-  else view.expected.set(root, { claimedAt, full });
-  const next = Math.min(
-    (claimedAt[0] ?? Number.POSITIVE_INFINITY) + EXPECTED_MS,
-    full?.until ?? Number.POSITIVE_INFINITY,
-  );
-  if (next < Number.POSITIVE_INFINITY) lookAgainAt(view, root, next);
+  const claimedAt = known.filter((at) => at + EXPECTED_MS > view.now);
+  if (claimedAt.length === 0) view.expected.delete(root);
+  else view.expected.set(root, claimedAt);
+  const [next] = claimedAt;
+  if (next !== undefined) lookAgainAt(view, root, next + EXPECTED_MS);
 }

@@ -22,14 +22,6 @@ export interface ViewHost {
   readonly until?: number | undefined;
 }
 
-/** What a host has beside what its cell has told of, as far as this scheduler knows. */
-export interface Expected {
-  /** When each of its claims there was made of which the cell has not told yet, ms since the epoch, in order. */
-  readonly claimedAt: readonly number[];
-  /** As many instances as placement lets it have, when that was the reason to refuse a claim. */
-  readonly full: { readonly instances: number; readonly until: number } | null;
-}
-
 export interface View {
   /** How many placement shards tell of providers, each of its own. */
   readonly shards: number;
@@ -49,10 +41,15 @@ export interface View {
   silentShards: ReadonlySet<number>;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
+  /** How many instances they are for, by root. */
+  readonly promisedTenants: Map<string, number>;
   /** The roots on which something came free, or changed that may let somebody in; null while nobody waits for that. */
   freed: Set<string> | null;
-  /** By root; kept only when a filter or weigher goes by what hosts are doing. */
-  readonly expected: Map<string, Expected>;
+  /**
+   * When each claim of this scheduler was made of which the cell has not told yet, ms since the epoch, in order, by root;
+   * kept only when a filter or weigher goes by what hosts are doing.
+   */
+  readonly expected: Map<string, readonly number[]>;
   statsMatter: boolean;
   /** The time that filters and weighers see, ms since the epoch. */
   now: number;
@@ -82,6 +79,7 @@ export function emptyView(shards = 1): View {
     silentCells: new Set(),
     silentShards: new Set(),
     promised: new PassingMap(),
+    promisedTenants: new PassingMap(),
     freed: null,
     expected: new PassingMap(),
     statsMatter: true,
@@ -138,7 +136,7 @@ export function noteChange(view: View, root: string): void {
 export function learnProvider(view: View, told: ProviderState): void {
   const known = view.providers.get(told.id);
   if (known !== undefined && (view.toldWholeAt.get(told.id) ?? -1) >= told.generation) return;
-  const { root, generation, used, groups, groupRules, ...spec } = told;
+  const { root, generation, used, tenants, groups, groupRules, ...spec } = told;
   // A provider may be given another parent, and with it another tree.
   if (known !== undefined && known.root !== root) leaveTree(view, known);
   const isUseNews = known === undefined || known.generation < generation;
@@ -148,6 +146,7 @@ export function learnProvider(view: View, told: ProviderState): void {
   view.toldWholeAt.set(told.id, generation);
   if (isUseNews) {
     setUsed(view, provider, used);
+    setTenants(view, provider, tenants);
     learnMembers(view.groups, told.id, groups, groupRules);
   }
   view.freed?.add(root);
@@ -183,7 +182,9 @@ export function learnUsage(view: View, told: ProviderUsage, shard = 0): void {
   // those who left, as much may be used as before.
   const haveLeft = learnMembers(view.groups, told.id, told.groups, told.groupRules);
   if (haveLeft) view.freed?.add(provider.root);
-  if (setUsed(view, provider, told.used)) noteChange(view, provider.root);
+  const isUseOther = setUsed(view, provider, told.used);
+  const areTenantsOther = setTenants(view, provider, told.tenants);
+  if (isUseOther || (areTenantsOther && view.statsMatter)) noteChange(view, provider.root);
 }
 
 /** Answers whether anything counts as used that did not, or the reverse. */
@@ -197,6 +198,14 @@ function setUsed(view: View, provider: Provider, used: Readonly<Record<string, n
     if (stock.used !== before) isOther = true;
   }
   return isOther;
+}
+
+/** Answers whether a root counts as having another number of instances than before. */
+function setTenants(view: View, provider: Provider, told = 0): boolean {
+  const before = provider.tenants;
+  provider.tenants = told + (view.promisedTenants.get(provider.spec.id) ?? 0);
+  if (provider.tenants < before) view.freed?.add(provider.root);
+  return provider.tenants !== before;
 }
 
 function forgetProvider(view: View, id: string): void {
@@ -224,8 +233,15 @@ export function treeOf(view: View, root: string): readonly Provider[] {
 
 const NO_TREE: readonly Provider[] = [];
 
-/** Counts allocations as used while their claim is under way (sign 1), and no longer when it is answered (-1). */
-export function promise(view: View, allocations: readonly Allocation[], sign: 1 | -1): void {
+/** Counts what an instance takes of a tree while its claim is under way (sign 1), and no longer when it is answered (-1). */
+export function promise(view: View, root: string, allocations: readonly Allocation[], sign: 1 | -1): void {
+  notePromisedTenant(view, root, sign);
+  const provider = view.providers.get(root);
+  if (provider !== undefined) provider.tenants += sign;
+  promiseUse(view, allocations, sign);
+}
+
+function promiseUse(view: View, allocations: readonly Allocation[], sign: 1 | -1): void {
   for (const { provider: id, resources } of allocations) {
     notePromised(view, id, resources, sign);
     const provider = view.providers.get(id);
@@ -250,23 +266,33 @@ function notePromised(view: View, id: string, resources: Allocation['resources']
   else view.promised.set(id, promised);
 }
 
+function notePromisedTenant({ promisedTenants }: View, root: string, sign: 1 | -1): void {
+  const left = (promisedTenants.get(root) ?? 0) + sign;
+  if (left === 0) promisedTenants.delete(root);
+  else promisedTenants.set(root, left);
+}
+
 /**
  * What was promised to a claim is promised no longer: it is used, as the answer tells, or free. As a rule as much is used
  * as was promised, which is no reason to weigh the host anew.
  */
 export function endPromise(
   view: View,
+  root: string,
   allocations: readonly Allocation[],
   usages: readonly ProviderUsage[],
   shard: number,
 ): void {
+  const isTold = (provider: Provider | undefined) =>
+    provider !== undefined &&
+    usages.some(({ id, generation }) => id === provider.spec.id && generation > provider.generation);
+  const host = view.providers.get(root);
+  notePromisedTenant(view, root, -1);
+  if (host !== undefined && !isTold(host)) host.tenants -= 1;
   for (const allocation of allocations) {
     const { provider: id, resources } = allocation;
-    const provider = view.providers.get(id);
-    const isTold =
-      provider !== undefined && usages.some((usage) => usage.id === id && usage.generation > provider.generation);
-    if (isTold) notePromised(view, id, resources, -1);
-    else promise(view, [allocation], -1);
+    if (isTold(view.providers.get(id))) notePromised(view, id, resources, -1);
+    else promiseUse(view, [allocation], -1);
   }
   for (const usage of usages) learnUsage(view, usage, shard);
 }

@@ -10,7 +10,7 @@ import type { Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { type HostWords, stateOf } from '../support/facts.ts';
+import { type HostWords, treeOfHost } from '../support/facts.ts';
 import { type Answer, schedulersOf } from '../support/schedulers.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
@@ -221,7 +221,7 @@ function shardWith(...hosts: HostWords[]) {
   const actor = placement({ shard: 0, rememberDeletedMs: 60_000 });
   const shard = bench(actor);
   for (const one of hosts) {
-    const { root: _, generation: __, used: ___, ...spec } = stateOf(one);
+    const spec = treeOfHost(one);
     shard.tell({ type: 'put-tree', ask: 1, providers: [spec] });
   }
   return {

@@ -26,12 +26,12 @@ import {
   type View,
   type ViewHost,
 } from '../../actors/scheduler/view.ts';
-import { expect, factsOf, noteFull, passTime } from '../../actors/scheduler/view-hosts.ts';
+import { expect, factsOf, passTime } from '../../actors/scheduler/view-hosts.ts';
 import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
-import { type HostWords, tellView, viewOf } from '../support/facts.ts';
+import { type HostWords, tellHost, tellView, viewOf } from '../support/facts.ts';
 
 const test = suite('ranking');
 
@@ -152,7 +152,12 @@ test('ranking - what is picked is what a look at every host would pick, after wh
     words.map((told) => ({ what: 'host' as const, told })),
     fc.nat().map((which) => ({ what: 'pick' as const, which })),
     fc.constantFrom(...HOSTS).map((host) => ({ what: 'claim' as const, host })),
-    fc.record({ what: fc.constant('grant' as const), used: fc.nat(8), isNews: fc.boolean() }),
+    fc.record({
+      what: fc.constant('grant' as const),
+      used: fc.nat(8),
+      tenants: fc.integer({ min: 1, max: 6 }),
+      isNews: fc.boolean(),
+    }),
     fc.integer({ min: 1, max: 400_000 }).map((ms) => ({ what: 'pass' as const, ms })),
     fc.record({ what: fc.constant('shard' as const), shard: fc.nat(2), isSilent: fc.boolean() }),
   );
@@ -201,10 +206,11 @@ test('ranking - what is picked is what a look at every host would pick, after wh
         else if (one.what === 'grant') {
           const host = claimed.shift();
           if (host === undefined) continue;
-          const usage = { id: `p-${host}`, generation: one.isNews ? ++generation : 0, used: { VCPU: one.used } };
-          endPromise(view, [oneCpuOf(host)], [usage], 0);
+          const news = { generation: one.isNews ? ++generation : 0, used: { VCPU: one.used }, tenants: one.tenants };
+          const usage = { id: `p-${host}`, ...news };
+          endPromise(view, `p-${host}`, [oneCpuOf(host)], [usage], 0);
         } else {
-          promise(view, [oneCpuOf(one.host)], 1);
+          promise(view, `p-${one.host}`, [oneCpuOf(one.host)], 1);
           expect(view, `p-${one.host}`, 1);
           claimed.push(one.host);
         }
@@ -228,13 +234,14 @@ test('ranking - a host that was given what was promised is not weighed anew; one
     const view = viewOf({ host: 'h1', cell: 'c1' });
     const freed = new Set<string>();
     view.freed = freed;
-    promise(view, [oneCpuOf('h1')], 1);
+    promise(view, 'p-h1', [oneCpuOf('h1')], 1);
     const [provider] = treeOf(view, 'p-h1');
-    assert.is(provider?.stocks.get('VCPU')?.used, 1);
+    assert.equal([provider?.stocks.get('VCPU')?.used, provider?.tenants], [1, 1]);
     const before = changesEnd(view);
-    endPromise(view, [oneCpuOf('h1')], [{ id: 'p-h1', generation, used: { VCPU: used } }], 0);
-    assert.is(provider?.stocks.get('VCPU')?.used, usedThen);
-    assert.is(view.promised.size, 0);
+    const told = { id: 'p-h1', generation, used: { VCPU: used }, ...(used === 0 ? {} : { tenants: used }) };
+    endPromise(view, 'p-h1', [oneCpuOf('h1')], [told], 0);
+    assert.equal([provider?.stocks.get('VCPU')?.used, provider?.tenants], [usedThen, usedThen]);
+    assert.equal([view.promised.size, view.promisedTenants.size], [0, 0]);
     assert.is(changesEnd(view) > before, isWeighed);
     assert.equal([...freed], isFreed ? ['p-h1'] : []);
   }
@@ -445,62 +452,91 @@ test('ranking - a filter or weigher that says a time that has passed is not aske
   assert.is(asked, 2);
 });
 
-test('ranking - what was just claimed counts towards a limit, until the cell has had the time to tell', () => {
+test('ranking - an instance that is claimed counts towards a limit at once, and no longer than placement has it', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(2)] });
   const view = viewOf({ host: 'h1', instances: 1 });
+  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  const claim = () => promise(view, 'p-h1', [oneCpuOf('h1')], 1);
+  const answer = (generation: number, tenants: number) =>
+    endPromise(view, 'p-h1', [oneCpuOf('h1')], [{ id: 'p-h1', generation, used: { VCPU: 1 }, tenants }], 0);
+  assert.ok(fits());
+  claim();
+  assert.not(fits());
+  answer(0, 1);
+  assert.ok(fits(), 'the claim was refused');
+  claim();
+  answer(1, 2);
+  assert.not(fits(), 'it was granted');
+  learnUsage(view, { id: 'p-h1', generation: 2, used: {}, tenants: 1 });
+  assert.ok(fits(), 'one has left, whatever the cell has told');
+  learnUsage(view, { id: 'p-h1', generation: 3, used: {}, tenants: 2 });
+  assert.not(fits(), 'another scheduler has claimed there');
+});
+
+test('ranking - who goes by the number of instances is told when it changed, though as much is used', () => {
+  for (const [filters, isWeighed] of [
+    [[instanceLimit(2)], true],
+    [[], false],
+  ] as const) {
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters });
+    const view = { ...viewOf({ host: 'h1', instances: 2 }), statsMatter: statsMatter(rankings) };
+    const before = changesEnd(view);
+    view.freed = new Set();
+    learnUsage(view, { id: 'p-h1', generation: 1, used: {}, tenants: 1 });
+    assert.is(changesEnd(view) > before, isWeighed);
+    assert.equal([...view.freed], ['p-h1']);
+  }
+});
+
+test('ranking - a build that was just claimed counts towards a limit, until the cell has had the time to tell', () => {
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
+  const view = viewOf({ host: 'h1', instances: 1, builds: 1, ordered: 1 });
   passTime(view, 10_000);
   const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  let generation = 0;
+  const has = (tenants: number) => learnUsage(view, { id: 'p-h1', generation: ++generation, used: {}, tenants });
   assert.ok(fits());
   expect(view, 'p-h1', 1);
+  has(2);
   assert.not(fits());
   expect(view, 'p-h1', -1);
   assert.ok(fits(), 'the claim was refused');
   expect(view, 'p-h1', 1);
-  tellView(view, { host: 'h1', instances: 1 }, 0);
-  assert.not(fits(), 'a cell that has not heard of it yet does not take it back');
+  assert.not(fits());
+  has(1);
+  assert.ok(fits(), 'it was deleted before it came to its cell, which will not tell of it');
+  has(2);
+  assert.not(fits());
   passTime(view, 20_000);
   assert.ok(fits(), 'nothing came of it');
-  expect(view, 'p-h1', 1);
-  tellView(view, { host: 'h1', instances: 2 }, 0);
-  passTime(view, 40_000);
-  assert.not(fits(), 'it came to be');
 });
 
 test('ranking - what a cell has counted is not counted again, however many claims follow each other', () => {
-  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(3), buildLimit(2)] });
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
   const view = viewOf({ host: 'h1' });
   passTime(view, 10_000);
   const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  const claim = (tenants: number) => {
+    expect(view, 'p-h1', 1);
+    learnUsage(view, { id: 'p-h1', generation: view.now + tenants, used: {}, tenants });
+  };
   for (let ordered = 1; ordered < 20; ordered += 1) {
     assert.ok(fits(), `${ordered - 1} were built there and are gone`);
-    expect(view, 'p-h1', 1);
+    claim(1);
     passTime(view, view.now + 500);
-    tellView(view, { host: 'h1', ordered }, 0);
+    tellView(view, { host: 'h1', ordered }, view.now);
   }
-  expect(view, 'p-h1', 1);
-  expect(view, 'p-h1', 1);
+  claim(1);
+  claim(2);
   assert.not(fits(), 'two are claimed');
-  tellView(view, { host: 'h1', instances: 1, builds: 1, ordered: 20 }, 0);
+  tellHost(view, { instances: 1, builds: 1, ordered: 20 });
   assert.not(fits(), 'one of them is told of');
-  tellView(view, { host: 'h1', instances: 1, builds: 0, ordered: 20 }, 0);
+  tellHost(view, { instances: 1, builds: 0, ordered: 20 });
   assert.ok(fits(), 'and is built');
-  expect(view, 'p-h1', 1);
+  claim(3);
   assert.not(fits());
-  tellView(view, { host: 'h1', instances: 1, builds: 0, ordered: 0 }, 0);
+  tellHost(view, { instances: 1, builds: 0, ordered: 0 });
   assert.ok(fits(), 'a cell that came up anew has counted all that it knows of');
-});
-
-test('ranking - a host that placement calls full is full until its cell has had the time to tell', () => {
-  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(3)] });
-  const view = viewOf({ host: 'h1', instances: 1 });
-  passTime(view, 10_000);
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
-  noteFull(view, { cell: 'c1', host: 'h1', provider: 'p-h1', maxInstances: 3 });
-  assert.not(fits());
-  tellView(view, { host: 'h1', instances: 2 }, 0);
-  assert.not(fits());
-  passTime(view, 12_000);
-  assert.ok(fits());
 });
 
 test('ranking - one of the best few is picked by chance, the same for the same seed, never one that is worse', () => {

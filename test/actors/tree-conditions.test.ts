@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { TreeConditions } from '../../actors/messages/common.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { type HostWords, stateOf } from '../support/facts.ts';
+import { type HostWords, treeOfHost } from '../support/facts.ts';
 import { bench, sentOf } from '../support/turn.ts';
 
 const test = suite('tree conditions');
@@ -13,7 +13,7 @@ const test = suite('tree conditions');
 function rig(...hosts: readonly HostWords[]) {
   const shard = bench(placement({ shard: 0 }));
   const put = (words: HostWords) => {
-    const { root: _, generation: __, used: ___, ...spec } = stateOf(words);
+    const spec = treeOfHost(words);
     shard.tell({ type: 'put-tree', ask: 1, providers: [spec] });
   };
   for (const words of hosts) put(words);

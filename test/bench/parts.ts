@@ -124,7 +124,7 @@ export function selects(report: Report): void {
         const begun = performance.now();
         const found = best(rankings, view, request, () => false, `i${n}`);
         if (found !== null) {
-          promise(view, found.allocations, 1);
+          promise(view, found.root, found.allocations, 1);
           expect(view, found.root, 1);
         }
         tookUs.push((performance.now() - begun) * 1_000);

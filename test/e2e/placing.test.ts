@@ -171,6 +171,26 @@ for (const [where, withSystem] of SYSTEMS) {
     ));
 }
 
+for (const [where, withSystem] of SYSTEMS) {
+  for (const name of ['instance-limit', 'build-limit']) {
+    test(`placing - what is deleted as soon as it was asked for leaves no trace in the ${name}, ${where}`, () =>
+      withSystem(
+        { hosts: { c1: ['h1'] }, scheduler: { filters: [{ name, most: 1 }] } },
+        async ({ client, failures }) => {
+          for (let round = 0; round < 8; round += 1) {
+            await client.build({ id: `brief-${round}`, resources: { MEMORY_MB: 16 } });
+            await client.delete(`brief-${round}`);
+            await eventually('it is deleted', async () => (await client.show(`brief-${round}`)).state === 'deleted');
+            assert.is(await hostFor(client, { id: `next-${round}` }), 'h1', `round ${round}`);
+            await client.delete(`next-${round}`);
+            await eventually('it is deleted', async () => (await client.show(`next-${round}`)).state === 'deleted');
+          }
+          assert.equal(failures, []);
+        },
+      ));
+  }
+}
+
 test('placing - a filter and a weigher of ones own go by what drivers measure and by hints of the request', async () => {
   const heat: Record<string, number> = { h1: 20, h2: 90, h3: 40 };
   const notTooHot: Filter<number> = {

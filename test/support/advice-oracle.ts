@@ -186,6 +186,7 @@ export function viewOfFleet({ hosts }: Fleet): View {
     const root = nodes[0] as Node;
     for (const node of nodes) {
       const ofGroup = node === root && members > 0 ? { groups: { [GROUP]: members } } : {};
+      const ofHost = node === root && instances > 0 ? { tenants: instances } : {};
       learnProvider(view, {
         id: node.id,
         name: node.id,
@@ -197,6 +198,7 @@ export function viewOfFleet({ hosts }: Fleet): View {
         aggregates: [...node.aggregates],
         generation: 1,
         ...ofGroup,
+        ...ofHost,
       } as Parameters<typeof learnProvider>[1]);
     }
     learnHost(view, cell, { host, provider: root.id, state, stats: { instances, builds: 0 } });

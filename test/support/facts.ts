@@ -1,6 +1,6 @@
 // Hosts as filters and weighers see them, made of a few words.
 
-import type { Inventory, ProviderState } from '../../actors/messages/placement.ts';
+import type { Inventory, ProviderSpec, ProviderState } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import type { HostFacts } from '../../actors/scheduler/host-facts.ts';
@@ -30,7 +30,7 @@ export interface HostWords {
 }
 
 export function stateOf(words: HostWords): ProviderState {
-  const { host = 'h1', has = { VCPU: 8 }, used = {}, traits = [], aggregates = [] } = words;
+  const { host = 'h1', has = { VCPU: 8 }, used = {}, instances = 0, traits = [], aggregates = [] } = words;
   const inventories = Object.fromEntries(Object.entries(has).map(([name, total]) => [name, inventory(total)]));
   const id = `p-${host}`;
   return {
@@ -43,12 +43,19 @@ export function stateOf(words: HostWords): ProviderState {
     root: id,
     generation: 0,
     used: { ...used },
+    ...(instances === 0 ? {} : { tenants: instances }),
   };
 }
 
+/** What a compute tells placement of its host. */
+export function treeOfHost(words: HostWords): ProviderSpec {
+  const { id, name, parent, inventories, traits, aggregates } = stateOf(words);
+  return { id, name, parent, inventories, traits, aggregates };
+}
+
 function providerOf(words: HostWords): Provider {
-  const { root, used, generation: _, ...spec } = stateOf(words);
-  const provider = makeProvider(spec, root);
+  const { root, used } = stateOf(words);
+  const provider = makeProvider(treeOfHost(words), root);
   for (const [resourceClass, amount] of Object.entries(used)) {
     const stock = provider.stocks.get(resourceClass);
     if (stock !== undefined) stock.used = amount;
@@ -73,8 +80,13 @@ export function candidateOf(words: HostWords = {}, asks: Readonly<Record<string,
 
 /** Tells a view of a host, anew or as it is now. */
 export function tellView(view: View, words: HostWords, generation = 0): void {
-  const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, ordered, metrics, failures } = words;
   learnProvider(view, { ...stateOf(words), generation });
+  tellHost(view, words);
+}
+
+/** Tells a view what the cell of a host says of it. */
+export function tellHost(view: View, words: HostWords): void {
+  const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, ordered, metrics, failures } = words;
   const stats = {
     instances,
     builds,

@@ -7,7 +7,7 @@ import { placement } from '../../actors/placement/placement.ts';
 import { placementAddress, placementOf } from '../../actors/routing.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
-import { stateOf } from './facts.ts';
+import { treeOfHost } from './facts.ts';
 import { selectFor } from './schedulers.ts';
 import { bench, type Sent } from './turn.ts';
 
@@ -87,7 +87,7 @@ export function fleetByChance(
   }
 
   for (const host of hosts) {
-    const { root: _, generation: __, used: ___, ...spec } = stateOf({ host, has: { VCPU: TOTAL } });
+    const spec = treeOfHost({ host, has: { VCPU: TOTAL } });
     const to = placementOf(spec.id, placementShards);
     receive({ type: 'put-tree', ask: 1, providers: [spec] }, 'test', to);
   }

@@ -7,7 +7,7 @@ import type { HostState, SchedulerMessage, Select } from '../../actors/messages/
 import { placement } from '../../actors/placement/placement.ts';
 import { type SchedulerOptions, scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
-import { type HostWords, stateOf } from './facts.ts';
+import { type HostWords, inventory, treeOfHost } from './facts.ts';
 import { bench, type Sent } from './turn.ts';
 
 const WARM_UP_MS = 2_500;
@@ -111,8 +111,19 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
   }
 
   function put(one: HostWords): void {
-    const { root: _, generation: __, used: ___, ...spec } = stateOf(one);
-    ask({ type: 'put-tree', ask: 1, providers: [spec] });
+    const { instances = 0 } = one;
+    const tree = treeOfHost(one);
+    const inventories = instances === 0 ? tree.inventories : { ...tree.inventories, CUSTOM_SLOT: inventory(instances) };
+    ask({ type: 'put-tree', ask: 1, providers: [{ ...tree, inventories }] });
+    for (let each = 1; each <= instances; each += 1) settle(`${tree.name}-has-${each}`, tree.id);
+  }
+
+  /** An instance that takes nothing which others ask for. */
+  function settle(consumer: string, provider: string): void {
+    const resources = { CUSTOM_SLOT: 1 };
+    const spec: RequestSpec = { groups: [{ name: '', resources }], groupPolicy: 'none' };
+    const allocations = [{ provider, group: '', resources }];
+    ask({ type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: 100_000_000 });
   }
 
   for (const [name, desk] of desks) post(name, desk.first.sent);

@@ -1,7 +1,7 @@
-// Limits on how many instances a host may have, and how many it may be building at one time. They go by what the cells
-// tell, every second and when an instance has left or its build has ended, and by what this scheduler has claimed since. The
-// limit on instances is a condition of the claim as well, so it is never passed, however many schedulers there are; builds
-// under way are known to the cells alone, so several schedulers may overshoot that limit by what each claims within a second.
+// Limits on how many instances a host may have, and how many it may be building at one time. How many
+// instances there are placement tells, with all that is used; their limit is a condition of the claim as well, so it is never
+// passed, however many schedulers there are. Builds under way are known to the cells alone, which tell every second of those
+// that began, and at once of those that ended: several schedulers may overshoot that limit by what each claims within a second.
 
 import type { HostFacts } from '../host-facts.ts';
 import type { Filter } from './filter.ts';
