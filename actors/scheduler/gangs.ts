@@ -5,6 +5,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import { noteAll, type Standing } from './decision.ts';
 import { whyNoneOf } from './explain.ts';
 import { mayHaveMissed } from './following.ts';
+import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { promiseMember, rootsOf } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
@@ -95,11 +96,15 @@ export function whyNotTried(work: Work, open: Open, instance: string, isBehind: 
   return isRoom ? whyNoneOf(work.state, request, draft, FOR_THE_FIRST) : noneTogether(work, open, count, draft);
 }
 
-/** Whether a host, by its root, has room for one instance of a request. */
+/**
+ * Whether a host, by its root, has room for one instance of a request. That its group has another rule placement says: who
+ * brought that may be gone by now, and else the request fails.
+ */
 export function admits({ state: { view, rankings } }: Work, { request }: Parked, root: string): boolean {
   const host = view.hosts.get(root);
   if (host === undefined) return false;
-  return judge(view, allFiltersFor(rankings.filters, request), request.spec, host).obstacle === null;
+  const { obstacle } = judge(view, allFiltersFor(rankings.filters, request), request.spec, host);
+  return obstacle === null || obstacle.code === GROUP_CONFLICT;
 }
 
 /** Whether there is room for all instances of a request. */

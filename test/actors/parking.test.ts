@@ -4,6 +4,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
 import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
@@ -235,6 +236,35 @@ test('waiting - several that join others, for which no host has room together, c
   ask('two', 2);
   assert.ok(looks() - before < 1.5 * hosts.length, `${looks() - before} looks`);
 });
+
+for (const isGone of [false, true]) {
+  const what = isGone ? 'is placed once these are gone' : 'is refused for that';
+  test(`waiting - one whose group has come to have members of another rule ${what}, at once when its host is back`, () => {
+    const all = schedulersOf([{ host: 'h1', state: 'disabled' }, { host: 'h2' }]);
+    const groupOf = (policy: 'affinity' | 'soft-affinity') => ({ id: 'g', policy });
+    const { spec, ...asked } = selectFor('web', { tree: { oneOf: ['p-h1'] }, waits: { since: 1 } });
+    all.hear('scheduler/s', { ...asked, spec: { ...spec, instanceGroup: groupOf('soft-affinity') } }, 'conductor/0');
+    all.deliver();
+    const ofOther: RequestSpec = { ...selectFor('other').spec, instanceGroup: groupOf('affinity') };
+    const allocations = [{ provider: 'p-h2', group: '', resources: { VCPU: 1 } }];
+    const claim = { consumer: 'other', attempt: 1, spec: ofOther, allocations, keep: [], expiresAt: FOREVER };
+    all.ask({ type: 'claim', ...claim });
+    all.deliver();
+    if (isGone) {
+      // The scheduler hears of it late.
+      all.ask({ type: 'release', consumer: 'other', deleted: true });
+      all.drop(() => true);
+    }
+    all.tellHost({ host: 'h1' });
+    for (let step = 0; step < 3; step += 1) {
+      all.deliver();
+      all.pass(10);
+    }
+    const [parked, last] = all.answers;
+    assert.equal([parked?.type, last?.type], ['parked', isGone ? 'selected' : 'no-valid-host']);
+    if (last?.type === 'no-valid-host') assert.match(last.reason, /group-policy-conflict/);
+  });
+}
 
 test('waiting - one that does not wait fails as ever', () => {
   const all = rig('h1');
