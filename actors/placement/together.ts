@@ -84,6 +84,8 @@ export function pursue(work: ShardWork, transaction: Transaction): void {
   }
   if (outcome === null) holdNext(work, transaction);
   else {
+    // A shard is slow, or away: what is decided will be.
+    if (transaction.repeats > 0 && brief !== true) tellOutcome(work, transaction);
     for (const { shard } of parts) {
       if (transaction.ended.has(shard)) continue;
       const order = { type: 'end-hold', transaction: id, confirmed: outcome.confirmed } as const;
@@ -145,7 +147,7 @@ function holdRefused(work: ShardWork, asked: TransactionMessageOf<'hold-refused'
 
 function decide(work: ShardWork, transaction: Transaction, outcome: Outcome): void {
   work.commit({ type: 'transaction-decided', id: transaction.id, outcome });
-  if (transaction.brief !== true || !outcome.confirmed) tell(work, transaction.from, transaction.ask, outcome);
+  if (!outcome.confirmed) tellOutcome(work, transaction);
   transaction.repeats = 0;
   pursue(work, transaction);
 }
@@ -158,8 +160,15 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
   if (transaction.ended.size < transaction.parts.length) return;
   work.commit({ type: 'transaction-settled', id });
   work.turn.cancelWake(wakeOf(id));
-  const { brief, outcome } = transaction;
-  if (brief === true && outcome.confirmed) tell(work, transaction.from, transaction.ask, outcome);
+  tellOutcome(work, transaction);
+}
+
+/** Once: as a rule when it is done everywhere, so that whoever asks anything next finds it so. */
+function tellOutcome(work: ShardWork, transaction: Transaction): void {
+  const { answered, outcome, from, ask } = transaction;
+  if (answered || outcome === null) return;
+  transaction.answered = true;
+  tell(work, from, ask, outcome);
 }
 
 export function wakeTransaction(work: ShardWork, wake: string): void {

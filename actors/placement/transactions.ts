@@ -26,6 +26,8 @@ export interface Transaction {
   /** The shards that hold their part, and those that have ended it; not recorded. */
   readonly held: Set<number>;
   readonly ended: Set<number>;
+  /** Who waits for the answer has it; not recorded. */
+  answered: boolean;
   repeats: number;
 }
 
@@ -56,7 +58,7 @@ export type TransactionRecord =
   /** Nothing changes; but a shard that was superseded, which may never have heard of it, cannot record it. */
   | { type: 'transaction-unknown'; id: string };
 
-type Stored = Omit<Transaction, 'held' | 'ended' | 'repeats'>;
+type Stored = Omit<Transaction, 'held' | 'ended' | 'answered' | 'repeats'>;
 export interface StoredTransactions {
   readonly count: number;
   readonly known: readonly Stored[];
@@ -92,7 +94,7 @@ export function applyTransaction(transactions: Transactions, record: Transaction
 
 function keep({ known, byKey }: Transactions, stored: Stored): void {
   const parts = stored.parts.map((part) => ({ ...part, consumers: part.consumers.map(asListed) }));
-  known.set(stored.id, { ...stored, parts, held: new Set(), ended: new Set(), repeats: 0 });
+  known.set(stored.id, { ...stored, parts, held: new Set(), ended: new Set(), answered: false, repeats: 0 });
   byKey.set(stored.key, stored.id);
 }
 
@@ -123,7 +125,11 @@ export function forgetSettled({ known, byKey }: Transactions, before: number): v
 }
 
 export function storeTransactions({ count, known }: Transactions): StoredTransactions {
-  return { count, known: [...known.values()].map(({ held: _, ended: __, repeats: ___, ...stored }) => stored) };
+  return { count, known: [...known.values()].map(storedOf) };
+}
+
+function storedOf({ held: _, ended: __, answered: ___, repeats: ____, ...stored }: Transaction): Stored {
+  return stored;
 }
 
 export function restoreTransactions(transactions: Transactions, { count, known }: StoredTransactions): void {

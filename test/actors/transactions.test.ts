@@ -37,7 +37,7 @@ const claim = (consumer: string, shard: number, vcpu: number) => ({
   expiresAt: 10_000_000,
 });
 
-test('transactions - all shards make a change, and it is answered when it is decided', () => {
+test('transactions - all shards make a change, and it is answered', () => {
   const on = rig();
   on.say(1, change('one', { a: { 0: 2, 2: 1 }, b: { 1: 3 } }));
   on.deliver();
@@ -73,6 +73,24 @@ test('transactions - one that does not fit in one shard is made in none, and tol
       [0, 0, 3],
     ],
   );
+  on.check();
+});
+
+test('transactions - a change is answered when it is done, or decided where a shard takes long', () => {
+  const on = rig();
+  on.say(0, change('one', { a: { 0: 2, 2: 1 } }));
+  on.deliver(({ type }, to) => type !== 'end-hold' || to === 'placement/0');
+  assert.equal([on.held('a'), on.answers], [[[2], [], []], []], 'it would find the one, and not the other');
+  on.deliver();
+  assert.equal([on.held('a'), on.answers.length], [[[2], [], [1]], 1]);
+  on.say(0, change('two', { a: {} }, 2));
+  on.deliver(({ type }) => type !== 'end-hold');
+  assert.is(on.answers.length, 1);
+  on.pass(200);
+  assert.equal(on.answers[1], { ask: 2, outcome: { ok: null } });
+  on.deliver();
+  on.pass(10_000);
+  assert.equal([on.held('a'), on.answers.length], [[[], [], []], 2]);
   on.check();
 });
 
