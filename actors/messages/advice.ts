@@ -24,7 +24,10 @@ export const Advice = Type.Object({
   hosts: Type.Integer(),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
-  /** Of hosts out of service, one as `<cell>/<host>`: the first to come back by itself, or else the one with most room. */
+  /**
+   * Of hosts out of service, one as `<cell>/<host>`, where that is enough: the first to come back by itself, or else the one
+   * with most room.
+   */
   host: Type.Optional(Type.String()),
 });
 export type Advice = Static<typeof Advice>;

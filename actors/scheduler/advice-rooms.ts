@@ -12,8 +12,8 @@ export interface Room {
   /** The most that one of the hosts would hold. */
   most: number;
   until?: number | undefined;
-  /** One of the hosts, as `<cell>/<host>`, where it is said which. */
-  host?: string;
+  /** One of the hosts, as `<cell>/<host>`, and how many it would hold, where it is said which. */
+  named?: { readonly host: string; readonly times: number };
 }
 
 export const noRoom = (): Room => ({ hosts: 0, times: 0, most: 0 });

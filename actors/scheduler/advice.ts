@@ -71,7 +71,7 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   const { until } = host;
   const { until: soonest = Number.POSITIVE_INFINITY } = room;
   const isNamed = until === undefined ? room.until === undefined && times > room.most : until < soonest;
-  if (isNamed) room.host = `${host.cell}/${host.host}`;
+  if (isNamed) room.named = { host: `${host.cell}/${host.host}`, times };
   if (until !== undefined) room.until = Math.min(until, soonest);
   note(adviser, change, times);
 }
@@ -319,9 +319,11 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
       next();
       continue;
     }
-    const { until, host } = room;
+    const { until, named } = room;
     // Of hosts that are away it is said which they are, of others where it would fit then.
     const { hosts } = code === 'host-state' ? room : all;
+    const timesWithIt = (named?.times ?? 0) + (isTogether ? 0 : all.times - room.times);
+    const host = timesWithIt >= count ? named?.host : undefined;
     advised.push({ ...change.advice, hosts, ...present({ until, host }) });
   }
   return advised;

@@ -21,7 +21,7 @@ import { emptyView, learnProvider, noteShard, treeOf, type View, type ViewHost }
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { inventory, viewOf } from '../support/facts.ts';
+import { type HostWords, inventory, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 
@@ -425,6 +425,17 @@ test('scheduler - for several instances, what is advised lets all of them fit', 
     }
   }
   assert.ok(followed > 20, String(followed));
+});
+
+test('scheduler - of several hosts that are away none is named where it is not enough', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
+  const away = ['a', 'b', 'c'].map((host) => ({ host, state: 'disabled' as const }));
+  const namedFor = (count: number, ...more: HostWords[]) =>
+    survey(viewOf(...away, ...more), spec, count)
+      .advice.filter(({ code }) => code === 'host-state')
+      .map(({ hosts, host }) => [hosts, host]);
+  assert.equal([namedFor(1), namedFor(2), namedFor(4)], [[[3, 'c1/a']], [[3, undefined]], []]);
+  assert.equal(namedFor(2, { host: 'd' }), [[3, 'c1/a']], 'with the one that is there it is');
 });
 
 test('scheduler - of hosts that are away, the first to come back or the one with most room is named', () => {
