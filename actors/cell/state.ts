@@ -241,8 +241,7 @@ function homeOf(entry: Entry | undefined): string | null {
 
 /**
  * Keeps count of the instances on each host. What is to go to a host that the cell does not know goes elsewhere at once.
- * That one has left is told at once too: by the instances that placement has and the cell has not, schedulers know what is
- * still on its way to the cell.
+ * That one has left is told at once too: schedulers compare what placement has there with what the cell has.
  */
 function noteWhereItIs({ hosts, feed }: CellState, before: string | null, after: string | null): void {
   const [left, entered] = [hosts.get(before ?? ''), hosts.get(after ?? '')];

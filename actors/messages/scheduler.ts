@@ -18,9 +18,15 @@ import { claimAnswers, feedMessages, Located, Order, ProviderUsage } from './pla
 import { questionMessages } from './questions.ts';
 import { Where } from './where.ts';
 
-/** What a host is doing, as its cell counts it and its compute reports it; told by the second, not at once. */
+/**
+ * What a host is doing, as its cell counts it and its compute reports it; told by the second, but at once when an instance
+ * has left.
+ */
 export const HostStats = Type.Object({
-  /** Instances on the host, those that are being built included. */
+  /**
+   * Instances on the host, those that are being built included. Filters and weighers see at least as many as placement has
+   * there: those that were lost, or are being removed, count until they are gone.
+   */
   instances: Type.Integer({ minimum: 0 }),
   /** Instances that are being built there. */
   builds: Type.Integer({ minimum: 0 }),

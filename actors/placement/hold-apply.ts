@@ -6,7 +6,7 @@ import { heldBy } from './consumers.ts';
 import { forgetLately, type Hold, type Holds, REMEMBERED_MS, type StoredHolds } from './holds.ts';
 import { CLASSES, keysOfConsumers, PROVIDERS, TRAITS, usageTopic } from './lock-keys.ts';
 import { lock, unlock } from './locks.ts';
-import { adjustUse } from './providers.ts';
+import { adjustUse, noteQuietly } from './providers.ts';
 import type { ConsumerRecord, HoldRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 
@@ -92,9 +92,7 @@ function countUse({ providers, untold }: PlacementState, { extra }: Hold, sign: 
     const provider = providers.get(id);
     if (provider === undefined) continue;
     adjustUse(provider, resources, sign);
-    provider.generation += 1;
-    provider.quiet += 1;
-    untold.used.add(id);
+    noteQuietly(provider, untold.used);
   }
 }
 

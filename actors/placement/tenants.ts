@@ -1,6 +1,6 @@
-// How many instances have something of a tree: counted by root as it is taken and given back, so that a claim may say how
-// many there may be, and told with the use of the root. What callers of the Placement API hold for consumers of their own
-// is none.
+// How many instances have something of a tree, each attempt of a build for itself: counted by root as it is taken and given
+// back, so that a claim may say how many there may be, and told with the use of the root. What callers of the Placement API
+// hold for consumers of their own is none.
 
 import type { Claim, Refusal } from '../messages/placement.ts';
 import { OF_NO_BUILD } from '../messages/placement.ts';

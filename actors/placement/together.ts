@@ -160,10 +160,10 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
   if (transaction.ended.size < transaction.parts.length) return;
   work.commit({ type: 'transaction-settled', id });
   work.turn.cancelWake(wakeOf(id));
-  tellOutcome(work, transaction);
+  if (transaction.outcome.confirmed) tellOutcome(work, transaction);
 }
 
-/** Once: as a rule when it is done everywhere, so that whoever asks anything next finds it so. */
+/** Once in a life: as a rule when it is done everywhere, so that whoever asks anything next finds it so. */
 function tellOutcome(work: ShardWork, transaction: Transaction): void {
   const { answered, outcome, from, ask } = transaction;
   if (answered || outcome === null) return;

@@ -16,7 +16,7 @@ import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { draftOf, together } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
-import { promise } from './view.ts';
+import { type Expected, promise } from './view.ts';
 import { expect, expectAsBefore } from './view-hosts.ts';
 
 /** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
@@ -25,30 +25,28 @@ export function placesFor(
   request: Request,
   count: number,
 ): readonly (readonly Allocation[])[] | null {
-  const places: (readonly Allocation[])[] = [];
+  const places: { readonly root: string; readonly allocations: readonly Allocation[] }[] = [];
   const group = request.spec.instanceGroup?.id;
-  const roots: string[] = [];
-  const expected = new Map<string, readonly number[]>();
+  const expected = new Map<string, Expected | undefined>();
   const { revision } = view;
   while (places.length < count) {
     const found = pickOfGroup(rankings, view, request, count - places.length, () => false, '')?.found;
     if (found === undefined) break;
-    places.push(found.allocations);
-    roots.push(found.root);
-    promise(view, found.root, found.allocations, 1);
-    if (!expected.has(found.root)) expected.set(found.root, view.expected.get(found.root) ?? []);
+    places.push(found);
+    if (!expected.has(found.root)) expected.set(found.root, view.expected.get(found.root));
     expect(view, found.root, 1);
+    promise(view, found.root, found.allocations, 1);
     if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
   }
   // What only seemed to be used has not come free, and nothing has changed.
   const { freed } = view;
   view.freed = null;
-  places.forEach((allocations, index) => void promise(view, roots[index] as string, allocations, -1));
+  for (const { root, allocations } of places) promise(view, root, allocations, -1);
   for (const [root, before] of expected) expectAsBefore(view, root, before);
-  if (group !== undefined) for (const root of roots) promiseMember(view.groups, group, root, -1);
+  if (group !== undefined) for (const { root } of places) promiseMember(view.groups, group, root, -1);
   view.freed = freed;
   view.revision = revision;
-  return places.length === count ? places : null;
+  return places.length === count ? places.map(({ allocations }) => allocations) : null;
 }
 
 /** Whether each instance could have a host of its own, as hosts are ranked; a group that keeps together is looked at as a whole. */
@@ -97,8 +95,8 @@ export function whyNotTried(work: Work, open: Open, instance: string, isBehind: 
 }
 
 /**
- * Whether a host, by its root, has room for one instance of a request. That its group has another rule placement says: who
- * brought that may be gone by now, and else the request fails.
+ * Whether a host, by its root, has room for one instance of a request. That its group has another rule is for placement to
+ * say: whoever brought that may be gone by now. If not, the request fails, as it should.
  */
 export function admits({ state: { view, rankings } }: Work, { request }: Parked, root: string): boolean {
   const host = view.hosts.get(root);

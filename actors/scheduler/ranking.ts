@@ -145,10 +145,7 @@ export function statsMatter({ filters, limits, weighers }: Rankings): boolean {
 
 /** Whether a host may be refused for what it is building. */
 export function buildsMatter({ filters }: Rankings): boolean {
-  return filters.some(
-    ({ mostBuilds, mostInstances, ignoresStats }) =>
-      mostBuilds !== undefined || (mostInstances === undefined && ignoresStats !== true),
-  );
+  return filters.some(({ mostBuilds, ignoresStats }) => mostBuilds !== undefined || ignoresStats !== true);
 }
 
 /** What of a request is ranked by, which is worked out once for each. */

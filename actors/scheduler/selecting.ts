@@ -62,8 +62,8 @@ export function promiseClaim(
   open.promised.set(instance, candidate);
   work.state.claimed += 1;
   claims.set(candidate, { of: open, number: work.state.claimed });
-  promise(view, candidate.provider, allocations, 1);
   expect(view, candidate.provider, 1);
+  promise(view, candidate.provider, allocations, 1);
   const { instanceGroup } = open.asked.spec;
   if (instanceGroup === undefined) return;
   const context = contextOf(open, instance);

@@ -1,10 +1,10 @@
-// The hosts in a scheduler's picture: how each stands and what it is doing, as its cell tells, and what this scheduler has
-// claimed there since; and the passing of time, which makes some of it count less.
+// The hosts in a scheduler's picture: how each stands and what it is doing, as its cell tells, and which of this scheduler's
+// claims are on their way to be built there; and the passing of time, which makes some of it count less.
 
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
-import { noteChange, type View, type ViewHost } from './view.ts';
+import { type Expected, noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
   const { host, provider: root, state, failures, stats = NO_STATS, until } = told;
@@ -50,27 +50,42 @@ export function factsOf(
   return { cell, host, state, tree, traits, aggregates, stats: counted(view, root, stats), failures, now };
 }
 
-/** What a host does: by its cell's word, with the instances that placement and this scheduler know of. */
+/** What a host does, with what placement and this scheduler know of beside its cell's word. */
 function counted(view: View, root: string, stats: HostStats): HostStats {
-  const instances = view.providers.get(root)?.tenants ?? 0;
-  const claimedAt = view.expected.get(root);
-  if (claimedAt === undefined && instances === stats.instances) return stats;
-  const claimed = (claimedAt ?? []).filter((at) => at + EXPECTED_MS > view.now).length;
-  // What was given back before it came to the cell is never told by it.
-  const untold = Math.min(claimed, Math.max(0, instances - stats.instances));
-  return { ...stats, instances, builds: stats.builds + untold };
+  if (!view.statsMatter) return stats;
+  const tenants = tenantsOf(view, root);
+  const expected = view.expected.get(root);
+  // A cell knows of more where what an instance holds was taken from it by a caller of the Placement API.
+  const instances = Math.max(tenants, stats.instances);
+  if (expected === undefined) return instances === stats.instances ? stats : { ...stats, instances };
+  const claimed = expected.claimedAt.filter((at) => at + EXPECTED_MS > view.now).length;
+  // A claim that was given back before its cell heard of it is never told: it is no longer among those that placement has.
+  const onTheirWay = Math.min(claimed, Math.max(0, tenants + expected.surplus - stats.instances));
+  return { ...stats, instances, builds: stats.builds + onTheirWay };
 }
 
-/** Counts a build on a host before its cell tells of it (1), or no longer, because nothing comes of it (-1). */
+const tenantsOf = ({ providers }: View, root: string): number => providers.get(root)?.tenants ?? 0;
+
+/**
+ * Counts a build on a host before its cell tells of it (1), or no longer, because nothing comes of it (-1). It is said before
+ * what the build takes is promised.
+ */
 export function expect(view: View, root: string, sign: 1 | -1): void {
   if (!view.statsMatter) return;
-  const claimedAt = view.expected.get(root) ?? [];
-  setExpected(view, root, sign === 1 ? [...claimedAt, view.now] : claimedAt.slice(0, -1));
+  const { claimedAt, surplus } = view.expected.get(root) ?? { claimedAt: [], surplus: surplusOf(view, root) };
+  setExpected(view, root, {
+    claimedAt: sign === 1 ? [...claimedAt, view.now] : claimedAt.slice(0, -1),
+    surplus,
+  });
   if (sign === 1) lookAgainAt(view, root, view.now + EXPECTED_MS);
 }
 
+function surplusOf(view: View, root: string): number {
+  return Math.max(0, (view.hosts.get(root)?.stats.instances ?? 0) - tenantsOf(view, root));
+}
+
 /** Forgets what was counted of a host since this was expected of it. */
-export function expectAsBefore(view: View, root: string, before: readonly number[]): void {
+export function expectAsBefore(view: View, root: string, before: Expected | undefined): void {
   if (view.statsMatter) setExpected(view, root, before);
 }
 
@@ -81,12 +96,14 @@ export function expectAsBefore(view: View, root: string, before: readonly number
 function noteTold(view: View, root: string, told: HostStats, before: HostStats): void {
   const expected = view.expected.get(root);
   const ordered = (told.ordered ?? 0) - (before.ordered ?? 0);
-  if (expected !== undefined && ordered !== 0) setExpected(view, root, ordered < 0 ? [] : expected.slice(ordered));
+  if (expected === undefined || ordered === 0) return;
+  const claimedAt = ordered < 0 ? [] : expected.claimedAt.slice(ordered);
+  setExpected(view, root, { ...expected, claimedAt });
 }
 
-function setExpected(view: View, root: string, claimedAt: readonly number[]): void {
-  if (claimedAt.length === 0) view.expected.delete(root);
-  else view.expected.set(root, claimedAt);
+function setExpected(view: View, root: string, one: Expected | undefined): void {
+  if (one === undefined || one.claimedAt.length === 0) view.expected.delete(root);
+  else view.expected.set(root, one);
   noteChange(view, root);
 }
 
@@ -125,9 +142,9 @@ export function passTime(view: View, now: number): void {
 function forgetExpected(view: View, root: string): void {
   const known = view.expected.get(root);
   if (known === undefined) return;
-  const claimedAt = known.filter((at) => at + EXPECTED_MS > view.now);
+  const claimedAt = known.claimedAt.filter((at) => at + EXPECTED_MS > view.now);
   if (claimedAt.length === 0) view.expected.delete(root);
-  else view.expected.set(root, claimedAt);
+  else view.expected.set(root, { ...known, claimedAt });
   const [next] = claimedAt;
   if (next !== undefined) lookAgainAt(view, root, next + EXPECTED_MS);
 }

@@ -22,6 +22,14 @@ export interface ViewHost {
   readonly until?: number | undefined;
 }
 
+/** The builds on a host of which its cell has not told yet, as far as this scheduler knows. */
+export interface Expected {
+  /** When each of its claims there was made, ms since the epoch, in order. */
+  readonly claimedAt: readonly number[];
+  /** How many more instances than placement the cell had there before the first of them. */
+  readonly surplus: number;
+}
+
 export interface View {
   /** How many placement shards tell of providers, each of its own. */
   readonly shards: number;
@@ -45,11 +53,8 @@ export interface View {
   readonly promisedTenants: Map<string, number>;
   /** The roots on which something came free, or changed that may let somebody in; null while nobody waits for that. */
   freed: Set<string> | null;
-  /**
-   * When each claim of this scheduler was made of which the cell has not told yet, ms since the epoch, in order, by root;
-   * kept only when a filter or weigher goes by what hosts are doing.
-   */
-  readonly expected: Map<string, readonly number[]>;
+  /** By root; kept only when a filter or weigher goes by what hosts are doing. */
+  readonly expected: Map<string, Expected>;
   statsMatter: boolean;
   /** The time that filters and weighers see, ms since the epoch. */
   now: number;
@@ -288,7 +293,11 @@ export function endPromise(
     usages.some(({ id, generation }) => id === provider.spec.id && generation > provider.generation);
   const host = view.providers.get(root);
   notePromisedTenant(view, root, -1);
-  if (host !== undefined && !isTold(host)) host.tenants -= 1;
+  if (host !== undefined && !isTold(host)) {
+    host.tenants -= 1;
+    view.freed?.add(root);
+    if (view.statsMatter) noteChange(view, root);
+  }
   for (const allocation of allocations) {
     const { provider: id, resources } = allocation;
     if (isTold(view.providers.get(id))) notePromised(view, id, resources, -1);

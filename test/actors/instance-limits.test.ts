@@ -130,10 +130,9 @@ test('instance limits - a scheduler that was refused knows by that how many ther
   assert.is(conflicts(), 1);
   assert.match(chosenIn(on.choose(selectFor('two'))), /2 too-many-instances/);
   assert.is(conflicts(), 1, 'nobody is asked in vain again, though no cell has told of any');
-  on.tellHost({ host: 'h1', instances: 1 });
   on.ask({ type: 'release', consumer: 'other', deleted: true });
   on.deliver();
-  assert.is(chosenIn(on.choose(selectFor('three'))), 'h1', 'at once, whatever its cell told last');
+  assert.is(chosenIn(on.choose(selectFor('three'))), 'h1', 'at once, though its cell never told of it');
 });
 
 test('instance limits - what was claimed and given back before its cell heard of it is not there', () => {
@@ -190,6 +189,27 @@ test('instance limits - the number on a host is told with its own use though onl
   const [one, two] = news.map((used) => used.find(({ id }) => id === host.id)?.generation ?? -1);
   assert.ok((one as number) < (two as number), 'each is news');
   assert.is(revision(), before, 'callers of the Placement API have not changed it');
+});
+
+test('instance limits - where a host becomes part of another, it is told how many that one has then', () => {
+  const { shard, outcome } = shardWith('h1', 'h2');
+  assert.is(outcome(claimOf('a', 'h1')), 'granted');
+  assert.is(outcome(claimOf('b', 'h2')), 'granted');
+  const before = shard.state.providers.get('p-h1')?.generation ?? 0;
+  const moved = shard.tell({
+    type: 'provider-update',
+    ask: 1,
+    id: 'p-h2',
+    name: 'h2',
+    parent: 'p-h1',
+    reparent: true,
+  } as never);
+  const [told] = sentOf(moved, 'providers-changed');
+  const all = [...(told?.message.changed ?? []), ...(told?.message.used ?? [])];
+  const root = all.find(({ id }) => id === 'p-h1');
+  assert.is(root?.tenants, 2);
+  assert.ok((root?.generation ?? 0) > before, 'it is news');
+  assert.is(all.find(({ id }) => id === 'p-h2')?.tenants, undefined);
 });
 
 test('instance limits - a filter of a deployment that throws, or says what is no limit, refuses: it cannot vouch', () => {

@@ -19,6 +19,7 @@ import {
   emptyView,
   endPromise,
   isShardSilent,
+  learnProvider,
   learnUsage,
   noteShard,
   promise,
@@ -31,7 +32,7 @@ import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
-import { type HostWords, tellHost, tellView, viewOf } from '../support/facts.ts';
+import { type HostWords, stateOf, tellHost, tellView, viewOf } from '../support/facts.ts';
 
 const test = suite('ranking');
 
@@ -509,6 +510,39 @@ test('ranking - a build that was just claimed counts towards a limit, until the 
   assert.not(fits());
   passTime(view, 20_000);
   assert.ok(fits(), 'nothing came of it');
+});
+
+test('ranking - a build that was just claimed counts, too, where the cell has more instances than placement', () => {
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2), instanceLimit(9)] });
+  const view = viewOf({ host: 'h1' });
+  tellHost(view, { instances: 5 });
+  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  for (const [tenants, isRoom] of [
+    [1, true],
+    [2, false],
+  ] as const) {
+    expect(view, 'p-h1', 1);
+    promise(view, 'p-h1', [oneCpuOf('h1')], 1);
+    const told = { id: 'p-h1', generation: tenants, used: { VCPU: tenants }, tenants };
+    endPromise(view, 'p-h1', [oneCpuOf('h1')], [told], 0);
+    assert.is(fits(), isRoom);
+  }
+  tellHost(view, { instances: 7, builds: 0, ordered: 2 });
+  assert.ok(fits(), 'they are built');
+  tellHost(view, { instances: 9, builds: 0, ordered: 2 });
+  assert.not(fits(), 'what its cell has there is there');
+});
+
+test('ranking - whoever waits for a host is tried where a claim came to nothing, though only its device was told', () => {
+  const view = viewOf({ host: 'h1', instances: 1 });
+  learnProvider(view, { ...stateOf({ host: 'gpu', has: { VGPU: 2 } }), parent: 'p-h1', root: 'p-h1' });
+  const allocations = [{ provider: 'p-gpu', group: '', resources: { VGPU: 1 } }];
+  promise(view, 'p-h1', allocations, 1);
+  view.freed = new Set();
+  const before = changesEnd(view);
+  endPromise(view, 'p-h1', allocations, [{ id: 'p-gpu', generation: 1, used: { VGPU: 1 } }], 0);
+  assert.is(treeOf(view, 'p-h1')[0]?.tenants, 1);
+  assert.equal([[...view.freed], changesEnd(view) > before], [['p-h1'], true]);
 });
 
 test('ranking - what a cell has counted is not counted again, however many claims follow each other', () => {

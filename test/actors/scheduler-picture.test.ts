@@ -50,6 +50,7 @@ test('scheduler - it asks cells to tell at once of builds that end where a filte
   };
   assert.equal([asks(), asks(instanceLimit(1))], [[false], [false]]);
   assert.equal([asks(buildLimit(1)), asks({ name: 'own', refusal })], [[true], [true]]);
+  assert.equal(asks({ name: 'own', refusal, mostInstances: () => 1 }), [true]);
   assert.equal(asks({ name: 'own', refusal, ignoresStats: true }), [false]);
 });
 

@@ -58,11 +58,17 @@ test('scheduler - of several at once, whatever comes in whatever order, none fai
       const counted = reasons?.split(', ').reduce((sum, reason) => sum + Number.parseInt(reason, 10), 0);
       assert.is(counted, Number(hosts), answer.reason);
     }
-    for (const { open, selecting, claims, awaitingClaims, unplaced } of on.states) {
+    for (const { open, selecting, claims, awaitingClaims, unplaced, view } of on.states) {
+      const { promised, promisedTenants, expected } = view;
       assert.equal(
-        [open, selecting, claims, awaitingClaims, unplaced].map(({ size: left }) => left),
-        [0, 0, 0, 0, 0],
+        [open, selecting, claims, awaitingClaims, unplaced, promised, promisedTenants].map(({ size: left }) => left),
+        [0, 0, 0, 0, 0, 0, 0],
       );
+      assert.is(expected.size, 0, 'no cell has told of any, and there was time to');
+      for (const host of on.hosts) {
+        const known = view.providers.get(`p-${host}`)?.tenants;
+        assert.is(known, Math.max(...on.tenantsOf(host)), `${host} of seed ${seed}`);
+      }
     }
   }
 });

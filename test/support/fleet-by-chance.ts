@@ -5,6 +5,7 @@ import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { HostState, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { placementAddress, placementOf } from '../../actors/routing.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
 import { treeOfHost } from './facts.ts';
@@ -32,7 +33,8 @@ export function fleetByChance(
     bench(placement({ shard, shards: placementShards })),
   );
   const names = Array.from({ length: random.integer(1, 4) }, (_, n) => `scheduler/s${n}`);
-  const options = { warmUpMs: WARM_UP_MS, placementShards, pickAmong: random.pick([1, 3]) };
+  const filters = random.pick([[], [instanceLimit(1_000)]]);
+  const options = { warmUpMs: WARM_UP_MS, placementShards, pickAmong: random.pick([1, 3]), filters };
   const schedulers = new Map(names.map((name) => [name, bench(scheduler({ ...options, name, incarnation: name }))]));
   const named = (all: typeof shards) => all.map((one, shard) => [placementAddress(shard), one] as const);
   const told = hosts.map((host): HostState => ({ host, provider: `p-${host}`, state: 'up' }));
@@ -101,6 +103,8 @@ export function fleetByChance(
     hosts,
     answers,
     states: [...schedulers.values()].map(({ state }) => state),
+    /** How many instances placement has on a host. */
+    tenantsOf: (host: string) => shards.map(({ state }) => state.providers.get(`p-${host}`)?.tenants ?? 0),
     step,
     live,
     /** Takes something of a host; schedulers hear of it when chance has it. */

@@ -1,7 +1,8 @@
-// Limits on how many instances a host may have, and how many it may be building at one time. How many
-// instances there are placement tells, with all that is used; their limit is a condition of the claim as well, so it is never
+// Limits on how many instances a host may have, and how many it may be building at one time. Placement knows how many
+// instances there are, and tells it with all that is used; their limit is a condition of the claim as well, so it is never
 // passed, however many schedulers there are. Builds under way are known to the cells alone, which tell every second of those
-// that began, and at once of those that ended: several schedulers may overshoot that limit by what each claims within a second.
+// that began, and at once of those that ended: several schedulers may overshoot that limit by what each claims within a
+// second.
 
 import type { HostFacts } from '../host-facts.ts';
 import type { Filter } from './filter.ts';
@@ -16,6 +17,7 @@ export const DEFAULT_MOST_BUILDS = 8;
 export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: LimitsOfAggregates = new Map()): Filter {
   return {
     name: 'instance-limit',
+    ignoresStats: true,
     refusal: () => null,
     mostInstances: (host) => limitOf(host, most, ofAggregates),
   };
