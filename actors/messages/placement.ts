@@ -19,10 +19,10 @@ import {
 } from './common.ts';
 
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
-/** Of a root provider: how many members of each instance group hold something of its tree. Absent: none of any. */
-const MembersByGroup = Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 1 })));
 /** Of a root provider: how many attempts of builds hold something of its tree. Absent: none. */
 const Tenants = Type.Optional(Type.Integer({ minimum: 1 }));
+/** Of a root provider: how many members of each instance group hold something of its tree. Absent: none of any. */
+const MembersByGroup = Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 1 })));
 /** The rule of each of these groups, in a word. */
 const RuleByGroup = Type.Optional(Type.Record(Type.String(), Type.String()));
 
@@ -51,29 +51,27 @@ export type ProviderSpec = Static<typeof ProviderSpec>;
 /** An inventory as placement tells it: callers of the Placement API may give it any ratio. */
 const ToldInventory = Type.Object({ ...Inventory.properties, allocation_ratio: Type.Number() });
 
-/** A provider as placement tells it: `used` by class, and the generation that every change of it counts up. */
-export const ProviderState = Type.Object({
-  ...ProviderSpec.properties,
-  inventories: Type.Record(Type.String({ pattern: SYMBOL_PATTERN }), ToldInventory, { additionalProperties: false }),
-  root: Id,
-  generation: Type.Integer({ minimum: 0 }),
-  used: Type.Record(Type.String(), Amount),
-  tenants: Tenants,
-  groups: MembersByGroup,
-  groupRules: RuleByGroup,
-});
-export type ProviderState = Static<typeof ProviderState>;
-
-/** How much of a provider is used, without the rest of it: what a claim changes. */
+/** How much of a provider is used, and by whom: what a claim changes. */
 export const ProviderUsage = Type.Object({
   id: Id,
+  /** Every change of the provider counts it up. */
   generation: Type.Integer({ minimum: 0 }),
+  /** By class. */
   used: Type.Record(Type.String(), Amount),
   tenants: Tenants,
   groups: MembersByGroup,
   groupRules: RuleByGroup,
 });
 export type ProviderUsage = Static<typeof ProviderUsage>;
+
+/** A provider as placement tells it. */
+export const ProviderState = Type.Object({
+  ...ProviderSpec.properties,
+  ...ProviderUsage.properties,
+  inventories: Type.Record(Type.String({ pattern: SYMBOL_PATTERN }), ToldInventory, { additionalProperties: false }),
+  root: Id,
+});
+export type ProviderState = Static<typeof ProviderState>;
 
 /** Why a claim was refused: stable codes, the first thing that did not fit. */
 export const RefusalCode = Type.Union([

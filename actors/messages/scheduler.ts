@@ -20,7 +20,7 @@ import { Where } from './where.ts';
 
 /**
  * What a host is doing, as its cell counts it and its compute reports it; told by the second, but at once when an instance
- * has left.
+ * has left, and, where somebody follows builds, when one has ended.
  */
 export const HostStats = Type.Object({
   /**

@@ -85,17 +85,17 @@ export function pursue(work: ShardWork, transaction: Transaction): void {
   if (outcome === null) holdNext(work, transaction);
   else {
     // A shard is slow, or away: what is decided will be.
-    if (transaction.repeats > 0 && brief !== true) tellOutcome(work, transaction);
+    if (transaction.pursuit.repeats > 0 && brief !== true) tellOutcome(work, transaction);
     for (const { shard } of parts) {
-      if (transaction.ended.has(shard)) continue;
+      if (transaction.pursuit.ended.has(shard)) continue;
       const order = { type: 'end-hold', transaction: id, confirmed: outcome.confirmed } as const;
       say(work, placementAddress(shard), brief === true ? { ...order, brief } : order, brief);
     }
   }
   // What was said to itself may have brought it further.
   if (transaction.settled || transaction.outcome !== outcome) return;
-  work.turn.wakeAt(wakeOf(id), work.turn.now + waitMs(PATIENCE, transaction.repeats, id));
-  transaction.repeats += 1;
+  work.turn.wakeAt(wakeOf(id), work.turn.now + waitMs(PATIENCE, transaction.pursuit.repeats, id));
+  transaction.pursuit.repeats += 1;
 }
 
 function endOf({ at, withinMs = DECIDED_WITHIN_MS }: Transaction): number {
@@ -103,8 +103,8 @@ function endOf({ at, withinMs = DECIDED_WITHIN_MS }: Transaction): number {
 }
 
 function holdNext(work: ShardWork, transaction: Transaction): void {
-  const { id, parts, held: holding, brief } = transaction;
-  const { shard, ...content } = parts.find((part) => !holding.has(part.shard)) as Part;
+  const { id, parts, pursuit, brief } = transaction;
+  const { shard, ...content } = parts.find((part) => !pursuit.held.has(part.shard)) as Part;
   const consumers = parts.length === 1 ? content.consumers : changesIn(shard, parts);
   const order = { type: 'hold', transaction: id, ...content, consumers, expiresAt: endOf(transaction) } as const;
   say(work, placementAddress(shard), brief === true ? { ...order, brief } : order, brief);
@@ -130,9 +130,9 @@ function held(work: ShardWork, id: string, from: Address): void {
   }
   const shard = partOf(transaction, from);
   if (shard === undefined) return;
-  if (transaction.outcome !== null) return transaction.ended.has(shard) ? undefined : pursue(work, transaction);
-  transaction.held.add(shard);
-  if (transaction.held.size === transaction.parts.length) return decide(work, transaction, { confirmed: true });
+  if (transaction.outcome !== null) return transaction.pursuit.ended.has(shard) ? undefined : pursue(work, transaction);
+  transaction.pursuit.held.add(shard);
+  if (transaction.pursuit.held.size === transaction.parts.length) return decide(work, transaction, { confirmed: true });
   holdNext(work, transaction);
 }
 
@@ -141,14 +141,14 @@ function holdRefused(work: ShardWork, asked: TransactionMessageOf<'hold-refused'
   const shard = partOf(transaction, from);
   if (transaction === undefined || transaction.outcome !== null || shard === undefined) return;
   // What it holds it has not refused.
-  if (transaction.held.has(shard)) return;
+  if (transaction.pursuit.held.has(shard)) return;
   decide(work, transaction, { confirmed: false, refusal: asked.refusal as ApiRefusal });
 }
 
 function decide(work: ShardWork, transaction: Transaction, outcome: Outcome): void {
   work.commit({ type: 'transaction-decided', id: transaction.id, outcome });
   if (!outcome.confirmed) tellOutcome(work, transaction);
-  transaction.repeats = 0;
+  transaction.pursuit.repeats = 0;
   pursue(work, transaction);
 }
 
@@ -156,8 +156,8 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
   const transaction = work.state.transactions.known.get(id);
   const shard = partOf(transaction, from);
   if (transaction === undefined || transaction.outcome === null || transaction.settled || shard === undefined) return;
-  transaction.ended.add(shard);
-  if (transaction.ended.size < transaction.parts.length) return;
+  transaction.pursuit.ended.add(shard);
+  if (transaction.pursuit.ended.size < transaction.parts.length) return;
   work.commit({ type: 'transaction-settled', id });
   work.turn.cancelWake(wakeOf(id));
   if (transaction.outcome.confirmed) tellOutcome(work, transaction);
@@ -165,9 +165,9 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
 
 /** Once in a life: as a rule when it is done everywhere, so that whoever asks anything next finds it so. */
 function tellOutcome(work: ShardWork, transaction: Transaction): void {
-  const { answered, outcome, from, ask } = transaction;
-  if (answered || outcome === null) return;
-  transaction.answered = true;
+  const { pursuit, outcome, from, ask } = transaction;
+  if (pursuit.answered || outcome === null) return;
+  pursuit.answered = true;
   tell(work, from, ask, outcome);
 }
 

@@ -23,11 +23,17 @@ export interface Transaction {
   outcome: Outcome | null;
   /** All shards have done what was decided. */
   settled: boolean;
-  /** The shards that hold their part, and those that have ended it; not recorded. */
+  /** How far this life has come with it; not recorded. */
+  readonly pursuit: Pursuit;
+}
+
+interface Pursuit {
+  /** The shards that hold their part, and those that have ended it. */
   readonly held: Set<number>;
   readonly ended: Set<number>;
-  /** Who waits for the answer has it; not recorded. */
+  /** Who waits for the answer has it. */
   answered: boolean;
+  /** How often it was asked for what is owed now. */
   repeats: number;
 }
 
@@ -58,7 +64,7 @@ export type TransactionRecord =
   /** Nothing changes; but a shard that was superseded, which may never have heard of it, cannot record it. */
   | { type: 'transaction-unknown'; id: string };
 
-type Stored = Omit<Transaction, 'held' | 'ended' | 'answered' | 'repeats'>;
+type Stored = Omit<Transaction, 'pursuit'>;
 export interface StoredTransactions {
   readonly count: number;
   readonly known: readonly Stored[];
@@ -92,9 +98,13 @@ export function applyTransaction(transactions: Transactions, record: Transaction
   }
 }
 
+function newPursuit(): Pursuit {
+  return { held: new Set(), ended: new Set(), answered: false, repeats: 0 };
+}
+
 function keep({ known, byKey }: Transactions, stored: Stored): void {
   const parts = stored.parts.map((part) => ({ ...part, consumers: part.consumers.map(asListed) }));
-  known.set(stored.id, { ...stored, parts, held: new Set(), ended: new Set(), answered: false, repeats: 0 });
+  known.set(stored.id, { ...stored, parts, pursuit: newPursuit() });
   byKey.set(stored.key, stored.id);
 }
 
@@ -125,11 +135,7 @@ export function forgetSettled({ known, byKey }: Transactions, before: number): v
 }
 
 export function storeTransactions({ count, known }: Transactions): StoredTransactions {
-  return { count, known: [...known.values()].map(storedOf) };
-}
-
-function storedOf({ held: _, ended: __, answered: ___, repeats: ____, ...stored }: Transaction): Stored {
-  return stored;
+  return { count, known: [...known.values()].map(({ pursuit: _, ...stored }) => stored) };
 }
 
 export function restoreTransactions(transactions: Transactions, { count, known }: StoredTransactions): void {

@@ -52,7 +52,7 @@ import {
 } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage, noteChange } from './view.ts';
-import { expect } from './view-hosts.ts';
+import { expectNoMore } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
 /** Refusals after which no other host would do. */
@@ -320,7 +320,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const hopeless = HOPELESS.has(refusal.code);
   // A claim that was said twice is refused twice: the second time another host is being asked already.
   if (!hopeless && usages.length > 0 && !concerns(usages, open, consumer)) return;
-  if (open.promised.has(consumer)) expect(work.state.view, contextOf(open, consumer).candidate?.provider ?? '', -1);
+  if (open.promised.has(consumer)) expectNoMore(work.state.view, contextOf(open, consumer).candidate?.provider ?? '');
   settle(work, open, consumer);
   if (!hopeless) work.state.conflicts += 1;
   const { candidate } = contextOf(open, consumer);
@@ -362,7 +362,7 @@ function fail(work: Work, open: Open, instance: string): void {
     if (mayWait(open)) return parkWithNothing(now, open, why, decision);
     for (const one of instances) {
       const { candidate } = open.machines.get(one)?.context ?? {};
-      if (candidate) expect(now.state.view, candidate.provider, -1);
+      if (candidate) expectNoMore(now.state.view, candidate.provider);
     }
     close(now, open);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });

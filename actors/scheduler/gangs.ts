@@ -17,7 +17,7 @@ import { awaitsSearch } from './searching.ts';
 import { draftOf, together } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
 import { type Expected, promise } from './view.ts';
-import { expect, expectAsBefore } from './view-hosts.ts';
+import { expectAsBefore, promiseBuild } from './view-hosts.ts';
 
 /** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
 export function placesFor(
@@ -34,8 +34,7 @@ export function placesFor(
     if (found === undefined) break;
     places.push(found);
     if (!expected.has(found.root)) expected.set(found.root, view.expected.get(found.root));
-    expect(view, found.root, 1);
-    promise(view, found.root, found.allocations, 1);
+    promiseBuild(view, found.root, found.allocations);
     if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
   }
   // What only seemed to be used has not come free, and nothing has changed.

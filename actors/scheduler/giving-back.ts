@@ -17,7 +17,7 @@ import { isOrdered, orderOfClaim, shardOf } from './rounds.ts';
 import { openOf, settle } from './selecting.ts';
 import type { GivingBack, Open, Work } from './state.ts';
 import { learnUsage } from './view.ts';
-import { expect } from './view-hosts.ts';
+import { expectNoMore } from './view-hosts.ts';
 
 /** Gives back whatever was claimed for the instances of a request, granted or not yet answered. */
 export function giveAllBack(work: Work, open: Open, then: GivingBack['then']): void {
@@ -28,7 +28,7 @@ export function giveAllBack(work: Work, open: Open, then: GivingBack['then']): v
     if (candidate !== null) {
       const { order = 0 } = orderOfClaim(work, open, instance);
       left.set(instance, { to: placementOf(candidate.provider, work.placementShards), order });
-      expect(work.state.view, candidate.provider, -1);
+      expectNoMore(work.state.view, candidate.provider);
     }
     settle(work, open, instance);
   }

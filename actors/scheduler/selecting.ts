@@ -11,8 +11,8 @@ import { groupKnownAt } from './group-rules.ts';
 import { promiseMember } from './groups-view.ts';
 import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
-import { endPromise, learnUsage, promise } from './view.ts';
-import { expect } from './view-hosts.ts';
+import { endPromise, learnUsage } from './view.ts';
+import { promiseBuild } from './view-hosts.ts';
 
 /** For how many refusals a wish is chosen anew: then what was chosen last is claimed, whatever others do meanwhile. */
 const MAX_CHOSEN_ANEW = 16;
@@ -62,8 +62,7 @@ export function promiseClaim(
   open.promised.set(instance, candidate);
   work.state.claimed += 1;
   claims.set(candidate, { of: open, number: work.state.claimed });
-  expect(view, candidate.provider, 1);
-  promise(view, candidate.provider, allocations, 1);
+  promiseBuild(view, candidate.provider, allocations);
   const { instanceGroup } = open.asked.spec;
   if (instanceGroup === undefined) return;
   const context = contextOf(open, instance);

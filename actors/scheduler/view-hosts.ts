@@ -1,10 +1,11 @@
 // The hosts in a scheduler's picture: how each stands and what it is doing, as its cell tells, and which of this scheduler's
 // claims are on their way to be built there; and the passing of time, which makes some of it count less.
 
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
-import { type Expected, noteChange, type View, type ViewHost } from './view.ts';
+import { type Expected, noteChange, promise, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
   const { host, provider: root, state, failures, stats = NO_STATS, until } = told;
@@ -66,18 +67,23 @@ function counted(view: View, root: string, stats: HostStats): HostStats {
 
 const tenantsOf = ({ providers }: View, root: string): number => providers.get(root)?.tenants ?? 0;
 
-/**
- * Counts a build on a host before its cell tells of it (1), or no longer, because nothing comes of it (-1). It is said before
- * what the build takes is promised.
- */
-export function expect(view: View, root: string, sign: 1 | -1): void {
+/** Counts a build on a host, and what it takes there, while its claim is under way; the build until its cell tells of it. */
+export function promiseBuild(view: View, root: string, allocations: readonly Allocation[]): void {
+  expect(view, root);
+  promise(view, root, allocations, 1);
+}
+
+function expect(view: View, root: string): void {
   if (!view.statsMatter) return;
   const { claimedAt, surplus } = view.expected.get(root) ?? { claimedAt: [], surplus: surplusOf(view, root) };
-  setExpected(view, root, {
-    claimedAt: sign === 1 ? [...claimedAt, view.now] : claimedAt.slice(0, -1),
-    surplus,
-  });
-  if (sign === 1) lookAgainAt(view, root, view.now + EXPECTED_MS);
+  setExpected(view, root, { claimedAt: [...claimedAt, view.now], surplus });
+  lookAgainAt(view, root, view.now + EXPECTED_MS);
+}
+
+/** Nothing comes of a claim: its build is expected no longer. */
+export function expectNoMore(view: View, root: string): void {
+  const known = view.expected.get(root);
+  if (known !== undefined) setExpected(view, root, { ...known, claimedAt: known.claimedAt.slice(0, -1) });
 }
 
 function surplusOf(view: View, root: string): number {

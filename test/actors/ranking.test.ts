@@ -7,82 +7,29 @@ import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { weighersOf } from '../../actors/scheduler/decision.ts';
 import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
-import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
-import { before, bestOf, type Entry, type Heap, insert, remove, replace } from '../../actors/scheduler/heap.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, HEARINGS, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import {
-  changesEnd,
   emptyView,
   endPromise,
   isShardSilent,
-  learnProvider,
-  learnUsage,
   noteShard,
-  promise,
   treeOf,
   type View,
   type ViewHost,
 } from '../../actors/scheduler/view.ts';
-import { expect, factsOf, passTime } from '../../actors/scheduler/view-hosts.ts';
-import { buildFailures } from '../../actors/scheduler/weighers/build-failures.ts';
+import { factsOf, passTime, promiseBuild } from '../../actors/scheduler/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type Weigher, weighersFor, weightOf } from '../../actors/scheduler/weighers/weigher.ts';
-import { type HostWords, stateOf, tellHost, tellView, viewOf } from '../support/facts.ts';
+import { type HostWords, tellView, viewOf } from '../support/facts.ts';
+import { NOBODY, oneCpuOf, specOf } from '../support/ranking.ts';
 
 const test = suite('ranking');
-
-const specOf = (vcpu: number): RequestSpec => ({
-  groups: [{ name: '', resources: { VCPU: vcpu } }],
-  groupPolicy: 'none',
-});
-const NOBODY = () => false;
-
-test('ranking - a heap gives the best of what is in it, whatever was put in, taken out and replaced', () => {
-  interface Numbered extends Entry {
-    readonly id: number;
-  }
-  fc.assert(
-    fc.property(
-      fc.array(fc.tuple(fc.nat(9), fc.nat(5), fc.constantFrom('insert', 'remove', 'replace')), { maxLength: 120 }),
-      fc.integer({ min: 1, max: 12 }),
-      (steps, most) => {
-        const heaps: [Heap<Numbered>, Heap<Numbered>] = [[], []];
-        const there: [Numbered[], Numbered[]] = [[], []];
-        for (const [id, [where, weight, what]] of steps.entries()) {
-          const side = (where % 2) as 0 | 1;
-          const known = there[side][where % Math.max(1, there[side].length)];
-          const entry = { id, weight, tie: id % 3, at: 0 };
-          if (what === 'insert' || known === undefined) insert(heaps[side], entry);
-          else if (what === 'remove') remove(heaps[side], known);
-          else replace(heaps[side], known, entry);
-          there[side] = there[side].filter((one) => one !== known || what === 'insert');
-          if (what !== 'remove' || known === undefined) there[side].push(entry);
-        }
-        const standing = JSON.stringify(heaps);
-        const accept = ({ id }: Numbered) => id % 4 !== 0;
-        const found = bestOf(heaps, most, accept);
-        const wanted = there
-          .flat()
-          .filter(accept)
-          .sort((one, other) => (before(one, other) ? -1 : before(other, one) ? 1 : 0));
-        assert.equal(
-          found.map(({ weight, tie }) => [weight, tie]),
-          wanted.slice(0, most).map(({ weight, tie }) => [weight, tie]),
-        );
-        assert.is(new Set(found).size, found.length);
-        assert.is(JSON.stringify(heaps), standing, 'reading changes no heap');
-      },
-    ),
-    { numRuns: 300 },
-  );
-});
-
-const oneCpuOf = (host: string) => ({ provider: `p-${host}`, group: '', resources: { VCPU: 1 } });
 
 const HOSTS = ['h0', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7'];
 const cellOf = (host: string) => `c${Number(host.slice(1)) % 3}`;
@@ -211,8 +158,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
           const usage = { id: `p-${host}`, ...news };
           endPromise(view, `p-${host}`, [oneCpuOf(host)], [usage], 0);
         } else {
-          promise(view, `p-${one.host}`, [oneCpuOf(one.host)], 1);
-          expect(view, `p-${one.host}`, 1);
+          promiseBuild(view, `p-${one.host}`, [oneCpuOf(one.host)]);
           claimed.push(one.host);
         }
       }
@@ -222,47 +168,6 @@ test('ranking - what is picked is what a look at every host would pick, after wh
     }),
     { numRuns: 250 },
   );
-});
-
-test('ranking - a host that was given what was promised is not weighed anew; one of which more or less is used is', () => {
-  for (const [used, generation, usedThen, isWeighed, isFreed] of [
-    [1, 1, 1, false, false],
-    [3, 1, 3, true, false],
-    [0, 1, 0, true, true],
-    // What is known already is of this claim or a later one.
-    [1, 0, 0, true, true],
-  ] as const) {
-    const view = viewOf({ host: 'h1', cell: 'c1' });
-    const freed = new Set<string>();
-    view.freed = freed;
-    promise(view, 'p-h1', [oneCpuOf('h1')], 1);
-    const [provider] = treeOf(view, 'p-h1');
-    assert.equal([provider?.stocks.get('VCPU')?.used, provider?.tenants], [1, 1]);
-    const before = changesEnd(view);
-    const told = { id: 'p-h1', generation, used: { VCPU: used }, ...(used === 0 ? {} : { tenants: used }) };
-    endPromise(view, 'p-h1', [oneCpuOf('h1')], [told], 0);
-    assert.equal([provider?.stocks.get('VCPU')?.used, provider?.tenants], [usedThen, usedThen]);
-    assert.equal([view.promised.size, view.promisedTenants.size], [0, 0]);
-    assert.is(changesEnd(view) > before, isWeighed);
-    assert.equal([...freed], isFreed ? ['p-h1'] : []);
-  }
-});
-
-test('ranking - a host where one left and another came may be what somebody waits for, though as much is used', () => {
-  const view = viewOf({ host: 'h1', cell: 'c1' });
-  const told = { id: 'p-h1', used: { VCPU: 1 } };
-  learnUsage(view, { ...told, generation: 1, groups: { g: 1 } });
-  const freed = new Set<string>();
-  view.freed = freed;
-  const before = changesEnd(view);
-  learnUsage(view, { ...told, generation: 3 });
-  assert.equal([...freed], ['p-h1']);
-  assert.is(changesEnd(view), before, 'it is weighed as before');
-  freed.clear();
-  learnUsage(view, { ...told, generation: 2, groups: { g: 1 } });
-  assert.equal([...freed], [], 'what is old news changes nothing');
-  learnUsage(view, { ...told, generation: 4, used: { VCPU: 2 }, groups: { g: 1 } });
-  assert.equal([...freed], [], 'nobody can have waited for that');
 });
 
 test('ranking - a host is weighed once for requests that are alike, and again only when it changed', () => {
@@ -381,196 +286,6 @@ test('ranking - a filter and a weigher of one name that go by different parts ar
   const pick = (hints: Record<string, string>) => best(rankings, view, { spec: specOf(1), where: { hints } }, NOBODY);
   assert.is(pick({ not: 'h1' })?.host, 'h2');
   assert.is(pick({ rather: 'h1' })?.host, 'h1');
-});
-
-test('ranking - failures fade: a host that failed comes back up the ranking with nothing told of it', () => {
-  const rankings = emptyRankings([buildFailures], 's');
-  const view = viewOf({ host: 'h1', failures: { weight: 8, at: 0 } }, { host: 'h2', failures: { weight: 1, at: 0 } });
-  passTime(view, 1_000);
-  const chosen = () => best(rankings, view, { spec: specOf(1) }, NOBODY);
-  assert.is(chosen()?.host, 'h2');
-  const before = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
-    ?.weight as number;
-  passTime(view, 3_600_000);
-  const after = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
-    ?.weight as number;
-  assert.ok(after > before);
-  passTime(view, 36_000_000);
-  const forgotten = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY);
-  assert.equal(
-    forgotten.map(({ weight }) => weight),
-    [1, 1],
-  );
-  assert.is(view.due.size, 0, 'who has forgotten all is not looked at again');
-});
-
-test('ranking - a filter that goes by time is asked again when it says so, of a host that it refuses too', () => {
-  const asked: number[] = [];
-  const maintenance: Filter = {
-    name: 'maintenance',
-    ignoresStats: true,
-    refusal({ now }) {
-      asked.push(now);
-      return now >= 10_000 && now < 20_000 ? { code: 'maintenance', message: 'for ten seconds' } : null;
-    },
-    changesAt({ now }) {
-      if (now >= 20_000) throw new Error('nobody knows');
-      return now < 10_000 ? 10_000 : 20_000;
-    },
-  };
-  const rankings = emptyRankings([], 's', { filters: [maintenance] });
-  const view = viewOf({ host: 'h1' });
-  const fitsAt = (now: number) => {
-    passTime(view, now);
-    return best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
-  };
-  assert.equal([5_000, 9_000, 10_000, 15_000, 20_000, 90_000].map(fitsAt), [true, true, false, false, true, true]);
-  assert.equal(asked, [5_000, 10_000, 20_000], 'and at no other time');
-});
-
-test('ranking - a filter or weigher that says a time that has passed is not asked all the time', () => {
-  let asked = 0;
-  const stopped = {
-    name: 'stopped',
-    multiplier: 1,
-    ignoresStats: true,
-    refusal() {
-      asked += 1;
-      return null;
-    },
-    weigh() {
-      asked += 1;
-      return 1;
-    },
-    changesAt: () => 1_000,
-  };
-  const rankings = emptyRankings([stopped], 's', { filters: [stopped] });
-  const view = viewOf({ host: 'h1' });
-  for (let now = 5_000; now < 9_000; now += 100) {
-    passTime(view, now);
-    best(rankings, view, { spec: specOf(1) }, NOBODY);
-  }
-  assert.is(asked, 2);
-});
-
-test('ranking - an instance that is claimed counts towards a limit at once, and no longer than placement has it', () => {
-  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(2)] });
-  const view = viewOf({ host: 'h1', instances: 1 });
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
-  const claim = () => promise(view, 'p-h1', [oneCpuOf('h1')], 1);
-  const answer = (generation: number, tenants: number) =>
-    endPromise(view, 'p-h1', [oneCpuOf('h1')], [{ id: 'p-h1', generation, used: { VCPU: 1 }, tenants }], 0);
-  assert.ok(fits());
-  claim();
-  assert.not(fits());
-  answer(0, 1);
-  assert.ok(fits(), 'the claim was refused');
-  claim();
-  answer(1, 2);
-  assert.not(fits(), 'it was granted');
-  learnUsage(view, { id: 'p-h1', generation: 2, used: {}, tenants: 1 });
-  assert.ok(fits(), 'one has left, whatever the cell has told');
-  learnUsage(view, { id: 'p-h1', generation: 3, used: {}, tenants: 2 });
-  assert.not(fits(), 'another scheduler has claimed there');
-});
-
-test('ranking - who goes by the number of instances is told when it changed, though as much is used', () => {
-  for (const [filters, isWeighed] of [
-    [[instanceLimit(2)], true],
-    [[], false],
-  ] as const) {
-    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters });
-    const view = { ...viewOf({ host: 'h1', instances: 2 }), statsMatter: statsMatter(rankings) };
-    const before = changesEnd(view);
-    view.freed = new Set();
-    learnUsage(view, { id: 'p-h1', generation: 1, used: {}, tenants: 1 });
-    assert.is(changesEnd(view) > before, isWeighed);
-    assert.equal([...view.freed], ['p-h1']);
-  }
-});
-
-test('ranking - a build that was just claimed counts towards a limit, until the cell has had the time to tell', () => {
-  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
-  const view = viewOf({ host: 'h1', instances: 1, builds: 1, ordered: 1 });
-  passTime(view, 10_000);
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
-  let generation = 0;
-  const has = (tenants: number) => learnUsage(view, { id: 'p-h1', generation: ++generation, used: {}, tenants });
-  assert.ok(fits());
-  expect(view, 'p-h1', 1);
-  has(2);
-  assert.not(fits());
-  expect(view, 'p-h1', -1);
-  assert.ok(fits(), 'the claim was refused');
-  expect(view, 'p-h1', 1);
-  assert.not(fits());
-  has(1);
-  assert.ok(fits(), 'it was deleted before it came to its cell, which will not tell of it');
-  has(2);
-  assert.not(fits());
-  passTime(view, 20_000);
-  assert.ok(fits(), 'nothing came of it');
-});
-
-test('ranking - a build that was just claimed counts, too, where the cell has more instances than placement', () => {
-  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2), instanceLimit(9)] });
-  const view = viewOf({ host: 'h1' });
-  tellHost(view, { instances: 5 });
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
-  for (const [tenants, isRoom] of [
-    [1, true],
-    [2, false],
-  ] as const) {
-    expect(view, 'p-h1', 1);
-    promise(view, 'p-h1', [oneCpuOf('h1')], 1);
-    const told = { id: 'p-h1', generation: tenants, used: { VCPU: tenants }, tenants };
-    endPromise(view, 'p-h1', [oneCpuOf('h1')], [told], 0);
-    assert.is(fits(), isRoom);
-  }
-  tellHost(view, { instances: 7, builds: 0, ordered: 2 });
-  assert.ok(fits(), 'they are built');
-  tellHost(view, { instances: 9, builds: 0, ordered: 2 });
-  assert.not(fits(), 'what its cell has there is there');
-});
-
-test('ranking - whoever waits for a host is tried where a claim came to nothing, though only its device was told', () => {
-  const view = viewOf({ host: 'h1', instances: 1 });
-  learnProvider(view, { ...stateOf({ host: 'gpu', has: { VGPU: 2 } }), parent: 'p-h1', root: 'p-h1' });
-  const allocations = [{ provider: 'p-gpu', group: '', resources: { VGPU: 1 } }];
-  promise(view, 'p-h1', allocations, 1);
-  view.freed = new Set();
-  const before = changesEnd(view);
-  endPromise(view, 'p-h1', allocations, [{ id: 'p-gpu', generation: 1, used: { VGPU: 1 } }], 0);
-  assert.is(treeOf(view, 'p-h1')[0]?.tenants, 1);
-  assert.equal([[...view.freed], changesEnd(view) > before], [['p-h1'], true]);
-});
-
-test('ranking - what a cell has counted is not counted again, however many claims follow each other', () => {
-  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
-  const view = viewOf({ host: 'h1' });
-  passTime(view, 10_000);
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
-  const claim = (tenants: number) => {
-    expect(view, 'p-h1', 1);
-    learnUsage(view, { id: 'p-h1', generation: view.now + tenants, used: {}, tenants });
-  };
-  for (let ordered = 1; ordered < 20; ordered += 1) {
-    assert.ok(fits(), `${ordered - 1} were built there and are gone`);
-    claim(1);
-    passTime(view, view.now + 500);
-    tellView(view, { host: 'h1', ordered }, view.now);
-  }
-  claim(1);
-  claim(2);
-  assert.not(fits(), 'two are claimed');
-  tellHost(view, { instances: 1, builds: 1, ordered: 20 });
-  assert.not(fits(), 'one of them is told of');
-  tellHost(view, { instances: 1, builds: 0, ordered: 20 });
-  assert.ok(fits(), 'and is built');
-  claim(3);
-  assert.not(fits());
-  tellHost(view, { instances: 1, builds: 0, ordered: 0 });
-  assert.ok(fits(), 'a cell that came up anew has counted all that it knows of');
 });
 
 test('ranking - one of the best few is picked by chance, the same for the same seed, never one that is worse', () => {
