@@ -1,0 +1,93 @@
+// Area: scheduler, hosts that are away. Of those out of service it is said which would do, and when; those of whom nothing
+// is heard come last.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { FittingHost } from '../../actors/messages/questions.ts';
+import { placementShardOf } from '../../actors/routing.ts';
+import { best } from '../../actors/scheduler/picking.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { noteShard } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { type HostWords, viewOf } from '../support/facts.ts';
+import { randomFleet } from '../support/fleets.ts';
+import { survey, words } from '../support/survey.ts';
+
+const test = suite('scheduler - hosts that are away');
+
+test('scheduler - of several hosts that are away none is named where it is not enough', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
+  const away = ['a', 'b', 'c'].map((host) => ({ host, state: 'disabled' as const }));
+  const namedFor = (count: number, ...more: HostWords[]) =>
+    survey(viewOf(...away, ...more), spec, count)
+      .advice.filter(({ code }) => code === 'host-state')
+      .map(({ hosts, host }) => [hosts, host]);
+  assert.equal([namedFor(1), namedFor(2), namedFor(4)], [[[3, 'c1/a']], [[3, undefined]], []]);
+  assert.equal(namedFor(2, { host: 'd' }), [[3, 'c1/a']], 'with the one that is there it is');
+});
+
+test('scheduler - of hosts that are away, the first to come back or the one with most room is named', () => {
+  const view = viewOf(
+    { host: 'a', has: { VCPU: 2 }, state: 'disabled' },
+    { host: 'b', has: { VCPU: 9 }, state: 'disabled' },
+    { host: 'less', has: { VCPU: 4 }, state: 'disabled' },
+    { host: 'c', has: { VCPU: 8 } },
+    { host: 'd', has: { VCPU: 8 } },
+  );
+  for (const [host, until] of [
+    ['c', 9_000],
+    ['d', 5_000],
+  ] as const) {
+    learnHost(view, 'c1', { host, provider: `p-${host}`, state: 'set-aside', until });
+  }
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+  const { advice } = survey(view, spec, 2);
+  assert.equal(advice, [
+    { code: 'host-state', about: 'set-aside', hosts: 2, until: 5_000, host: 'c1/d' },
+    { code: 'host-state', about: 'disabled', hosts: 3, host: 'c1/b' },
+  ]);
+  assert.equal(advice.map(words), [
+    'c1/d, which is set aside until 5000, would fit (2 hosts in all)',
+    'c1/b, which is disabled, would fit (3 hosts in all)',
+  ]);
+  // As schedulers of the version before tell it.
+  const [{ host: _, ...first } = { code: '', hosts: 0 }] = advice;
+  assert.is(words(first), '2 hosts that are set aside, the first until 5000, would fit');
+  assert.is(words({ ...first, hosts: 1 }), '1 host that is set aside until 5000 would fit');
+});
+
+test('scheduler - hosts of a cell or placement shard that is silent come last in a dry run, as in a choice, and it is named', () => {
+  let compared = 0;
+  for (let seed = 0; seed < 20; seed += 1) {
+    const view = { ...randomFleet(`silent ${seed}`, 30).view, shards: 3 };
+    view.silentCells.add('c1');
+    noteShard(view, 2, true);
+    const isUnclaimed = (host: string) => placementShardOf(host.replace('h', 'p'), 3) === 2;
+    const silenceOf = ({ cell, host }: FittingHost) => (isUnclaimed(host) ? 2 : Number(cell === 'c1'));
+    const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+    const all = survey(view, spec, 1, 100);
+    assert.equal([all.silentCells, all.silentShards], [['c1'], [2]]);
+    assert.is(all.best.length, all.fits);
+    for (const { host, silentShard } of all.best) assert.is(silentShard, isUnclaimed(host) ? 2 : undefined);
+    const silences = all.best.map(silenceOf);
+    assert.equal(silences, [...silences].sort(), 'the silent ones are last');
+    for (const silence of [0, 1, 2]) {
+      const weights = all.best.filter((one) => silenceOf(one) === silence).map(({ weight }) => weight);
+      assert.equal(
+        weights,
+        [...weights].sort((one, other) => other - one),
+      );
+      compared += weights.length;
+    }
+    const few = survey(view, spec, 1, 3);
+    assert.equal(few.best, all.best.slice(0, 3));
+    const chosen = best(emptyRankings(DEFAULT_WEIGHERS, 's'), view, { spec }, () => false);
+    assert.is(chosen?.cell === 'c1', all.best[0]?.cell === 'c1');
+    if (chosen !== null) assert.is(isUnclaimed(chosen.host), silences[0] === 2);
+  }
+  assert.ok(compared > 100, `${compared}`);
+});
+
+test.run();

@@ -1,0 +1,69 @@
+// Looks at all hosts for a request, and does to it what is advised.
+
+import * as assert from 'uvu/assert';
+import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
+import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
+import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
+import type { View, ViewHost } from '../../actors/scheduler/view.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+
+/** Those of a scheduler without filters of its own. */
+export const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+
+/** What stands in the way of a request on a host. */
+export const judged = (view: View, spec: RequestSpec, host: ViewHost) =>
+  judge(view, allFiltersFor(rankings.filters, { spec }), spec, host);
+
+/** A piece of advice in words, with times as they are. */
+export const words = (advice: Advice) => adviceWords(advice, (until) => `until ${until}`);
+
+/** What a look at all hosts finds. */
+export function survey(view: View, spec: RequestSpec, count = 1, limit = 10): Survey {
+  let told: Survey | undefined;
+  const sweep = surveyOf(rankings, view, { request: { spec }, count, limit }, (found) => {
+    told = found;
+  });
+  for (const host of view.hosts.values()) if (!sweep.visit(host, true)) break;
+  sweep.done(undefined as never);
+  assert.ok(told);
+  return told;
+}
+
+/** The request with what is advised done to it; undefined when it is not about the request. */
+export function applied(spec: RequestSpec, { code, group: name, about = '', to = 0 }: Advice): RequestSpec | undefined {
+  if (code === 'without-isolation') return { ...spec, groupPolicy: 'none' };
+  const change = (group: ResourceGroup): ResourceGroup | undefined => {
+    const without = <T>(all: readonly T[] | undefined, textOf: (one: T) => string): T[] => {
+      const at = (all ?? []).findIndex((one) => textOf(one) === about);
+      return (all ?? []).filter((_, position) => position !== at);
+    };
+    const joined = (all: readonly string[]) => all.join(', ');
+    switch (code) {
+      case 'less':
+      case 'more':
+        return { ...group, resources: { ...group.resources, [about]: to } };
+      case 'without-resource': {
+        const { [about]: _, ...resources } = group.resources;
+        return { ...group, resources };
+      }
+      case 'without-required':
+        return { ...group, required: without(group.required, String) };
+      case 'without-any-of':
+        return { ...group, anyOf: without(group.anyOf, joined) };
+      case 'without-forbidden':
+        return { ...group, forbidden: without(group.forbidden, String) };
+      case 'without-member-of':
+        return { ...group, memberOf: without(group.memberOf, joined) };
+      default:
+        return undefined;
+    }
+  };
+  const groups = spec.groups.map((group) => (group.name === name ? change(group) : group));
+  return groups.every((group) => group !== undefined) ? { ...spec, groups: groups as ResourceGroup[] } : undefined;
+}
+
+/** The hosts that a request fits. */
+export const hostsThatFit = (view: View, spec: RequestSpec) =>
+  [...view.hosts.values()].filter((host) => judged(view, spec, host).obstacle === null);
