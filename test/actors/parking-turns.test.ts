@@ -1,0 +1,118 @@
+// Area: scheduler, whose turn it is of those who wait: first come first served among requests of a project that ask for the
+// same, and in turn between projects.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { schedulersOf, selectFor } from '../support/schedulers.ts';
+import { FOREVER, rig } from '../support/waiting.ts';
+
+const test = suite('scheduler - waiting in turn');
+
+test('waiting - first come first served within a project, though they are asked for anew in another order', () => {
+  const all = rig('h1', 'h2', 'h3');
+  const since = all.on.now;
+  for (const [position, request] of ['first', 'second', 'third'].entries())
+    all.ask(request, { since: since + position });
+  // A scheduler that is new is asked for all of them, in any order.
+  for (const request of ['third', 'first', 'second']) {
+    all.ask(request, { round: 2, since: since + ['first', 'second', 'third'].indexOf(request) });
+  }
+  for (const host of ['h1', 'h2', 'h3']) all.release(`rival-${host}`);
+  assert.equal(all.placed(), ['first', 'second', 'third']);
+});
+
+test('waiting - one that comes while the first is being served, and its claims are in order, does not overtake it', () => {
+  const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
+  const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
+  const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 8 } }];
+  all.ask({ type: 'claim', consumer: 'rival', attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER });
+  all.deliver();
+  const ask = (request: string, since: number) =>
+    all.hear('scheduler/s', selectFor(request, { spec, ordered: true, waits: { since } }), 'conductor/0');
+  ask('first', 1);
+  all.deliver();
+  all.pass(5_000);
+  all.ask({ type: 'release', consumer: 'rival', deleted: true });
+  // Its turn has come, and it has not taken its round yet.
+  all.deliver(undefined, ({ message }) => message.type === 'providers-changed');
+  assert.is(all.desks[0]?.state.open.size, 1);
+  ask('second', 2);
+  all.deliver();
+  all.pass(5_000);
+  all.deliver();
+  assert.equal(
+    all.answers.map(({ type, request }) => `${request} ${type}`),
+    ['first parked', 'second parked', 'first selected'],
+  );
+});
+
+test('waiting - in turn between projects: a long queue of one does not keep another waiting', () => {
+  const all = rig('h1', 'h2', 'h3', 'h4', 'h5');
+  const since = all.on.now;
+  for (let n = 0; n < 4; n += 1) all.ask(`big-${n}`, { project: 'big', since: since + n });
+  for (let n = 0; n < 2; n += 1) all.ask(`small-${n}`, { project: 'small', since: since + 100 + n });
+  for (const host of ['h1', 'h2', 'h3', 'h4', 'h5']) all.release(`rival-${host}`);
+  assert.equal(all.placed(), ['big-0', 'small-0', 'big-1', 'small-1', 'big-2']);
+});
+
+test('waiting - in turn also when much capacity appears at once', () => {
+  const all = rig('h1');
+  const since = all.on.now;
+  for (let n = 0; n < 6; n += 1) all.ask(`big-${n}`, { vcpu: 2, project: 'big', since: since + n });
+  for (let n = 0; n < 2; n += 1) all.ask(`small-${n}`, { vcpu: 2, project: 'small', since: since + 100 + n });
+  all.release('rival-h1');
+  assert.equal(all.placed().toSorted(), ['big-0', 'big-1', 'small-0', 'small-1']);
+});
+
+test('waiting - a turn that came to nothing is given back: the project is not passed over for it', () => {
+  const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
+  const rival = (consumer: string) => {
+    const { spec } = selectFor(consumer, { vcpu: 8 });
+    const allocations = [{ provider: 'p-h1', group: '', resources: { VCPU: 8 } }];
+    const claim = { type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: FOREVER };
+    assert.is(all.ask(claim as never)[0]?.message.type, 'claim-granted');
+  };
+  const comesFree = (consumer: string) => {
+    all.ask({ type: 'release', consumer, deleted: true });
+    all.deliver(undefined, ({ message }) => message.type !== 'claim');
+    all.pass(50);
+  };
+  rival('rival');
+  all.deliver();
+  for (const [since, request] of ['early', 'late'].entries()) {
+    const select = selectFor(request, { vcpu: 8, project: request, waits: { since: since + 1 } });
+    all.hear('scheduler/s', select, 'conductor/0');
+  }
+  all.deliver();
+  comesFree('rival');
+  assert.equal(
+    all.underWay().flatMap(({ message }) => (message.type === 'claim' ? [message.consumer] : [])),
+    ['early'],
+  );
+  rival('quicker');
+  all.deliver();
+  all.pass(5_000);
+  all.deliver();
+  comesFree('quicker');
+  all.deliver();
+  assert.equal(
+    all.answers.flatMap(({ type, request }) => (type === 'selected' ? [request] : [])),
+    ['early'],
+  );
+});
+
+test('waiting - one that comes later does not overtake those that ask for the same; one that asks for less may', () => {
+  const all = rig('h1', 'h2');
+  const since = all.on.now;
+  all.ask('first', { since });
+  all.ask('later', { since: since + 1 });
+  all.release('rival-h1');
+  assert.equal(all.placed(), ['first']);
+  all.ask('small', { vcpu: 2, since: since + 2 });
+  all.release('rival-h2');
+  assert.equal(all.placed(), ['first', 'later']);
+  all.release('first');
+  assert.equal(all.placed(), ['first', 'later', 'small']);
+});
+
+test.run();

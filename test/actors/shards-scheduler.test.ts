@@ -1,0 +1,142 @@
+// Area: shards, as a scheduler asks them: in rounds, in their order, and for what an earlier round was granted.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { Inventory } from '../../actors/messages/placement.ts';
+import { everyPlacement, placementOf } from '../../actors/routing.ts';
+import { scheduler } from '../../actors/scheduler/scheduler.ts';
+import { bench, sentOf, told } from '../support/turn.ts';
+
+const test = suite('shards and a scheduler');
+
+const LATE = 10_000_000;
+const PATIENCE = { firstMs: 1_000, mostMs: 4_000 };
+const SPEC = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' } as const;
+const inventory: Inventory = {
+  total: 1,
+  reserved: 0,
+  min_unit: 1,
+  max_unit: 1_000,
+  step_size: 1,
+  allocation_ratio: 1,
+};
+
+const schedulerActor = scheduler({
+  name: 's',
+  incarnation: 's-1',
+  placementShards: 3,
+  warmUpMs: 0,
+  patience: PATIENCE,
+});
+/** One host with each shard, by shard. */
+const HOSTS = everyPlacement(3).map((shard) => {
+  for (let n = 0; ; n += 1) if (placementOf(`host-${n}`, 3) === shard) return `host-${n}`;
+});
+
+function schedulerWithAll() {
+  const on = bench(schedulerActor);
+  for (const [shard, host] of HOSTS.entries()) {
+    const provider = {
+      id: host,
+      name: host,
+      parent: null,
+      inventories: { VCPU: inventory },
+      traits: [],
+      aggregates: [],
+    };
+    const ask = on.state.followers.get(`placement ${shard}`)?.ask ?? -1;
+    const providers = [{ ...provider, root: host, generation: 0, used: {} }];
+    on.tell({ type: 'providers', ask, shard, epoch: 1, sequence: 0, providers, next: null }, `placement/${shard}`);
+  }
+  const hosts = HOSTS.map((host) => ({ host, provider: host, state: 'up' as const }));
+  const ofCell = { cell: 'c1', epoch: 1, sequence: 1, hosts };
+  on.tell({ type: 'hosts-changed', ...ofCell }, 'cell/c1');
+  const ask = on.state.followers.get('cell c1')?.ask ?? -1;
+  on.tell({ type: 'hosts', ask, ...ofCell, next: null }, 'cell/c1');
+  return on;
+}
+
+const selectOf = (round: number) =>
+  ({
+    type: 'select',
+    request: 'web',
+    round,
+    instances: ['web'],
+    spec: SPEC,
+    alternates: 0,
+    expiresAt: LATE,
+  }) as never;
+
+test('shards - a scheduler claims nothing before it has the round, and then one shard after the other', () => {
+  const on = schedulerWithAll();
+  const asked = on.tell(selectOf(1), 'conductor/0');
+  assert.equal(told(asked), ['taking to conductor/0']);
+  const taker = sentOf(asked, 'taking')[0]?.message.taker ?? '';
+  assert.equal(told(on.tell({ type: 'take', request: 'web', round: 1, taker: 'another' }, 'conductor/0')), []);
+  let turned = on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');
+  assert.equal(told(on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0')), []);
+  const claimed: string[] = [];
+  for (let claims = 0; claims < 3; claims += 1) {
+    const [claim] = sentOf(turned, 'claim');
+    assert.ok(claim !== undefined && turned.sent.length === 1);
+    const { order = 0, allocations } = claim.message;
+    assert.is(claim.to, placementOf(allocations[0]?.provider ?? '', 3));
+    claimed.push(claim.to);
+    const refusal = { code: 'exceeds-capacity', message: 'full' } as const;
+    const refused = { type: 'claim-refused' as const, consumer: 'web', attempt: 1, refusal, usages: [] };
+    assert.equal(on.tell({ ...refused, order: order - 1 }, claim.to).sent, [], 'of another claim');
+    turned = on.tell({ ...refused, order }, claim.to);
+  }
+  assert.equal([...claimed].sort(), everyPlacement(3));
+  assert.equal(told(turned), ['no-valid-host to conductor/0'], 'a first round has nothing to recall');
+});
+
+test('shards - asked a second time in one round, a scheduler takes it as another would', () => {
+  const on = schedulerWithAll();
+  const first = sentOf(on.tell(selectOf(1), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
+  const [claim] = sentOf(on.tell({ type: 'take', request: 'web', round: 1, taker: first }, 'conductor/0'), 'claim');
+  const { allocations = [] } = claim?.message ?? {};
+  const granted = on.tell(
+    { type: 'claim-granted', consumer: 'web', attempt: 1, allocations: allocations as never, usages: [] },
+    claim?.to,
+  );
+  assert.equal(told(granted), ['selected to conductor/0']);
+  const second = sentOf(on.tell(selectOf(1), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
+  assert.is.not(second, first);
+  assert.equal(on.tell({ type: 'take', request: 'web', round: 1, taker: first }, 'conductor/0').sent, []);
+});
+
+test('shards - in a later round every shard is asked first what it holds, and nothing is claimed before all have said', () => {
+  const on = schedulerWithAll();
+  const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
+  const recalls = sentOf(on.tell({ type: 'take', request: 'web', round: 2, taker }, 'conductor/0'), 'recall');
+  assert.equal(
+    recalls.map(({ to }) => to),
+    everyPlacement(3),
+  );
+  const order = recalls[0]?.message.order ?? 0;
+  const nothing = { type: 'nothing-held', consumer: 'web', attempt: 1 } as const;
+  assert.equal(on.tell({ ...nothing, order: order - 128 }, 'placement/1').sent, [], 'of an earlier round');
+  assert.equal(on.tell({ ...nothing, order }, 'placement/0').sent, []);
+  assert.equal(on.tell({ ...nothing, order }, 'placement/0').sent, []);
+  const again = on.pass(1_100).flatMap((turned) => sentOf(turned, 'recall').map(({ to }) => to));
+  assert.equal(again, ['placement/1', 'placement/2']);
+  assert.equal(on.tell({ ...nothing, order }, 'placement/2').sent, []);
+  const [claim] = sentOf(on.tell({ ...nothing, order }, 'placement/1'), 'claim');
+  assert.ok((claim?.message.order ?? 0) > order);
+});
+
+test('shards - what an earlier round was granted is the home', () => {
+  const on = schedulerWithAll();
+  const taker = sentOf(on.tell(selectOf(2), 'conductor/0'), 'taking')[0]?.message.taker ?? '';
+  on.tell({ type: 'take', request: 'web', round: 2, taker }, 'conductor/0');
+  const allocations = [{ provider: HOSTS[1] as string, group: '', resources: { VCPU: 1 } }];
+  const turned = on.tell(
+    { type: 'claim-granted', consumer: 'web', attempt: 1, allocations, usages: [] },
+    'placement/1',
+  );
+  const [selected] = sentOf(turned, 'selected');
+  assert.is(selected?.message.selections[0]?.selection.provider, HOSTS[1]);
+});
+
+test.run();
