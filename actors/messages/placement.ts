@@ -274,6 +274,8 @@ export const feedMessages = {
     changed: Type.Array(ProviderState),
     used: Type.Array(ProviderUsage),
     removed: Type.Array(Id),
+    /** Consumers that were deleted while they held something: nothing comes any more of what was claimed for them. */
+    deleted: Type.Optional(Type.Array(Id)),
   }),
   providers: message('providers', {
     ask: Ask,

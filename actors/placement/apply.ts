@@ -41,6 +41,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
       if (consumer !== undefined) {
         const { attempt, keep } = record;
         const drop = attempt === undefined ? (one: number) => !keep?.includes(one) : (one: number) => one === attempt;
+        if (record.deleted && consumer.held.length > 0) untold.deleted.add(record.consumer);
         giveBack(consumer, drop, providers, untold.used);
         consumer.generation += 1;
         locate(state, record.consumer);

@@ -16,8 +16,7 @@ import type {
   ConsumerState,
   PlacementMessage,
   ProviderSpec,
-  ProviderState,
-  ProviderUsage,
+  ProvidersChanged,
   PutTree,
   Refusal,
 } from '../messages/placement.ts';
@@ -236,7 +235,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       case 'wake': {
         if (isTransactionWake(message.id)) return wakeTransaction(workOf(state, turn), message.id);
         if (message.id === 'beat') {
-          tellFeed(state, [], [], [], turn);
+          tellFeed(state, {}, turn);
           turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
           return;
         }
@@ -256,32 +255,30 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
    * whole again.
    */
   function endTurn({ providers, untold, feed }: PlacementState, turn: Turn<PlacementRecord>): void {
-    const { changed, used, removed } = untold;
-    if (changed.size === 0 && used.size === 0 && removed.size === 0) return;
+    const { changed, used, removed, deleted } = untold;
+    if (Object.values(untold).every(({ size }) => size === 0)) return;
     const live = (ids: Iterable<string>) => [...ids].map((id) => providers.get(id)).filter((one) => one !== undefined);
     const changedNow = live(changed);
     const usedOnly = live(used).filter(({ spec }) => !changed.has(spec.id));
     // What is gone is told first: it may have come again.
-    let gone = [...removed];
+    let gone = { removed: [...removed], ...(deleted.size === 0 ? {} : { deleted: [...deleted] }) };
     let changedTold = 0;
     let usedTold = 0;
     do {
       const states = fitting(changedNow.slice(changedTold, changedTold + MAX_PROVIDERS_TOLD), stateOf);
       const usages = fitting(usedOnly.slice(usedTold, usedTold + MAX_PROVIDERS_TOLD), usageOf);
       feed.sequence += 1;
-      tellFeed({ feed }, states, usages, gone, turn);
-      gone = [];
+      tellFeed({ feed }, { changed: states, used: usages, ...gone }, turn);
+      gone = { removed: [] };
       changedTold += states.length;
       usedTold += usages.length;
     } while (changedTold < changedNow.length || usedTold < usedOnly.length);
-    for (const set of [changed, used, removed]) set.clear();
+    for (const set of Object.values(untold)) set.clear();
   }
 
   function tellFeed(
     { feed: { epoch, sequence } }: Pick<PlacementState, 'feed'>,
-    changed: ProviderState[],
-    used: ProviderUsage[],
-    removed: string[],
+    told: Partial<Pick<ProvidersChanged, 'changed' | 'used' | 'removed' | 'deleted'>>,
     turn: Turn<PlacementRecord>,
   ): void {
     const { shard } = options;
@@ -290,16 +287,17 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       shard,
       epoch,
       sequence,
-      changed,
-      used,
-      removed,
+      changed: [],
+      used: [],
+      removed: [],
+      ...told,
     });
   }
 
   function recover(state: PlacementState, turn: Turn<PlacementRecord>): void {
     state.feed.epoch = turn.now;
     state.feed.sequence = 0;
-    for (const set of [state.untold.changed, state.untold.used, state.untold.removed]) set.clear();
+    for (const set of Object.values(state.untold)) set.clear();
     turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs));
     turn.wakeAt('beat', turn.now);
     const work = workOf(state, turn);

@@ -12,6 +12,9 @@ import { emptyIndexes, type Indexes } from './indexes.ts';
 import type { Providers } from './providers.ts';
 import { noTransactions, type Transactions } from './transactions.ts';
 
+/** Providers to be told whole, providers of which only the use is to be told, those that are gone, and consumers that are. */
+type Untold = Readonly<Record<'changed' | 'used' | 'removed' | 'deleted', Set<string>>>;
+
 export interface PlacementState {
   readonly providers: Providers;
   /** The ids of each tree, by root, the root first. */
@@ -34,7 +37,7 @@ export interface PlacementState {
   /** Made of the providers; not recorded. */
   readonly indexes: Indexes;
   /** What the feed has still to tell of this turn; not recorded. */
-  readonly untold: { readonly changed: Set<string>; readonly used: Set<string>; readonly removed: Set<string> };
+  readonly untold: Untold;
   /** The numbering of the feed in this life of the shard; not recorded. */
   readonly feed: { epoch: number; sequence: number };
 }
@@ -52,7 +55,12 @@ export function emptyPlacement(): PlacementState {
     groupHomes: noGroupHomes(),
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),
-    untold: { changed: new PassingSet(), used: new PassingSet(), removed: new PassingSet() },
+    untold: {
+      changed: new PassingSet(),
+      used: new PassingSet(),
+      removed: new PassingSet(),
+      deleted: new PassingSet(),
+    },
     feed: { epoch: 0, sequence: 0 },
   };
 }

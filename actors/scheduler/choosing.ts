@@ -320,7 +320,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const hopeless = HOPELESS.has(refusal.code);
   // A claim that was said twice is refused twice: the second time another host is being asked already.
   if (!hopeless && usages.length > 0 && !concerns(usages, open, consumer)) return;
-  if (open.promised.has(consumer)) expectNoMore(work.state.view, contextOf(open, consumer).candidate?.provider ?? '');
+  expectNoMore(work.state.view, consumer);
   settle(work, open, consumer);
   if (!hopeless) work.state.conflicts += 1;
   const { candidate } = contextOf(open, consumer);
@@ -360,10 +360,7 @@ function fail(work: Work, open: Open, instance: string): void {
   if (mayWait(open)) keepPlace(work, open);
   explainFailure(work, open, draft, which, reason ?? '', mayTakeLong, (now, why, decision) => {
     if (mayWait(open)) return parkWithNothing(now, open, why, decision);
-    for (const one of instances) {
-      const { candidate } = open.machines.get(one)?.context ?? {};
-      if (candidate) expectNoMore(now.state.view, candidate.provider);
-    }
+    for (const one of instances) expectNoMore(now.state.view, one);
     close(now, open);
     now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
   });

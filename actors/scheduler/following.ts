@@ -8,7 +8,7 @@ import { type Follower, follow, newFollower } from './feeds.ts';
 import { buildsMatter } from './ranking.ts';
 import type { Work } from './state.ts';
 import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, noteShard } from './view.ts';
-import { learnHosts } from './view-hosts.ts';
+import { expectNoMore, learnHosts } from './view-hosts.ts';
 
 const PAGE = 500;
 export const CELL_FEED = 'cell ';
@@ -32,6 +32,7 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
   // In another life of the shard its providers may count their changes anew.
   if (message.epoch !== followers.get(feed)?.epoch) forgetGenerations(view, message.shard);
   learnChanges(view, message);
+  for (const consumer of message.deleted ?? []) expectNoMore(view, consumer);
   heard(work, feed, message, isBeat(message));
   // What is told between two pages is there, though it may stand on neither.
   for (const { id } of message.changed) followers.get(feed)?.listed.add(id);
@@ -151,8 +152,8 @@ export function noticeSilence({ state, turn, silentMs, placementShards }: Work):
 }
 
 /** Whether a feed message tells no change, but only the number of the last one. */
-function isBeat({ changed, used, removed }: ProvidersChanged): boolean {
-  return changed.length === 0 && used.length === 0 && removed.length === 0;
+function isBeat({ changed, used, removed, deleted = [] }: ProvidersChanged): boolean {
+  return changed.length === 0 && used.length === 0 && removed.length === 0 && deleted.length === 0;
 }
 
 /** A page without what the feed, which overtook it, has told to be gone. */

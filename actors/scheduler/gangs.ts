@@ -16,8 +16,11 @@ import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { draftOf, together } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
-import { type Expected, promise } from './view.ts';
-import { expectAsBefore, promiseBuild } from './view-hosts.ts';
+import { promise } from './view.ts';
+import { expectNoMore, promiseBuild } from './view-hosts.ts';
+
+/** Stands for an instance that is looked for a place only to see whether there is one. No instance has a space in its name. */
+const nameOf = (place: number): string => `place ${place}`;
 
 /** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
 export function placesFor(
@@ -27,22 +30,22 @@ export function placesFor(
 ): readonly (readonly Allocation[])[] | null {
   const places: { readonly root: string; readonly allocations: readonly Allocation[] }[] = [];
   const group = request.spec.instanceGroup?.id;
-  const expected = new Map<string, Expected | undefined>();
   const { revision } = view;
   while (places.length < count) {
     const found = pickOfGroup(rankings, view, request, count - places.length, () => false, '')?.found;
     if (found === undefined) break;
     places.push(found);
-    if (!expected.has(found.root)) expected.set(found.root, view.expected.get(found.root));
-    promiseBuild(view, found.root, found.allocations);
+    promiseBuild(view, nameOf(places.length), found.root, found.allocations);
     if (group !== undefined) promiseMember(view.groups, group, found.root, 1);
   }
   // What only seemed to be used has not come free, and nothing has changed.
   const { freed } = view;
   view.freed = null;
-  for (const { root, allocations } of places) promise(view, root, allocations, -1);
-  for (const [root, before] of expected) expectAsBefore(view, root, before);
-  if (group !== undefined) for (const { root } of places) promiseMember(view.groups, group, root, -1);
+  for (const [index, { root, allocations }] of places.entries()) {
+    expectNoMore(view, nameOf(index + 1));
+    promise(view, root, allocations, -1);
+    if (group !== undefined) promiseMember(view.groups, group, root, -1);
+  }
   view.freed = freed;
   view.revision = revision;
   return places.length === count ? places.map(({ allocations }) => allocations) : null;

@@ -62,7 +62,7 @@ export function promiseClaim(
   open.promised.set(instance, candidate);
   work.state.claimed += 1;
   claims.set(candidate, { of: open, number: work.state.claimed });
-  promiseBuild(view, candidate.provider, allocations);
+  promiseBuild(view, instance, candidate.provider, allocations);
   const { instanceGroup } = open.asked.spec;
   if (instanceGroup === undefined) return;
   const context = contextOf(open, instance);

@@ -25,7 +25,7 @@ export function clockSetBack({ state, turn }: Work): void {
 
 /** What the hosts were expected to have is forgotten; whatever was to be weighed anew by and by is so now. */
 function forgetExpected({ view }: SchedulerState, now: number): void {
-  for (const root of view.expected.keys()) view.due.set(root, now);
+  for (const root of view.expected.roots()) view.due.set(root, now);
   view.expected.clear();
   for (const root of view.due.keys()) view.due.set(root, now);
   if (view.due.size > 0) view.nextDue = now;

@@ -5,7 +5,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
-import { type Expected, noteChange, promise, type View, type ViewHost } from './view.ts';
+import { noteChange, promise, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
   const { host, provider: root, state, failures, stats = NO_STATS, until } = told;
@@ -54,45 +54,29 @@ export function factsOf(
 /** What a host does, with what placement and this scheduler know of beside its cell's word. */
 function counted(view: View, root: string, stats: HostStats): HostStats {
   if (!view.statsMatter) return stats;
-  const tenants = tenantsOf(view, root);
-  const expected = view.expected.get(root);
   // A cell knows of more where what an instance holds was taken from it by a caller of the Placement API.
-  const instances = Math.max(tenants, stats.instances);
-  if (expected === undefined) return instances === stats.instances ? stats : { ...stats, instances };
-  const claimed = expected.claimedAt.filter((at) => at + EXPECTED_MS > view.now).length;
-  // A claim that was given back before its cell heard of it is never told: it is no longer among those that placement has.
-  const onTheirWay = Math.min(claimed, Math.max(0, tenants + expected.surplus - stats.instances));
-  return { ...stats, instances, builds: stats.builds + onTheirWay };
+  const instances = Math.max(view.providers.get(root)?.tenants ?? 0, stats.instances);
+  const builds = stats.builds + view.expected.countOn(root, view.now - EXPECTED_MS);
+  return instances === stats.instances && builds === stats.builds ? stats : { ...stats, instances, builds };
 }
 
-const tenantsOf = ({ providers }: View, root: string): number => providers.get(root)?.tenants ?? 0;
-
-/** Counts a build on a host, and what it takes there, while its claim is under way; the build until its cell tells of it. */
-export function promiseBuild(view: View, root: string, allocations: readonly Allocation[]): void {
-  expect(view, root);
+/**
+ * Counts the build of an instance on a host, and what it takes there, while its claim is under way; the build until its
+ * cell tells of it.
+ */
+export function promiseBuild(view: View, instance: string, root: string, allocations: readonly Allocation[]): void {
+  if (view.statsMatter) {
+    view.expected.add(instance, root, view.now);
+    lookAgainAt(view, root, view.now + EXPECTED_MS);
+    noteChange(view, root);
+  }
   promise(view, root, allocations, 1);
 }
 
-function expect(view: View, root: string): void {
-  if (!view.statsMatter) return;
-  const { claimedAt, surplus } = view.expected.get(root) ?? { claimedAt: [], surplus: surplusOf(view, root) };
-  setExpected(view, root, { claimedAt: [...claimedAt, view.now], surplus });
-  lookAgainAt(view, root, view.now + EXPECTED_MS);
-}
-
-/** Nothing comes of a claim: its build is expected no longer. */
-export function expectNoMore(view: View, root: string): void {
-  const known = view.expected.get(root);
-  if (known !== undefined) setExpected(view, root, { ...known, claimedAt: known.claimedAt.slice(0, -1) });
-}
-
-function surplusOf(view: View, root: string): number {
-  return Math.max(0, (view.hosts.get(root)?.stats.instances ?? 0) - tenantsOf(view, root));
-}
-
-/** Forgets what was counted of a host since this was expected of it. */
-export function expectAsBefore(view: View, root: string, before: Expected | undefined): void {
-  if (view.statsMatter) setExpected(view, root, before);
+/** Nothing comes of what was claimed for an instance: its build is expected no longer. */
+export function expectNoMore(view: View, instance: string): void {
+  const root = view.expected.delete(instance);
+  if (root !== undefined) noteChange(view, root);
 }
 
 /**
@@ -100,16 +84,9 @@ export function expectAsBefore(view: View, root: string, before: Expected | unde
  * began anew.
  */
 function noteTold(view: View, root: string, told: HostStats, before: HostStats): void {
-  const expected = view.expected.get(root);
   const ordered = (told.ordered ?? 0) - (before.ordered ?? 0);
-  if (expected === undefined || ordered === 0) return;
-  const claimedAt = ordered < 0 ? [] : expected.claimedAt.slice(ordered);
-  setExpected(view, root, { ...expected, claimedAt });
-}
-
-function setExpected(view: View, root: string, one: Expected | undefined): void {
-  if (one === undefined || one.claimedAt.length === 0) view.expected.delete(root);
-  else view.expected.set(root, one);
+  if (ordered === 0 || view.expected.oldestOn(root) === undefined) return;
+  view.expected.deleteOldest(root, ordered < 0 ? Number.POSITIVE_INFINITY : ordered);
   noteChange(view, root);
 }
 
@@ -146,11 +123,7 @@ export function passTime(view: View, now: number): void {
 
 /** Forgets what was expected of a host for long enough, and looks again when more is to be forgotten. */
 function forgetExpected(view: View, root: string): void {
-  const known = view.expected.get(root);
-  if (known === undefined) return;
-  const claimedAt = known.claimedAt.filter((at) => at + EXPECTED_MS > view.now);
-  if (claimedAt.length === 0) view.expected.delete(root);
-  else view.expected.set(root, { ...known, claimedAt });
-  const [next] = claimedAt;
+  view.expected.deleteUntil(root, view.now - EXPECTED_MS);
+  const next = view.expected.oldestOn(root);
   if (next !== undefined) lookAgainAt(view, root, next + EXPECTED_MS);
 }

@@ -8,6 +8,7 @@ import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.
 import { PassingMap } from '../passing-map.ts';
 import { makeProvider, type Provider } from '../placement/providers.ts';
 import { placementShardOf } from '../routing.ts';
+import { ExpectedBuilds } from './expected-builds.ts';
 import { emptyGroupsView, type GroupsView, learnMembers } from './groups-view.ts';
 
 /** A host with its tree, the root first. */
@@ -20,14 +21,6 @@ export interface ViewHost {
   readonly failures: FailureMemory | undefined;
   /** When it comes back by itself, ms since the epoch. */
   readonly until?: number | undefined;
-}
-
-/** The builds on a host of which its cell has not told yet, as far as this scheduler knows. */
-export interface Expected {
-  /** When each of its claims there was made, ms since the epoch, in order. */
-  readonly claimedAt: readonly number[];
-  /** How many more instances than placement the cell had there before the first of them. */
-  readonly surplus: number;
 }
 
 export interface View {
@@ -53,8 +46,8 @@ export interface View {
   readonly promisedTenants: Map<string, number>;
   /** The roots on which something came free, or changed that may let somebody in; null while nobody waits for that. */
   freed: Set<string> | null;
-  /** By root; kept only when a filter or weigher goes by what hosts are doing. */
-  readonly expected: Map<string, Expected>;
+  /** Kept only when a filter or weigher goes by what hosts are doing. */
+  readonly expected: ExpectedBuilds;
   statsMatter: boolean;
   /** The time that filters and weighers see, ms since the epoch. */
   now: number;
@@ -86,7 +79,7 @@ export function emptyView(shards = 1): View {
     promised: new PassingMap(),
     promisedTenants: new PassingMap(),
     freed: null,
-    expected: new PassingMap(),
+    expected: new ExpectedBuilds(),
     statsMatter: true,
     now: 0,
     due: new Map(),

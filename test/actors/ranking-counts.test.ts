@@ -29,9 +29,9 @@ function has(view: View, tenants: number): void {
   learnUsage(view, { id: 'p-h1', generation: generationOf(view) + 1, used: {}, tenants });
 }
 
-/** A build is claimed there, and granted: with it there are so many. */
-function claim(view: View, tenants: number): void {
-  promiseBuild(view, 'p-h1', [oneCpuOf('h1')]);
+/** The build of an instance is claimed there, and granted: with it there are so many. */
+function claim(view: View, tenants: number, instance = `i${tenants}`): void {
+  promiseBuild(view, instance, 'p-h1', [oneCpuOf('h1')]);
   const told = { id: 'p-h1', generation: generationOf(view) + 1, used: {}, tenants };
   endPromise(view, 'p-h1', [oneCpuOf('h1')], [told], 0);
 }
@@ -119,16 +119,18 @@ test('ranking - a build that was just claimed counts towards a limit, until the 
   passTime(view, 10_000);
   const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
   assert.ok(fits());
-  promiseBuild(view, 'p-h1', [oneCpuOf('h1')]);
+  promiseBuild(view, 'refused', 'p-h1', [oneCpuOf('h1')]);
   assert.not(fits());
   endPromise(view, 'p-h1', [oneCpuOf('h1')], [], 0);
-  expectNoMore(view, 'p-h1');
+  expectNoMore(view, 'refused');
   assert.ok(fits(), 'the claim was refused');
-  claim(view, 2);
+  claim(view, 2, 'deleted');
   assert.not(fits());
   has(view, 1);
+  assert.not(fits(), 'another one is gone');
+  expectNoMore(view, 'deleted');
   assert.ok(fits(), 'it was deleted before it came to its cell, which will not tell of it');
-  has(view, 2);
+  claim(view, 2, 'lost');
   assert.not(fits());
   passTime(view, 20_000);
   assert.ok(fits(), 'nothing came of it');

@@ -119,6 +119,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
       const rankings = emptyRankings(weighers, 's', { filters: [instanceLimit(5), NOT_MINE], overrides });
       let generation = 0;
       const claimed: string[] = [];
+      let builds = 0;
       const check = (request: Request) => {
         const wanted = bestByHand(rankings, view, request);
         const found = best(rankings, view, request, NOBODY);
@@ -158,7 +159,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
           const usage = { id: `p-${host}`, ...news };
           endPromise(view, `p-${host}`, [oneCpuOf(host)], [usage], 0);
         } else {
-          promiseBuild(view, `p-${one.host}`, [oneCpuOf(one.host)]);
+          promiseBuild(view, `i${builds++}`, `p-${one.host}`, [oneCpuOf(one.host)]);
           claimed.push(one.host);
         }
       }

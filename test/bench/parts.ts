@@ -123,7 +123,7 @@ export function selects(report: Report): void {
         churn(view, hosts, n, random);
         const begun = performance.now();
         const found = best(rankings, view, request, () => false, `i${n}`);
-        if (found !== null) promiseBuild(view, found.root, found.allocations);
+        if (found !== null) promiseBuild(view, `i${n}`, found.root, found.allocations);
         tookUs.push((performance.now() - begun) * 1_000);
       }
       const name = `select of ${hosts.toLocaleString('en')} hosts${what}`;

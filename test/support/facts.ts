@@ -3,6 +3,7 @@
 import type { Inventory, ProviderSpec, ProviderState } from '../../actors/messages/placement.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import { present } from '../../actors/present.ts';
 import type { HostFacts } from '../../actors/scheduler/host-facts.ts';
 import { emptyView, learnProvider, type View } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
@@ -86,15 +87,14 @@ export function tellView(view: View, words: HostWords, generation = 0): void {
 
 /** Tells a view what the cell of a host says of it. */
 export function tellHost(view: View, words: HostWords): void {
-  const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, ordered, metrics, failures } = words;
-  const stats = {
-    instances,
-    builds,
-    ...(ordered === undefined ? {} : { ordered }),
-    ...(metrics === undefined ? {} : { metrics }),
-  };
-  const told = { host, provider: `p-${host}`, state, stats };
-  learnHost(view, cell, failures === undefined ? told : { ...told, failures });
+  learnHost(view, words.cell ?? 'c1', toldOf(words));
+}
+
+/** What the cell of a host says of it. */
+export function toldOf(words: HostWords): HostState {
+  const { host = 'h1', state = 'up', instances = 0, builds = 0, ordered, metrics, failures } = words;
+  const stats = { instances, builds, ...present({ ordered, metrics }) };
+  return { host, provider: `p-${host}`, state, stats, ...present({ failures }) };
 }
 
 export function viewOf(...hosts: readonly HostWords[]): View {

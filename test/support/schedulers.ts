@@ -7,7 +7,7 @@ import type { HostState, SchedulerMessage, Select } from '../../actors/messages/
 import { placement } from '../../actors/placement/placement.ts';
 import { type SchedulerOptions, scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
-import { type HostWords, inventory, treeOfHost } from './facts.ts';
+import { type HostWords, inventory, toldOf, treeOfHost } from './facts.ts';
 import { bench, type Sent } from './turn.ts';
 
 const WARM_UP_MS = 2_500;
@@ -100,14 +100,13 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
   }
 
   function tellHost(one: HostWords): void {
-    const { cell = 'c1', host = 'h1', state = 'up', instances = 0, builds = 0, metrics } = one;
-    const stats = { instances, builds, ...(metrics === undefined ? {} : { metrics }) };
-    const told: HostState[] = [{ host, provider: `p-${host}`, state, stats }];
+    const { cell = 'c1', host = 'h1' } = one;
+    const told = toldOf(one);
     const sequence = (sequences.get(cell) ?? 0) + 1;
     sequences.set(cell, sequence);
-    for (const state of told) known.set(`${cell}/${host}`, state);
+    known.set(`${cell}/${host}`, told);
     for (const name of desks.keys())
-      hear(name, { type: 'hosts-changed', cell, epoch: 1, sequence, hosts: told }, `cell/${cell}`);
+      hear(name, { type: 'hosts-changed', cell, epoch: 1, sequence, hosts: [told] }, `cell/${cell}`);
   }
 
   function put(one: HostWords): void {
