@@ -3,180 +3,26 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { InstanceView, RemovalView } from '../../actors/messages/gateway.ts';
-import type { ConsumerState, Inventory, ProviderState } from '../../actors/messages/placement.ts';
-import type { HostState } from '../../actors/messages/scheduler.ts';
-import { exitCodeOf } from '../../runtime/audit/audit.ts';
-import { compare } from '../../runtime/audit/compare.ts';
-import type { OnHost } from '../../runtime/audit/differences.ts';
-import { type FindingKind, keyOf, type Repair } from '../../runtime/audit/finding.ts';
-import type { Look } from '../../runtime/audit/look.ts';
-import { carryOut, type RepairTools } from '../../runtime/audit/repair.ts';
-import { linesOf } from '../../runtime/cli/perform-audit.ts';
-import { CellwrightError } from '../../runtime/errors.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { Inventory, ProviderState } from '../../actors/messages/placement.ts';
+import { keyOf } from '../../runtime/audit/finding.ts';
+import {
+  c1,
+  type Doctored,
+  drop,
+  finds,
+  holds,
+  hostAt,
+  NOW,
+  on,
+  removal,
+  seen,
+  told,
+  use,
+  view,
+} from '../support/doctored.ts';
 
 const test = suite('audit');
-
-const NOW = 10_000_000;
-const LIMITS = { overdueMs: 600_000, graceMs: 60_000 };
-
-interface Doctored {
-  providers: ProviderState[];
-  steady: Set<string>;
-  consumers: ConsumerState[];
-  conducted: Map<string, InstanceView>;
-  cells: Map<string, { instances: InstanceView[]; removals: RemovalView[]; hosts: HostState[] } | null>;
-  driven: Map<string, OnHost[] | null>;
-  silent: Set<'placement' | 'conductor'>;
-}
-
-function provider(id: string, used: number, traits: string[] = []): ProviderState {
-  const inventory = { total: 8, reserved: 0, min_unit: 1, max_unit: 8, step_size: 1, allocation_ratio: 1 };
-  const place = { id, name: id.slice(2), parent: null, root: id };
-  return { ...place, inventories: { VCPU: inventory }, traits, aggregates: [], generation: 1, used: { VCPU: used } };
-}
-
-const holds = (consumer: string, ...held: [attempt: number, provider: string][]): ConsumerState => ({
-  consumer,
-  held: held.map(([attempt, on]) => ({
-    attempt,
-    allocations: [{ provider: on, group: '', resources: { VCPU: 1 } }],
-  })),
-});
-
-const view = (instance: string, state: string, more: Partial<InstanceView> = {}): InstanceView => ({
-  instance,
-  request: instance,
-  state,
-  ...more,
-});
-const inCell = (instance: string, state: string, host?: string, attempt = 1, more: Partial<InstanceView> = {}) =>
-  view(instance, state, { cell: 'c1', attempt, ...(host === undefined ? {} : { host }), ...more });
-const told = (instance: string, state: string) => view(instance, state, { cell: 'c1' });
-const removal = (
-  instance: string,
-  attempt: number,
-  host: string | null,
-  final: boolean,
-  ageMs = 1_000,
-): RemovalView => ({
-  instance,
-  attempt,
-  host,
-  final,
-  state: host === null ? 'releasing' : 'destroying',
-  since: NOW - ageMs,
-});
-const hostAt = (host: string, state: HostState['state'] = 'up'): HostState => ({ host, provider: `p-${host}`, state });
-const on = (host: string, instance: string, attempt: number, cell = 'c1'): OnHost => ({
-  cell,
-  host,
-  instance,
-  attempt,
-});
-
-/** Two cells; in the first an instance in every state there is, each with all that may be under way for it. */
-function sound(): Doctored {
-  return {
-    providers: [provider('p-h1', 5), provider('p-h2', 4), provider('p-h3', 0)],
-    steady: new Set(['p-h1', 'p-h2', 'p-h3']),
-    consumers: [
-      holds('active', [1, 'p-h1']),
-      holds('building', [1, 'p-h1'], [2, 'p-h2']),
-      holds('moving', [2, 'p-h2']),
-      holds('failed', [1, 'p-h1']),
-      holds('deleting', [1, 'p-h2']),
-      holds('lost', [1, 'p-h1']),
-      holds('asked', [1, 'p-h1']),
-      holds('handed', [1, 'p-h2']),
-      { consumer: 'empty', held: [] },
-    ],
-    conducted: new Map(
-      [
-        told('active', 'active'),
-        told('building', 'building'),
-        told('moving', 'building'),
-        told('failed', 'building'),
-        told('failed-before', 'failed'),
-        view('deleting', 'deleting', { cell: 'c1', owes: 'removal', owedSince: NOW - 1_000 }),
-        told('lost', 'lost'),
-        view('asked', 'requested', { deadlineAt: NOW + 60_000 }),
-        view('handed', 'claimed', { cell: 'c1', host: 'h2', attempt: 1 }),
-        view('gone', 'deleted', { cell: 'c1' }),
-        view('none-fits', 'failed'),
-      ].map((one) => [one.instance, one]),
-    ),
-    cells: new Map([
-      [
-        'c1',
-        {
-          instances: [
-            inCell('active', 'active', 'h1'),
-            inCell('building', 'building', 'h2', 2, { deadlineAt: NOW + 1 }),
-            inCell('moving', 'rescheduling', undefined, 1),
-            inCell('failed', 'failed', undefined, 1),
-            inCell('failed-before', 'failed', undefined, 3),
-            inCell('deleting', 'deleting', 'h2'),
-            inCell('lost', 'lost', 'h1'),
-          ],
-          removals: [
-            removal('building', 1, 'h1', false),
-            removal('failed', 1, 'h1', true),
-            removal('deleting', 1, null, true),
-          ],
-          hosts: [hostAt('h1'), hostAt('h2')],
-        },
-      ],
-      ['c2', { instances: [], removals: [], hosts: [hostAt('h3', 'set-aside')] }],
-    ]),
-    driven: new Map([
-      ['c1/h1', [on('h1', 'active', 1), on('h1', 'building', 1), on('h1', 'failed', 1)]],
-      ['c1/h2', [on('h2', 'building', 2)]],
-      ['c2/h3', []],
-    ]),
-    silent: new Set(),
-  };
-}
-
-function lookOf({ providers, steady, consumers, conducted, cells, driven, silent }: Doctored): Look {
-  return {
-    at: NOW,
-    placement: silent.has('placement') ? null : { providers, consumers, steady },
-    conducted: silent.has('conductor') ? null : conducted,
-    cells,
-    driven,
-  };
-}
-
-function seen(doctor: (doctored: Doctored) => void = () => {}) {
-  const doctored = sound();
-  doctor(doctored);
-  return compare(lookOf(doctored), LIMITS);
-}
-
-/** The one thing that is found after a change, of this kind and in these words. */
-function finds(kind: FindingKind, what: RegExp, doctor: (doctored: Doctored) => void): readonly Repair[] {
-  const { findings } = seen(doctor);
-  assert.equal(
-    findings.map((finding) => finding.kind),
-    [kind],
-    findings.map((finding) => finding.what).join('; '),
-  );
-  assert.match(findings[0]?.what ?? '', what);
-  assert.ok((findings[0]?.whose ?? '').length > 10);
-  return findings[0]?.repairs ?? [];
-}
-
-const c1 = (doctored: Doctored) => doctored.cells.get('c1') as NonNullable<ReturnType<typeof doctored.cells.get>>;
-const use = (doctored: Doctored, id: string, by: number) => {
-  const found = doctored.providers.find((one) => one.id === id) as ProviderState;
-  found.used.VCPU = (found.used.VCPU ?? 0) + by;
-};
-const drop = <T extends { instance: string }>(list: T[], instance: string) =>
-  list.splice(
-    list.findIndex((one) => one.instance === instance),
-    1,
-  );
 
 test('audit - a sound deployment in the midst of everything adds up', () => {
   assert.equal(seen(), { findings: [], unknown: [] });
@@ -401,45 +247,6 @@ test('audit - what is owed back for too long, by a cell or the super conductor',
   });
 });
 
-test('audit - a cell that is down makes nothing of its own wrong, and nothing is mended meanwhile', () => {
-  const { findings, unknown } = seen((doctored) => {
-    doctored.cells.set('c1', null);
-    doctored.driven.delete('c1/h1');
-    doctored.driven.delete('c1/h2');
-    doctored.conducted.delete('active');
-  });
-  assert.equal(findings, []);
-  assert.match(unknown.join(), /cell 'c1' does not answer/);
-  const leak = seen((doctored) => {
-    doctored.consumers.push(holds('ghost', [1, 'p-h2']));
-    use(doctored, 'p-h2', 1);
-    doctored.cells.set('c2', null);
-    doctored.driven.delete('c2/h3');
-  });
-  assert.equal(
-    leak.findings.map(({ kind, repairs }) => [kind, repairs]),
-    [['leaked-allocation', []]],
-    'the cell of its host was asked, so it is told; but it is not taken',
-  );
-});
-
-test('audit - with the super conductor or placement down nothing is guessed', () => {
-  for (const who of ['conductor', 'placement'] as const) {
-    const { findings, unknown } = seen((doctored) => {
-      doctored.silent.add(who);
-      doctored.consumers.push(holds('ghost', [1, 'p-h2']));
-      use(doctored, 'p-h2', 1);
-    });
-    assert.equal([findings, unknown.length], [[], 1], who);
-  }
-});
-
-test('audit - a host that does not say what runs there leaves what is on it unknown', () => {
-  const { findings, unknown } = seen((doctored) => doctored.driven.set('c1/h1', null));
-  assert.equal(findings, []);
-  assert.match(unknown.join(), /host 'c1\/h1' is up, but does not say what runs there/);
-});
-
 test("audit - nothing runs on a fenced host, by an operator's word", () => {
   const { findings, unknown } = seen((doctored) => {
     c1(doctored).hosts[0] = hostAt('h1', 'fenced');
@@ -448,17 +255,6 @@ test("audit - nothing runs on a fenced host, by an operator's word", () => {
     doctored.conducted.set('active', told('active', 'lost'));
   });
   assert.equal([findings, unknown], [[], []]);
-});
-
-test('audit - a sharing provider is no host and of no cell; any other that nobody owns is of a cell unheard of', () => {
-  const shared = seen((doctored) => {
-    doctored.providers.push(provider('p-storage', 1, ['MISC_SHARES_VIA_AGGREGATE']));
-    doctored.consumers[0]?.held[0]?.allocations.push({ provider: 'p-storage', group: '', resources: { VCPU: 1 } });
-    doctored.steady.add('p-storage');
-  });
-  assert.equal([shared.findings, shared.unknown], [[], []]);
-  const unheardOf = seen((doctored) => doctored.providers.push(provider('p-h9', 0)));
-  assert.match(unheardOf.unknown.join(), /provider 'p-h9' \(h9\) is of no cell that was heard of/);
 });
 
 test('audit - the same thing has the same key in every look, another one another', () => {
@@ -473,63 +269,6 @@ test('audit - the same thing has the same key in every look, another one another
     keys((doctored) => use(doctored, 'p-h2', 1)),
     keys((doctored) => use(doctored, 'p-h2', 2)),
   );
-});
-
-/** Carries out a repair while the super conductor says this of the instance: nothing when it does not know it. */
-async function carriedOut(repair: Repair, known: Partial<InstanceView> | null) {
-  const said: string[] = [];
-  const client = {
-    async show(id: string) {
-      if (known === null) throw new CellwrightError('not-found', `there is no instance '${id}'`);
-      return { ...view(id, 'active'), ...known };
-    },
-  };
-  const outbox = { send: (_: string, to: string, message: { type: string }) => said.push(`${message.type} to ${to}`) };
-  const tools = { client, outbox, asking: { address: 'gateway/audit' } } as unknown as RepairTools;
-  const done = await carryOut(repair, tools);
-  assert.is(done === null, said.length === 0);
-  return said;
-}
-
-test('audit - before anything is taken it is asked once more whether somebody has it', async () => {
-  const release: Repair = { type: 'release', consumer: 'i1', attempt: null };
-  const destroy: Repair = { type: 'destroy', cell: 'c1', host: 'h1', instance: 'i1', attempt: 2 };
-  assert.equal(await carriedOut(release, null), ['release to placement/0']);
-  assert.equal(await carriedOut(release, { state: 'deleted' }), ['release to placement/0']);
-  assert.equal(await carriedOut(release, { state: 'requested' }), [], 'its id was asked for anew');
-  assert.equal(await carriedOut(destroy, null), ['destroy to compute/c1/h1']);
-  assert.equal(await carriedOut(destroy, { attempt: 3 }), ['destroy to compute/c1/h1']);
-  for (const attempt of [1, 2])
-    assert.equal(await carriedOut(destroy, { attempt }), [], 'it is, or may be, the living one');
-});
-
-test('audit - exit codes: found, not looked everywhere, clean', () => {
-  const { findings } = seen((doctored) => use(doctored, 'p-h2', 1));
-  assert.equal(
-    [
-      exitCodeOf({ findings, unknown: ['something'] }),
-      exitCodeOf({ findings: [], unknown: ['something'] }),
-      exitCodeOf({ findings: [], unknown: [] }),
-    ],
-    [1, 2, 0],
-  );
-});
-
-test('audit - that nothing could be looked at is not told as something that adds up', () => {
-  const looked = { cells: 0, hosts: 0, instances: 0, consumers: 0, providers: 0 };
-  const last = (unknown: string[], some = looked) =>
-    linesOf({ findings: [], unknown, repaired: [], looked: some }).at(-1) ?? '';
-  assert.match(last(['placement does not answer']), /^nothing could be looked at: /);
-  assert.is(last(['placement does not answer'], { ...looked, cells: 1 }), 'all that could be looked at adds up');
-  assert.is(last([]), 'everything adds up');
-});
-
-test('audit - one of what was looked at is told as one', () => {
-  const looked = { cells: 1, hosts: 2, instances: 1, consumers: 1, providers: 1 };
-  assert.equal(linesOf({ findings: [], unknown: [], repaired: [], looked }), [
-    'looked at 1 cell, 2 hosts, 1 instance, 1 consumer of 1 provider',
-    'everything adds up',
-  ]);
 });
 
 test.run();
