@@ -158,16 +158,22 @@ function pack(by: Packr, value: unknown): Buffer {
  * The same value as JSON text, for people and for callers that asked in JSON.
  * @throws CellwrightError `unencodable` when the value has a cycle or a bigint, or is not an object or array.
  */
-export function encodeJson(value: unknown): Uint8Array {
+export function jsonOf(value: unknown): string {
   if (typeof value !== 'object' || value === null) {
     throw new CellwrightError('unencodable', 'the value cannot be encoded: it is neither an object nor an array');
   }
   try {
-    return Buffer.from(JSON.stringify(value));
+    return JSON.stringify(value);
   } catch (cause) {
     throw new CellwrightError('unencodable', 'the value cannot be encoded', { cause });
   }
 }
+
+/**
+ * The bytes of that text.
+ * @throws As `jsonOf`.
+ */
+export const encodeJson = (value: unknown): Uint8Array => Buffer.from(jsonOf(value));
 
 /**
  * Reads MessagePack, or JSON when the first byte says so. The result is made of fresh plain objects and arrays.

@@ -7,7 +7,7 @@ import { PassingMap } from '../actors/passing-map.ts';
 import { isGateway } from '../actors/routing.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
-import { encodeJson } from './codec.ts';
+import { jsonOf } from './codec.ts';
 import { messageOf } from './errors.ts';
 import { frameOf, HEADERS, type Part, sendersOf, summaryOf } from './frames.ts';
 import type { Subjects } from './subjects.ts';
@@ -34,6 +34,11 @@ export interface OutboxOptions {
   onError(error: unknown, what: string): void;
 }
 
+/** Of headers that are kept to be sent again, the most kinds: a process hears and says what it does of thousands of hosts. */
+const MAX_KNOWN_HEADERS = 16_384;
+
+type Headers = Readonly<Record<string, string>>;
+
 interface Pile {
   readonly parts: { from: Address; messages: Message[] }[];
   count: number;
@@ -46,6 +51,8 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   const told: { from: Address; event: PublicEvent }[] = [];
   const locals: { prefix: string; take: (to: Address, message: Message, from: Address) => void }[] = [];
   const epochs = new Map<Address, string>();
+  /** By what they say; those of one message or event are much the same as those of the next. */
+  const known = new Map<string, Headers>();
   let flushing = false;
 
   function flushSoon(): void {
@@ -78,23 +85,47 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
 
   function publishBody(to: Address, parts: readonly Part[]): void {
     const body = frameOf(parts);
-    const headers = { [HEADERS.type]: summaryOf(parts), [HEADERS.from]: sendersOf(parts), ...epochOf(parts) };
     // Whoever waits for an answer is told at once when nobody hears the question.
     const asker = parts.find(({ from }) => isGateway(from));
     // Who says a word to itself wants to know whether it can be heard.
     const byServer = parts[0]?.from === to;
     bus.publish(subjects.of(to), body, {
-      headers,
+      headers: headersOfFrame(parts),
       ...(asker === undefined ? {} : { reply: subjects.unheard(asker.from, to) }),
       ...(byServer ? { byServer } : {}),
     });
   }
 
-  /** The tenure of the first sender that has one. */
-  function epochOf(parts: readonly Part[]): Readonly<Record<string, string>> {
-    if (epochs.size === 0) return {};
-    const owner = parts.find(({ from }) => epochs.has(from));
-    return owner === undefined ? {} : { [HEADERS.epoch]: epochs.get(owner.from) as string };
+  function headersOfFrame(parts: readonly Part[]): Headers {
+    const [first, ...others] = parts;
+    const [message, ...more] = first?.messages ?? [];
+    if (first !== undefined && message !== undefined && others.length === 0 && more.length === 0) {
+      return headersOf(message.type, first.from);
+    }
+    const owner = epochs.size === 0 ? undefined : parts.find(({ from }) => epochs.has(from));
+    return headersSaying(summaryOf(parts), sendersOf(parts), epochs.get(owner?.from ?? ''));
+  }
+
+  /** Headers of one message, or of an event, which has a cause. */
+  function headersOf(type: string, from: Address, cause?: string): Headers {
+    const key = `${type} ${from} ${cause}`;
+    let headers = known.get(key);
+    if (headers === undefined) {
+      headers = Object.freeze(headersSaying(type, from, epochs.get(from), cause));
+      if (known.size >= MAX_KNOWN_HEADERS) known.clear();
+      known.set(key, headers);
+    }
+    return headers;
+  }
+
+  /** @param epoch The tenure of the first sender that has one. */
+  function headersSaying(type: string, from: string, epoch: string | undefined, cause?: string): Headers {
+    return {
+      [HEADERS.type]: type,
+      [HEADERS.from]: from,
+      ...(cause === undefined ? {} : { [HEADERS.cause]: cause }),
+      ...(epoch === undefined ? {} : { [HEADERS.epoch]: epoch }),
+    };
   }
 
   function publishHalves(to: Address, parts: readonly Part[]): void {
@@ -111,17 +142,11 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   }
 
   function publishEvent(from: Address, { topic, body, cause, traceparent }: PublicEvent): void {
-    const headers: Record<string, string> = {
-      [HEADERS.type]: topic.at(-1) ?? '',
-      [HEADERS.from]: from,
-      [HEADERS.cause]: cause,
-    };
-    const epoch = epochs.get(from);
-    if (epoch !== undefined) headers[HEADERS.epoch] = epoch;
-    if (traceparent !== undefined) headers[HEADERS.traceparent] = traceparent;
+    const usual = headersOf(topic.at(-1) ?? '', from, cause);
+    const headers = traceparent === undefined ? usual : { ...usual, [HEADERS.traceparent]: traceparent };
     const subject = subjects.event(topic);
     try {
-      bus.publish(subject, { value: body, encoded: () => encodeJson(body) }, { headers });
+      bus.publish(subject, { value: body, encoded: () => jsonOf(body) }, { headers });
     } catch (error) {
       onError(error, `an event on '${subject}'`);
     }
@@ -159,6 +184,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     setEpoch(from, epoch) {
       if (epoch === null) epochs.delete(from);
       else epochs.set(from, String(epoch));
+      known.clear();
     },
     local(prefix, take) {
       locals.push({ prefix, take });

@@ -1,6 +1,9 @@
 // The bus port: subjects with wildcards, queue groups, request and reply, no responders, headers.
 // bus/nats.ts carries it over a NATS server, bus/memory.ts inside one process; both behave alike.
 
+/** A body as it travels; text stands for its bytes in UTF-8. */
+export type Encoded = Uint8Array | string;
+
 /**
  * A body that becomes bytes only where bytes are needed: inside one process the value itself can be handed on. Whoever
  * publishes it leaves it alone from then on, and whoever receives it only reads it.
@@ -8,7 +11,7 @@
 export interface Unencoded {
   readonly value: unknown;
   /** @throws CellwrightError `unencodable`. */
-  encoded(): Uint8Array;
+  encoded(): Encoded;
 }
 
 export type Body = Uint8Array | Unencoded;

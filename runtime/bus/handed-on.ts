@@ -1,6 +1,7 @@
 // A message inside one process: the value that was published itself.
 
 import type { BusMessage, Unencoded } from './bus.ts';
+import { bytesOf } from './wire.ts';
 
 /** A message whose value is handed on; its bytes are made for those who look at them, once for all of them. */
 export class HandedOn implements BusMessage {
@@ -22,7 +23,7 @@ export class HandedOn implements BusMessage {
   }
 
   get data(): Uint8Array {
-    this.#data ??= this.#body.encoded();
+    this.#data ??= bytesOf(this.#body.encoded());
     return this.#data;
   }
 }

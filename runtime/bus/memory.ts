@@ -11,12 +11,14 @@ import type { Body, Bus, BusMessage, Endpoint, PublishOptions, SubscribeOptions 
 import { HandedOn } from './handed-on.ts';
 import { interest, type Listener, type QueueGroup } from './interest.ts';
 import {
+  bytesOf,
   checkMessage,
   checkService,
   checkSubject,
   checkSubscription,
   closedError,
   type ErrorListener,
+  encodedOf,
   guarded,
   NO_HEADERS,
   reportToConsole,
@@ -133,7 +135,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
         if (reply !== undefined) checkSubject(reply);
         return dispatch(new HandedOn(subject, body, reply, headers));
       }
-      const data = body instanceof Uint8Array ? body : body.encoded();
+      const data = bytesOf(encodedOf(body));
       checkMessage(subject, data, options, maxPayloadBytes);
       return dispatch(reply === undefined ? { subject, headers, data } : { subject, reply, headers, data });
     };

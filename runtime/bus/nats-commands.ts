@@ -1,14 +1,17 @@
 // How messages are put into the client's socket: as commands of the NATS protocol (docs.nats.io, reference, client
-// protocol: PUB and HPUB). The client's own `publish` encodes a command, its headers and its end each by themselves, which
-// is a third of what a small message costs; here all before the body is one piece. For this, and to break off a
-// connection, the inside of the client is used, whose version is pinned; nowhere else is it, but in nats-transport.ts.
+// protocol: PUB and HPUB). The client's own `publish` makes four pieces of each message, and copies them all once more
+// when it writes; here the messages of a tick are written one behind the other to where they are sent from, which takes
+// half as long. For this, and to break off a connection, the inside of the client is used, whose version is pinned;
+// nowhere else is it, but in nats-transport.ts.
 
 import type { MsgHdrs, NatsConnection } from 'nats';
+import type { Encoded } from './bus.ts';
 import type { HeaderBlock } from './nats-messages.ts';
+import { bytesOf, sizeOf } from './wire.ts';
 
 export interface NatsCommands {
   /** @throws As the client does: when it is closed or draining, and for what the server does not take. */
-  publish(subject: string, reply: string | undefined, block: HeaderBlock | undefined, data: Uint8Array): void;
+  publish(subject: string, reply: string | undefined, block: HeaderBlock | undefined, data: Encoded): void;
   /** Ends the connection to this server at once; the client looks for another. */
   breakOff(): void;
 }
@@ -19,13 +22,27 @@ interface Protocol {
   /** Of what `stats` of the connection tells. */
   outMsgs: number;
   outBytes: number;
-  sendCommand(command: Uint8Array, ...more: Uint8Array[]): void;
+  sendCommand(command: string | Uint8Array, ...more: Uint8Array[]): void;
+  flushPending(): void;
 }
 
-const LINE_END = Buffer.from('\r\n');
+const LINE_END = '\r\n';
+
+/**
+ * The socket is written to when there is so much, and at the end of each tick. With the client's own 32 KiB writing and
+ * reading take a tenth of a build more; with more than this the server sees too late what it could begin with.
+ */
+const WRITTEN_AT_ONCE_BYTES = 128 * 1024;
+/** Where commands are written, until it is full: what was sent from it may still be on its way. */
+const SHEET_BYTES = 256 * 1024;
 
 export function natsCommands(connection: NatsConnection): NatsCommands {
   const { protocol } = connection as unknown as { protocol: Protocol };
+  const client = { sendCommand: protocol.sendCommand, flushPending: protocol.flushPending };
+  let sheet = Buffer.allocUnsafeSlow(SHEET_BYTES);
+  /** From here to there stands what the client has not been given yet. */
+  let begin = 0;
+  let end = 0;
 
   /** Whether the client is sure to take it; otherwise it is asked. */
   function isTaken(bytes: number): boolean {
@@ -34,10 +51,60 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
     return info !== undefined && info.headers === true && bytes <= info.max_payload;
   }
 
+  function handOver(): void {
+    if (begin === end) return;
+    const commands = sheet.subarray(begin, end);
+    begin = end;
+    client.sendCommand.call(protocol, commands);
+  }
+
+  // What the client says itself comes after what was published before it.
+  protocol.sendCommand = (command, ...more) => {
+    handOver();
+    client.sendCommand.call(protocol, command, ...more);
+  };
+  protocol.flushPending = () => {
+    handOver();
+    client.flushPending.call(protocol);
+  };
+
+  /** Makes room on the sheet for so many bytes. */
+  function makeRoom(bytes: number): void {
+    if (end + bytes > SHEET_BYTES) {
+      handOver();
+      sheet = Buffer.allocUnsafeSlow(SHEET_BYTES);
+      begin = 0;
+      end = 0;
+    }
+    if (begin === end) queueMicrotask(() => protocol.flushPending());
+  }
+
+  /** @param bytes Of the text in UTF-8. */
+  function writeText(text: string, bytes: number): void {
+    end += sheet.write(text, end, bytes === text.length ? 'latin1' : 'utf8');
+  }
+
+  function write(head: string, data: Encoded, size: number): void {
+    const headBytes = Buffer.byteLength(head);
+    const bytes = headBytes + size + LINE_END.length;
+    if (bytes > WRITTEN_AT_ONCE_BYTES) return protocol.sendCommand(head, bytesOf(data), Buffer.from(LINE_END));
+    makeRoom(bytes);
+    if (typeof data === 'string') {
+      writeText(head + data + LINE_END, bytes);
+    } else {
+      writeText(head, headBytes);
+      sheet.set(data, end);
+      end += size;
+      writeText(LINE_END, LINE_END.length);
+    }
+    if (end - begin >= WRITTEN_AT_ONCE_BYTES) protocol.flushPending();
+  }
+
   return {
     publish(subject, reply, block, data) {
       const headers = block?.bytes ?? 0;
-      const bytes = headers + data.length;
+      const size = sizeOf(data);
+      const bytes = headers + size;
       if (!isTaken(bytes)) {
         const options = {
           ...(reply === undefined ? {} : { reply }),
@@ -46,11 +113,10 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
         return connection.publish(subject, data, options);
       }
       const to = reply === undefined ? subject : `${subject} ${reply}`;
-      const command =
-        block === undefined ? `PUB ${to} ${bytes}\r\n` : `HPUB ${to} ${headers} ${bytes}\r\n${block.text}`;
       protocol.outMsgs += 1;
       protocol.outBytes += bytes;
-      protocol.sendCommand(Buffer.from(command), data, LINE_END);
+      if (block === undefined) write(`PUB ${to} ${bytes}\r\n`, data, size);
+      else write(`HPUB ${to} ${headers} ${bytes}\r\n${block.text}`, data, size);
     },
     breakOff: () => void protocol.transport.close(),
   };

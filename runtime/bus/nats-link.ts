@@ -4,7 +4,7 @@ import { DebugEvents, Events, type NatsConnection, type Status } from 'nats';
 import type { Clock } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
 import { within } from '../within.ts';
-import type { PublishOptions } from './bus.ts';
+import type { Encoded, PublishOptions } from './bus.ts';
 import { natsCommands } from './nats-commands.ts';
 import { busError, permissionError } from './nats-errors.ts';
 import { type HeaderBlock, headerBlock } from './nats-messages.ts';
@@ -23,13 +23,7 @@ export interface NatsLink {
    * @param bytes Of body and headers.
    * @throws CellwrightError as the client has it.
    */
-  publish(
-    subject: string,
-    data: Uint8Array,
-    options: PublishOptions,
-    block: HeaderBlock | undefined,
-    bytes: number,
-  ): void;
+  publish(subject: string, data: Encoded, options: PublishOptions, block: HeaderBlock | undefined, bytes: number): void;
   /** Resolves when a server is there, or the connection is closed. */
   back(): Promise<void>;
   flush(): Promise<void>;
@@ -78,7 +72,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
 
   const send = (
     subject: string,
-    data: Uint8Array,
+    data: Encoded,
     { reply, headers }: PublishOptions,
     block = headers === undefined ? undefined : headerBlock(headers),
   ): void => {
@@ -89,7 +83,7 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
     }
   };
 
-  const keep = (subject: string, data: Uint8Array, publishOptions: PublishOptions, bytes: number): void => {
+  const keep = (subject: string, data: Encoded, publishOptions: PublishOptions, bytes: number): void => {
     const lost = unsent.add({ subject, data, options: publishOptions, bytes });
     if (lost > 0 && dropped === 0) {
       const limits = `${maxUnsentMessages} messages or ${maxUnsentBytes} bytes`;

@@ -14,8 +14,20 @@ export interface HeaderBlock {
   readonly bytes: number;
 }
 
+/** Of headers that are frozen, and so may be sent any number of times. */
+const known = new WeakMap<Readonly<Record<string, string>>, HeaderBlock>();
+
 /** @throws CellwrightError `bad-header`. */
 export function headerBlock(record: Readonly<Record<string, string>>): HeaderBlock {
+  let block = known.get(record);
+  if (block === undefined) {
+    block = written(record);
+    if (Object.isFrozen(record)) known.set(record, block);
+  }
+  return block;
+}
+
+function written(record: Readonly<Record<string, string>>): HeaderBlock {
   let text = 'NATS/1.0\r\n';
   let count = 0;
   let isPlain = true;

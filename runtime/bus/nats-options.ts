@@ -79,12 +79,6 @@ export type NatsStatus =
   | { type: 'closed'; error?: CellwrightError };
 
 /**
- * The client writes to its socket when it has so much, and at the end of each tick. Of its own 32 KiB, writing and reading
- * take a tenth of a build more; with more than this the server sees too late what it could begin with.
- */
-const WRITTEN_AT_ONCE_BYTES = 128 * 1024;
-
-/**
  * The client's options, but for the credentials and the time of one attempt. Its own defaults do not suit us.
  * @throws CellwrightError `bad-option` for addresses that are none.
  */
@@ -105,8 +99,6 @@ export function clientOptions(options: NatsOptions) {
     ignoreAuthErrorAbort: true,
     // Otherwise every request makes an Error in advance, for its stack.
     noAsyncTraces: true,
-    // Not among the options that its types know.
-    ...{ pendingLimit: WRITTEN_AT_ONCE_BYTES },
     ...(user === undefined ? {} : { user }),
     ...(pass === undefined ? {} : { pass }),
     ...(token === undefined ? {} : { token }),

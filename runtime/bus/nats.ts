@@ -7,7 +7,7 @@ import { CellwrightError, TimeoutError } from '../errors.ts';
 import { unlessGivenUp } from '../giving-up.ts';
 import { systemClock } from '../system-clock.ts';
 import { within } from '../within.ts';
-import type { Body, Bus, BusMessage, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
+import type { Body, Bus, BusMessage, Encoded, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { interest, type Listener } from './interest.ts';
 import { loopbackOf } from './loopback.ts';
 import { shownAddresses } from './nats-addresses.ts';
@@ -25,10 +25,12 @@ import {
   checkSubscription,
   closedError,
   type ErrorListener,
+  encodedOf,
   guarded,
   reportToConsole,
   serviceErrorHeaders,
   serviceErrorText,
+  sizeOf,
 } from './wire.ts';
 
 export type { NatsConnection } from 'nats';
@@ -168,17 +170,17 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     return error;
   });
 
-  const sendBy = (link: NatsLink | null, subject: string, data: Uint8Array, publishOptions: PublishOptions): void => {
+  const sendBy = (link: NatsLink | null, subject: string, data: Encoded, publishOptions: PublishOptions): void => {
     const { reply, headers } = publishOptions;
     const block = headers === undefined ? undefined : headerBlock(headers);
-    const bytes = checkSize(subject, reply, data.length + (block?.bytes ?? 0), main.maxPayloadBytes);
+    const bytes = checkSize(subject, reply, sizeOf(data) + (block?.bytes ?? 0), main.maxPayloadBytes);
     if (link?.connection.isClosed() === true) throw closedError();
     link?.publish(subject, data, publishOptions, block, bytes);
   };
 
   const send = (subject: string, body: Body, publishOptions: PublishOptions): void => {
     if (connection.isClosed()) throw closedError();
-    const data = body instanceof Uint8Array ? body : body.encoded();
+    const data = encodedOf(body);
     if (publishOptions.byServer === true) return sendBy(echo, subject, data, publishOptions);
     const isHeardHere = loopback?.hears(subject) === true;
     if (!isHeardHere) return sendBy(main, subject, data, publishOptions);
@@ -187,7 +189,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     const forOthers = reply === undefined || askers.route(reply) === undefined ? publishOptions : rest;
     // While nobody else can be reached, it is not kept for them.
     sendBy(main.connected ? main : null, subject, data, forOthers);
-    const same = body instanceof Uint8Array ? data : { value: body.value, encoded: () => data };
+    const same = body instanceof Uint8Array ? body : { value: body.value, encoded: () => data };
     loopback?.deliver(subject, same, publishOptions);
   };
 

@@ -1,11 +1,11 @@
 // What was published while the connection is down: kept in order, within limits, the oldest given up first.
 // It holds messages and counts; sending and reporting is its owner's.
 
-import type { PublishOptions } from './bus.ts';
+import type { Encoded, PublishOptions } from './bus.ts';
 
 export interface UnsentQueueMessage {
   subject: string;
-  data: Uint8Array;
+  data: Encoded;
   options: PublishOptions;
   /** Body and headers. */
   bytes: number;

@@ -2,7 +2,15 @@
 // so that the bus in memory refuses what a NATS server would. It sends nothing itself.
 
 import { CellwrightError, messageOf } from '../errors.ts';
-import type { PublishOptions, ServiceConfig } from './bus.ts';
+import type { Body, Encoded, PublishOptions, ServiceConfig } from './bus.ts';
+
+/** A body as it travels. @throws CellwrightError `unencodable`. */
+export const encodedOf = (body: Body): Encoded => (body instanceof Uint8Array ? body : body.encoded());
+
+export const bytesOf = (data: Encoded): Uint8Array => (typeof data === 'string' ? Buffer.from(data) : data);
+
+/** In bytes. */
+export const sizeOf = (data: Encoded): number => (typeof data === 'string' ? Buffer.byteLength(data) : data.length);
 
 /** The queue group of every service endpoint, as NATS services have it. */
 export const SERVICE_QUEUE = 'q';

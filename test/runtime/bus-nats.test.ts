@@ -24,6 +24,9 @@ import { failureOf, until } from '../support/until.ts';
 
 const test = suite('bus NATS');
 
+/** Of bodies, in characters: about what is written at once there are some. */
+const SIZES = [0, 1, 200, 5_000, 43_000, 70_000, 131_072, 200_000];
+
 test('bus NATS - patterns and groups reach the same subscribers in memory', async () => {
   await withServer({}, async (_, connect) => {
     const token = fc.constantFrom('a', 'b', 'c');
@@ -84,6 +87,39 @@ test('bus NATS - what is published while disconnected arrives after the server r
       sent,
     );
     assert.equal(statuses, ['disconnected', 'reconnected']);
+  });
+});
+
+test('bus NATS - what is published in one tick arrives whole and in order, as text and as bytes, small and large', async () => {
+  await withServer({}, async (_, connect) => {
+    const sender = await connect();
+    const receiver = await connect();
+    const got: string[] = [];
+    receiver.subscribe('over.*', ({ subject, headers, data }) =>
+      got.push(`${subject} ${headers.n} ${Buffer.from(data).toString()}`),
+    );
+    await receiver.flush();
+    const heardByItself: string[] = [];
+    const sent: string[] = [];
+    for (let n = 0; n < 300; n += 1) {
+      const subject = n % 5 === 0 ? 'over.\u00fc' : 'over.a';
+      const text = (['a', '\u00e9', '\u{1f600}'][n % 3] as string).repeat(SIZES[n % SIZES.length] as number);
+      const body = n % 2 === 0 ? bytes(text) : { value: text, encoded: () => text };
+      sender.publish(subject, body, n % 4 === 0 ? {} : { headers: { n: String(n) } });
+      sent.push(`${subject} ${n % 4 === 0 ? undefined : n} ${text}`);
+      // The client's own commands stand where they were given.
+      if (n === 150) sender.subscribe('over.a', (message) => heardByItself.push(textOf(message)));
+    }
+    await sender.flush();
+    await settled(receiver);
+    await settled(sender);
+    assert.is(got.length, sent.length);
+    assert.is(
+      sent.findIndex((one, n) => one !== got[n]),
+      -1,
+    );
+    const after = sent.slice(151).filter((one) => one.startsWith('over.a'));
+    assert.is(heardByItself.length, after.length);
   });
 });
 

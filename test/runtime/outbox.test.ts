@@ -6,6 +6,7 @@ import type { Message } from '../../actors/actor.ts';
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { Bus } from '../../runtime/bus/bus.ts';
 import { memoryBus } from '../../runtime/bus/memory.ts';
+import { bytesOf, encodedOf } from '../../runtime/bus/wire.ts';
 import { decodeFrame, HEADERS } from '../../runtime/frames.ts';
 import { type Outbox, outboxOf } from '../../runtime/outbox.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
@@ -120,11 +121,7 @@ test('outbox - what an actor says to itself travels alone and by the server, as 
   const bus: Bus = {
     ...memoryBus({ clock }),
     publish: (subject, body, { byServer = false } = {}) =>
-      published.push([
-        subject,
-        byServer,
-        decodeFrame(body instanceof Uint8Array ? body : body.encoded(), 4_096).map(({ from }) => from),
-      ]),
+      published.push([subject, byServer, decodeFrame(bytesOf(encodedOf(body)), 4_096).map(({ from }) => from)]),
   };
   const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events: true, onError() {} });
   outbox.send('compute/c1/h1', 'cell/c1', removed('a'));

@@ -3,6 +3,7 @@
 
 import type { Message } from '../../actors/actor.ts';
 import type { Body, Bus, BusMessage, PublishOptions } from '../../runtime/bus/bus.ts';
+import { bytesOf, encodedOf } from '../../runtime/bus/wire.ts';
 import { encode } from '../../runtime/codec.ts';
 import { decodeFrame, HEADERS } from '../../runtime/frames.ts';
 
@@ -72,7 +73,7 @@ export function wire(): Wire {
 
     function publish(subject: string, body: Body, options: PublishOptions = {}): void {
       if (cuts.has(node)) return;
-      const data = body instanceof Uint8Array ? body : body.encoded();
+      const data = bytesOf(encodedOf(body));
       const messages = messagesIn(subject, data, options.headers ?? {}, bus.maxPayloadBytes);
       said.push(...messages);
       const held = messages.filter((one) => rules.some((rule) => fits(rule, one)));
