@@ -145,6 +145,11 @@ export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<neve
 
 export const wakeOfBuild = (instance: string): string => `build ${instance}`;
 
+/** Has a build that is over wait for nothing more. One that goes on arms its wake anew, which is left where it stands till then. */
+export function disarmIfOver({ facts, snapshot }: HostedBuild, turn: Turn<never>): void {
+  if (snapshot.status === 'done') turn.cancelWake(wakeOfBuild(facts.instance));
+}
+
 /** One line of the story of builds: `<scope>.build.<instance>.<state>`. */
 export function buildEvent(scope: readonly string[], build: HostedBuild, at: number, cause: string): PublicEvent {
   const { instance, request, project, traceparent } = build.facts;

@@ -73,7 +73,10 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
   }
 
   #renew(): void {
-    this.#places = new Map(this.#places);
+    const places = new Map<Key, number>();
+    // Given the old one to read, the engine's Map would make a list of each entry.
+    this.#places.forEach((place, key) => void places.set(key, place));
+    this.#places = places;
     this.#deleted = 0;
   }
 

@@ -154,8 +154,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
 
   return {
     send(from, to, message) {
-      const local = locals.find(({ prefix }) => to.startsWith(prefix));
-      if (local !== undefined) return local.take(to, message, from);
+      for (const { prefix, take } of locals) if (to.startsWith(prefix)) return take(to, message, from);
       if (from === to) {
         echoes.push({ to, message });
         return flushSoon();

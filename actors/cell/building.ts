@@ -4,7 +4,7 @@ import type { InstanceBuildEvent, Selection } from '../../machines/instance-buil
 import type { Effect } from '../../machines/step.ts';
 import type { Address, Turn } from '../actor.ts';
 import { allocationsOf } from '../allocations.ts';
-import { armBuild, buildEvent, canStep, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
+import { armBuild, buildEvent, canStep, disarmIfOver, type HostedBuild, stateOfBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimRefused } from '../messages/placement.ts';
@@ -41,7 +41,7 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent)
   const entry = work.state.instances.get(instance);
   if (entry === undefined || !canStep(entry.build, event)) return;
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
-  work.turn.cancelWake(wakeOfBuild(instance));
+  disarmIfOver(entry.build, work.turn as Turn<never>);
   work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
   if (work.state.troubles.size > 0) work.state.troubles.delete(instance);
   if (work.state.moves.size > 0 && stateOfBuild(entry.build) !== 'rescheduling') work.state.moves.delete(instance);

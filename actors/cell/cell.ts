@@ -18,6 +18,7 @@ import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
 import { joined } from '../snapshot.ts';
+import { workWith } from '../work.ts';
 import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, start } from './building.ts';
 import { clearAway, destroyed, gone, isDestroying, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
@@ -105,9 +106,10 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     },
     conductorOf: (instance) => conductorAddress(conductorShardOf(instance, conductorShards)),
   };
+  const workOf = workWith(settings);
 
   function receive(state: CellState, message: CellMessage | Wake, from: Address, turn: CellTurn): void {
-    const work = { state, turn, ...settings };
+    const work = workOf(state, turn);
     const event = eventOf(message);
     if (event !== null) {
       advance(work, event.instance, event.event);
@@ -273,7 +275,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
   }
 
   function recover(state: CellState, turn: CellTurn): void {
-    const work = { state, turn, ...settings };
+    const work = workOf(state, turn);
     state.feed.epoch = turn.now;
     state.feed.sequence = 0;
     state.feed.untold.clear();

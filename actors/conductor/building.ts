@@ -3,7 +3,7 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
 import type { Turn } from '../actor.ts';
-import { armBuild, buildEvent, canStep, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
+import { armBuild, buildEvent, canStep, disarmIfOver, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import { cellAddress } from '../routing.ts';
 import { release } from './releasing.ts';
 import type { Entry } from './state.ts';
@@ -17,7 +17,7 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent,
   if (!canStep(entry.build, event)) return;
   const kept = decision === undefined ? {} : { decision };
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now, ...kept });
-  work.turn.cancelWake(wakeOfBuild(instance));
+  disarmIfOver(entry.build, work.turn as Turn<never>);
   for (const effect of effects) perform(work, instance, entry, effect);
   if (stateOfBuild(entry.build) === 'failed') {
     work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));

@@ -12,6 +12,7 @@ import { forgetAgainMs } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
+import { workWith } from '../work.ts';
 import { askSchedulers, noteAnswer, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
@@ -78,9 +79,10 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     parkedAskMs: options.parkedAskMs ?? DEFAULTS.parkedAskMs,
     placementShards: options.placementShards ?? 1,
   };
+  const workOf = workWith(settings);
 
   function receive(state: ConductorState, message: ConductorMessage | Wake, from: Address, turn: ConductorTurn): void {
-    const work = { state, turn, ...settings };
+    const work = workOf(state, turn);
     switch (message.type) {
       case 'build':
         return build(work, message, from);
@@ -155,7 +157,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   }
 
   function recover(state: ConductorState, turn: ConductorTurn): void {
-    const work = { state, turn, ...settings };
+    const work = workOf(state, turn);
     for (const [instance, entry] of state.instances) {
       entry.repeats = 0;
       if (entry.releaseOwed) release(work, instance, entry);
@@ -173,7 +175,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     receive,
     apply: (state, record) => applyToConductor(state, record, settings.deadlines),
     recover,
-    endTurn: (state, turn) => askSchedulers({ state, turn, ...settings }),
+    endTurn: (state, turn) => askSchedulers(workOf(state, turn)),
     figures: ({ instances, requests, parked }) => ({
       instances: instances.size,
       requests: requests.size,

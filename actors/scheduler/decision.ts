@@ -108,8 +108,11 @@ function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: n
   return refused === 0 ? [] : [{ code: `group-${group.policy}`, hosts: refused }];
 }
 
+const NONE_SILENT = { silentCells: [], silentShards: [] } as const;
+
 /** The cells and placement shards that nothing was heard of lately. */
 export function silentAmong({ silentCells, silentShards }: View): Pick<Draft, 'silentCells' | 'silentShards'> {
+  if (silentCells.size === 0 && silentShards.size === 0) return NONE_SILENT;
   return { silentCells: [...silentCells].sort(), silentShards: [...silentShards].sort((one, other) => one - other) };
 }
 

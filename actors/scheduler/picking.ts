@@ -27,6 +27,9 @@ export interface PartOfCell {
 }
 
 type Accept = (one: Weighed) => boolean;
+type Eligible = (cell: string) => boolean;
+
+const ANY_CELL: Eligible = () => true;
 
 /**
  * The best host that `skip` does not name, or one of the best few: one of the cells that the request prefers, whatever it
@@ -47,10 +50,14 @@ export function best(
   const named = namedBy(request);
   const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
     const hearing = silence === 2 ? 'silent' : 'heard';
-    const eligible = (cell: string) =>
-      (silence > 0 || !view.silentCells.has(cell)) &&
-      (preferCells === undefined || preferCells.includes(cell) === isPreferred) &&
-      avoidCells?.includes(cell) !== true;
+    const takesSilent = silence > 0 || view.silentCells.size === 0;
+    const eligible: Eligible =
+      takesSilent && preferCells === undefined && avoidCells === undefined
+        ? ANY_CELL
+        : (cell) =>
+            (takesSilent || !view.silentCells.has(cell)) &&
+            (preferCells === undefined || preferCells.includes(cell) === isPreferred) &&
+            avoidCells?.includes(cell) !== true;
     const isEligible: Accept = (one) => hearingOf(view, one.root) === hearing && eligible(one.cell) && accept(one);
     const found =
       named === null
@@ -84,7 +91,7 @@ export function bestOfAll(
   const accept = acceptedBy(rankings, view, request, skip);
   const named = namedBy(request);
   const preferred = request.where?.preferCells;
-  const bestIn = (isIn: (cell: string) => boolean, count: number) =>
+  const bestIn = (isIn: Eligible, count: number) =>
     named === null
       ? bestOf(
           HEARINGS.flatMap((hearing) => heapsOf(shape, hearing, undefined, isIn)),
@@ -92,7 +99,7 @@ export function bestOfAll(
           accept,
         )
       : among(shape, named, (one) => isIn(one.cell) && accept(one)).slice(0, count);
-  if (preferred === undefined) return bestIn(() => true, most);
+  if (preferred === undefined) return bestIn(ANY_CELL, most);
   const first = bestIn((cell) => preferred.includes(cell), most);
   return [...first, ...bestIn((cell) => !preferred.includes(cell), most - first.length)];
 }
@@ -111,11 +118,7 @@ export function bestOfCell(
   const named = namedBy(request);
   const found =
     named === null
-      ? bestOf(
-          heapsOf(shape, part.hearing, [part.cell], () => true),
-          most,
-          accept,
-        )
+      ? bestOf(heapsOf(shape, part.hearing, [part.cell], ANY_CELL), most, accept)
       : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
   return found.map((one) => rankedOf(rankings, view, shape, one));
 }
@@ -196,9 +199,10 @@ function heapsOf(
   shape: Shape,
   hearing: Hearing,
   cells: readonly string[] | undefined,
-  eligible: (cell: string) => boolean,
+  eligible: Eligible,
 ): Heap<Weighed>[] {
   const heaps = shape.heaps[hearing];
+  if (cells === undefined && eligible === ANY_CELL) return [...heaps.values()];
   const found: Heap<Weighed>[] = [];
   for (const cell of cells === undefined ? heaps.keys() : new Set(cells)) {
     const heap = eligible(cell) ? heaps.get(cell) : undefined;

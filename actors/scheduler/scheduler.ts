@@ -13,6 +13,7 @@ import { asksFrom } from '../messages/common.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
+import { workWith } from '../work.ts';
 import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
 import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
@@ -86,7 +87,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   const warmUpMs = options.warmUpMs ?? DEFAULTS.warmUpMs;
   const silentMs = options.silentMs ?? DEFAULTS.silentMs;
   const { placementShards = 1, incarnation = options.name } = options;
-  const settings = { patience, warmUpMs, silentMs, placementShards, incarnation };
+  const workOf = workWith({ patience, warmUpMs, silentMs, placementShards, incarnation });
 
   function init(): SchedulerState {
     const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options as RankingOptions);
@@ -118,7 +119,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function receive(state: SchedulerState, message: SchedulerMessage | Wake, from: Address, turn: SchedulerTurn): void {
-    const work = { state, turn, ...settings };
+    const work = workOf(state, turn);
     passTime(state.view, turn.now);
     switch (message.type) {
       case 'select':
@@ -182,7 +183,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function recover(state: SchedulerState, turn: SchedulerTurn): void {
-    const work = { state, turn, ...settings };
+    const work = workOf(state, turn);
     state.startedAt = turn.now;
     state.asks = asksFrom(turn.now);
     for (const feed of state.followers.keys()) resync(work, feed);
@@ -192,7 +193,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function endTurn(state: SchedulerState, turn: SchedulerTurn): void {
-    const work = { state, turn, ...settings };
+    const work = workOf(state, turn);
     lookBehind(work);
     serveParked(work);
     searchSoon(work);

@@ -71,19 +71,28 @@ export function interest<L extends Listener>(): Interest<L> {
   const routes = new Map<string, Route<L>>();
   /** By subjects that have no wildcard. */
   const exact = new Map<string, number>();
-  /** By the number of their tokens: patterns that match subjects of as many, and those that match longer ones too. */
-  const closed = new Map<number, number>();
+  /** By the number of their tokens and the last of them: patterns that match subjects of as many. */
+  const closed = new Map<number, Map<string, number>>();
+  /** By the number of their tokens: those that match longer subjects too. */
   const open = new Map<number, number>();
   const turns = new Map<string, QueueTurn>();
 
   function count(subject: string, change: 1 | -1): void {
-    if (!isPattern(subject)) add(exact, subject, change);
-    else add(subject.endsWith('>') ? open : closed, tokensIn(subject), change);
+    if (!isPattern(subject)) return add(exact, subject, change);
+    const tokens = tokensIn(subject);
+    if (subject.endsWith('>')) return add(open, tokens, change);
+    const last = lastTokenOf(subject);
+    const lasts = closed.get(tokens) ?? new Map<string, number>();
+    add(lasts, last, change);
+    if (lasts.size === 0) closed.delete(tokens);
+    else closed.set(tokens, lasts);
   }
 
-  /** Whether a pattern could match, by the number of tokens alone: nobody listens to most events of single builds. */
-  function mayMatch(tokens: number): boolean {
-    if (closed.has(tokens)) return true;
+  /** Whether a pattern could match, by the number of tokens and the last alone: nobody listens to most events of single builds. */
+  function mayMatch(subject: string): boolean {
+    const tokens = tokensIn(subject);
+    const lasts = closed.get(tokens);
+    if (lasts !== undefined && (lasts.has('*') || lasts.has(lastTokenOf(subject)))) return true;
     for (const least of open.keys()) if (least <= tokens) return true;
     return false;
   }
@@ -122,7 +131,7 @@ export function interest<L extends Listener>(): Interest<L> {
     route(subject) {
       const known = routes.get(subject);
       if (known !== undefined) return known;
-      if (!exact.has(subject) && !mayMatch(tokensIn(subject))) return undefined;
+      if (!exact.has(subject) && !mayMatch(subject)) return undefined;
       const found: L[] = [];
       collect(root, subject, 0, found);
       if (found.length === 0) return undefined;
@@ -150,6 +159,8 @@ function tokensIn(subject: string): number {
   for (let dot = subject.indexOf('.'); dot !== -1; dot = subject.indexOf('.', dot + 1)) tokens += 1;
   return tokens;
 }
+
+const lastTokenOf = (subject: string) => subject.slice(subject.lastIndexOf('.') + 1);
 
 const turnKey = ({ subject, queue }: Listener) => `${subject} ${queue}`;
 
