@@ -159,10 +159,10 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
         echoes.push({ to, message });
         return flushSoon();
       }
-      let pile = piles.get(to);
+      const pile = piles.get(to);
       if (pile === undefined) {
-        pile = { parts: [], count: 0 };
-        piles.set(to, pile);
+        piles.set(to, { parts: [{ from, messages: [message] }], count: 1 });
+        return flushSoon();
       }
       const last = pile.parts.at(-1);
       if (last?.from === from) last.messages.push(message);

@@ -33,6 +33,12 @@ const MAX_GATED = 1_024;
 
 /** The most messages that one turn decides, so that no answer waits for very many others. */
 const MAX_TURN = 512;
+/**
+ * How long a turn goes on to further messages, ms: some are a request for a hundred instances. What is let out together is
+ * decided together by whoever it is for, in a turn as long; and while a few such heaps go round, everybody else waits for
+ * them, in other processes too.
+ */
+const MAX_TURN_MS = 3;
 
 /** What somebody who is turned away is told to wait, ms: neither so short nor so long as to be of no use. */
 const RETRY_AFTER_MS = { least: 50, most: 10_000 } as const;
@@ -137,15 +143,18 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   /** Since when the mailbox has not been empty, and how many messages were decided since. */
   const busy = { since: 0, decided: 0 };
   let waitingForEnd: (() => void)[] = [];
-  /** What the turn under way has recorded and wants let out. */
-  let records: Recorded[] = NOTHING;
-  let outputs: Output[] = NOTHING;
+  /** What the turn under way has recorded and wants let out; null while there is none. */
+  let records: Recorded[] | null = null;
+  let outputs: Output[] | null = null;
   /** One for all turns: it means something only while an actor decides. */
   const turn: { -readonly [Key in keyof Turn<Recorded>]: Turn<Recorded>[Key] } = {
     now: 0,
-    record: (record) => records.push(record),
-    send: (to, message) => outputs.push({ to, message }),
-    publish: (event) => outputs.push({ event }),
+    record(record) {
+      if (records === NOTHING) records = [record];
+      else (records as Recorded[]).push(record);
+    },
+    send: (to, message) => letOut({ to, message }),
+    publish: (event) => letOut({ event }),
     wakeAt: (id, at, awaited) => arm(id, at - turn.now, awaited),
     cancelWake(id) {
       wakes.take(id)?.timer.cancel();
@@ -155,6 +164,11 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   let taking: Taking | undefined;
   /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
   let life = 0;
+
+  function letOut(output: Output): void {
+    if (outputs === NOTHING) outputs = [output];
+    else (outputs as Output[]).push(output);
+  }
 
   function put(letter: Letter): void {
     if (mailbox.length === 0) mailbox = [letter];
@@ -194,41 +208,50 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   }
 
   function runTurn(): void {
-    const letters = mailbox.length <= MAX_TURN ? mailbox : mailbox.slice(0, MAX_TURN);
-    mailbox = mailbox.length <= MAX_TURN ? NOTHING : mailbox.slice(MAX_TURN);
+    const letters = mailbox;
+    mailbox = NOTHING;
+    let taken = 0;
     decide((turn) => {
-      for (const { message, from } of letters) actor.receive(state, message as Incoming | Wake, from, turn);
+      const most = Math.min(letters.length, MAX_TURN);
+      const until = clock.monotonic() + MAX_TURN_MS;
+      while (taken < most && (taken === 0 || clock.monotonic() < until)) {
+        const { message, from } = letters[taken] as Letter;
+        taken += 1;
+        actor.receive(state, message as Incoming | Wake, from, turn);
+      }
     });
+    if (taken < letters.length && phase === 'running') mailbox = [...letters.slice(taken), ...mailbox];
     stats.turns += 1;
-    stats.messages += letters.length;
-    busy.decided += letters.length;
+    stats.messages += taken;
+    busy.decided += taken;
     schedule();
   }
 
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */
   function decide(body: (turn: Turn<Recorded>) => void): void {
     turn.now = clock.now();
-    records = [];
-    outputs = [];
+    records = NOTHING;
+    outputs = NOTHING;
     try {
       body(turn);
       actor.endTurn?.(state, turn);
     } catch (error) {
-      records = NOTHING;
-      outputs = NOTHING;
+      records = null;
+      outputs = null;
       // The state may be half changed: it is dropped, and all that this turn wanted. What was decided before may stay.
       isHalfChanged = true;
       appendKept();
       isHalfChanged = false;
       return fail(new Error(`actor '${address}' failed: ${messageOf(error)}`, { cause: error }));
     }
-    const decided = { records, outputs };
-    records = NOTHING;
-    outputs = NOTHING;
-    if (decided.records.length === 0 && decided.outputs.length === 0) return;
-    stats.records += decided.records.length;
+    const recorded: readonly Recorded[] = records;
+    const wanted: readonly Output[] = outputs;
+    records = null;
+    outputs = null;
+    if (recorded.length === 0 && wanted.length === 0) return;
+    stats.records += recorded.length;
     try {
-      gate.pass(decided.records, decided.outputs);
+      gate.pass(recorded, wanted);
     } catch (error) {
       journalFailed(error);
     }
@@ -363,7 +386,10 @@ export function actorHost<State, Incoming extends Message, Recorded>(
         stats.overloaded += 1;
         return false;
       }
-      if (mailbox.length === 0) Object.assign(busy, { since: clock.monotonic(), decided: 0 });
+      if (mailbox.length === 0) {
+        busy.since = clock.monotonic();
+        busy.decided = 0;
+      }
       put({ message, from });
       return true;
     },

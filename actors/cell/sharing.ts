@@ -4,6 +4,7 @@
 import type { Attempt, Selection } from '../../machines/instance-build.ts';
 import type { BuildFacts, StoredBuild } from '../builds.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import { isSame } from '../same.ts';
 import type { Hosts } from './hosts.ts';
 
 /** Specs that are known again when they come once more; few are asked for at any time. */
@@ -12,6 +13,8 @@ const MAX_SPECS = 1_024;
 export interface Shared {
   /** By their text; follows from `instances`, as far as it reaches. */
   readonly specs: Map<string, RequestSpec>;
+  /** The one that was met last: builds of one request come one after the other. */
+  lastSpec: RequestSpec | null;
   /** By host: those that say no more than where it is; follows from `instances`. */
   readonly selections: Map<string, Selection>;
   readonly hosts: Hosts;
@@ -43,7 +46,12 @@ export function shared<Build extends Pick<StoredBuild, 'facts' | 'snapshot'>>(st
   };
 }
 
-function specOf({ specs }: Shared, { spec }: BuildFacts): RequestSpec {
+function specOf(state: Shared, { spec }: BuildFacts): RequestSpec {
+  if (state.lastSpec === null || !isSame(spec, state.lastSpec)) state.lastSpec = keptSpecOf(state, spec);
+  return state.lastSpec;
+}
+
+function keptSpecOf({ specs }: Shared, spec: RequestSpec): RequestSpec {
   const text = JSON.stringify(spec);
   const known = specs.get(text);
   if (known !== undefined) return known;

@@ -112,6 +112,7 @@ export function emptyCell(): CellState {
   return {
     instances: new Table(storeEntry),
     specs: new Map(),
+    lastSpec: null,
     selections: new Map(),
     removals: new Removals(),
     hosts: new Map(),

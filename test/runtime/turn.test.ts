@@ -51,6 +51,28 @@ test('mailbox - a flood is taken in several turns, without losing any', async ()
   assert.is(out.at(-2), 'total 2000');
 });
 
+test('mailbox - a turn that takes long ends, and the next goes on, in order, before what has come since', async () => {
+  const { host, clock, out, kept, take } = await started({ automatic: true });
+  let readAt = 0;
+  // Each message takes a millisecond.
+  clock.monotonic = () => readAt++;
+  const deliver = (by: number) => host.deliver({ type: 'add', by } as Message, 'test');
+  for (let by = 1; by <= 10; by += 1) deliver(by);
+  clock.step();
+  const { turns, messages } = host.stats;
+  assert.is(turns, 1);
+  assert.ok(messages > 1 && messages < 10, `${messages} in the first turn`);
+  assert.is(host.waiting, 10 - messages);
+  deliver(11);
+  take({ type: 'ask' });
+  assert.equal(
+    kept,
+    Array.from({ length: 11 }, (_, at) => at + 1),
+  );
+  assert.is(host.stats.messages, 12);
+  assert.is(out.at(-2), 'asked 66');
+});
+
 test('mailbox - what comes to an actor that has waited for long is collected with the young', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (options: { type: 'minor' }) => void;
