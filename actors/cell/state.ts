@@ -214,9 +214,10 @@ function noteWhereItBuilds({ hosts, feed }: CellState, build: HostedBuild, befor
     if (hasEnded && feed.tellsBuilds) feed.untold.add(before);
   }
   const entered = underWay ? hosts.get(host ?? '') : undefined;
-  if (entered === undefined || entered.building.has(build.facts.instance)) return;
+  if (entered === undefined) return;
+  const { size } = entered.building;
   entered.building.add(build.facts.instance);
-  entered.ordered += 1;
+  entered.ordered += entered.building.size - size;
 }
 
 /** What came of an attempt speaks for its host or against it, unless the request itself was at fault. */
@@ -245,10 +246,13 @@ function homeOf(entry: Entry | undefined): string | null {
  * That one has left is told at once too: schedulers compare what placement has there with what the cell has.
  */
 function noteWhereItIs({ hosts, feed }: CellState, before: string | null, after: string | null): void {
-  const [left, entered] = [hosts.get(before ?? ''), hosts.get(after ?? '')];
-  if (left !== undefined) left.instances -= 1;
-  if (entered !== undefined) entered.instances += 1;
-  if (before !== null && before !== after) feed.untold.add(before);
+  if (before !== after) {
+    const left = hosts.get(before ?? '');
+    const entered = hosts.get(after ?? '');
+    if (left !== undefined) left.instances -= 1;
+    if (entered !== undefined) entered.instances += 1;
+    if (before !== null) feed.untold.add(before);
+  }
   // What is being built there may have changed, where nothing else did.
   if (after !== null) feed.recounted.add(after);
 }
