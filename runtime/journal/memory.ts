@@ -13,19 +13,19 @@ export interface MemoryJournalsOptions {
    */
   readonly keep?: boolean;
   /**
-   * Records after which a snapshot takes their place; default 50,000. Of a large state the next one waits until some
-   * four times as much was recorded as the last one took.
+   * Records after which a snapshot takes their place; default 50,000. Of a large state the next one waits until there
+   * are four records for each row of the last one.
    */
   readonly snapshotEvery?: number;
 }
 
-/** Bytes of the last snapshot for each record before the next one is taken: a record has about four times as many. */
-const SNAPSHOT_BYTES_FOR_RECORD = 75;
+/** Records for each row of the last snapshot before the next one is taken. */
+const RECORDS_FOR_ROW = 4;
 
 /** What one journal holds. */
 interface Kept {
-  /** Parts, encoded: they share nothing with the state of whoever reads them. */
-  snapshot: readonly Uint8Array[] | null;
+  /** Its parts as they were taken: rows share nothing with the state that can change. */
+  snapshot: readonly unknown[] | null;
   /** Those after it. */
   records: unknown[];
   /** So many of those, and the next snapshot is due. */
@@ -43,12 +43,6 @@ export function memoryJournals({ clock, keep = true, snapshotEvery = 50_000 }: M
     /** A snapshot is being taken. */
     let isSaving = false;
 
-    function keepSnapshot(parts: readonly Uint8Array[]): void {
-      kept.snapshot = parts;
-      const bytes = parts.reduce((sum, { length }) => sum + length, 0);
-      kept.due = Math.max(snapshotEvery, bytes / SNAPSHOT_BYTES_FOR_RECORD);
-    }
-
     return {
       async open(tenure) {
         // Whoever has the lease by now may write already: opened here, its journal would be taken from it.
@@ -56,7 +50,7 @@ export function memoryJournals({ clock, keep = true, snapshotEvery = 50_000 }: M
         kept.openings += 1;
         opening = kept.openings;
         isSaving = false;
-        const snapshot = kept.snapshot?.map((part) => decode(part, part.length)) ?? null;
+        const snapshot = kept.snapshot?.map(copied) ?? null;
         return { snapshot, records: [...kept.records] as R[] };
       },
       append(records, done) {
@@ -73,24 +67,36 @@ export function memoryJournals({ clock, keep = true, snapshotEvery = 50_000 }: M
       beginSnapshot() {
         const mine = opening;
         const stoodBefore = kept.records.length;
-        const parts: Uint8Array[] = [];
+        const parts: unknown[] = [];
+        let rows = 0;
         isSaving = true;
         return {
-          add(value, isLast, stored) {
+          add(part, isLast, stored) {
             if (mine !== kept.openings) return 0;
-            const part = encode(value).slice();
-            parts.push(part);
+            // What is no row stands in the first part, and may change.
+            parts.push(parts.length === 0 ? copied(part) : part);
+            rows += rowsIn(part);
             if (isLast) {
               isSaving = false;
               kept.records.splice(0, stoodBefore);
-              keepSnapshot(parts);
+              kept.snapshot = parts;
+              kept.due = Math.max(snapshotEvery, RECORDS_FOR_ROW * rows);
             }
             clock.soon(stored);
-            return part.length;
+            return 0;
           },
         };
       },
       close: async () => {},
     };
   };
+}
+
+/** As it would be read from a store. */
+function copied(part: unknown): unknown {
+  return decode(encode(part), Number.POSITIVE_INFINITY);
+}
+
+function rowsIn(part: unknown): number {
+  return Object.values(part as object).reduce((sum, table) => sum + (Array.isArray(table) ? table.length : 0), 0);
 }

@@ -133,7 +133,8 @@ async function used(
   inFlight?: number,
 ): Promise<Outcome> {
   progress(`builds ${where}, ${name}`);
-  const before = await fleet.usage();
+  // What earlier loads have left is not this one's.
+  const before = await fleet.usage(true);
   const serverBefore = server === undefined ? null : usageOf(server);
   const outcome = await load();
   const after = await fleet.usage();
