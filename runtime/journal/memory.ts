@@ -14,13 +14,13 @@ export interface MemoryJournalsOptions {
   readonly keep?: boolean;
   /**
    * Records after which a snapshot takes their place; default 50,000. Of a large state the next one waits until there
-   * are four records for each row of the last one.
+   * are two records for each row of the last one.
    */
   readonly snapshotEvery?: number;
 }
 
 /** Records for each row of the last snapshot before the next one is taken. */
-const RECORDS_FOR_ROW = 4;
+const RECORDS_FOR_ROW = 2;
 
 /** What one journal holds. */
 interface Kept {

@@ -117,7 +117,7 @@ test('journal - in memory a large state is not written again before as much is r
   const journal = journals<Noted>(OWNER);
   await journal.open();
   await append(journal, { n: 1 }, { n: 2 });
-  await save(journal, { rows: Array.from({ length: 10 }, (_, n) => ({ n })) });
+  await save(journal, { rows: Array.from({ length: 20 }, (_, n) => ({ n })) });
   await append(journal, { n: 3 }, { n: 4 });
   assert.not(journal.wantsSnapshot);
   const next = journals<Noted>(OWNER);
