@@ -145,7 +145,7 @@ export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<neve
 
 export const wakeOfBuild = (instance: string): string => `build ${instance}`;
 
-/** Has a build that is over wait for nothing more. One that goes on arms its wake anew, which is left where it stands till then. */
+/** Cancels the wake of a build that is over. In every other state that is entered it is armed anew, in the same turn. */
 export function disarmIfOver({ facts, snapshot }: HostedBuild, turn: Turn<never>): void {
   if (snapshot.status === 'done') turn.cancelWake(wakeOfBuild(facts.instance));
 }

@@ -163,10 +163,13 @@ export function jsonOf(value: unknown): string {
     throw new CellwrightError('unencodable', 'the value cannot be encoded: it is neither an object nor an array');
   }
   try {
-    return JSON.stringify(value);
+    // None of an object that stands for something else by its `toJSON`.
+    const text: string | undefined = JSON.stringify(value);
+    if (text !== undefined) return text;
   } catch (cause) {
     throw new CellwrightError('unencodable', 'the value cannot be encoded', { cause });
   }
+  throw new CellwrightError('unencodable', 'the value cannot be encoded');
 }
 
 /**

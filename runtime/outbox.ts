@@ -34,7 +34,7 @@ export interface OutboxOptions {
   onError(error: unknown, what: string): void;
 }
 
-/** Of headers that are kept to be sent again, the most kinds: a process hears and says what it does of thousands of hosts. */
+/** Of headers that are kept to be sent again, the most kinds: a process may own hundreds of cells. */
 const MAX_KNOWN_HEADERS = 16_384;
 
 type Headers = Readonly<Record<string, string>>;
@@ -51,7 +51,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   const told: { from: Address; event: PublicEvent }[] = [];
   const locals: { prefix: string; take: (to: Address, message: Message, from: Address) => void }[] = [];
   const epochs = new Map<Address, string>();
-  /** By what they say; those of one message or event are much the same as those of the next. */
+  /** Of owners, by what they say: those of one message or event are much the same as those of the next. */
   const known = new Map<string, Headers>();
   let flushing = false;
 
@@ -97,28 +97,30 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
   }
 
   function headersOfFrame(parts: readonly Part[]): Headers {
-    const [first, ...others] = parts;
-    const [message, ...more] = first?.messages ?? [];
-    if (first !== undefined && message !== undefined && others.length === 0 && more.length === 0) {
-      return headersOf(message.type, first.from);
-    }
+    const [first] = parts as readonly [Part];
+    const [message] = first.messages as readonly [Message];
+    if (parts.length === 1 && first.messages.length === 1) return headersOf(message.type, first.from);
+    // The tenure of the first sender that has one.
     const owner = epochs.size === 0 ? undefined : parts.find(({ from }) => epochs.has(from));
-    return headersSaying(summaryOf(parts), sendersOf(parts), epochs.get(owner?.from ?? ''));
+    const epoch = owner === undefined ? undefined : epochs.get(owner.from);
+    return headersSaying(summaryOf(parts), sendersOf(parts), epoch);
   }
 
   /** Headers of one message, or of an event, which has a cause. */
   function headersOf(type: string, from: Address, cause?: string): Headers {
+    const epoch = epochs.get(from);
+    // Others are too many, such as computes, or say little.
+    if (epoch === undefined) return headersSaying(type, from, undefined, cause);
     const key = `${type} ${from} ${cause}`;
     let headers = known.get(key);
     if (headers === undefined) {
-      headers = Object.freeze(headersSaying(type, from, epochs.get(from), cause));
+      headers = Object.freeze(headersSaying(type, from, epoch, cause));
       if (known.size >= MAX_KNOWN_HEADERS) known.clear();
       known.set(key, headers);
     }
     return headers;
   }
 
-  /** @param epoch The tenure of the first sender that has one. */
   function headersSaying(type: string, from: string, epoch: string | undefined, cause?: string): Headers {
     return {
       [HEADERS.type]: type,

@@ -193,7 +193,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   function recover(): void {
     owing = false;
-    decide((turn) => actor.recover(state, turn));
+    decide(() => actor.recover(state, turn));
     schedule();
   }
 
@@ -208,19 +208,17 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   }
 
   function runTurn(): void {
-    const letters = mailbox;
-    mailbox = NOTHING;
     let taken = 0;
-    decide((turn) => {
-      const most = Math.min(letters.length, MAX_TURN);
+    decide(() => {
+      const most = Math.min(mailbox.length, MAX_TURN);
       const until = clock.monotonic() + MAX_TURN_MS;
       while (taken < most && (taken === 0 || clock.monotonic() < until)) {
-        const { message, from } = letters[taken] as Letter;
+        const { message, from } = mailbox[taken] as Letter;
         taken += 1;
         actor.receive(state, message as Incoming | Wake, from, turn);
       }
+      mailbox = taken === mailbox.length ? NOTHING : mailbox.slice(taken);
     });
-    if (taken < letters.length && phase === 'running') mailbox = [...letters.slice(taken), ...mailbox];
     stats.turns += 1;
     stats.messages += taken;
     busy.decided += taken;
@@ -228,12 +226,12 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   }
 
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */
-  function decide(body: (turn: Turn<Recorded>) => void): void {
+  function decide(body: () => void): void {
     turn.now = clock.now();
     records = NOTHING;
     outputs = NOTHING;
     try {
-      body(turn);
+      body();
       actor.endTurn?.(state, turn);
     } catch (error) {
       records = null;

@@ -13,7 +13,7 @@ const MAX_SPECS = 1_024;
 export interface Shared {
   /** By their text; follows from `instances`, as far as it reaches. */
   readonly specs: Map<string, RequestSpec>;
-  /** The one that was met last: builds of one request come one after the other. */
+  /** The one that was met last, for builds of one request come one after the other; not recorded. */
   lastSpec: RequestSpec | null;
   /** By host: those that say no more than where it is; follows from `instances`. */
   readonly selections: Map<string, Selection>;

@@ -214,10 +214,9 @@ function noteWhereItBuilds({ hosts, feed }: CellState, build: HostedBuild, befor
     if (hasEnded && feed.tellsBuilds) feed.untold.add(before);
   }
   const entered = underWay ? hosts.get(host ?? '') : undefined;
-  if (entered === undefined) return;
-  const { size } = entered.building;
+  if (entered === undefined || entered.building.has(build.facts.instance)) return;
   entered.building.add(build.facts.instance);
-  entered.ordered += entered.building.size - size;
+  entered.ordered += 1;
 }
 
 /** What came of an attempt speaks for its host or against it, unless the request itself was at fault. */

@@ -87,7 +87,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   const warmUpMs = options.warmUpMs ?? DEFAULTS.warmUpMs;
   const silentMs = options.silentMs ?? DEFAULTS.silentMs;
   const { placementShards = 1, incarnation = options.name } = options;
-  const workOf = workWith({ patience, warmUpMs, silentMs, placementShards, incarnation });
+  const settings = { patience, warmUpMs, silentMs, placementShards, incarnation };
+  const workOf = workWith(settings);
 
   function init(): SchedulerState {
     const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options as RankingOptions);

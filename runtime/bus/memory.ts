@@ -104,17 +104,14 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     return members[index] as Subscriber;
   };
 
-  /**
-   * Routed at once, as by a server: a later subscriber gets none of it. False when nobody listens.
-   * @param messageOf Makes the message, if anybody is to get it.
-   */
-  const dispatch = (subject: string, messageOf: () => BusMessage): boolean => {
-    const request = requests.get(subject);
-    const route = listeners.route(subject);
-    if (request === undefined && route === undefined) return false;
-    const message = messageOf();
+  const isHeard = (subject: string): boolean => requests.has(subject) || listeners.route(subject) !== undefined;
+
+  /** Routed at once, as by a server: a later subscriber gets none of it. False when nobody listens. */
+  const dispatch = (message: BusMessage): boolean => {
+    const request = requests.get(message.subject);
     if (request !== undefined) enqueue(request, message);
-    if (route === undefined) return true;
+    const route = listeners.route(message.subject);
+    if (route === undefined) return request !== undefined;
     for (const subscriber of route.plain) enqueue(subscriber, message);
     for (const group of route.groups) {
       enqueue(pick(group), message);
@@ -138,13 +135,11 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       if (sharesValues && !(body instanceof Uint8Array)) {
         checkSubject(subject);
         if (reply !== undefined) checkSubject(reply);
-        return dispatch(subject, () => new HandedOn(subject, body, reply, headers));
+        return isHeard(subject) && dispatch(new HandedOn(subject, body, reply, headers));
       }
       const data = bytesOf(encodedOf(body));
       checkMessage(subject, data, options, maxPayloadBytes);
-      return dispatch(subject, () =>
-        reply === undefined ? { subject, headers, data } : { subject, reply, headers, data },
-      );
+      return dispatch(reply === undefined ? { subject, headers, data } : { subject, reply, headers, data });
     };
 
     /** A server says so to the connection that has published, if it listens where the answer was to go. */

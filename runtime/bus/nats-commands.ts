@@ -22,6 +22,8 @@ interface Protocol {
   /** Of what `stats` of the connection tells. */
   outMsgs: number;
   outBytes: number;
+  /** What is to be sent next; copied into one piece, unless it is one. */
+  readonly outbound: { fill(...pieces: Uint8Array[]): void };
   sendCommand(command: string | Uint8Array, ...more: Uint8Array[]): void;
   flushPending(): void;
 }
@@ -34,11 +36,12 @@ const LINE_END = '\r\n';
  */
 const WRITTEN_AT_ONCE_BYTES = 128 * 1024;
 /** Where commands are written, until it is full: what was sent from it may still be on its way. */
-const SHEET_BYTES = 256 * 1024;
+const SHEET_BYTES = 4 * WRITTEN_AT_ONCE_BYTES;
 
 export function natsCommands(connection: NatsConnection): NatsCommands {
   const { protocol } = connection as unknown as { protocol: Protocol };
-  const client = { sendCommand: protocol.sendCommand, flushPending: protocol.flushPending };
+  const { outbound } = protocol;
+  const client = { fill: outbound.fill, flushPending: protocol.flushPending };
   let sheet = Buffer.allocUnsafeSlow(SHEET_BYTES);
   /** From here to there stands what the client has not been given yet. */
   let begin = 0;
@@ -53,30 +56,27 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
 
   function handOver(): void {
     if (begin === end) return;
-    const commands = sheet.subarray(begin, end);
+    client.fill.call(outbound, sheet.subarray(begin, end));
     begin = end;
-    client.sendCommand.call(protocol, commands);
   }
 
   // What the client says itself comes after what was published before it.
-  protocol.sendCommand = (command, ...more) => {
+  outbound.fill = (...pieces) => {
     handOver();
-    client.sendCommand.call(protocol, command, ...more);
+    client.fill.call(outbound, ...pieces);
   };
   protocol.flushPending = () => {
     handOver();
     client.flushPending.call(protocol);
   };
 
-  /** Makes room on the sheet for so many bytes. */
+  /** Begins another sheet where this one has no room for so many bytes. */
   function makeRoom(bytes: number): void {
-    if (end + bytes > SHEET_BYTES) {
-      handOver();
-      sheet = Buffer.allocUnsafeSlow(SHEET_BYTES);
-      begin = 0;
-      end = 0;
-    }
-    if (begin === end) queueMicrotask(() => protocol.flushPending());
+    if (end + bytes <= SHEET_BYTES) return;
+    protocol.flushPending();
+    sheet = Buffer.allocUnsafeSlow(SHEET_BYTES);
+    begin = 0;
+    end = 0;
   }
 
   /** @param bytes Of the text in UTF-8. */
@@ -89,6 +89,7 @@ export function natsCommands(connection: NatsConnection): NatsCommands {
     const bytes = headBytes + size + LINE_END.length;
     if (bytes > WRITTEN_AT_ONCE_BYTES) return protocol.sendCommand(head, bytesOf(data), Buffer.from(LINE_END));
     makeRoom(bytes);
+    if (begin === end) queueMicrotask(() => protocol.flushPending());
     if (typeof data === 'string') {
       writeText(head + data + LINE_END, bytes);
     } else {

@@ -19,7 +19,7 @@ export interface MemoryJournalsOptions {
   readonly snapshotEvery?: number;
 }
 
-/** Records for each row of the last snapshot before the next one is taken. */
+/** Records for each row of the last snapshot, about, before the next one is taken. */
 const RECORDS_FOR_ROW = 2;
 
 /** What one journal holds. */
@@ -83,6 +83,7 @@ export function memoryJournals({ clock, keep = true, snapshotEvery = 50_000 }: M
               kept.due = Math.max(snapshotEvery, RECORDS_FOR_ROW * rows);
             }
             clock.soon(stored);
+            // Nothing is written: a slice is as long as its time allows.
             return 0;
           },
         };
@@ -97,6 +98,7 @@ function copied(part: unknown): unknown {
   return decode(encode(part), Number.POSITIVE_INFINITY);
 }
 
+/** About: what the head has of lists counts too. */
 function rowsIn(part: unknown): number {
   return Object.values(part as object).reduce((sum, table) => sum + (Array.isArray(table) ? table.length : 0), 0);
 }

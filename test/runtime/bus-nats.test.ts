@@ -123,6 +123,42 @@ test('bus NATS - what is published in one tick arrives whole and in order, as te
   });
 });
 
+test('bus NATS - the ping by which a flush knows that all has arrived stands behind what was published before it', async () => {
+  await withServer({}, async (server) => {
+    let said = '';
+    const relay = createServer((inner) => {
+      const outer = createConnection({ host: '127.0.0.1', port: server.port });
+      inner.on('data', (data) => {
+        said += data;
+        outer.write(data);
+      });
+      outer.pipe(inner);
+      for (const socket of [inner, outer]) socket.on('error', () => {});
+    });
+    relay.listen(0, '127.0.0.1');
+    await once(relay, 'listening');
+    const bus = await connectNats({
+      servers: `nats://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+      name: 'test',
+    });
+    try {
+      await bus.flush();
+      said = '';
+      bus.publish('a', bytes('one'));
+      bus.subscribe('b', () => {});
+      bus.publish('a', bytes('two'));
+      await bus.flush();
+      assert.equal(
+        [...said.matchAll(/PUB|SUB|PING/g)].map(([command]) => command),
+        ['PUB', 'SUB', 'PUB', 'PING'],
+      );
+    } finally {
+      await bus.close();
+      relay.close();
+    }
+  });
+});
+
 test('bus NATS - too much published while disconnected drops the oldest, and says so once', async () => {
   await withServer({}, async (server, connect) => {
     const errors: CellwrightError[] = [];

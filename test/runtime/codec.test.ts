@@ -191,7 +191,7 @@ test('codec - what could not be read back is not written', () => {
       (error: CellwrightError) => error.code === 'unencodable',
     );
   }
-  for (const value of [cycle, [2n], 1, undefined]) {
+  for (const value of [cycle, [2n], 1, undefined, { toJSON: () => undefined }]) {
     assert.throws(
       () => encodeJson(value),
       (error: CellwrightError) => error.code === 'unencodable',

@@ -312,6 +312,21 @@ test('draining - it is over when all that came is decided, safe and let out', as
   assert.equal(out, [...pair('total 1'), ...pair('total 3')]);
 });
 
+test('draining - it is not over while a turn that took long has left something for the next', async () => {
+  const { host, clock } = await started({ atOnce: true });
+  let readAt = 0;
+  clock.monotonic = () => readAt++;
+  for (let by = 1; by <= 10; by += 1) host.deliver({ type: 'add', by } as Message, 'test');
+  let decided = 0;
+  void host.drained().then(() => {
+    decided = host.stats.messages;
+  });
+  clock.runUntilIdle({ untilMs: clock.now() });
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.is(decided, 10);
+  assert.ok(host.stats.turns > 1);
+});
+
 test('draining - one that has stopped, or fails meanwhile, is waited for no longer', async () => {
   for (const end of ['stop', 'fail'] as const) {
     const { host, clock, unacknowledged, take } = await started();

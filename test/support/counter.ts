@@ -81,6 +81,8 @@ export interface Circumstances {
   snapshots?: unknown[];
   maxMailbox?: number;
   automatic?: boolean;
+  /** What is appended is acknowledged before the append returns. */
+  atOnce?: boolean;
   kept?: number[];
   tenure?: Tenure;
 }
@@ -96,6 +98,7 @@ export async function started(more: Circumstances = {}): Promise<Rig> {
     open: async () => ({ snapshot: null, records: [...kept] }),
     append(records, done) {
       appended += records.length;
+      if (more.atOnce === true) return done(null);
       unacknowledged.push((error) => {
         if (error === null) kept.push(...records);
         done(error);
