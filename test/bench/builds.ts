@@ -133,8 +133,7 @@ async function used(
   inFlight?: number,
 ): Promise<Outcome> {
   progress(`builds ${where}, ${name}`);
-  // What earlier loads have left is not this one's.
-  const before = await fleet.usage(true);
+  const before = await fleet.usage();
   const serverBefore = server === undefined ? null : usageOf(server);
   const outcome = await load();
   const after = await fleet.usage();
