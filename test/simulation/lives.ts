@@ -54,6 +54,8 @@ export interface SeatOptions {
   readonly chance: Chance;
   /** Messages that may wait for it. */
   readonly maxMailbox: number;
+  /** How often a turn leaves what waits to the next: a share of its messages. */
+  readonly turnsEnd: number;
   /** How far the clocks of lives may be off, ms: each life is in a process of its own, on some machine. */
   readonly skewMs: number;
   tally(what: string): void;
@@ -82,6 +84,7 @@ export function seatOf(options: SeatOptions): Seat {
   const lives: Life[] = [];
   let numbers = 0;
   let beginning = false;
+  let looks = 0;
 
   let isWanted = false;
   const isOwner = options.journal !== undefined;
@@ -92,6 +95,11 @@ export function seatOf(options: SeatOptions): Seat {
   function setRight(life: Life): void {
     life.clock.set(-(wrong.get(life) ?? 0));
     wrong.delete(life);
+  }
+
+  function turnEnds(): boolean {
+    looks += 1;
+    return options.turnsEnd > 0 && chance.of(`${address} turn ${looks}`) < options.turnsEnd;
   }
 
   const isEmpty = () => lives.every(({ isStale }) => isStale);
@@ -128,6 +136,7 @@ export function seatOf(options: SeatOptions): Seat {
       clock,
       outbox: options.outbox(() => life),
       maxMailbox: options.maxMailbox,
+      turnEnds,
       slicer: slicerOf(clock, PACE),
       onFailure: (error) => failed(life, error),
     });

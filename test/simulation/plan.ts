@@ -62,6 +62,8 @@ export interface Plan {
   /** After how many records a snapshot is due; 0 for never. */
   readonly snapshotEvery: number;
   readonly maxMailbox: number;
+  /** How often a turn leaves what waits to the next, as if it had taken long: a share of its messages. */
+  readonly turnsEnd: number;
   /** Whether messages are encoded, decoded and held against their schemas, which takes a quarter of the time. */
   readonly encoded: boolean;
   /** How far clocks may be off, ms. */
@@ -124,6 +126,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
     awayAtFirst: random.pick([[], [], [], [], ['conductor', 'scheduler'], ['scheduler']]),
     snapshotEvery: random.pick([0, 3, 10]),
     maxMailbox: random.pick([6, 1_000, 1_000]),
+    turnsEnd: random.fork('turns').pick([0, 0, 0, 0.3]),
     encoded: random.chance(0.25),
     skewMs: random.pick([0, 50, 1_000]),
     rememberMs,

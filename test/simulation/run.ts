@@ -224,6 +224,7 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
       clock,
       chance,
       maxMailbox: plan.maxMailbox,
+      turnsEnd: plan.turnsEnd,
       skewMs: plan.skewMs,
       tally,
       actor({ number, keep }) {
