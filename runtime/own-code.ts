@@ -185,14 +185,14 @@ const QUIET_MS = 600_000;
 
 /** Tells of the first fault of each method, with the error `own-code-failed`, and again while there are faults, every ten minutes. */
 export function faultsOfOwnCode(
-  clock: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'monotonic'>,
   onError: (error: unknown, what: string) => void,
 ): OnOwnFault {
   const toldAt = new Map<string, number>();
   return ({ what, error, consequence }) => {
-    const now = clock.now();
+    const now = clock.monotonic();
     const before = toldAt.get(what);
-    if (before !== undefined && Math.abs(now - before) < QUIET_MS) return;
+    if (before !== undefined && now - before < QUIET_MS) return;
     toldAt.set(what, now);
     const message = `${what} failed: ${messageOf(error)}; ${consequence}`;
     onError(new CellwrightError('own-code-failed', message, { cause: error }), 'choosing a host');

@@ -30,7 +30,7 @@ export function limitOf(clock: Clock, ms: number, what: string, signal?: AbortSi
       signal?.removeEventListener('abort', onAbort);
       resolve();
     };
-    const timer = clock.at(clock.now() + ms, () => end());
+    const timer = clock.after(ms, () => end());
     signal?.addEventListener('abort', onAbort, { once: true });
   });
   return { over, end: () => end() };

@@ -42,7 +42,7 @@ export function systemClock(): Clock {
       return steady(steadyTimeOf(time), wake);
     },
     monotonic: () => performance.now(),
-    after: (delayMs, wake) => steady(performance.now() + Math.min(Math.max(delayMs, 0), LONGEST_TIMEOUT_MS), wake),
+    after: (delayMs, wake) => steady(performance.now() + Math.max(delayMs, 0), wake),
     soon: ticks(),
   };
 }

@@ -174,8 +174,13 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   }
 
   function put(letter: Letter): void {
-    if (mailbox.length === 0) mailbox = [letter];
-    else mailbox.push(letter);
+    if (mailbox.length > 0) {
+      mailbox.push(letter);
+    } else {
+      busy.since = clock.monotonic();
+      busy.decided = 0;
+      mailbox = [letter];
+    }
     schedule();
   }
 
@@ -386,10 +391,6 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       if (mailbox.length >= maxMailbox) {
         stats.overloaded += 1;
         return false;
-      }
-      if (mailbox.length === 0) {
-        busy.since = clock.monotonic();
-        busy.decided = 0;
       }
       put({ message, from });
       return true;

@@ -6,6 +6,8 @@ import {
   Attempt,
   DriverTask,
   Id,
+  Incarnation,
+  MAX_ALTERNATES,
   type MessageOf,
   Metrics,
   message,
@@ -36,7 +38,7 @@ export const cellMessages = {
         v: Type.Literal(1),
         instance: Token,
         selection: SelectionSchema,
-        alternates: Type.Array(SelectionSchema, { maxItems: 20 }),
+        alternates: Type.Array(SelectionSchema, { maxItems: MAX_ALTERNATES }),
         attempt: Attempt,
         attempts: Type.Array(Type.Unknown(), { maxItems: 0 }),
         failure: Type.Null(),
@@ -71,7 +73,7 @@ export const cellMessages = {
     host: Token,
     provider: Id,
     /** Which life of the compute this is. */
-    incarnation: Type.String({ maxLength: 64 }),
+    incarnation: Incarnation,
     /** The number in the cell's question, when this answers one. */
     challenge: Type.Optional(Type.Integer({ minimum: 0 })),
     running: Type.Array(Type.Object({ instance: Token, attempt: Attempt }), { maxItems: 10_000 }),
@@ -79,7 +81,7 @@ export const cellMessages = {
   /** A compute is alive: said at a steady pace. */
   alive: message('alive', {
     host: Token,
-    incarnation: Type.String({ maxLength: 64 }),
+    incarnation: Incarnation,
     /** What the host's driver measures now, if it measures anything. */
     metrics: Type.Optional(Metrics),
   }),

@@ -20,6 +20,8 @@ export const MAX_ALLOCATIONS = 64;
 /** An id as it may stand in a subject: a dot, a wildcard or a space in it would break routing. */
 export const TOKEN_PATTERN = '^[a-z0-9]([a-z0-9-]*[a-z0-9])?$';
 export const Token = Type.String({ pattern: TOKEN_PATTERN, maxLength: MAX_TOKEN_LENGTH });
+/** A life of an actor that keeps no journal: the name of its node, `-` and twelve hexadecimal digits. */
+export const Incarnation = Type.String({ maxLength: MAX_TOKEN_LENGTH + 13 });
 /** The id of a provider, an aggregate or a consumer: it too may become a token of a subject. */
 export const Id = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', maxLength: MAX_TOKEN_LENGTH });
 /** A resource class or trait name. */

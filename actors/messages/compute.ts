@@ -1,7 +1,19 @@
 // What a compute takes: its cell's orders, and the words of its driver and of placement.
 
 import Type, { type Static } from 'typebox';
-import { AllocationSchema, Ask, Attempt, type MessageOf, Metrics, message, Payload, Reason, Token } from './common.ts';
+import {
+  AllocationSchema,
+  Ask,
+  Attempt,
+  Incarnation,
+  MAX_ALLOCATIONS,
+  type MessageOf,
+  Metrics,
+  message,
+  Payload,
+  Reason,
+  Token,
+} from './common.ts';
 import { ProviderSpec, placementAnswers } from './placement.ts';
 
 const ofAttempt = { instance: Token, attempt: Attempt };
@@ -12,24 +24,24 @@ export const computeMessages = {
   build: message('build', {
     ...ofAttempt,
     /** Which life of the compute the order is for; another one refuses it. */
-    incarnation: Type.String({ maxLength: 64 }),
-    allocations: Type.Array(AllocationSchema, { maxItems: 64 }),
+    incarnation: Incarnation,
+    allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
     payload: Payload,
   }),
   /** Let nothing of an attempt be left, now or later. */
   destroy: message('destroy', ofAttempt),
   /** The cell knows this compute. */
-  welcome: message('welcome', { incarnation: Type.String() }),
+  welcome: message('welcome', { incarnation: Incarnation }),
   /**
    * The cell wants to be told what the compute is. With a number it asks whether that life of it is the one that is
    * alive: what a dead one said may arrive late, but it answers nothing.
    */
   'who-are-you': message('who-are-you', {
-    incarnation: Type.Optional(Type.String({ maxLength: 64 })),
+    incarnation: Type.Optional(Incarnation),
     challenge: Type.Optional(Type.Integer({ minimum: 0 })),
   }),
   /** Another life of the compute has taken this one's place. */
-  retired: message('retired', { incarnation: Type.String({ maxLength: 64 }) }),
+  retired: message('retired', { incarnation: Incarnation }),
   /** What this compute believes to be on its host. */
   'list-instances': message('list-instances', { ask: Ask }),
   /** What the host's driver says is on it. */

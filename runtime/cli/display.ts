@@ -35,7 +35,7 @@ export function showLive(live: Live, requested: number, stream: NodeJS.WriteStre
   }
 
   function arm(): void {
-    timer = clock.at(clock.now() + (isTerminal ? DRAW_EVERY_MS : WRITE_EVERY_MS), () => {
+    timer = clock.after(isTerminal ? DRAW_EVERY_MS : WRITE_EVERY_MS, () => {
       draw();
       arm();
     });

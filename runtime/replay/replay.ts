@@ -88,7 +88,7 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
   };
   const rememberDeletedMs = Math.ceil(workload.endMs / speed) + REMEMBER_MARGIN_MS;
   const wall = systemClock();
-  const wallStartedAt = wall.now();
+  const wallStartedAt = wall.monotonic();
   let phase: Live['phase'] = 'starting';
   let playingSince: number | null = null;
 
@@ -98,7 +98,7 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
       return phase;
     },
     url: stage.url,
-    elapsedMs: () => (playingSince === null ? 0 : clock.now() - playingSince),
+    elapsedMs: () => (playingSince === null ? 0 : clock.monotonic() - playingSince),
     figures: tally.figures,
   });
   let fleet: Fleet | undefined;
@@ -106,7 +106,7 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
     await bus.flush();
     const { hosts } = workload;
     fleet = await startFleet({ stage, hosts, seed, failRate, buildMs, rememberDeletedMs, placementShards, signal });
-    const startedAt = clock.now();
+    const startedAt = clock.monotonic();
     playingSince = startedAt;
     phase = 'playing';
     const played = await play(workload.arrivals, {
@@ -137,8 +137,8 @@ async function replayOn(stage: Stage, workload: Workload, options: ReplayOptions
       figures: tally.figures(),
       ...verdict,
       undeleted: played.undeleted,
-      runMs: clock.now() - startedAt,
-      wallMs: wall.now() - wallStartedAt,
+      runMs: clock.monotonic() - startedAt,
+      wallMs: wall.monotonic() - wallStartedAt,
     };
     await options.whileUp?.(result);
     return result;

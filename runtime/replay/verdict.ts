@@ -57,14 +57,14 @@ export function isClean({ accounts, faults }: Verdict): boolean {
 /** Waits until no build is under way by the tally, or the tally stands still. */
 async function untilQuiet(clock: Clock, tally: Tally, signal: AbortSignal | undefined): Promise<void> {
   let seen = '';
-  let since = clock.now();
+  let since = clock.monotonic();
   const look = async () => {
     const now = JSON.stringify(tally.figures().states);
     if (now !== seen) {
       seen = now;
-      since = clock.now();
+      since = clock.monotonic();
     }
-    return tally.open() === 0 || clock.now() - since >= STILL_MS;
+    return tally.open() === 0 || clock.monotonic() - since >= STILL_MS;
   };
   const limits = { clock, limitMs: QUIET_LIMIT_MS, firstMs: QUIET_LOOK_MS, mostMs: QUIET_LOOK_MS, signal };
   await lookUntil(look, (isQuiet) => isQuiet, limits);

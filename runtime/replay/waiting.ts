@@ -65,11 +65,12 @@ export async function lookUntil<Seen>(
   good: (seen: Seen) => boolean,
   { clock, limitMs, firstMs, mostMs, signal }: UntilOptions,
 ): Promise<Seen> {
-  const deadline = clock.now() + limitMs;
+  const deadline = clock.monotonic() + limitMs;
   for (let waitMs = firstMs; ; waitMs = Math.min(mostMs, waitMs * 2)) {
     throwIfInterrupted(signal);
     const seen = await look();
-    if (good(seen) || clock.now() >= deadline) return seen;
-    await pause(clock, Math.min(waitMs, deadline - clock.now()), signal);
+    const leftMs = deadline - clock.monotonic();
+    if (good(seen) || leftMs <= 0) return seen;
+    await pause(clock, Math.min(waitMs, leftMs), signal);
   }
 }

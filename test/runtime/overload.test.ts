@@ -85,6 +85,16 @@ test('overload - when to come back is told by the pace at which the mailbox is w
   assert.is(host.retryAfterMs, 10_000, 'never very long');
 });
 
+test('overload - a mailbox that a word of the process itself filled first is worked off since then, not since it was last filled', async () => {
+  const { hand, host } = await fullHost(1_000);
+  host.deliver({ type: 'work' }, 'test');
+  hand.turn();
+  hand.at += 3_600_000;
+  host.deliverAnswer({ type: 'work' }, 'test');
+  while (host.deliver({ type: 'work' }, 'test'));
+  assert.is(host.retryAfterMs, 50);
+});
+
 test('overload - a question is answered with when to come back; what is no question is reported once', async () => {
   const { hand, host, sent, outbox } = await fullHost(2);
   const errors: string[] = [];

@@ -185,7 +185,7 @@ test('own code - what it is given is its own: schedulers go on with what was the
 test('own code - each method is told of at once, and then every ten minutes', () => {
   let now = 1_000;
   const told: unknown[] = [];
-  const onFault = faultsOfOwnCode({ now: () => now }, (error) => told.push(error));
+  const onFault = faultsOfOwnCode({ monotonic: () => now }, (error) => told.push(error));
   const fault = { what: "weigh of weigher 'own'", error: new Error('first'), consequence: 'it says the worst' };
   onFault(fault);
   onFault({ ...fault, error: new Error('second') });

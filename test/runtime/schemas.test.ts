@@ -4,10 +4,13 @@
 import Type from 'typebox';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { message } from '../../actors/messages/common.ts';
+import { cellMessages } from '../../actors/messages/cell.ts';
+import { MAX_TOKEN_LENGTH, message } from '../../actors/messages/common.ts';
+import { computeMessages } from '../../actors/messages/compute.ts';
 import { conductorMessages } from '../../actors/messages/conductor.ts';
 import { encode } from '../../runtime/codec.ts';
 import type { MalformedError } from '../../runtime/errors.ts';
+import { incarnationOf } from '../../runtime/node-names.ts';
 import { checkOf, checkOfProtocol } from '../../runtime/schemas.ts';
 
 const test = suite('schemas');
@@ -125,6 +128,16 @@ test('schemas - a protocol checks by the type, which must be known', () => {
       (error: MalformedError) => error.code === 'malformed' && error.field === 'type',
     );
   }
+});
+
+test('schemas - a compute of the node with the longest name can present itself', () => {
+  const incarnation = incarnationOf('n'.repeat(MAX_TOKEN_LENGTH));
+  const check = checkOfProtocol(cellMessages);
+  check({ type: 'compute-up', host: 'h1', provider: 'h1', incarnation, running: [] });
+  check({ type: 'alive', host: 'h1', incarnation });
+  const checkOrder = checkOfProtocol(computeMessages);
+  checkOrder({ type: 'build', instance: 'i', attempt: 1, incarnation, allocations: [], payload: null });
+  for (const type of ['welcome', 'who-are-you', 'retired']) checkOrder({ type, incarnation });
 });
 
 test('schemas - a long type is not said back in full, and can be sent', () => {

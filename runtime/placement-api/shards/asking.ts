@@ -26,7 +26,7 @@ export interface Shards {
    * @throws CellwrightError `not-decided` when a shard was away for too long: then nothing was changed.
    */
   together(parts: readonly Part[]): Promise<Outcome<null>>;
-  /** Until when a request that begins now may take, ms since the epoch. */
+  /** Until when a request that begins now may take, by the clock that nobody sets, ms. */
   deadline(): number;
   /** @throws TimeoutError when it is past a deadline. */
   checkTime(deadline: number, what: string): void;
@@ -58,7 +58,7 @@ export function shardsOf({ authority, count, clock, timeoutMs }: ShardsOptions):
   const all = <Content>(question: Question) => Promise.all(every.map((shard) => ask<Content>(question, shard)));
 
   const checkTime = (deadline: number, what: string) => {
-    if (clock.now() >= deadline) throw new TimeoutError(what, timeoutMs);
+    if (clock.monotonic() >= deadline) throw new TimeoutError(what, timeoutMs);
   };
 
   return {
@@ -66,10 +66,10 @@ export function shardsOf({ authority, count, clock, timeoutMs }: ShardsOptions):
     every,
     ask,
     all,
-    deadline: () => clock.now() + timeoutMs,
+    deadline: () => clock.monotonic() + timeoutMs,
     checkTime,
     async whole<Content>(question: Question) {
-      const deadline = clock.now() + timeoutMs;
+      const deadline = clock.monotonic() + timeoutMs;
       let before = await all<Content>(question);
       // One shard may have been asked before a change and another after it; when nothing was changed lately, none was.
       if (before.every(({ seen }) => seen === undefined)) return before;
