@@ -29,7 +29,7 @@ export interface PublicEvent {
 export interface Turn<Recorded> {
   /** The time of this turn, ms since the epoch: one time for all its messages. */
   readonly now: number;
-  /** Appends to the owner's journal. The actor has applied the record to its state already. */
+  /** Appends to the owner's journal. By the end of the turn the actor has applied the record to its state. */
   record(record: Recorded): void;
   send(to: Address, message: AnyMessage): void;
   publish(event: PublicEvent): void;

@@ -18,6 +18,7 @@ export function forgetAgainMs(rememberMs: number, isAll = true): number {
 
 /** When each was deleted, ms since the epoch, oldest first. */
 export class Deleted extends Table<number> {
+  /** No later one counts as deleted before this, ms since the epoch. */
   #newest = 0;
 
   constructor() {
@@ -46,16 +47,10 @@ export class Deleted extends Table<number> {
     }
   }
 
-  /** No later one counts as deleted before this, ms since the epoch: part of every snapshot. */
-  get newest(): number {
-    return this.#newest;
-  }
-
   /** Puts back rows of a snapshot, in whatever order they come. */
-  restore(rows: readonly [string, number][], newest = 0): void {
+  restore(rows: readonly [string, number][]): void {
     const oldestFirst = rows.toSorted(([, one], [, other]) => one - other);
     for (const [key, at] of oldestFirst) if (!this.has(key)) this.remember(key, at);
-    this.#newest = Math.max(this.#newest, newest);
   }
 
   /** Up to when to forget, of what was deleted before `before`: not too much in one go. Null: there is nothing. */

@@ -74,6 +74,11 @@ export function conductorShardOf(instance: string, shards: number): number {
   return shards === 1 ? 0 : fnv1a(instance.replace(/-\d+$/, '')) % shards;
 }
 
+/** The shard that an instance is with. */
+export function conductorOf(instance: string, shards: number): Address {
+  return conductorAddress(conductorShardOf(instance, shards));
+}
+
 /**
  * How often a feed says its last number though nothing changed, ms: so that a listener notices that it missed the
  * last change, and one that is new learns who there is.

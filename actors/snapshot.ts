@@ -12,7 +12,7 @@ export interface Snapshot {
   readonly isOver: boolean;
 }
 
-/** @param head What is small: it stands in the first part, as it is when that is taken. */
+/** @param head What is small, and no part of the state itself, which goes on changing: it stands in the first part. */
 export function snapshotOf(head: object, tables: Readonly<Record<string, Rows>>): Snapshot {
   let isFirst = true;
   return {

@@ -5,7 +5,14 @@
 import Type, { type Static } from 'typebox';
 import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
-import { busError, isWithoutJetStream, lacksJetStream } from './bus/nats-errors.ts';
+import {
+  busError,
+  isWithoutJetStream,
+  jetStreamCodeOf,
+  lacksJetStream,
+  STREAM_NOT_FOUND,
+  WRONG_LAST_SEQUENCE,
+} from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
 import { MAX_CONDUCTOR_SHARDS, type Served, shardsServed } from './deployment-served.ts';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
@@ -17,8 +24,6 @@ import { systemClock } from './system-clock.ts';
 export type Kind = 'placement' | 'conductor';
 
 const MAX_RECORD_BYTES = 4_096;
-const WRONG_LAST_SEQUENCE = 10071;
-const STREAM_NOT_FOUND = 10059;
 const TIMEOUT_MS = 5_000;
 
 const ShardsRecord = Type.Object({
@@ -205,8 +210,7 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
         await stored.put(kind, encodeJson(record), { previousSeq: 0 });
         return shards;
       } catch (error) {
-        const refusal = (error as { api_error?: { err_code?: number } }).api_error;
-        const other = refusal?.err_code === WRONG_LAST_SEQUENCE ? await read(kind) : null;
+        const other = jetStreamCodeOf(error) === WRONG_LAST_SEQUENCE ? await read(kind) : null;
         if (other !== null) return other;
         throw error;
       }
@@ -245,6 +249,5 @@ function recordIn(value: Uint8Array, kind: Kind, { deployment }: Subjects): Stat
 
 /** There is no such bucket or stream. */
 function isAbsent(error: unknown): boolean {
-  const { code, api_error: refusal } = error as { code?: string; api_error?: { err_code?: number } };
-  return code === '404' || refusal?.err_code === STREAM_NOT_FOUND;
+  return (error as { code?: string }).code === '404' || jetStreamCodeOf(error) === STREAM_NOT_FOUND;
 }

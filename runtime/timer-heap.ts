@@ -1,4 +1,4 @@
-// The timers of a virtual clock: a binary heap by time, then by creation, that forgets cancelled ones lazily.
+// The timers of a clock: a binary heap by time, then by creation, that forgets cancelled ones lazily.
 // It knows no time of its own and calls nothing.
 
 /** One timer; without `wake` it has been cancelled or taken. */

@@ -2,7 +2,7 @@
 
 import type { InstanceBuildEvent, Selection } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
-import type { Address, Turn } from '../actor.ts';
+import type { Address } from '../actor.ts';
 import { allocationsOf } from '../allocations.ts';
 import { armBuild, buildEvent, canStep, disarmIfOver, type HostedBuild, stateOfBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
@@ -41,7 +41,7 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent)
   const entry = work.state.instances.get(instance);
   if (entry === undefined || !canStep(entry.build, event)) return;
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now });
-  disarmIfOver(entry.build, work.turn as Turn<never>);
+  disarmIfOver(entry.build, work.turn);
   work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
   if (work.state.troubles.size > 0) work.state.troubles.delete(instance);
   if (work.state.moves.size > 0 && stateOfBuild(entry.build) !== 'rescheduling') work.state.moves.delete(instance);
@@ -61,7 +61,7 @@ export function perform(work: Work, entry: Entry, effect: Effect, again: boolean
       return dispatch(work, entry, again);
     case 'awaitCompute':
       if (again) return dispatch(work, entry, true);
-      return armBuild(entry.build, work.patience, work.turn as Turn<never>, builderOf(work, entry));
+      return armBuild(entry.build, work.patience, work.turn, builderOf(work, entry));
     case 'claimAlternate':
       return claimAlternate(work, entry);
     case 'release': {
@@ -107,7 +107,7 @@ export function dispatch(work: Work, entry: Entry, again: boolean): void {
       ...(payload === undefined ? {} : { payload }),
     });
   }
-  armBuild(build, work.patience, work.turn as Turn<never>, builderOf(work, entry));
+  armBuild(build, work.patience, work.turn, builderOf(work, entry));
 }
 
 /**
@@ -124,7 +124,7 @@ function claimAlternate(work: Work, { build }: Entry): void {
   const keep = attemptsHeld(work.state.removals, instance, attempt);
   const to = placementOf(provider, work.placementShards);
   const [left] = work.placementShards === 1 ? [] : leaveOthers(work, build, to, keep);
-  armBuild(build, work.patience, work.turn as Turn<never>, left ?? to);
+  armBuild(build, work.patience, work.turn, left ?? to);
   if (left !== undefined) return;
   work.turn.send(to, {
     type: 'claim',

@@ -16,7 +16,7 @@ import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
-import { cellFeedAddress, conductorAddress, conductorShardOf, FEED_BEAT_MS } from '../routing.ts';
+import { cellFeedAddress, conductorOf, FEED_BEAT_MS } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { workWith } from '../work.ts';
 import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, start } from './building.ts';
@@ -104,7 +104,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       mostMs: options.asideMostMs ?? Math.max(DEFAULTS.asideMostMs, options.asideMs ?? 0),
       share: options.asideShare ?? DEFAULTS.asideShare,
     },
-    conductorOf: (instance) => conductorAddress(conductorShardOf(instance, conductorShards)),
+    conductorOf: (instance) => conductorOf(instance, conductorShards),
   };
   const workOf = workWith(settings);
 

@@ -31,7 +31,7 @@ export function clearAway(work: Work, removal: Removal): void {
   if (stateOfRemoval(removal) === 'destroying') {
     const known = work.state.hosts.get(host as string);
     if (known !== undefined && stateOfHost(known) === 'fenced') {
-      return stepRemoval(work, removalKey(removal.snapshot.context), { type: 'DESTROYED' });
+      return advanceClearing(work, removalKey(removal.snapshot.context), { type: 'DESTROYED' });
     }
     awaited = computeAddress(work.cell, host as string);
     work.turn.send(awaited, { type: 'destroy', instance, attempt });
@@ -64,7 +64,7 @@ export function released(work: Work, { consumer: instance, attempt }: Released, 
   if (removal === undefined || stateOfRemoval(removal) !== 'releasing') return;
   removal.released.add(from);
   const isAll = work.placementShards === 1 || holdersOf(work, removal).every((shard) => removal.released.has(shard));
-  if (isAll) stepRemoval(work, key, { type: 'RELEASED' });
+  if (isAll) advanceClearing(work, key, { type: 'RELEASED' });
 }
 
 /** Everything that is still to be cleared away of an instance. */
@@ -75,7 +75,7 @@ export function removalsOf({ state: { removals } }: Work, instance: string, atte
   return [...keys, finalKey(instance)].map((key) => removals.get(key)).filter((one) => one !== undefined);
 }
 
-export function stepRemoval(work: Work, key: string, event: RemovalEvent): void {
+export function advanceClearing(work: Work, key: string, event: RemovalEvent): void {
   const removal = work.state.removals.get(key);
   if (removal === undefined || !can(removalMachine, removal.snapshot, event)) return;
   const { instance, attempt, final } = removal.snapshot.context;
@@ -102,6 +102,6 @@ export function destroyed(work: Work, instance: string, attempt: number): void {
   for (const final of [false, true]) {
     const key = removalKey({ instance, attempt, final });
     if (work.state.removals.get(key)?.snapshot.context.attempt === attempt)
-      stepRemoval(work, key, { type: 'DESTROYED' });
+      advanceClearing(work, key, { type: 'DESTROYED' });
   }
 }

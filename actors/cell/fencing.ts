@@ -3,7 +3,7 @@
 // that were active there are lost. They keep their resources until they are deleted, which needs no host any more.
 
 import { stateOfBuild, waitMs } from '../builds.ts';
-import { stepRemoval } from './clearing.ts';
+import { advanceClearing } from './clearing.ts';
 import { removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -13,7 +13,7 @@ const wakeOf = (instance: string): string => `lost ${instance}`;
 /** Takes everything that a host had as gone. */
 export function loseAll(work: Work, hostName: string): void {
   for (const { snapshot } of work.state.removals.ofHost(hostName)) {
-    stepRemoval(work, removalKey(snapshot.context), { type: 'DESTROYED' });
+    advanceClearing(work, removalKey(snapshot.context), { type: 'DESTROYED' });
   }
   for (const [instance, entry] of work.state.instances) {
     const { build, deleting, lost } = entry;

@@ -76,7 +76,7 @@ function clearAwayOn(work: Work, hostName: string): void {
 }
 
 /** Whether an attempt that runs on a host is the one that should. */
-export function belongs(work: Work, instance: string, attempt: number, host: string): boolean {
+function belongs(work: Work, instance: string, attempt: number, host: string): boolean {
   const entry = work.state.instances.get(instance);
   if (entry === undefined || entry.deleting || entry.lost !== null) return false;
   const { selection, attempt: current } = entry.build.snapshot.context;

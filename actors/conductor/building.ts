@@ -2,7 +2,6 @@
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
-import type { Turn } from '../actor.ts';
 import { armBuild, buildEvent, canStep, disarmIfOver, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import { cellAddress } from '../routing.ts';
 import { release } from './releasing.ts';
@@ -17,7 +16,7 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent,
   if (!canStep(entry.build, event)) return;
   const kept = decision === undefined ? {} : { decision };
   const effects = commit(work, { type: 'build-event', instance, event, at: work.turn.now, ...kept });
-  disarmIfOver(entry.build, work.turn as Turn<never>);
+  disarmIfOver(entry.build, work.turn);
   for (const effect of effects) perform(work, instance, entry, effect);
   if (stateOfBuild(entry.build) === 'failed') {
     work.turn.publish(buildEvent(work.scope, entry.build, work.turn.now, event.type));
@@ -40,7 +39,7 @@ function handOver({ turn, patience }: Work, instance: string, entry: Entry): voi
   const hosted = entry.build as HostedBuild;
   const cell = cellAddress(entry.cell as string);
   turn.send(cell, startOf(instance, hosted, turn.now));
-  armBuild(hosted, patience, turn as Turn<never>, cell);
+  armBuild(hosted, patience, turn, cell);
 }
 
 /** The cell has recorded the instance: the build is its own from now on. */

@@ -219,7 +219,6 @@ export function applyToConductor(
         ...UNASKED,
       });
       for (const instance of instances) {
-        state.deleted.delete(instance);
         const [build] = beginBuild({ ...facts, instance }, at, deadlines);
         if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
         state.instances.set(instance, {
@@ -324,7 +323,6 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
 }
 
 export interface StoredConductor {
-  newestDeleted?: number;
   instances: [string, Omit<Entry, 'build' | 'repeats'> & { build: StoredBuild | null }][];
   requests: [
     string,
@@ -345,11 +343,8 @@ function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'
   return [id, { spec, alternates, ...more, waiting: [...waiting], ...(recorded === 0 ? {} : { round: recorded }) }];
 }
 
-export function storeConductor({ instances, requests, deleted }: ConductorState): Snapshot {
-  return snapshotOf(
-    { newestDeleted: deleted.newest },
-    { instances: instances.capture(), requests: requests.capture() },
-  );
+export function storeConductor({ instances, requests }: ConductorState): Snapshot {
+  return snapshotOf({}, { instances: instances.capture(), requests: requests.capture() });
 }
 
 export function restoreConductor(stored: StoredConductor): ConductorState {
@@ -362,7 +357,7 @@ export function restoreConductor(stored: StoredConductor): ConductorState {
     state.instances.set(instance, { ...entry, build: hosted === null ? null : restoreBuild(hosted), repeats: 0 });
     if (entry.phase === 'in-cell' && entry.told === null) state.unended.add(instance);
   }
-  state.deleted.restore(deleted, stored.newestDeleted);
+  state.deleted.restore(deleted);
   for (const [id, { waiting, round: recorded = 0, ...open }] of requests) {
     state.requests.set(id, { ...open, waiting: new Set(waiting), recorded, ...UNASKED });
     if (open.parked !== undefined) state.parked.add(id);

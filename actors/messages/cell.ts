@@ -11,6 +11,7 @@ import {
   type MessageOf,
   Metrics,
   message,
+  PageLimit,
   Payload,
   Reason,
   RequestSpec,
@@ -105,17 +106,17 @@ export const cellMessages = {
   show: message('show', { ask: Ask, instance: Token }),
   /** What the cell knows of how an instance came to be where it is: its attempts, and what was asked for. */
   explain: message('explain', { ask: Ask, instance: Token }),
-  list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
+  list: message('list', { ask: Ask, after: Type.Optional(Token), limit: PageLimit }),
   /** What is still to be cleared away, a page at a time. */
   'list-removals': message('list-removals', {
     ask: Ask,
     after: Type.Optional(Type.String({ maxLength: 128 })),
-    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+    limit: PageLimit,
   }),
   'list-hosts': message('list-hosts', {
     ask: Ask,
     after: Type.Optional(Token),
-    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+    limit: PageLimit,
     /** This one alone. */
     host: Type.Optional(Token),
     /**

@@ -166,6 +166,9 @@ export const asksFrom = (now: number): number => Math.floor(now) * 1_000;
 /** What a driver is asked to do with an attempt. */
 export const DriverTask = Type.Union([Type.Literal('build'), Type.Literal('destroy')]);
 
+/** How many of a list an answer may tell. */
+export const PageLimit = Type.Integer({ minimum: 1, maximum: 1000 });
+
 export const Attempt = Type.Integer({ minimum: 0, maximum: 1000 });
 export const MAX_REASON_LENGTH = 4096;
 export const Reason = Type.String({ maxLength: MAX_REASON_LENGTH });

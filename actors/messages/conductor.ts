@@ -8,6 +8,7 @@ import {
   MAX_COUNT,
   type MessageOf,
   message,
+  PageLimit,
   Payload,
   Reason,
   RequestSpec,
@@ -46,7 +47,7 @@ export const conductorMessages = {
   show: message('show', { ask: Ask, instance: Token }),
   /** What the conductor knows of how an instance came to be where it is. */
   explain: message('explain', { ask: Ask, instance: Token }),
-  list: message('list', { ask: Ask, after: Type.Optional(Token), limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
+  list: message('list', { ask: Ask, after: Type.Optional(Token), limit: PageLimit }),
   /**
    * A scheduler takes a round of asking: where there are several placement shards no two may claim in one round, as no
    * one shard would know of both. Only one is answered.

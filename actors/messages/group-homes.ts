@@ -7,28 +7,28 @@ import { Id, InstanceGroup, type MessageOf, message } from './common.ts';
 
 const Group = InstanceGroup.properties.id;
 /** Tells one question from all others of the shard that asks it, in whatever life. */
-const Token = Type.Integer({ minimum: 1 });
+const Ticket = Type.Integer({ minimum: 1 });
 
 export const groupHomeMessages = {
   /** Shard to keeper: may members of the group be with me? */
-  'group-ask': message('group-ask', { group: Group, token: Token }),
+  'group-ask': message('group-ask', { group: Group, token: Ticket }),
   /** Keeper to shard: the group is yours, until you say that you have left it. */
-  'group-yours': message('group-yours', { group: Group, token: Token }),
+  'group-yours': message('group-yours', { group: Group, token: Ticket }),
   /** Keeper to shard: members have their home on a provider of another shard. */
   'group-elsewhere': message('group-elsewhere', {
     group: Group,
-    token: Token,
+    token: Ticket,
     root: Id,
     name: Type.String({ maxLength: 200 }),
   }),
   /** Keeper to shard: leave the group, unless members have their home with you. */
-  'group-leave': message('group-leave', { group: Group, number: Token }),
+  'group-leave': message('group-leave', { group: Group, number: Ticket }),
   /** Shard to keeper: no member has its home here, and none will have before I am told that the group is mine again. */
-  'group-left': message('group-left', { group: Group, number: Token }),
+  'group-left': message('group-left', { group: Group, number: Ticket }),
   /** Shard to keeper: members have their home here. */
   'group-stays': message('group-stays', {
     group: Group,
-    number: Token,
+    number: Ticket,
     root: Id,
     name: Type.String({ maxLength: 200 }),
   }),

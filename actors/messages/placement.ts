@@ -13,6 +13,7 @@ import {
   MaxInstances,
   type MessageOf,
   message,
+  PageLimit,
   Reason,
   RequestSpec,
   SYMBOL_PATTERN,
@@ -212,13 +213,13 @@ export const placementMessages = {
   'list-providers': message('list-providers', {
     ask: Ask,
     after: Type.Optional(Id),
-    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+    limit: PageLimit,
   }),
   /** Asks for all consumers and what they hold, a page at a time. */
   'list-consumers': message('list-consumers', {
     ask: Ask,
     after: Type.Optional(Id),
-    limit: Type.Integer({ minimum: 1, maximum: 1000 }),
+    limit: PageLimit,
   }),
 };
 export type PlacementMessage = MessageOf<typeof placementMessages>;

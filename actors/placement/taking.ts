@@ -7,7 +7,7 @@ import { countTenant } from './tenants.ts';
 
 const NOTHING: readonly Held[] = [];
 
-/** Gives back the attempts of a consumer for which `drop` says so. Answers the providers that changed. */
+/** Gives back the attempts of a consumer for which `drop` says so. Adds the providers that changed to `changed`. */
 export function giveBack(
   consumer: Consumer,
   drop: (attempt: number) => boolean,

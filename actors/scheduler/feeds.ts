@@ -8,8 +8,6 @@ export interface Follower {
   sequence: number;
   /** The question that is under way for the whole, or null; answers to other questions are old. */
   ask: number | null;
-  /** When the question was last asked, ms since the epoch. */
-  askedAt: number;
   /** When the feed was last heard, ms since the epoch. */
   heardAt: number;
   /** Ids named on the pages so far. */
@@ -25,7 +23,6 @@ export function newFollower(): Follower {
     epoch: -1,
     sequence: 0,
     ask: null,
-    askedAt: 0,
     heardAt: 0,
     listed: new Set(),
     goneAt: new Map(),

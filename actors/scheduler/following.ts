@@ -55,7 +55,6 @@ export function resync(work: Work, feed: string): void {
 function askPage(work: Work, feed: string, follower: Follower, after: string | undefined): void {
   work.state.asks += 1;
   follower.ask = work.state.asks;
-  follower.askedAt = work.turn.now;
   const [kind, which] = feed.split(' ') as [string, string];
   const from = after === undefined ? {} : { after };
   const of = kind === 'placement' ? placementAddress(Number(which)) : cellAddress(which);

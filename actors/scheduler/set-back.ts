@@ -9,10 +9,7 @@ import { passTime } from './view-hosts.ts';
 export function clockSetBack({ state, turn }: Work): void {
   const { now } = turn;
   state.startedAt = Math.min(state.startedAt, now);
-  for (const follower of state.followers.values()) {
-    follower.heardAt = Math.min(follower.heardAt, now);
-    follower.askedAt = Math.min(follower.askedAt, now);
-  }
+  for (const follower of state.followers.values()) follower.heardAt = Math.min(follower.heardAt, now);
   letParkingGoOn(state.parking, now);
   if (state.parking.lots.size > 0) turn.wakeAt(PARKED_WAKE, now);
   for (const { searched } of state.rankings.shapes.values()) searched.since = Math.min(searched.since, now);

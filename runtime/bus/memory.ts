@@ -27,7 +27,7 @@ import {
 } from './wire.ts';
 
 export interface MemoryServerOptions {
-  /** Deliveries run in its `soon`, timeouts in its `at`. */
+  /** Deliveries run in its `soon`, timeouts in its `after`. */
   clock: Clock;
   /** The largest message, body and headers, in bytes; default 1 MiB, as a NATS server has it. Values are not measured. */
   maxPayloadBytes?: number;

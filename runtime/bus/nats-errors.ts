@@ -11,6 +11,15 @@ interface ClientError extends Error {
   api_error?: { description: string; code?: number; err_code?: number };
 }
 
+/** What JetStream says of a conditional write whose condition does not hold. */
+export const WRONG_LAST_SEQUENCE = 10071;
+export const STREAM_NOT_FOUND = 10059;
+
+/** The code by which JetStream refused; undefined where it did not. */
+export function jetStreamCodeOf(error: unknown): number | undefined {
+  return (error as { api_error?: { err_code?: number } } | null | undefined)?.api_error?.err_code;
+}
+
 /** Errors that no waiting mends: the caller has to change something. */
 const HOPELESS = new Set(['unauthorized', 'bad-options', 'interrupted']);
 

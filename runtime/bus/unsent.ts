@@ -21,7 +21,7 @@ export interface UnsentQueue {
   readonly size: number;
   /** Keeps the message and returns how many others, or itself, had to go for it. */
   add(message: UnsentQueueMessage): number;
-  /** Empties the outbox, oldest first. */
+  /** Takes all messages out, oldest first. */
   takeAll(): UnsentQueueMessage[];
 }
 

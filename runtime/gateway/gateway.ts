@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
 import { present } from '../../actors/present.ts';
-import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
+import { cellAddress, conductorOf } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import { isPublishable } from '../bus/wire.ts';
@@ -73,7 +73,6 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const { explain, known } = explainingOf({ asking, conductorShards });
   const { fit, whyNot } = questioningOf({ asking, known, aggregates });
   const company = isInMemory ? alone : companyOf(clock);
-  const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, conductorShards));
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const id = request.id ?? `i-${randomUUID()}`;
@@ -82,7 +81,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     const inLine = company.join();
     if (inLine !== null) await inLine;
     const answer = await asking.ask(
-      conductorOf(names[0] as string),
+      conductorOf(names[0] as string, conductorShards),
       {
         type: 'build',
         request: id,
@@ -101,7 +100,11 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   }
 
   async function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
-    const answer = await asking.ask(conductorOf(id), { type: 'delete', instance: id }, 'delete-accepted');
+    const answer = await asking.ask(
+      conductorOf(id, conductorShards),
+      { type: 'delete', instance: id },
+      'delete-accepted',
+    );
     return { id, state: answer.state };
   }
 

@@ -6,7 +6,7 @@ import type { CellView } from '../../actors/messages/questions.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { fitting } from '../../actors/page.ts';
 import { present } from '../../actors/present.ts';
-import { cellAddress, conductorAddress, conductorShardOf, SCHEDULERS } from '../../actors/routing.ts';
+import { cellAddress, conductorAddress, conductorOf, SCHEDULERS } from '../../actors/routing.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import type { Asking } from './asking.ts';
 import type { HostsRequest, InstanceRequest, ListRequest } from './requests.ts';
@@ -56,11 +56,7 @@ export interface LookingOptions {
 export function lookingOf({ asking, conductorShards }: LookingOptions): Looking {
   /** The conductor says where the instance is; its cell, if it has one, says how it is. */
   async function show({ id }: InstanceRequest): Promise<InstanceView> {
-    const { view } = await asking.ask(
-      conductorAddress(conductorShardOf(id, conductorShards)),
-      { type: 'show', instance: id },
-      'shown',
-    );
+    const { view } = await asking.ask(conductorOf(id, conductorShards), { type: 'show', instance: id }, 'shown');
     if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
     if (view.cell === undefined || view.state === 'deleted') return view;
     try {

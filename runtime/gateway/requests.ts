@@ -7,6 +7,7 @@ import {
   MAX_COUNT,
   MAX_GROUPS,
   MAX_TOKEN_LENGTH,
+  PageLimit,
   Payload,
   RequestSpec,
   ResourceGroup,
@@ -149,7 +150,7 @@ export const ListRequest = Type.Object(
     cell: Type.Optional(Token),
     /** The `next` of the page before. */
     after: Type.Optional(Token),
-    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000 })),
+    limit: Type.Optional(PageLimit),
   },
   strict,
 );

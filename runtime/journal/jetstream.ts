@@ -4,7 +4,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError, lacksJetStream } from '../bus/nats-errors.ts';
+import { busError, lacksJetStream, WRONG_LAST_SEQUENCE } from '../bus/nats-errors.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import type { Tenure } from '../ownership/tenure.ts';
@@ -15,7 +15,7 @@ import { type MadeJournals, madeJournals } from './made.ts';
 import { type Reading, readStream } from './reading.ts';
 import { firstUnlike, numberOf, type Range } from './strays.ts';
 import { type KnownStream, streamOf, whatIsThere } from './stream.ts';
-import { IS_BEING_STORED, journalWriter, type StoredTail, WRONG_LAST_SEQUENCE, type Writer } from './writer.ts';
+import { IS_BEING_STORED, journalWriter, type StoredTail, type Writer } from './writer.ts';
 
 export interface JetStreamJournalsOptions {
   readonly bus: NatsBus;

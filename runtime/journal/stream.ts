@@ -3,7 +3,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError } from '../bus/nats-errors.ts';
+import { busError, jetStreamCodeOf, STREAM_NOT_FOUND } from '../bus/nats-errors.ts';
 import { CellwrightError } from '../errors.ts';
 import type { MadeJournals } from './made.ts';
 
@@ -32,7 +32,6 @@ export interface StreamOptions {
   onError(error: CellwrightError): void;
 }
 
-const STREAM_NOT_FOUND = 10059;
 const NO_MESSAGE = 10037;
 /** For how long a server knows an entry that is sent again, ns: longer than any outage that is resent over. */
 const DUPLICATE_WINDOW_NS = 120_000_000_000;
@@ -62,7 +61,7 @@ export async function whatIsThere<T>(asked: Promise<T>): Promise<T | null> {
   try {
     return await asked;
   } catch (error) {
-    const code = (error as { api_error?: { err_code?: number } }).api_error?.err_code;
+    const code = jetStreamCodeOf(error);
     if (code === STREAM_NOT_FOUND || code === NO_MESSAGE) return null;
     throw error;
   }

@@ -9,12 +9,12 @@
 
 import type { BusMessage } from '../bus/bus.ts';
 import type { NatsBus } from '../bus/nats.ts';
+import { WRONG_LAST_SEQUENCE } from '../bus/nats-errors.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { entryIdOf } from './entry-id.ts';
 
-/** What JetStream says of an entry that does not follow the last one, and of one that it knows and has not stored yet. */
-export const WRONG_LAST_SEQUENCE = 10071;
+/** What JetStream says of an entry that it knows and has not stored yet. */
 export const IS_BEING_STORED = 10158;
 
 /** How long an acknowledgement may take before the entry is sent again, ms. */

@@ -3,7 +3,13 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { NatsBus } from '../bus/nats.ts';
-import { busError, lacksJetStream } from '../bus/nats-errors.ts';
+import {
+  busError,
+  jetStreamCodeOf,
+  lacksJetStream,
+  STREAM_NOT_FOUND,
+  WRONG_LAST_SEQUENCE,
+} from '../bus/nats-errors.ts';
 import { decode, encodeJson } from '../codec.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import type { Subjects } from '../subjects.ts';
@@ -18,8 +24,6 @@ export interface JetStreamLeasesOptions {
   readonly timeoutMs: number;
 }
 
-const WRONG_LAST_SEQUENCE = 10071;
-const STREAM_NOT_FOUND = 10059;
 /** Records kept of each lease, for people. */
 const HISTORY = 10;
 const MAX_RECORD_BYTES = 4_096;
@@ -124,8 +128,7 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
           // The conditional write of the bucket: with 0 it creates, whatever the name says.
           return await bucket.put(subjects.leaseKey(address), encodeJson(record), { previousSeq: revision });
         } catch (error) {
-          const refusal = (error as { api_error?: { err_code?: number } }).api_error;
-          if (refusal?.err_code === WRONG_LAST_SEQUENCE) return null;
+          if (jetStreamCodeOf(error) === WRONG_LAST_SEQUENCE) return null;
           throw error;
         }
       }),
@@ -134,6 +137,5 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
 
 /** Nobody listens to what is written, or there is no such stream to read. */
 function isMissing(error: unknown): boolean {
-  const { code, api_error: refusal } = error as { code?: string; api_error?: { err_code?: number } };
-  return code === '503' || refusal?.err_code === STREAM_NOT_FOUND;
+  return (error as { code?: string }).code === '503' || jetStreamCodeOf(error) === STREAM_NOT_FOUND;
 }

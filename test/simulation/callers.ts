@@ -7,8 +7,7 @@ import type { ShardRead } from '../../actors/placement/reading.ts';
 import {
   cellAddress,
   computeAddress,
-  conductorAddress,
-  conductorShardOf,
+  conductorOf,
   everyPlacement,
   placementOf,
   SCHEDULERS,
@@ -50,17 +49,17 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
   const readers = new Map<number, Reader>();
   let asks = 0;
 
-  const conductorOf = (instance: string) => conductorAddress(conductorShardOf(instance, plan.conductorShards));
+  const shardOf = (instance: string) => conductorOf(instance, plan.conductorShards);
 
   function questionOf(operation: Operation, ask: number): [string, AnyMessage][] {
     switch (operation.what) {
       case 'build': {
         const { request, count, alternates, spec, waitMs, project } = operation;
         const waits = { ...(waitMs === undefined ? {} : { waitMs }), ...(project === undefined ? {} : { project }) };
-        return [[conductorOf(request), { type: 'build', ask, request, count, alternates, spec, ...waits }]];
+        return [[shardOf(request), { type: 'build', ask, request, count, alternates, spec, ...waits }]];
       }
       case 'delete':
-        return [[conductorOf(operation.instance), { type: 'delete', ask, instance: operation.instance }]];
+        return [[shardOf(operation.instance), { type: 'delete', ask, instance: operation.instance }]];
       case 'inventory': {
         const { plan: where, tree } = hosts.get(operation.host) as SimulatedHost;
         const providers = providersOf(where.cell, where.host, tree(), []);
@@ -83,9 +82,9 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
         const { cell, host } = plan.hosts[0] as Plan['hosts'][number];
         const limit = 10;
         return [
-          [conductorOf(instance), { type: 'show', ask, instance }],
-          [conductorOf(instance), { type: 'explain', ask, instance }],
-          [conductorOf(instance), { type: 'list', ask, limit }],
+          [shardOf(instance), { type: 'show', ask, instance }],
+          [shardOf(instance), { type: 'explain', ask, instance }],
+          [shardOf(instance), { type: 'list', ask, limit }],
           [cellAddress(cell), { type: 'show', ask, instance }],
           [cellAddress(cell), { type: 'explain', ask, instance }],
           [cellAddress(cell), { type: 'list', ask, limit }],
