@@ -11,15 +11,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { forgetAgainMs } from '../deleted.ts';
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
-import type {
-  Claim,
-  ConsumerState,
-  PlacementMessage,
-  ProviderSpec,
-  ProvidersChanged,
-  PutTree,
-  Refusal,
-} from '../messages/placement.ts';
+import type { ConsumerState, PlacementMessage, ProvidersChanged } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
 import type { TransactionMessage } from '../messages/transactions.ts';
 import { fitting, page } from '../page.ts';
@@ -27,24 +19,21 @@ import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { takeApi } from './api.ts';
 import { applyToPlacement } from './apply.ts';
-import { refusalOfClaim } from './conditions.ts';
+import { claim } from './claiming.ts';
 import type { Consumer } from './consumers.ts';
-import { refusalByFence } from './fences.ts';
 import { forgetOld } from './forgetting.ts';
-import { askKeeper, mustAsk, sweepGroupHomes, takeGroupHome, waitsNoLonger } from './group-keeping.ts';
+import { sweepGroupHomes, takeGroupHome } from './group-keeping.ts';
 import { askAgain } from './holding.ts';
 import { park, takeReady } from './parking.ts';
-import { isLeftover, type Provider, sameAsTold, stateOf, treeFault, usageOf } from './providers.ts';
+import { stateOf, usageOf } from './providers.ts';
 import { locate, recall, unclaim } from './recalling.ts';
 import type { PlacementRecord } from './records.ts';
 import { release } from './releasing.ts';
 import { emptyPlacement, type PlacementState } from './state.ts';
 import { restorePlacement, type StoredPlacement, storePlacement } from './store.ts';
-import { giveBack } from './taking.ts';
 import { isTransactionWake, pursue, takeTransaction, wakeTransaction } from './together.ts';
-import { refusalOfTree } from './tree-conditions.ts';
-import { grant, usagesOf } from './usages.ts';
-import { type ShardWork, tell } from './work.ts';
+import { putTree } from './told-trees.ts';
+import type { ShardWork } from './work.ts';
 
 export interface PlacementOptions {
   readonly shard: number;
@@ -67,146 +56,57 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
   const { shards = 1 } = options;
   const rememberDeletedMs = options.rememberDeletedMs ?? HOUR_MS;
 
-  function commit(state: PlacementState, turn: Turn<PlacementRecord>, record: PlacementRecord): void {
-    applyToPlacement(state, record);
-    turn.record(record);
-  }
+  const settings = { shard: options.shard, shards };
+  let last: ShardWork | undefined;
 
-  /** @param elsewhere Why the group may not be here, if that is known of other shards. */
-  function claim(
-    state: PlacementState,
-    asked: Claim,
-    from: Address,
-    turn: Turn<PlacementRecord>,
-    elsewhere: Refusal | null = null,
-  ): void {
-    const { consumer: id, attempt, keep, order } = asked;
-    const consumer = state.consumers.holding.get(id);
-    const refuse = (refusal: Refusal) => {
-      turn.send(from, {
-        type: 'claim-refused',
-        consumer: id,
-        attempt,
-        refusal,
-        usages: usagesOf(state, asked.allocations, refusal.provider),
-        ...(order === undefined ? {} : { order }),
-      });
-      tell(turn, asked.allocations[0]?.provider ?? '', 'refused', { consumer: id, attempt, ...refusal });
-    };
-    if (state.consumers.deleted.has(id)) {
-      return refuse({ code: 'consumer-deleted', message: `consumer '${id}' is deleted` });
-    }
-    if (consumer !== undefined && attempt <= consumer.latest) {
-      const held = consumer.held.find((one) => one.attempt === attempt);
-      if (attempt === consumer.latest && held !== undefined) {
-        return grant(state, asked, held.allocations, from, turn);
-      }
-      const superseded = `attempt ${attempt} of '${id}' comes after attempt ${consumer.latest} was decided`;
-      return refuse(
-        (attempt === consumer.latest ? consumer.refusal : null) ?? { code: 'superseded', message: superseded },
-      );
-    }
-    const early = state.fences.size === 0 ? null : refusalByFence(state.fences, asked);
-    if (early !== null) return refuse(early);
-    if (turn.now > asked.expiresAt) {
-      // Granted by whoever has superseded this shard, it may be refused here: then it is not told.
-      commit(state, turn, { type: 'read' });
-      return refuse({ code: 'expired', message: `the claim of '${id}' came after whoever sent it gave up` });
-    }
-    // What the claim gives back is free for what it takes: this is a move, decided as one.
-    const movesOut = consumer !== undefined && consumer.held.length > 0;
-    const isOpen = shards > 1 && elsewhere === null && mustAsk(state, asked);
-    if (isOpen && movesOut) return askKeeper(workOf(state, turn), asked, from);
-    if (movesOut) {
-      state.consumers.holding.touch(id);
-      giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
-    }
-    const refusal = refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers) ?? elsewhere;
-    if (refusal === null && isOpen) return askKeeper(workOf(state, turn), asked, from);
-    if (refusal === null) {
-      const group = asked.spec.instanceGroup;
-      const record: PlacementRecord = { type: 'claimed', consumer: id, attempt, keep, allocations: asked.allocations };
-      if (group !== undefined) record.group = group;
-      if (order !== undefined) record.order = order;
-      commit(state, turn, record);
-      waitsNoLonger(state, asked);
-      grant(state, asked, asked.allocations, from, turn);
-      tell(turn, asked.allocations[0]?.provider ?? '', 'granted', {
-        consumer: id,
-        attempt,
-        allocations: asked.allocations,
-      });
-      return;
-    }
-    // A first claim that is refused changed nothing and needs no memory: the next one is for another host. Only where that
-    // may be another shard's must this one, should it come once more, be refused once more.
-    if (consumer !== undefined) commit(state, turn, { type: 'refused', consumer: id, attempt, keep, refusal });
-    else if (order !== undefined) {
-      commit(state, turn, { type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
-    }
-    refuse(refusal);
-  }
-
-  function putTree(state: PlacementState, asked: PutTree, from: Address, turn: Turn<PlacementRecord>): void {
-    const root = (asked.providers[0] as ProviderSpec).id;
-    const fault = treeFault(asked.providers, state.providers);
-    if (fault !== null) {
-      turn.send(from, { type: 'tree-refused', ask: asked.ask, root, reason: fault });
-      return;
-    }
-    const told = new Set(asked.providers.map(({ id }) => id));
-    const unchanged =
-      asked.providers.every((spec) => sameAsTold(state.providers.get(spec.id), spec)) &&
-      (state.trees.get(root) ?? []).every((id) => told.has(id) || isLeftover(state.providers.get(id) as Provider));
-    if (!unchanged) commit(state, turn, { type: 'tree', providers: asked.providers });
-    turn.send(from, { type: 'tree-put', ask: asked.ask, root });
-  }
-
+  /** One for as long as state and turn are the same, which they are for many messages. */
   function workOf(state: PlacementState, turn: Turn<PlacementRecord>): ShardWork {
-    return { shard: options.shard, shards, state, turn, commit: (record) => commit(state, turn, record) };
+    if (last?.state === state && last.turn === turn) return last;
+    const commit = (record: PlacementRecord): void => {
+      applyToPlacement(state, record);
+      turn.record(record);
+    };
+    last = { ...settings, state, turn, commit };
+    return last;
   }
 
   function receive(state: PlacementState, message: Incoming | Wake, from: Address, turn: Turn<PlacementRecord>): void {
     if (state.holds.locks.size > 0 && park(state, message, from)) return;
-    take(state, message, from, turn);
-    if (state.holds.parked.length > 0) resume(state, turn);
+    const work = workOf(state, turn);
+    take(work, message, from);
+    if (state.holds.parked.length > 0) resume(work);
   }
 
   /** Takes what has waited for changes that are over now. */
-  function resume(state: PlacementState, turn: Turn<PlacementRecord>): void {
+  function resume(work: ShardWork): void {
+    const { state } = work;
     for (let ready = takeReady(state); ready.length > 0; ready = takeReady(state)) {
       for (const { message, from } of ready) {
         if (park(state, message, from, true)) continue;
-        take(state, message as Incoming, from, turn);
+        take(work, message as Incoming, from);
       }
     }
   }
 
-  function take(state: PlacementState, message: Incoming | Wake, from: Address, turn: Turn<PlacementRecord>): void {
+  function take(work: ShardWork, message: Incoming | Wake, from: Address): void {
+    const { state, turn, commit } = work;
     switch (message.type) {
       case 'claim':
-        return claim(state, message, from, turn);
+        return claim(work, message, from);
       case 'recall':
-        return recall(workOf(state, turn), message, from);
+        return recall(work, message, from);
       case 'unclaim':
-        return unclaim(workOf(state, turn), message, from);
+        return unclaim(work, message, from);
       case 'locate':
-        return locate(workOf(state, turn), message, from);
+        return locate(work, message, from);
       case 'release':
-        return release(workOf(state, turn), message, from);
+        return release(work, message, from);
       case 'put-tree':
-        return putTree(state, message, from, turn);
+        return putTree(work, message, from);
       case 'list-providers': {
         const [providers, next] = page(state.providers, message.after, message.limit, stateOf);
-        turn.send(from, {
-          type: 'providers',
-          ask: message.ask,
-          shard: options.shard,
-          epoch: state.feed.epoch,
-          sequence: state.feed.sequence,
-          providers,
-          next,
-        });
+        const { epoch, sequence } = state.feed;
+        turn.send(from, { type: 'providers', ask: message.ask, shard: work.shard, epoch, sequence, providers, next });
         return;
       }
       case 'list-consumers': {
@@ -222,31 +122,31 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
       case 'hold-ended':
       case 'consider':
       case 'consumers-read':
-        return takeTransaction(workOf(state, turn), message, from);
+        return takeTransaction(work, message, from);
       case 'group-ask':
       case 'group-yours':
       case 'group-elsewhere':
       case 'group-leave':
       case 'group-left':
       case 'group-stays':
-        return takeGroupHome(workOf(state, turn), message, from, (asked, claimant, elsewhere) => {
-          if (!park(state, asked, claimant)) claim(state, asked, claimant, turn, elsewhere);
+        return takeGroupHome(work, message, from, (asked, claimant, elsewhere) => {
+          if (!park(state, asked, claimant)) claim(work, asked, claimant, elsewhere);
         });
       case 'wake': {
-        if (isTransactionWake(message.id)) return wakeTransaction(workOf(state, turn), message.id);
+        if (isTransactionWake(message.id)) return wakeTransaction(work, message.id);
         if (message.id === 'beat') {
           tellFeed(state, {}, turn);
           turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
           return;
         }
         const before = turn.now - rememberDeletedMs;
-        const isAll = forgetOld(workOf(state, turn), before);
-        if (shards > 1 && isAll) sweepGroupHomes(workOf(state, turn), before);
+        const isAll = forgetOld(work, before);
+        if (shards > 1 && isAll) sweepGroupHomes(work, before);
         turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, isAll));
         return;
       }
       default:
-        return takeApi(state, message, from, turn, (record) => commit(state, turn, record));
+        return takeApi(state, message, from, turn, commit);
     }
   }
 

@@ -1,0 +1,79 @@
+// Claims: what a consumer is to hold, granted if everything that the claim asks is so at this moment. Said again, a claim is
+// answered again.
+
+import type { Address } from '../actor.ts';
+import type { Claim, Refusal } from '../messages/placement.ts';
+import { refusalOfClaim } from './conditions.ts';
+import { refusalByFence } from './fences.ts';
+import { askKeeper, mustAsk, waitsNoLonger } from './group-keeping.ts';
+import type { PlacementRecord } from './records.ts';
+import { giveBack } from './taking.ts';
+import { refusalOfTree } from './tree-conditions.ts';
+import { grant, usagesOf } from './usages.ts';
+import { type ShardWork, tell } from './work.ts';
+
+/** @param elsewhere Why the group may not be here, if that is known of other shards. */
+export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: Refusal | null = null): void {
+  const { state, turn, shards, commit } = work;
+  const { consumer: id, attempt, keep, order } = asked;
+  const consumer = state.consumers.holding.get(id);
+  if (state.consumers.deleted.has(id)) {
+    return refuse(work, asked, from, { code: 'consumer-deleted', message: `consumer '${id}' is deleted` });
+  }
+  if (consumer !== undefined && attempt <= consumer.latest) {
+    const isLatest = attempt === consumer.latest;
+    const held = consumer.held.find((one) => one.attempt === attempt);
+    if (isLatest && held !== undefined) return grant(state, asked, held.allocations, from, turn);
+    const superseded = `attempt ${attempt} of '${id}' comes after attempt ${consumer.latest} was decided`;
+    const refusal = isLatest ? consumer.refusal : null;
+    return refuse(work, asked, from, refusal ?? { code: 'superseded', message: superseded });
+  }
+  const early = state.fences.size === 0 ? null : refusalByFence(state.fences, asked);
+  if (early !== null) return refuse(work, asked, from, early);
+  if (turn.now > asked.expiresAt) {
+    // Granted by whoever has superseded this shard, it may be refused here: then it is not told.
+    commit({ type: 'read' });
+    const message = `the claim of '${id}' came after whoever sent it gave up`;
+    return refuse(work, asked, from, { code: 'expired', message });
+  }
+  // What the claim gives back is free for what it takes: this is a move, decided as one.
+  const movesOut = consumer !== undefined && consumer.held.length > 0;
+  const isOpen = shards > 1 && elsewhere === null && mustAsk(state, asked);
+  if (isOpen && movesOut) return askKeeper(work, asked, from);
+  if (movesOut) {
+    state.consumers.holding.touch(id);
+    giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
+  }
+  const refusal = refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers) ?? elsewhere;
+  if (refusal === null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, from);
+  // A first claim that is refused changed nothing and needs no memory: the next one is for another host. Only where that
+  // may be another shard's must this one, should it come once more, be refused once more.
+  if (consumer !== undefined) commit({ type: 'refused', consumer: id, attempt, keep, refusal });
+  else if (order !== undefined) commit({ type: 'fenced', consumer: id, order, until: asked.expiresAt, refusal });
+  refuse(work, asked, from, refusal);
+}
+
+function take({ state, turn, commit }: ShardWork, asked: Claim, from: Address): void {
+  const { consumer, attempt, keep, order, allocations } = asked;
+  const group = asked.spec.instanceGroup;
+  const record: PlacementRecord = { type: 'claimed', consumer, attempt, keep, allocations };
+  if (group !== undefined) record.group = group;
+  if (order !== undefined) record.order = order;
+  commit(record);
+  waitsNoLonger(state, asked);
+  grant(state, asked, allocations, from, turn);
+  tell(turn, allocations[0]?.provider ?? '', 'granted', { consumer, attempt, allocations });
+}
+
+function refuse({ state, turn }: ShardWork, asked: Claim, from: Address, refusal: Refusal): void {
+  const { consumer, attempt, order, allocations } = asked;
+  turn.send(from, {
+    type: 'claim-refused',
+    consumer,
+    attempt,
+    refusal,
+    usages: usagesOf(state, allocations, refusal.provider),
+    ...(order === undefined ? {} : { order }),
+  });
+  tell(turn, allocations[0]?.provider ?? '', 'refused', { consumer, attempt, ...refusal });
+}
