@@ -4,15 +4,14 @@
 // an entry then fails, nothing of it and of later ones was ever seen, and the whole state is dropped.
 
 import type { Actor, Address, Message, Turn, Wake } from '../actors/actor.ts';
-import { PassingMap } from '../actors/passing-map.ts';
-import { fnv1a } from '../actors/routing.ts';
-import type { Clock, Timer } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
 import { type Slicer, slicerOf, type Taking, takeSnapshot } from './journal/slices.ts';
 import type { Outbox } from './outbox.ts';
 import { type Output, outputGate } from './output-gate.ts';
 import type { Tenure } from './ownership/tenure.ts';
+import { wakesOf } from './wakes.ts';
 
 export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
   readonly address: Address;
@@ -44,9 +43,6 @@ const MAX_TURN_MS = 3;
 
 /** What somebody who is turned away is told to wait, ms: neither so short nor so long as to be of no use. */
 const RETRY_AFTER_MS = { least: 50, most: 10_000 } as const;
-
-/** Over how long it is spread what is said again to somebody who came up anew, ms. */
-const SAID_AGAIN_WITHIN_MS = 200;
 
 export interface ActorHostStats {
   turns: number;
@@ -103,18 +99,6 @@ interface Letter {
   readonly from: Address;
 }
 
-interface ArmedWake {
-  timer: Timer;
-  /** When the timer comes, and when the wake is due, which may be later; by the clock that nobody sets. */
-  comesAt: number;
-  dueAt: number;
-  /** Whose answer is waited for until then. */
-  awaited: Address | undefined;
-}
-
-/** A wake that comes so little early is in time, ms: sums of times are rounded. */
-const IN_TIME_MS = 1;
-
 export function actorHost<State, Incoming extends Message, Recorded>(
   options: ActorHostOptions<State, Incoming, Recorded>,
 ): ActorHost {
@@ -124,7 +108,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   const gate = outputGate<Recorded>({
     journal,
     clock,
-    release,
+    release: letOutAll,
     onDue: appendKept,
     onAppended(count) {
       taking?.recorded(count);
@@ -133,7 +117,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     onReleased: schedule,
     onFailure: fail,
   });
-  const wakes = new PassingMap<string, ArmedWake>();
+  const wakes = wakesOf(clock, (id) => put({ message: { type: 'wake', id } as Wake, from: address }));
   let mailbox: Letter[] = NOTHING;
   let state: State;
   let phase: 'new' | 'running' | 'stopped' = 'new';
@@ -158,10 +142,8 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     },
     send: (to, message) => letOut({ to, message }),
     publish: (event) => letOut({ event }),
-    wakeAt: (id, at, awaited) => arm(id, at - turn.now, awaited),
-    cancelWake(id) {
-      wakes.take(id)?.timer.cancel();
-    },
+    wakeAt: (id, at, awaited) => wakes.arm(id, at - turn.now, awaited),
+    cancelWake: wakes.cancel,
   };
   /** The snapshot that was begun last. */
   let taking: Taking | undefined;
@@ -288,33 +270,8 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     fail(new Error(`the journal of '${address}' failed: ${messageOf(error)}`, { cause: error }));
   }
 
-  /** Most wakes are put off before they are due, as a build goes on: their timers are left to come, and are set anew then. */
-  function arm(id: string, afterMs: number, awaited?: Address): void {
-    const dueAt = clock.monotonic() + afterMs;
-    const armed = wakes.get(id);
-    if (armed !== undefined && armed.comesAt <= dueAt) {
-      armed.dueAt = dueAt;
-      armed.awaited = awaited;
-      return;
-    }
-    armed?.timer.cancel();
-    wakes.set(id, { timer: clock.after(afterMs, () => wake(id)), comesAt: dueAt, dueAt, awaited });
-  }
-
-  function wake(id: string): void {
-    const armed = wakes.get(id) as ArmedWake;
-    const leftMs = armed.dueAt - clock.monotonic();
-    if (leftMs >= IN_TIME_MS) {
-      armed.comesAt = armed.dueAt;
-      armed.timer = clock.after(leftMs, () => wake(id));
-      return;
-    }
-    wakes.delete(id);
-    put({ message: { type: 'wake', id } as Wake, from: address });
-  }
-
-  function release(outputs: readonly Output[]): void {
-    for (const output of outputs) {
+  function letOutAll(released: readonly Output[]): void {
+    for (const output of released) {
       if ('event' in output) outbox.publish(address, output.event);
       else outbox.send(address, output.to, output.message);
     }
@@ -323,8 +280,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   function drop(): void {
     phase = 'stopped';
     life += 1;
-    for (const { timer } of wakes.values()) timer.cancel();
-    wakes.clear();
+    wakes.cancelAll();
     mailbox = NOTHING;
     gate.drop();
     owing = false;
@@ -361,11 +317,11 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       phase = 'new';
       const mine = life;
       try {
-        const { snapshot, records } = await journal.open(held);
+        const { snapshot: stored, records: later } = await journal.open(held);
         // Stopped while it was reading.
         if (mine !== life) return;
-        state = snapshot === null ? actor.init() : actor.restore(snapshot);
-        for (const record of records) actor.apply(state, record);
+        state = stored === null ? actor.init() : actor.restore(stored);
+        for (const record of later) actor.apply(state, record);
       } catch (error) {
         if (mine === life) drop();
         throw error;
@@ -378,14 +334,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
       appendKept();
       schedule();
     },
-    cameUp(who) {
-      const now = clock.monotonic();
-      for (const [id, { dueAt, awaited }] of wakes) {
-        if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
-        const soonMs = fnv1a(id) % SAID_AGAIN_WITHIN_MS;
-        if (now + soonMs < dueAt) arm(id, soonMs, awaited);
-      }
-    },
+    cameUp: wakes.cameUp,
     deliver(message, from) {
       if (phase === 'stopped') return false;
       if (mailbox.length >= maxMailbox) {
@@ -402,8 +351,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
     drained: () =>
       new Promise((resolve) => {
         // What is due later is for the next owner.
-        for (const { timer } of wakes.values()) timer.cancel();
-        wakes.clear();
+        wakes.cancelAll();
         waitingForEnd.push(resolve);
         appendKept();
         if (phase === 'running') schedule();
