@@ -1,6 +1,7 @@
 // What was deleted, and when: remembered for a while, so that what comes late for it is known for what it is. It is
 // forgotten oldest first, some at a time, however much there is.
 
+import type { Turn } from './actor.ts';
 import { Table } from './table.ts';
 
 /** The most that one record forgets, but for those of the same millisecond. */
@@ -14,6 +15,20 @@ const WRONG_BY_MS = 86_400_000;
 /** How long until it is looked again what is to be forgotten, ms, where it is remembered for `rememberMs`. */
 export function forgetAgainMs(rememberMs: number, isAll = true): number {
   return isAll ? Math.max(FORGET_MORE_MS, rememberMs / 4) : FORGET_MORE_MS;
+}
+
+export const FORGET_WAKE = 'forget-deleted';
+
+/** Forgets what was deleted long enough ago, some of it at a time, and looks again later. */
+export function forgetDeleted(
+  deleted: Deleted,
+  turn: Pick<Turn<never>, 'now' | 'wakeAt'>,
+  rememberMs: number,
+  forget: (before: number) => void,
+): void {
+  const due = deleted.dueBefore(turn.now - rememberMs);
+  if (due !== null) forget(due.before);
+  turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberMs, due?.isAll));
 }
 
 /** When each was deleted, ms since the epoch, oldest first. */

@@ -1,7 +1,7 @@
 // What a schema's check says of a value, in the words of people.
 
 import { inspect } from 'node:util';
-import { SYMBOL_PATTERN, TOKEN_PATTERN } from '../actors/messages/common.ts';
+import { CELL_HOST_PATTERN, ID_PATTERN, SYMBOL_PATTERN, TOKEN_PATTERN } from '../actors/messages/common.ts';
 
 const TYPES: Readonly<Record<string, string>> = {
   string: 'a text',
@@ -18,8 +18,8 @@ export const HOST_PATTERN = `^${NAME}(/${NAME})?$`;
 const PATTERNS: ReadonlyMap<string, string> = new Map([
   [TOKEN_PATTERN, 'lower-case letters, digits and inner hyphens'],
   [SYMBOL_PATTERN, 'upper-case letters, digits and _, a letter first'],
-  ['^[A-Za-z0-9][A-Za-z0-9_-]*$', 'letters, digits, _ and -, not these two first'],
-  [`^${TOKEN_PATTERN.slice(1, -1)}/${TOKEN_PATTERN.slice(1, -1)}$`, 'a host as <cell>/<host>'],
+  [ID_PATTERN, 'letters, digits, _ and -, not these two first'],
+  [CELL_HOST_PATTERN, 'a host as <cell>/<host>'],
   [HOST_PATTERN, 'the name of a host, or <cell>/<host>, each of lower-case letters, digits and inner hyphens'],
 ]);
 const BOUNDS: Readonly<Record<string, string>> = {

@@ -11,7 +11,7 @@ import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
-import { forgetAgainMs } from '../deleted.ts';
+import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import type { HostState } from '../messages/scheduler.ts';
@@ -186,7 +186,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     const { state, turn } = work;
     if (id === 'sweep-silent') return sweepByEcho(work);
     if (id === 'beat') return beat(state, turn);
-    if (id === 'forget-deleted') return forgetDeleted(work);
+    if (id === FORGET_WAKE) return forget(work);
     const kind = id.slice(0, id.indexOf(' '));
     const rest = id.slice(kind.length + 1);
     if (kind === 'remove') {
@@ -240,12 +240,9 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     else if (entry.build.snapshot.status === 'done') report(work, entry);
   }
 
-  function forgetDeleted(work: Work): void {
+  function forget(work: Work): void {
     const { state, turn } = work;
-    const before = turn.now - rememberDeletedMs;
-    const due = state.deleted.dueBefore(before);
-    if (due !== null) commit(work, { type: 'forgotten', before: due.before });
-    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, due?.isAll));
+    forgetDeleted(state.deleted, turn, rememberDeletedMs, (before) => commit(work, { type: 'forgotten', before }));
   }
 
   /** What a turn changed is told together; of counts that grow, which they do all the time, the beat tells. */
@@ -295,7 +292,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     state.sweptAt = turn.now;
     sweepByEcho(work);
     beat(state, turn);
-    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs));
+    turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs));
   }
 
   return {

@@ -8,7 +8,7 @@
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import type { Patience } from '../builds.ts';
-import { forgetAgainMs } from '../deleted.ts';
+import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
@@ -133,7 +133,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   }
 
   function wake(work: Work, id: string): void {
-    if (id === 'forget-deleted') return forgetDeleted(work);
+    if (id === FORGET_WAKE) return forget(work);
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
     const [kind, name] = id.split(' ') as [string, string];
     if (kind === 'request') return wakeRequest(work, name);
@@ -148,12 +148,9 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     }
   }
 
-  function forgetDeleted(work: Work): void {
+  function forget(work: Work): void {
     const { state, turn } = work;
-    const before = turn.now - rememberDeletedMs;
-    const due = state.deleted.dueBefore(before);
-    if (due !== null) commit(work, { type: 'forgotten', before: due.before });
-    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, due?.isAll));
+    forgetDeleted(state.deleted, turn, rememberDeletedMs, (before) => commit(work, { type: 'forgotten', before }));
   }
 
   function recover(state: ConductorState, turn: ConductorTurn): void {
@@ -167,7 +164,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       }
     }
     askEnds(work, watchMs);
-    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs));
+    turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs));
   }
 
   return {

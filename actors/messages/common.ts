@@ -23,7 +23,11 @@ export const Token = Type.String({ pattern: TOKEN_PATTERN, maxLength: MAX_TOKEN_
 /** A life of an actor that keeps no journal: the name of its node, `-` and twelve hexadecimal digits. */
 export const Incarnation = Type.String({ maxLength: MAX_TOKEN_LENGTH + 13 });
 /** The id of a provider, an aggregate or a consumer: it too may become a token of a subject. */
-export const Id = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9_-]*$', maxLength: MAX_TOKEN_LENGTH });
+export const ID_PATTERN = '^[A-Za-z0-9][A-Za-z0-9_-]*$';
+export const Id = Type.String({ pattern: ID_PATTERN, maxLength: MAX_TOKEN_LENGTH });
+/** A host, as roles name it: `<cell>/<host>`. */
+export const CELL_HOST_PATTERN = `${TOKEN_PATTERN.slice(0, -1)}/${TOKEN_PATTERN.slice(1)}`;
+export const CellHost = Type.String({ pattern: CELL_HOST_PATTERN, maxLength: 2 * MAX_TOKEN_LENGTH + 1 });
 /** A resource class or trait name. */
 export const SYMBOL_PATTERN = '^[A-Z][A-Z0-9_]{0,254}$';
 export const Symbolic = Type.String({ pattern: SYMBOL_PATTERN });

@@ -258,21 +258,22 @@ export const placementApiAnswers = {
 export type PlacementApiAnswer = MessageOf<typeof placementApiAnswers>;
 
 /** Why something was refused; the codes are stable. */
-export interface ApiRefusal {
-  readonly code: ApiRefusalCode;
-  readonly message: string;
+export const ApiRefusal = Type.Object({
+  code: Type.Unsafe<ApiRefusalCode>(Type.String({ maxLength: 64 })),
+  message: Type.String({ maxLength: 4096 }),
   /** The name, id or class that it is about. */
-  readonly subject?: string;
-  readonly provider?: string;
-  readonly resourceClass?: string;
-  readonly consumer?: string;
+  subject: Type.Optional(Type.String()),
+  provider: Type.Optional(Type.String()),
+  resourceClass: Type.Optional(Type.String()),
+  consumer: Type.Optional(Type.String()),
   /** The generation that stands; null when there is no such consumer. */
-  readonly expected?: number | null;
-  readonly given?: number | null;
+  expected: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
+  given: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
   /** The amount that was asked, and by how much it was too large. */
-  readonly requested?: number;
-  readonly short?: number;
-}
+  requested: Type.Optional(Type.Number()),
+  short: Type.Optional(Type.Number()),
+});
+export type ApiRefusal = Readonly<Static<typeof ApiRefusal>>;
 
 export type ApiRefusalCode =
   | 'no-provider'

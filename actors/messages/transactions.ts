@@ -4,27 +4,19 @@
 
 import Type, { type Static } from 'typebox';
 import { Ask, Id, type MessageOf, message } from './common.ts';
-import { ConsumerChange, MovingProvider, placementApiMessages, ReshapedInventories } from './placement-api.ts';
+import {
+  ApiRefusal,
+  ConsumerChange,
+  MovingProvider,
+  placementApiMessages,
+  ReshapedInventories,
+} from './placement-api.ts';
 
 /** The coordinating shard, and its number for the transaction: `2-17`. */
 const Transaction = Type.String({ pattern: '^\\d{1,4}-\\d{1,15}$' });
 const Shard = Type.Integer({ minimum: 0, maximum: 9_999 });
 const Key = Type.String({ maxLength: 255 });
 const ConsumerChanges = Type.Array(ConsumerChange, { maxItems: 1000 });
-
-/** Why something was refused, from one shard to another. */
-const RefusalTold = Type.Object({
-  code: Type.String({ maxLength: 64 }),
-  message: Type.String({ maxLength: 4096 }),
-  subject: Type.Optional(Type.String()),
-  provider: Type.Optional(Type.String()),
-  resourceClass: Type.Optional(Type.String()),
-  consumer: Type.Optional(Type.String()),
-  expected: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
-  given: Type.Optional(Type.Union([Type.Number(), Type.Null()])),
-  requested: Type.Optional(Type.Number()),
-  short: Type.Optional(Type.Number()),
-});
 
 /** What shall be in one shard: what consumers hold with its providers, all of it, and what else changes with that. */
 const content = {
@@ -90,7 +82,7 @@ export const transactionMessages = {
   }),
   /** Shard to coordinator. */
   held: message('held', { transaction: Transaction }),
-  'hold-refused': message('hold-refused', { transaction: Transaction, refusal: RefusalTold }),
+  'hold-refused': message('hold-refused', { transaction: Transaction, refusal: ApiRefusal }),
   /** Coordinator to shard: it is decided. Confirmed, what is held becomes what the consumers hold; else it is given back. */
   'end-hold': message('end-hold', {
     transaction: Transaction,

@@ -9,7 +9,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
-import { forgetAgainMs } from '../deleted.ts';
+import { FORGET_WAKE, forgetAgainMs } from '../deleted.ts';
 import type { GroupHomeMessage } from '../messages/group-homes.ts';
 import type { ConsumerState, PlacementMessage, ProvidersChanged } from '../messages/placement.ts';
 import type { PlacementApiMessage } from '../messages/placement-api.ts';
@@ -142,7 +142,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
         const before = turn.now - rememberDeletedMs;
         const isAll = forgetOld(work, before);
         if (shards > 1 && isAll) sweepGroupHomes(work, before);
-        turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs, isAll));
+        turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs, isAll));
         return;
       }
       default:
@@ -198,7 +198,7 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
     state.feed.epoch = turn.now;
     state.feed.sequence = 0;
     for (const set of Object.values(state.untold)) set.clear();
-    turn.wakeAt('forget-deleted', turn.now + forgetAgainMs(rememberDeletedMs));
+    turn.wakeAt(FORGET_WAKE, turn.now + forgetAgainMs(rememberDeletedMs));
     turn.wakeAt('beat', turn.now);
     const work = workOf(state, turn);
     // Some may be settled, and forgotten, meanwhile.

@@ -142,7 +142,7 @@ function holdRefused(work: ShardWork, asked: TransactionMessageOf<'hold-refused'
   if (transaction === undefined || transaction.outcome !== null || shard === undefined) return;
   // What it holds it has not refused.
   if (transaction.pursuit.held.has(shard)) return;
-  decide(work, transaction, { confirmed: false, refusal: asked.refusal as ApiRefusal });
+  decide(work, transaction, { confirmed: false, refusal: asked.refusal });
 }
 
 function decide(work: ShardWork, transaction: Transaction, outcome: Outcome): void {

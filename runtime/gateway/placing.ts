@@ -2,15 +2,12 @@
 // into what is for the schedulers alone.
 
 import Type, { type Static } from 'typebox';
-import { Id, MAX_NAMED, Token, type TreeConditions } from '../../actors/messages/common.ts';
+import { CellHost, Id, MAX_NAMED, Token, type TreeConditions } from '../../actors/messages/common.ts';
 import { type Origins, Where } from '../../actors/messages/where.ts';
 import { type Aggregates, closedTo } from '../aggregates.ts';
 import { providerId } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 
-const TOKEN = '[a-z0-9]([a-z0-9-]*[a-z0-9])?';
-/** A host, as roles name it: `<cell>/<host>`. */
-const Host = Type.String({ pattern: `^${TOKEN}/${TOKEN}$`, maxLength: 129 });
 const listOf = <T extends typeof Token>(item: T) =>
   Type.Optional(Type.Array(item, { minItems: 1, maxItems: MAX_NAMED }));
 
@@ -29,8 +26,8 @@ export const PlacementRequest = Type.Object(
     aggregates: listOf(Id),
     avoidAggregates: listOf(Id),
     /** Hosts, `<cell>/<host>`, one of which it must be. */
-    hosts: listOf(Host),
-    avoidHosts: listOf(Host),
+    hosts: listOf(CellHost),
+    avoidHosts: listOf(CellHost),
     /** Instances with one of which it must share a host. */
     sameHostAs: listOf(Token),
     /** Instances with none of which it may share a host. */
