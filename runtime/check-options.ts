@@ -94,7 +94,7 @@ const METHODS = {
   clock: ['now', 'monotonic', 'at', 'after', 'soon'],
   logger: ['warn', 'error', 'info', 'fatal'],
   leases: ['read', 'watch', 'write'],
-};
+} as const satisfies { [Port in keyof NodeOptions]?: readonly (keyof Extract<OptionsOf<Port>, object>)[] };
 
 /**
  * @throws CellwrightError `bad-option` with the field, such as `cell.asideMs`.

@@ -21,7 +21,7 @@ import type {
   WhyNotRequest,
 } from './gateway/requests.ts';
 import { isObject } from './objects.ts';
-import { checkOfOptions } from './option-fields.ts';
+import { checkedMs, checkOfOptions } from './option-fields.ts';
 import { mayPass } from './patience.ts';
 import { type Random, seededRandom } from './random.ts';
 import { isToken, type Subjects } from './subjects.ts';
@@ -255,12 +255,4 @@ export function clientOf(options: ClientOptions): Client {
 /** What may pass does not end a wait that goes on: it is looked at again. @throws What no waiting mends. */
 function unlessItMayPass(error: unknown): undefined {
   if (!mayPass(error)) throw error;
-}
-
-/** @throws CellwrightError `bad-option` for what would be waited for without end. */
-export function checkedMs(timeoutMs: number): number {
-  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
-  throw new CellwrightError('bad-option', 'timeoutMs must be a number of milliseconds, 0 or more', {
-    field: 'timeoutMs',
-  });
 }

@@ -2,7 +2,8 @@
 
 import { connectNats } from './bus/nats.ts';
 import type { NatsOptions } from './bus/nats-options.ts';
-import { type Client, checkedMs, clientOf } from './client.ts';
+import { type Client, clientOf } from './client.ts';
+import { checkedMs } from './option-fields.ts';
 import { subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 

@@ -92,11 +92,9 @@ async function settle(kind: Kind, options: DeploymentOptions, wanted: number | u
  * @throws CellwrightError `other-shards`; `no-jetstream` when it cannot be known now.
  */
 export async function placementShardsOf(options: DeploymentOptions, wanted?: number): Promise<number> {
-  const { bus, subjects } = options;
+  const { subjects } = options;
   try {
-    const stored = await bus.connection
-      .jetstream({ timeout: TIMEOUT_MS })
-      .views.kv(subjects.deployment, { bindOnly: true, allow_direct: false });
+    const stored = await standingBucket(options);
     return agreed('placement', shardsIn(await stored.get('placement'), 'placement', subjects) ?? 1, wanted);
   } catch (error) {
     if (isAbsent(error)) return agreed('placement', 1, wanted);
@@ -144,19 +142,22 @@ function agreed(kind: Kind, kept: number, wanted: number | undefined): number {
  * Whether a deployment is kept on the server under this prefix, whoever serves it now or nobody.
  * @throws CellwrightError `no-jetstream`, retryable, when that cannot be known now.
  */
-export async function isDeployed({ bus, subjects }: DeploymentOptions): Promise<boolean> {
+export async function isDeployed(options: DeploymentOptions): Promise<boolean> {
   try {
-    const stored = await bus.connection
-      .jetstream({ timeout: TIMEOUT_MS })
-      .views.kv(subjects.deployment, { bindOnly: true, allow_direct: false });
-    await stored.status();
+    await (await standingBucket(options)).status();
     return true;
   } catch (error) {
     if (isAbsent(error) || isWithoutJetStream(error)) return false;
-    if (!lacksJetStream(error)) throw explained(error, subjects);
+    if (!lacksJetStream(error)) throw explained(error, options.subjects);
     const message = 'whether there is a deployment is kept in JetStream, which is not there now';
     throw new CellwrightError('no-jetstream', message, { retryable: true, cause: error });
   }
+}
+
+/** The bucket of a deployment, if there is one. */
+function standingBucket({ bus, subjects }: DeploymentOptions) {
+  const settings = { bindOnly: true, allow_direct: false };
+  return bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
 }
 
 function explained(error: unknown, { deployment }: Subjects): CellwrightError {
@@ -183,7 +184,7 @@ async function firstOf(
   const addressOf = kind === 'placement' ? placementAddress : conductorAddress;
   const { streams } = await bus.connection.jetstreamManager();
   for (let shards = 0; ; shards += 1) {
-    const journal = subjects.journal(addressOf(shards)).replaceAll('.', '-');
+    const journal = subjects.journalStream(addressOf(shards));
     const isThere = await streams.info(journal).then(
       () => true,
       (error) => {

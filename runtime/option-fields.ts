@@ -35,3 +35,11 @@ export function checkOfOptions(fields: Record<string, TSchema>, what: string): (
     }
   };
 }
+
+/** @throws CellwrightError `bad-option` for what would be waited for without end. */
+export function checkedMs(timeoutMs: number): number {
+  if (typeof timeoutMs === 'number' && timeoutMs >= 0) return timeoutMs;
+  throw new CellwrightError('bad-option', 'timeoutMs must be a number of milliseconds, 0 or more', {
+    field: 'timeoutMs',
+  });
+}

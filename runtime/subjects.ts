@@ -33,6 +33,8 @@ export interface Subjects {
   of(address: Address): string;
   /** The subject on which the journal of an owner is written: of a cell's, below the cell's own. */
   journal(owner: Address): string;
+  /** The stream that keeps it. */
+  journalStream(owner: Address): string;
   /** The KV bucket of the leases of all owners. */
   readonly leases: string;
   /** The KV bucket of what is decided once for the whole deployment. */
@@ -62,6 +64,7 @@ export interface Subjects {
 export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
   for (const token of typeof prefix === 'string' ? prefix.split('.') : [prefix]) checkToken(token, 'prefix');
   const known = new Map<Address, string>();
+  const journal = (owner: Address): string => `${prefix}.${owner.split('/').join('.')}.journal`;
   return {
     prefix,
     of(address) {
@@ -73,9 +76,10 @@ export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
       }
       return subject;
     },
-    journal: (owner) => `${prefix}.${owner.split('/').join('.')}.journal`,
-    leases: `${prefix.replaceAll('.', '-')}_leases`,
-    deployment: `${prefix.replaceAll('.', '-')}_deployment`,
+    journal,
+    journalStream: (owner) => withoutDots(journal(owner)),
+    leases: `${withoutDots(prefix)}_leases`,
+    deployment: `${withoutDots(prefix)}_deployment`,
     leaseKey: (owner) => owner.split('/').join('.'),
     unheard: (from, to) => `${prefix}.${tokensOf(from).join('.')}.unheard.${to.split('/').join('.')}`,
     api: (verb) => `${prefix}.api.${verb}`,
@@ -86,6 +90,9 @@ export function subjectsOf(prefix: string = DEFAULT_PREFIX): Subjects {
     stories: [`${prefix}.cell.*.build.>`, `${prefix}.conductor.*.build.>`],
   };
 }
+
+/** As names of streams and buckets must be. */
+const withoutDots = (subject: string): string => subject.replaceAll('.', '-');
 
 function tokensOf(address: Address): string[] {
   const [kind, ...rest] = address.split('/') as [string, ...string[]];

@@ -72,7 +72,7 @@ export function jetStreamJournals(options: JetStreamJournalsOptions): Journals {
 function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, shared: Shared): Journal<R> {
   const { bus, clock, subjects, replicas = 1, snapshotEvery = 50_000 } = options;
   const subject = subjects.journal(owner);
-  const stream = subject.replaceAll('.', '-');
+  const stream = subjects.journalStream(owner);
   let writer: Writer | undefined;
   /** What was recorded since the last snapshot, and how large that was. */
   let recordsSince = 0;
