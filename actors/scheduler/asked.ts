@@ -6,7 +6,7 @@ import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
 import { weighersOf, weighingOf } from './decision.ts';
-import { CELL_FEED, mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
+import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, comesBefore, type Standing } from './precedence.ts';
@@ -65,7 +65,7 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
     return known;
   };
   // One without a host is there too.
-  for (const feed of followers.keys()) if (feed.startsWith(CELL_FEED)) viewOf(feed.slice(CELL_FEED.length));
+  for (const { of } of followers.values()) if (of.cell !== undefined) viewOf(of.cell);
   const sweep: Sweep = {
     visit({ cell, state }) {
       const told = viewOf(cell);

@@ -1,7 +1,16 @@
 // Following numbered feeds: noticing that a number was missed, and asking for the whole again, page by page, without
 // ceasing to serve. One follower stands for one feed: a placement shard's or a cell's.
 
+/** Who tells a feed. */
+export type Teller =
+  | { readonly shard: number; readonly cell?: undefined }
+  | { readonly cell: string; readonly shard?: undefined };
+
+export const placementFeed = (shard: number): string => `placement ${shard}`;
+export const cellFeed = (cell: string): string => `cell ${cell}`;
+
 export interface Follower {
+  readonly of: Teller;
   /** Which life of the teller is being followed. */
   epoch: number;
   /** The last number heard. */
@@ -18,8 +27,9 @@ export interface Follower {
   complete: boolean;
 }
 
-export function newFollower(): Follower {
+export function newFollower(of: Teller): Follower {
   return {
+    of,
     epoch: -1,
     sequence: 0,
     ask: null,

@@ -4,26 +4,22 @@ import { waitMs } from '../builds.ts';
 import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
-import { type Follower, follow, newFollower } from './feeds.ts';
+import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './feeds.ts';
 import { buildsMatter } from './ranking.ts';
 import type { Work } from './state.ts';
 import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, noteShard } from './view.ts';
 import { expectNoMore, learnHosts } from './view-hosts.ts';
 
 const PAGE = 500;
-export const CELL_FEED = 'cell ';
 
 /** For how many times the warm-up a scheduler waits for the cells of hosts that only placement has told of. */
 export const UNHEARD_FOR_WARM_UPS = 4;
 
 export const SILENCE_WAKE = 'silence';
 
-const PLACEMENT_FEED = 'placement ';
-const placementFeed = (shard: number): string => `${PLACEMENT_FEED}${shard}`;
-
-/** The feeds of all placement shards. */
-export function everyPlacementFeed(shards: number): string[] {
-  return Array.from({ length: shards }, (_, shard) => placementFeed(shard));
+/** Those who follow all placement shards, of which nothing is heard yet. */
+export function followersOfPlacement(shards: number): Map<string, Follower> {
+  return new Map(Array.from({ length: shards }, (_, shard) => [placementFeed(shard), newFollower({ shard })]));
 }
 
 export function providersChanged(work: Work, message: ProvidersChanged): void {
@@ -33,7 +29,7 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
   if (message.epoch !== followers.get(feed)?.epoch) forgetGenerations(view, message.shard);
   learnChanges(view, message);
   for (const consumer of message.deleted ?? []) expectNoMore(view, consumer);
-  heard(work, feed, message, isBeat(message));
+  heard(work, feed, { shard: message.shard }, message, isBeat(message));
   // What is told between two pages is there, though it may stand on neither.
   for (const { id } of message.changed) followers.get(feed)?.listed.add(id);
   for (const id of message.removed) followers.get(feed)?.goneAt.set(id, message.sequence);
@@ -41,7 +37,7 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
 
 export function hostsChanged(work: Work, message: HostsChanged): void {
   learnHosts(work.state.view, message);
-  heard(work, `${CELL_FEED}${message.cell}`, message, message.hosts.length === 0);
+  heard(work, cellFeed(message.cell), { cell: message.cell }, message, message.hosts.length === 0);
 }
 
 /** Asks for the whole of what a feed tells of, from the first page. */
@@ -55,33 +51,34 @@ export function resync(work: Work, feed: string): void {
 function askPage(work: Work, feed: string, follower: Follower, after: string | undefined): void {
   work.state.asks += 1;
   follower.ask = work.state.asks;
-  const [kind, which] = feed.split(' ') as [string, string];
-  const from = after === undefined ? {} : { after };
-  const of = kind === 'placement' ? placementAddress(Number(which)) : cellAddress(which);
-  const page = { ask: work.state.asks, limit: PAGE, ...from };
-  if (kind === 'placement') work.turn.send(of, { type: 'list-providers', ...page });
-  else work.turn.send(of, { type: 'list-hosts', ...page, followsBuilds: buildsMatter(work.state.rankings) });
-  work.turn.wakeAt(`resync ${feed}`, work.turn.now + waitMs(work.patience, 0), of);
+  const { cell, shard } = follower.of;
+  const page = { ask: work.state.asks, limit: PAGE, ...(after === undefined ? {} : { after }) };
+  const teller = cell === undefined ? placementAddress(shard) : cellAddress(cell);
+  if (cell === undefined) work.turn.send(teller, { type: 'list-providers', ...page });
+  else work.turn.send(teller, { type: 'list-hosts', ...page, followsBuilds: buildsMatter(work.state.rankings) });
+  work.turn.wakeAt(`resync ${feed}`, work.turn.now + waitMs(work.patience, 0), teller);
 }
 
 function heard(
   work: Work,
   feed: string,
+  of: Teller,
   { epoch, sequence }: Pick<HostsChanged, 'epoch' | 'sequence'>,
   tellsNoChange: boolean,
 ): void {
   let follower = work.state.followers.get(feed);
   if (follower === undefined) {
-    follower = newFollower();
+    follower = newFollower(of);
     work.state.followers.set(feed, follower);
   }
   follower.heardAt = work.turn.now;
-  if (feed.startsWith(CELL_FEED)) work.state.view.silentCells.delete(feed.slice(CELL_FEED.length));
-  else noteShard(work.state.view, Number(feed.slice(PLACEMENT_FEED.length)), false);
+  if (of.cell === undefined) noteShard(work.state.view, of.shard, false);
+  else work.state.view.silentCells.delete(of.cell);
   if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
 }
 
-export function pageCame(work: Work, feed: string, page: ProvidersPage | HostsPage): void {
+export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
+  const feed = page.type === 'providers' ? placementFeed(page.shard) : cellFeed(page.cell);
   const follower = work.state.followers.get(feed);
   if (follower === undefined || follower.ask !== page.ask || isOutdated(follower, page)) return;
   if (page.type === 'providers') learnProvidersPage(work.state.view, withoutGone(page, follower), follower.listed);
@@ -106,8 +103,8 @@ export function mayHaveMissed(work: Work): boolean {
 export function mayHaveMissedHosts({ state, turn, warmUpMs, silentMs }: Work): boolean {
   const { view, followers, startedAt } = state;
   if (turn.now < startedAt + warmUpMs) return true;
-  for (const [feed, { complete, heardAt }] of followers) {
-    if (!complete && feed.startsWith(CELL_FEED) && turn.now < heardAt + silentMs) return true;
+  for (const { of, complete, heardAt } of followers.values()) {
+    if (!complete && of.cell !== undefined && turn.now < heardAt + silentMs) return true;
   }
   if (turn.now >= startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS) return false;
   if (view.hosts.size === 0) return true;
@@ -118,9 +115,7 @@ export function mayHaveMissedHosts({ state, turn, warmUpMs, silentMs }: Work): b
 /** The placement shards that have not told of all their providers yet. */
 export function untoldShards({ state: { followers } }: Work): number[] {
   const shards: number[] = [];
-  for (const [feed, { complete }] of followers) {
-    if (!complete && feed.startsWith(PLACEMENT_FEED)) shards.push(Number(feed.slice(PLACEMENT_FEED.length)));
-  }
+  for (const { of, complete } of followers.values()) if (!complete && of.shard !== undefined) shards.push(of.shard);
   return shards;
 }
 
@@ -141,11 +136,12 @@ export function noticeSilence({ state, turn, silentMs, placementShards }: Work):
   // A scheduler that was held up could hear nobody.
   const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS || turn.now < state.sweptAt;
   state.sweptAt = turn.now;
-  for (const [feed, follower] of state.followers) {
+  for (const follower of state.followers.values()) {
+    const { cell, shard } = follower.of;
     if (wasHeldUp) follower.heardAt = turn.now;
     else if (turn.now - follower.heardAt < silentMs) continue;
-    else if (feed.startsWith(CELL_FEED)) state.view.silentCells.add(feed.slice(CELL_FEED.length));
-    else if (placementShards > 1) noteShard(state.view, Number(feed.slice(PLACEMENT_FEED.length)), true);
+    else if (cell !== undefined) state.view.silentCells.add(cell);
+    else if (placementShards > 1) noteShard(state.view, shard, true);
   }
   turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
 }

@@ -17,10 +17,9 @@ import { workWith } from '../work.ts';
 import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
 import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
-import { newFollower } from './feeds.ts';
 import type { Filter } from './filters/filter.ts';
 import {
-  everyPlacementFeed,
+  followersOfPlacement,
   hostsChanged,
   noticeSilence,
   pageCame,
@@ -97,7 +96,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       rankings,
       open: new PassingMap(),
       selecting: new PassingMap(),
-      followers: new Map(everyPlacementFeed(placementShards).map((feed) => [feed, newFollower()])),
+      followers: followersOfPlacement(placementShards),
       locating: new Map(),
       questions: new Map(),
       unplaced: new Set(),
@@ -154,10 +153,10 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         hostsChanged(work, message);
         return lookAgain(work);
       case 'providers':
-        pageCame(work, `placement ${message.shard}`, message);
+        pageCame(work, message);
         return lookAgain(work);
       case 'hosts':
-        pageCame(work, `cell ${message.cell}`, message);
+        pageCame(work, message);
         return lookAgain(work);
       case 'wake':
         return wake(work, message.id);
