@@ -195,15 +195,17 @@ function say(work: ShardWork, to: Address, message: AnyMessage, brief: boolean |
   takeTransaction(work, message as TransactionMessage, to);
 }
 
-/** Whether there is something of transactions that may be forgotten. */
+/** Whether there is something of transactions that may be forgotten; of each kind the first is the oldest. */
 export function hasOldTransactions({ holds, transactions }: PlacementState, before: number): boolean {
-  for (const { at } of holds.lately.values()) {
-    if (at < before) return true;
-    break;
-  }
-  for (const at of holds.ended.values()) return at < before || hasOldSettled(transactions.known.values(), before);
-  return hasOldSettled(transactions.known.values(), before);
+  const isOld = (at: number | undefined) => at !== undefined && at < before;
+  return (
+    isOld(first(holds.lately.values())?.at) ||
+    isOld(first(holds.ended.values())) ||
+    hasOldSettled(transactions.known.values(), before)
+  );
 }
+
+const first = <T>(items: Iterator<T, undefined>): T | undefined => items.next().value;
 
 function hasOldSettled(known: Iterable<Transaction>, before: number): boolean {
   for (const { at, settled } of known) {
