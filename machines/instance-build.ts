@@ -91,7 +91,8 @@ export type InstanceBuildEvent =
   | { type: 'BUILD_FAILED'; attempt: number; reason: string }
   | { type: 'BUILD_ABORTED'; attempt: number; reason: string }
   | { type: 'HOST_LOST'; attempt: number; reason: string }
-  | { type: 'CLAIM_GRANTED'; attempt: number }
+  /** `allocations`: what was granted, where it is not what the alternate names. */
+  | { type: 'CLAIM_GRANTED'; attempt: number; allocations?: readonly Allocation[] }
   | { type: 'CLAIM_REFUSED'; attempt: number; reason: string }
   | { type: 'TIMED_OUT'; reason?: string }
   | { type: 'DELETED' };
@@ -150,8 +151,13 @@ const select = build.assign(({ event }) => {
   return { selection: event.selection, alternates: event.alternates, attempt: 1 };
 });
 
-const takeAlternate = build.assign(({ context }) => ({
-  selection: context.alternates[0] ?? null,
+function asGranted(alternate: Selection | null, event: InstanceBuildEvent): Selection | null {
+  const allocations = event.type === 'CLAIM_GRANTED' ? event.allocations : undefined;
+  return alternate === null || allocations === undefined ? alternate : { ...alternate, allocations };
+}
+
+const takeAlternate = build.assign(({ context, event }) => ({
+  selection: asGranted(context.alternates[0] ?? null, event),
   alternates: context.alternates.slice(1),
   attempt: context.attempt + 1,
 }));

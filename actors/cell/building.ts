@@ -7,9 +7,10 @@ import { allocationsOf } from '../allocations.ts';
 import { armBuild, buildEvent, canStep, disarmIfOver, type HostedBuild, stateOfBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
-import type { ClaimRefused } from '../messages/placement.ts';
+import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
 import { present } from '../present.ts';
 import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
+import { isSame } from '../same.ts';
 import { clearAway, gone } from './clearing.ts';
 import { type Host, isAway, viewOfHost } from './hosts.ts';
 import { attemptsHeld, finalKey, removalKey } from './removals.ts';
@@ -170,6 +171,14 @@ export function movedAway(work: Work, instance: string, before: number, from: Ad
   const entry = work.state.instances.get(instance);
   if (entry === undefined || move?.attempt !== before || !move.left.delete(from) || move.left.size > 0) return;
   claimAlternate(work, entry);
+}
+
+export function claimGranted(work: Work, { consumer, attempt, allocations }: ClaimGranted): void {
+  const build = work.state.instances.get(consumer)?.build;
+  const [next] = build?.snapshot.context.alternates ?? [];
+  if (build === undefined || next === undefined) return;
+  const isAsNamed = isSame(allocations, allocationsOf(build.facts.spec, next));
+  advance(work, consumer, { type: 'CLAIM_GRANTED', attempt, ...(isAsNamed ? {} : { allocations }) });
 }
 
 export function claimRefused(work: Work, { consumer, attempt, refusal }: ClaimRefused): void {

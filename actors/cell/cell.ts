@@ -19,7 +19,17 @@ import { page } from '../page.ts';
 import { cellFeedAddress, conductorOf, FEED_BEAT_MS } from '../routing.ts';
 import { joined } from '../snapshot.ts';
 import { workWith } from '../work.ts';
-import { advance, claimRefused, movedAway, perform, remove, report, reportEnds, start } from './building.ts';
+import {
+  advance,
+  claimGranted,
+  claimRefused,
+  movedAway,
+  perform,
+  remove,
+  report,
+  reportEnds,
+  start,
+} from './building.ts';
 import { clearAway, destroyed, gone, isDestroying, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
 import { alive, computeUp, destroyStray, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
@@ -124,6 +134,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return remove(work, message.instance, from);
       case 'ask-ends':
         return reportEnds(work, message.instances);
+      case 'claim-granted':
+        return claimGranted(work, message);
       case 'claim-refused':
         return claimRefused(work, message);
       case 'destroyed':
@@ -329,8 +341,6 @@ function eventOf(message: CellMessage | Wake): { instance: string; event: Instan
         instance: message.instance,
         event: { type: 'BUILD_ABORTED', attempt: message.attempt, reason: message.reason },
       };
-    case 'claim-granted':
-      return { instance: message.consumer, event: { type: 'CLAIM_GRANTED', attempt: message.attempt } };
     default:
       return null;
   }

@@ -156,6 +156,10 @@ export const placementMessages = {
     consumer: Id,
     attempt: Attempt,
     spec: RequestSpec,
+    /**
+     * What serves the request, all of one tree. What is taken there by now, or gone, is granted of other providers of the
+     * tree, if the request fits it all the same: what is granted is told in the answer.
+     */
     allocations: Type.Array(AllocationSchema, { minItems: 1, maxItems: MAX_ALLOCATIONS }),
     /** Attempts whose resources stay held beside the new ones: something may still run there. */
     keep: Type.Array(Attempt, { maxItems: 64 }),
@@ -235,7 +239,10 @@ export const claimAnswers = {
   'claim-granted': message('claim-granted', {
     consumer: Id,
     attempt: Attempt,
-    /** What is held for the attempt: not what was asked if an earlier claim of the same attempt was granted. */
+    /**
+     * What is held for the attempt: not what was asked if an earlier claim of the same attempt was granted, or if other
+     * providers of the tree serve the request.
+     */
     allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
     usages: Type.Array(ProviderUsage, { maxItems: 2 * MAX_ALLOCATIONS }),
     /** That of the claim or recall, if it had one. */

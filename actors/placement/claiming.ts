@@ -1,12 +1,18 @@
 // Claims: what a consumer is to hold, granted if everything that the claim asks is so at this moment. Said again, a claim is
-// answered again.
+// answered again. What a claim names of a tree is what its sender saw: where others have it by now, and the request fits
+// the tree all the same, it is granted what is free there.
 
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { Address } from '../actor.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
-import { refusalOfClaim } from './conditions.ts';
+import { fitAtOnce } from '../scheduler/fit.ts';
+import { notAsRequested, refusalOfClaim } from './conditions.ts';
 import { refusalByFence } from './fences.ts';
 import { askKeeper, mustAsk, waitsNoLonger } from './group-keeping.ts';
+import { blockersOf } from './lock-keys.ts';
+import type { Provider } from './providers.ts';
 import type { PlacementRecord } from './records.ts';
+import type { PlacementState } from './state.ts';
 import { giveBack } from './taking.ts';
 import { refusalOfTree } from './tree-conditions.ts';
 import { grant, usagesOf } from './usages.ts';
@@ -44,8 +50,10 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
     state.consumers.holding.touch(id);
     giveBack(consumer, (one) => !keep.includes(one), state.providers, state.untold.used);
   }
-  const refusal = refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers) ?? elsewhere;
-  if (refusal === null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, from);
+  const refusal = refusalOf(state, asked) ?? elsewhere;
+  if (refusal === null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, asked.allocations, from);
+  const instead = elsewhere === null ? servedInstead(state, asked, refusal) : null;
+  if (instead !== null) return isOpen ? askKeeper(work, asked, from) : take(work, asked, instead, from);
   // A first claim that is refused changed nothing and needs no memory: the next one is for another host. Only where that
   // may be another shard's must this one, should it come once more, be refused once more.
   if (consumer !== undefined) commit({ type: 'refused', consumer: id, attempt, keep, refusal });
@@ -53,8 +61,54 @@ export function claim(work: ShardWork, asked: Claim, from: Address, elsewhere: R
   refuse(work, asked, from, refusal);
 }
 
-function take({ state, turn, commit }: ShardWork, asked: Claim, from: Address): void {
-  const { consumer, attempt, keep, order, allocations } = asked;
+function refusalOf(state: PlacementState, asked: Claim): Refusal | null {
+  return refusalOfClaim(asked, state) ?? refusalOfTree(asked, state.providers, state.consumers);
+}
+
+/** What is said of a provider that is named, for which another one of its tree may do. */
+const OF_ONE_PROVIDER: ReadonlySet<Refusal['code']> = new Set([
+  'unknown-provider',
+  'no-inventory',
+  'unit-constraint',
+  'exceeds-capacity',
+  'trait-missing',
+  'trait-forbidden',
+  'not-in-aggregate',
+  'not-one-subtree',
+]);
+
+/** Allocations of the same tree that serve a claim for which those that it names do not; null: there are none. */
+function servedInstead(state: PlacementState, asked: Claim, refusal: Refusal): readonly Allocation[] | null {
+  const { allocations: named, spec } = asked;
+  if (!OF_ONE_PROVIDER.has(refusal.code) || notAsRequested(named, spec) !== null) return null;
+  const tree = treeOf(state, named);
+  if (tree.length < 2) return null;
+  const allocations = fitAtOnce(spec, tree) ?? [];
+  if (allocations.length === 0) return null;
+  const instead = { ...asked, allocations: [...allocations] };
+  const isLocked = state.holds.locks.size > 0 && blockersOf(state, instead, false) !== null;
+  return isLocked || refusalOf(state, instead) !== null ? null : allocations;
+}
+
+/** The tree of which a claim names providers, the root first; empty where they are of several. */
+function treeOf({ providers, trees }: PlacementState, named: readonly Allocation[]): Provider[] {
+  const roots = new Set<string>();
+  for (const { provider } of named) {
+    const root = providers.get(provider)?.root;
+    if (root !== undefined) roots.add(root);
+  }
+  const [root, ...others] = roots;
+  if (root === undefined || others.length > 0) return [];
+  return (trees.get(root) ?? []).map((id) => providers.get(id) as Provider);
+}
+
+function take(
+  { state, turn, commit }: ShardWork,
+  asked: Claim,
+  allocations: readonly Allocation[],
+  from: Address,
+): void {
+  const { consumer, attempt, keep, order } = asked;
   const group = asked.spec.instanceGroup;
   const record: PlacementRecord = { type: 'claimed', consumer, attempt, keep, allocations };
   if (group !== undefined) record.group = group;

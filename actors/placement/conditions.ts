@@ -48,7 +48,7 @@ function outsideOneTree(allocations: readonly Allocation[], providers: Providers
 }
 
 /** The allocations must serve the request exactly: each group what it asks, a named one from a single provider. */
-function notAsRequested(allocations: readonly Allocation[], spec: RequestSpec): Refusal | null {
+export function notAsRequested(allocations: readonly Allocation[], spec: RequestSpec): Refusal | null {
   let served = 0;
   for (const group of spec.groups) {
     const serving = allocations.filter((allocation) => allocation.group === group.name);

@@ -228,6 +228,16 @@ test('cell - what a host was chosen with is what it is claimed and built with, w
   );
 });
 
+test('cell - where placement grants something else of an alternate than that names, it is built with what was granted', () => {
+  const on = building(['h2', 'h3']);
+  on.tell(failed('i1', 1));
+  const other = [{ provider: 'gpu-1-of-h2', group: '', resources: { VCPU: 1 } }];
+  assert.equal(orderIn(on.tell(granted('i1', 2, other))).allocations, other);
+  assert.equal(viewOf(on)?.allocations, other);
+  const restarted = bench({ ...actor, init: () => actor.restore([on.stored()]) });
+  assert.equal(orderIn(restarted.recover()).allocations, other);
+});
+
 test('cell - the story of a build tells where it is, what failed, and where it goes next', () => {
   const on = building(['h2']);
   const said = [on.tell(failed('i1', 1)), on.tell(granted('i1', 2)), on.tell(failed('i1', 2))];

@@ -20,7 +20,7 @@ import {
   release,
   shardWith,
 } from '../support/placement-desk.ts';
-import { bench, sentOf } from '../support/turn.ts';
+import { bench, replayed, sentOf, type Turned } from '../support/turn.ts';
 
 const test = suite('placement');
 
@@ -155,14 +155,56 @@ test('placement - a claim over two trees, of an unknown provider or of another a
   const gpu = (provider: string) => ({ provider, group: 'g', resources: { PGPU: 1 } });
   const cases: [string, Partial<Claim>][] = [
     ['not-one-tree', { spec, allocations: [vcpu, gpu('b-gpu-0')] }],
-    ['unknown-provider', { spec, allocations: [vcpu, gpu('c-gpu-0')] }],
+    ['unknown-provider', { spec, allocations: [{ ...vcpu, provider: 'c' }, gpu('c-gpu-0')] }],
     ['does-not-serve-request', { spec, allocations: [vcpu] }],
     ['does-not-serve-request', { spec, allocations: [vcpu, gpu('a-gpu-0'), gpu('a-gpu-1')] }],
     ['does-not-serve-request', { spec, allocations: [vcpu, gpu('a-gpu-0'), { ...vcpu, group: 'h' }] }],
-    ['no-inventory', { spec, allocations: [vcpu, gpu('a')] }],
   ];
   for (const [code, told] of cases) assert.is(refusalIn(shard.tell(claimOf('c1', told)))?.code, code);
   assert.equal(heldIn(shard), {});
+});
+
+/** A VCPU of host `a` and four GPUs of the device that is named. */
+function claimOfDevice(consumer: string, device: string, told: Partial<Claim> = {}): Claim {
+  const groups = [
+    { name: '', resources: { VCPU: 1 } },
+    { name: 'g', resources: { PGPU: 4 } },
+  ];
+  const allocations = [
+    { provider: 'a', group: '', resources: { VCPU: 1 } },
+    { provider: device, group: 'g', resources: { PGPU: 4 } },
+  ];
+  return claimOf(consumer, { spec: { groups, groupPolicy: 'none' }, allocations, ...told });
+}
+
+test('placement - where the device that a claim names is taken or gone, another of its tree is granted, while there is one', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  const deviceIn = (turned: Turned<unknown>) => sentOf(turned, 'claim-granted')[0]?.message.allocations[1]?.provider;
+  assert.is(deviceIn(shard.tell(claimOfDevice('c1', 'a-gpu-0'))), 'a-gpu-0');
+  const second = claimOfDevice('c2', 'a-gpu-0');
+  assert.is(deviceIn(shard.tell(second)), 'a-gpu-1');
+  assert.is(deviceIn(shard.tell(second)), 'a-gpu-1', 'said again it is answered alike');
+  assert.is(refusalIn(shard.tell(claimOfDevice('c3', 'a-gpu-0')))?.code, 'exceeds-capacity');
+  // A move gives back what it leaves, which may be what serves it then.
+  assert.is(deviceIn(shard.tell(claimOfDevice('c2', 'a-gpu-0', { attempt: 2 }))), 'a-gpu-1');
+  shard.tell(release('c1'));
+  assert.is(deviceIn(shard.tell(claimOfDevice('c3', 'a-gpu-9'))), 'a-gpu-0');
+  assert.equal(Object.keys(heldIn(shard)), ['c2', 'c3']);
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+});
+
+test('placement - a claim is not served otherwise than its request asks, nor by another tree', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  shard.tell(claimOfDevice('c1', 'a-gpu-0'));
+  const forbidding = claimOfDevice('c2', 'a-gpu-0');
+  const groups = forbidding.spec.groups.map((group) =>
+    group.name === 'g' ? { ...group, required: ['CUSTOM_FAST'] } : group,
+  );
+  assert.is(refusalIn(shard.tell({ ...forbidding, spec: { ...forbidding.spec, groups } }))?.code, 'trait-missing');
+  const scattered = [forbidding.allocations[0], { provider: 'b-gpu-0', group: 'g', resources: { PGPU: 4 } }];
+  assert.is(refusalIn(shard.tell({ ...forbidding, allocations: scattered as never }))?.code, 'not-one-tree');
+  const less = [forbidding.allocations[0], { provider: 'a-gpu-0', group: 'g', resources: { PGPU: 3 } }];
+  assert.is(refusalIn(shard.tell({ ...forbidding, allocations: less as never }))?.code, 'does-not-serve-request');
 });
 
 test('placement - isolated groups are on providers of their own', () => {

@@ -21,9 +21,9 @@ const HOST_COUNT = 3;
 const SIZE = { nodes: NODES, vcpu: 8, memoryMb: 1_024, gpus: GPUS, diskGb: 100, gpuModel: 'T4' };
 const WHOLE_GPU = { [GPU_CLASS]: WHOLE_GPU_MILLI };
 
-/** Hosts with NUMA nodes; what each is told to build is kept in `orders`. */
+/** Hosts with NUMA nodes; what each is told to build is kept in `orders`, and fails before that attempt. */
 const driverTo =
-  (orders: Map<string, BuildOrder>) =>
+  (orders: Map<string, BuildOrder>, succeedsAt = 1) =>
   ({ cell, host }: { cell: string; host: string }) => {
     const made = fakeDriver({
       host: numaHost({ name: host, ...SIZE }),
@@ -35,6 +35,7 @@ const driverTo =
       ...made,
       build(order: BuildOrder) {
         orders.set(order.instance, order);
+        if (order.attempt < succeedsAt) return Promise.resolve({ outcome: 'failed' as const, reason: 'no image' });
         return made.build(order);
       },
     };
@@ -114,6 +115,22 @@ for (const [where, withSystem] of [['in memory', inMemory] as const, ['over NATS
       assert.equal(failures, []);
     }));
 }
+
+test('numa - builds that fail at once on one host do not run for one GPU of the next, though all were told of the same', () => {
+  return inMemory({ hosts: { c1: ['h1', 'h2'] }, driver: driverTo(new Map(), 2) }, async (system) => {
+    const { client } = system;
+    const count = NODES * GPUS;
+    const { instances } = await client.build({ ...nodeAndGpu('web'), count, alternates: 1 });
+    const ends = await Promise.all(instances.map((id) => client.ended(id)));
+    assert.equal(
+      ends.map(({ state, attempt }) => `${state} ${attempt}`),
+      instances.map(() => 'active 2'),
+    );
+    const served = await Promise.all(instances.map((id) => serving(system, id)));
+    assert.is(new Set(served.map(({ gpu }) => gpu)).size, count);
+    for (const { node = '', gpu = '' } of served) assert.ok(gpu.startsWith(`${node}-gpu-`), `${gpu} is below ${node}`);
+  });
+});
 
 test('numa - a GPU that is free below a node without processors is of no use, and the request is told so', () =>
   inMemory({ hosts: { c1: ['h1'] }, driver: driverTo(new Map()) }, async (system) => {

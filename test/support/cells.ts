@@ -49,11 +49,16 @@ export function startOf(instance: string, alternates: readonly string[] = ['h2',
 }
 
 export const ofAttempt = (instance: string, attempt: number, host = `h${attempt}`) => ({ host, instance, attempt });
-export const granted = (consumer: string, attempt: number): CellMessage => ({
+/** The claim of an attempt is granted: as it is said of the host of that number, or otherwise. */
+export const granted = (
+  consumer: string,
+  attempt: number,
+  allocations = [...(selectionAt(`h${attempt}`).allocations ?? [])],
+): CellMessage => ({
   type: 'claim-granted',
   consumer,
   attempt,
-  allocations: [],
+  allocations,
   usages: [],
 });
 export const refused = (consumer: string, attempt: number, refusal = FULL): CellMessage => ({

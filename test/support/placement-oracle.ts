@@ -7,8 +7,11 @@ import type { Allocation } from '../../machines/instance-build.ts';
 export interface Oracle {
   /** The trees as told last, by root, and what of them is still in use though it is told no more. */
   put(providers: readonly ProviderSpec[]): void;
-  /** What the consumer then holds for the attempt, or null when the claim is refused. */
-  claim(claim: Claim, now: number): readonly Allocation[] | null;
+  /**
+   * What the consumer then holds for the attempt, or null when the claim is refused. Where what the claim names has no room
+   * and others of the tree have, it is any of what they could give: then `granted`, if that is one of them.
+   */
+  claim(claim: Claim, now: number, granted?: readonly Allocation[]): readonly Allocation[] | null;
   release(release: Release): void;
   /** What is held of a class of a provider. */
   used(provider: string, resourceClass: string): number;
@@ -20,6 +23,18 @@ export interface Oracle {
 interface Holder {
   latest: number;
   held: Map<number, readonly Allocation[]>;
+}
+
+/** Whether two lists give the same, in whatever order; what one provider gives a group may stand in several of them. */
+function sameGiven(one: readonly Allocation[], other: readonly Allocation[] | undefined): boolean {
+  const given = (list: readonly Allocation[]) =>
+    list
+      .flatMap(({ provider, group, resources }) =>
+        Object.entries(resources).map(([resourceClass, amount]) => `${provider} ${group} ${resourceClass} ${amount}`),
+      )
+      .sort()
+      .join();
+  return other !== undefined && given(one) === given(other);
 }
 
 export function placementOracle(): Oracle {
@@ -76,6 +91,22 @@ export function placementOracle(): Oracle {
     );
   }
 
+  /** All that a tree could give instead of what a claim names of it; the unnamed group is the host's own. */
+  function ways(claim: Claim): (readonly Allocation[])[] {
+    const root = claim.allocations
+      .map(({ provider }) => inventories.get(provider)?.root)
+      .find((one) => one !== undefined);
+    const tree = [...inventories].filter(([, known]) => known.root === root).map(([id]) => id);
+    const isOfOneTree = claim.allocations.every(({ provider }) => (inventories.get(provider)?.root ?? root) === root);
+    if (root === undefined || !isOfOneTree || !serves(claim)) return [];
+    let found: Allocation[][] = [[]];
+    for (const one of claim.allocations) {
+      const servers = one.group === '' ? [root] : tree;
+      found = found.flatMap((before) => servers.map((provider) => [...before, { ...one, provider }]));
+    }
+    return found.filter((allocated) => fits({ ...claim, allocations: allocated }));
+  }
+
   function inUse(provider: string): boolean {
     return allocations().some((one) => one.provider === provider);
   }
@@ -90,7 +121,7 @@ export function placementOracle(): Oracle {
       }
       for (const { id, inventories: of } of providers) inventories.set(id, { root, of });
     },
-    claim(claim, now) {
+    claim(claim, now, told) {
       const { consumer, attempt, keep } = claim;
       if (deleted.has(consumer)) return null;
       const holder = holders.get(consumer);
@@ -99,13 +130,14 @@ export function placementOracle(): Oracle {
       }
       if (now > claim.expiresAt) return null;
       for (const one of [...(holder?.held.keys() ?? [])]) if (!keep.includes(one)) holder?.held.delete(one);
-      const granted = fits(claim);
-      if (granted || holder !== undefined) {
+      const among = fits(claim) ? [claim.allocations] : ways(claim);
+      const granted = among.find((way) => sameGiven(way, told)) ?? among[0] ?? null;
+      if (granted !== null || holder !== undefined) {
         const kept = holder?.held ?? new Map<number, readonly Allocation[]>();
-        if (granted) kept.set(attempt, claim.allocations);
+        if (granted !== null) kept.set(attempt, granted);
         holders.set(consumer, { latest: attempt, held: kept });
       }
-      return granted ? claim.allocations : null;
+      return granted;
     },
     release({ consumer, attempt, keep, deleted: forGood }) {
       const holder = holders.get(consumer);
