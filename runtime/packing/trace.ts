@@ -34,8 +34,8 @@ export interface PackingTrace {
 
 const NODE_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
 const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 'gpu_spec'] as const;
-/** Some lists of the dataset have no such column: then any model will do. */
-const OPTIONAL_COLUMNS = ['gpu_spec'] as const;
+/** Some lists of the dataset lack one of these: then any model will do, and nobody asks for memory. */
+const OPTIONAL_COLUMNS = { gpu_spec: '', memory_mib: '0' } as const;
 
 /**
  * Reads the trace.
@@ -64,7 +64,7 @@ export function readPackingTrace(nodesFile: string, podsFile: string): PackingTr
 /** @param models Receives the traits of the models. */
 function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
   const seen = new Set<string>();
-  return readRows(file, NODE_COLUMNS).map((row) => {
+  const hosts = readRows(file, NODE_COLUMNS).map((row) => {
     const name = row.name('sn', seen, MAX_HOST_NAME);
     const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
     const memory = row.whole('memory_mib', 1, MAX_AMOUNT);
@@ -75,6 +75,12 @@ function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
     const inventories = { CUSTOM_CPU_MILLI: { total: cpu }, MEMORY_MB: { total: memory } };
     return providersOf('fleet', name, { name, inventories, children: gpuProviders(name, gpus, model) }, []);
   });
+  return hosts.sort(byName);
+}
+
+/** In whatever order a file has its hosts, an experiment comes to the same. */
+function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]): number {
+  return (one as ProviderSpec).name < (other as ProviderSpec).name ? -1 : 1;
 }
 
 /** @param onModel Told of each model that a request would take. */

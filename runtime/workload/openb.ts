@@ -44,7 +44,7 @@ const POD_COLUMNS = [
 ] as const;
 
 /** Without it any model will do. */
-const OPTIONAL_COLUMNS = ['gpu_spec'] as const;
+const OPTIONAL_COLUMNS = { gpu_spec: '' } as const;
 
 /**
  * Reads the trace.

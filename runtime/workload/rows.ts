@@ -24,17 +24,17 @@ export interface Row<Column extends string> {
 
 /**
  * The rows of a CSV file with a header; columns that are not named may be there.
- * @param optional Columns that may be missing: then they are empty.
+ * @param optional Columns that may be missing, with what stands in them then.
  * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
  */
 export function readRows<Column extends string>(
   file: string,
   columns: readonly Column[],
-  optional: readonly Column[] = [],
+  optional?: Readonly<Partial<Record<Column, string>>>,
 ): Row<Column>[] {
   const checkHeader = (header: string[]) => {
-    const missing = columns.find((column) => !header.includes(column) && !optional.includes(column));
+    const missing = columns.find((column) => !header.includes(column) && optional?.[column] === undefined);
     if (missing !== undefined) throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
     const twice = columns.find((column) => header.indexOf(column) !== header.lastIndexOf(column));
     if (twice !== undefined) throw new MalformedError(`'${file}' line 1: two columns '${twice}'`, { field: twice });
@@ -59,8 +59,7 @@ export function readRows<Column extends string>(
     });
   }
   if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
-  const absent = Object.fromEntries(optional.map((column) => [column, '']));
-  return parsed.map(({ record, info }) => rowOf(file, info.lines, { ...absent, ...record }));
+  return parsed.map(({ record, info }) => rowOf(file, info.lines, { ...optional, ...record }));
 }
 
 function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {

@@ -62,6 +62,22 @@ test('trace - hosts become trees of providers, requests groups, sorted by name',
   );
 });
 
+test('trace - where no request says how much memory it takes, none takes any; hosts come in the order of their names', async () => {
+  const nodes = 'sn,cpu_milli,memory_mib,gpu,model\nn2,4000,512,0,\nn1,8000,1024,1,T4\n';
+  const pods = 'name,cpu_milli,num_gpu,gpu_milli\na,1000,1,500\n';
+  await withTrace(
+    (files) => {
+      const { hosts, requests } = readPackingTrace(files.nodes, files.pods);
+      assert.equal(
+        hosts.map(([root]) => root?.name),
+        ['n1', 'n2'],
+      );
+      assert.equal(requests[0]?.spec.groups[0]?.resources, { CUSTOM_CPU_MILLI: 1_000 });
+    },
+    { nodes, pods },
+  );
+});
+
 test('trace - a list without models has requests that any will do for, and whole numbers may end in .0', async () => {
   const pods = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli\np1,1000,64,1,500.0\np2,1000.00,64,2,1000\n';
   await withTrace(
@@ -131,7 +147,7 @@ test('trace - what is wrong is refused with file, line and column', async () => 
     [{ pods: `${pods}p,0,0,0,0,\n` }, 'cpu_milli', /line 4, column 'cpu_milli'/],
     [{ pods: `${pods}pod-1,1,1,0,0,\n` }, 'name', /line 4, column 'name'/],
     [{ pods: 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np,1,1,0,0,\n' }, 'num_gpu', /asks for a GPU/],
-    [{ pods: 'name,cpu_milli\n"p,1\n' }, 'memory_mib', /line 1: no column 'memory_mib'/],
+    [{ pods: 'name,cpu_milli\n"p,1\n' }, 'num_gpu', /line 1: no column 'num_gpu'/],
   ];
   for (const [told, field, message] of cases) {
     const refusal = await refusalOf(told);

@@ -35,6 +35,13 @@ export function deviceRequestOf(spec: RequestSpec, scale: PackingScale): DeviceR
   };
 }
 
+const modelsOf = ({ anyOf }: DeviceRequest): string => anyOf.flat().join('|');
+
+function descending(one: string, other: string): number {
+  if (one === other) return 0;
+  return one > other ? -1 : 1;
+}
+
 /** A request that was seen this often; default 1. */
 export interface SeenRequest extends DeviceRequest {
   readonly times?: number;
@@ -56,7 +63,8 @@ export function typicalRequests(requests: Iterable<SeenRequest>, part = 0.95): T
       other.count - one.count ||
       other.request.processor - one.request.processor ||
       other.request.share - one.request.share ||
-      other.request.devices - one.request.devices,
+      other.request.devices - one.request.devices ||
+      descending(modelsOf(one.request), modelsOf(other.request)),
   );
   const chosen: typeof sorted = [];
   let counted = 0;

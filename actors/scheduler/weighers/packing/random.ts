@@ -5,7 +5,7 @@ import type { Provider } from '../../../placement/providers.ts';
 import { fnv1a, scattered } from '../../../routing.ts';
 import type { Weigher } from '../weigher.ts';
 
-/** @param seed Decides what is drawn: the same device for as long as nothing more is taken of the host itself. */
+/** @param seed Decides what is drawn: the same device for as long as nothing more is taken of the host. */
 export function random(seed: string): Weigher {
   /** The hash of the seed and of a provider, which is asked about for every request. */
   const begun = new WeakMap<Provider, number>();
@@ -24,13 +24,13 @@ export function random(seed: string): Weigher {
     multiplier: 1,
     ignoresStats: true,
     weigh: () => 0,
-    prefers: ({ tree }, server) => scattered(fnv1a(`${useOf(tree[0] as Provider)}`, begunFor(server))),
+    prefers: ({ tree }, server) => scattered(begunFor(server) ^ scattered(useOf(tree))),
   };
 }
 
 /** A number that changes with what is in use. */
-function useOf({ stocks }: Provider): number {
+function useOf(tree: readonly Provider[]): number {
   let use = 0;
-  for (const { used } of stocks.values()) use = (use * 31 + used) % 1_000_000_007;
+  for (const { stocks } of tree) for (const { used } of stocks.values()) use = (Math.imul(use, 31) + used) | 0;
   return use;
 }
