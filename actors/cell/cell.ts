@@ -216,8 +216,8 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     for (const effect of obligations(snapshot)) perform(work, entry, effect, true);
   }
 
-  function viewOf({ troubles }: CellState, entry: Entry): InstanceView {
-    return viewOfEntry(name, entry, troubles.get(entry.build.facts.instance));
+  function viewOf({ removals, troubles }: CellState, entry: Entry): InstanceView {
+    return viewOfEntry(name, entry, removals, troubles.get(entry.build.facts.instance));
   }
 
   /** It is told to whoever asks, until the driver has said what came of it; that of a build before that of a removal. */

@@ -7,7 +7,7 @@ import { waitMs } from '../builds.ts';
 import type { Released } from '../messages/placement.ts';
 import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
 import { stateOfHost } from './hosts.ts';
-import { attemptsHeld, finalKey, type Removal, removalKey, stateOfRemoval } from './removals.ts';
+import { attemptsHeld, destroyingOf, finalKey, type Removal, removalKey, stateOfRemoval } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
@@ -92,10 +92,7 @@ export function isDestroying(
   work: Work,
   { instance, attempt, host }: { instance: string; attempt: number; host: string },
 ): boolean {
-  return removalsOf(work, instance, attempt).some((removal) => {
-    const { context } = removal.snapshot;
-    return context.attempt === attempt && context.host === host && stateOfRemoval(removal) === 'destroying';
-  });
+  return destroyingOf(work.state.removals, instance, attempt)?.snapshot.context.host === host;
 }
 
 export function destroyed(work: Work, instance: string, attempt: number): void {

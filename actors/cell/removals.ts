@@ -98,6 +98,13 @@ export function attemptsHeld(removals: Removals, instance: string, attempts: num
   return held;
 }
 
+/** The removal of an attempt while something of it may be on its host still. */
+export function destroyingOf(removals: Removals, instance: string, attempt: number): Removal | undefined {
+  return [removalKey({ instance, attempt, final: false }), finalKey(instance)]
+    .map((key) => removals.get(key))
+    .find((one) => one?.snapshot.context.attempt === attempt && stateOfRemoval(one) === 'destroying');
+}
+
 function storeRemoval({ snapshot }: Removal): StoredRemoval {
   return { value: snapshot.value as RemovalState, context: snapshot.context };
 }

@@ -3,10 +3,15 @@
 import { allocationsOf } from '../allocations.ts';
 import { stateOfBuild } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
-import { type Removal, stateOfRemoval } from './removals.ts';
+import { destroyingOf, type Removal, type Removals, stateOfRemoval } from './removals.ts';
 import type { Entry, Trouble } from './state.ts';
 
-export function viewOfEntry(cell: string, { build, deleting, lost }: Entry, trouble?: Trouble): InstanceView {
+export function viewOfEntry(
+  cell: string,
+  { build, deleting, lost }: Entry,
+  removals: Removals,
+  trouble?: Trouble,
+): InstanceView {
   const { instance, request, spec, project } = build.facts;
   const { selection, attempt, attempts, alternates, failure } = build.snapshot.context;
   const view: InstanceView = {
@@ -15,7 +20,10 @@ export function viewOfEntry(cell: string, { build, deleting, lost }: Entry, trou
     state: deleting ? 'deleting' : lost !== null ? 'lost' : stateOfBuild(build),
     cell,
     attempt,
-    attempts: attempts.map((one) => ({ ...one })),
+    attempts: attempts.map((one) => ({
+      ...one,
+      mayRun: destroyingOf(removals, instance, one.attempt) !== undefined,
+    })),
     alternates: alternates.map(({ host }) => host),
   };
   if (project !== undefined) view.project = project;

@@ -40,6 +40,7 @@ export const InstanceView = Type.Object({
         host: Type.String(),
         outcome: Type.String(),
         reason: Type.String(),
+        /** Something of it may be on the host still: its resources stay held until the host says otherwise. */
         mayRun: Type.Boolean(),
       }),
     ),

@@ -130,8 +130,10 @@ test('hosts - fenced: what waited for its word goes on as if it had confirmed', 
   start('lost-build', 'h1', ['h2']);
   on.tell({ type: 'accepted', host: 'h1', instance: 'lost-build', attempt: 1 });
   silence('h1');
-  assert.is(view('lost-build')?.attempts?.[0]?.outcome, 'host-lost');
+  const lost = () => view('lost-build')?.attempts?.[0];
+  assert.equal([lost()?.outcome, lost()?.mayRun], ['host-lost', true]);
   const fenced = fence('h1');
+  assert.is(lost()?.mayRun, false);
   assert.is(sentOf(fenced, 'host-set')[0]?.message.state, 'fenced');
   assert.equal(
     sentOf(fenced, 'release').map(({ message }) => [message.consumer, message.attempt, message.deleted]),

@@ -41,12 +41,25 @@ test('cell - what timed out is destroyed before its resources go back, while the
   const [claim] = said.flatMap((turned) => sentOf(turned, 'claim'));
   assert.equal(claim?.message.keep, [1]);
   on.tell(granted('i1', 2));
+  assert.is(viewOf(on)?.attempts?.[0]?.mayRun, true);
   const turned = on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  assert.is(viewOf(on)?.attempts?.[0]?.mayRun, false, 'its host has said that nothing is left');
   const [release] = sentOf(turned, 'release');
   assert.equal([release?.message.attempt, release?.message.deleted], [1, false]);
   on.tell({ type: 'released', consumer: 'i1', attempt: 1, deleted: false });
   assert.is(on.state.removals.size, 0);
   assert.is(viewOf(on)?.host, 'h2', 'the build goes on meanwhile');
+});
+
+test('cell - the last attempt of a build that failed may run until its host has said otherwise', () => {
+  const on = building([]);
+  on.now += 60_000;
+  on.tell({ type: 'wake', id: 'build i1' });
+  assert.is(viewOf(on)?.state, 'failed');
+  assert.is(viewOf(on)?.attempts?.[0]?.mayRun, true);
+  on.tell({ type: 'destroyed', ...ofAttempt('i1', 1) });
+  on.tell({ type: 'released', consumer: 'i1', deleted: true });
+  assert.is(viewOf(on)?.attempts?.[0]?.mayRun, false);
 });
 
 test('cell - what may still run is destroyed, also when the next alternate is passed over at once', () => {
