@@ -83,7 +83,8 @@ function unfit(host: Host | undefined, isLast: boolean): string | null {
   if (host === undefined) return 'the cell knows no such host';
   const { state, reason } = viewOfHost(host);
   if (state === 'up' || (state === 'set-aside' && isLast)) return null;
-  return reason === undefined ? `the host is ${state}` : `the host is ${state}: ${reason}`;
+  const words = `the host is ${state.replace('-', ' ')}`;
+  return reason === undefined ? words : `${words}: ${reason}`;
 }
 
 function builderOf({ cell }: Work, { build }: Entry): Address {

@@ -9,6 +9,10 @@ export interface HostFacts {
   /** Its name, unique in its cell. */
   readonly host: string;
   readonly state: HostState['state'];
+  /** Why it is out of service, where that is known. */
+  readonly reason?: string | undefined;
+  /** When it comes back into service by itself, ms since the epoch. */
+  readonly until?: number | undefined;
   /** The tree of its providers, the root first. */
   readonly tree: readonly Provider[];
   /** The traits of the host itself; its devices may have others. */

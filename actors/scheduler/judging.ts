@@ -6,6 +6,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { Obstacle } from './census.ts';
 import { type Asked, changeBy, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
+import { stateWords } from './filters/service-state.ts';
 import { fit, fitAtOnce } from './fit.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
@@ -80,7 +81,7 @@ function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
 }
 
 /** A host of which placement has not told: how it stands says more, if it is out of service. */
-function untold({ host, state }: ViewHost): Obstacle & { message: string } {
-  if (state !== 'up') return { code: `host-${state}`, message: `host '${host}' is ${state}` };
-  return { code: 'unknown-provider', message: `placement has not told of host '${host}'` };
+function untold(host: ViewHost): Obstacle & { message: string } {
+  if (host.state !== 'up') return { code: `host-${host.state}`, message: stateWords(host) };
+  return { code: 'unknown-provider', message: `placement has not told of host '${host.host}'` };
 }

@@ -8,18 +8,19 @@ import type { HostFacts } from './host-facts.ts';
 import { noteChange, promise, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
-  const { host, provider: root, state, failures, stats = NO_STATS, until } = told;
+  const { host, provider: root, state, reason, failures, stats = NO_STATS, until } = told;
   const known = view.hosts.get(root);
   const isSame =
     known !== undefined &&
     known.state === state &&
     known.cell === cell &&
     known.host === host &&
+    known.reason === reason &&
     known.until === until &&
     known.failures?.weight === failures?.weight &&
     known.failures?.at === failures?.at;
   if (isSame && sameStats(known.stats, stats)) return;
-  view.hosts.set(root, { cell, host, root, state, stats, failures, until });
+  view.hosts.set(root, { cell, host, root, state, reason, stats, failures, until });
   if (known !== undefined) noteTold(view, root, stats, known.stats);
   view.freed?.add(root);
   if (!isSame || view.statsMatter) noteChange(view, root);
@@ -43,12 +44,13 @@ export function learnHosts(view: View, { cell, hosts }: Pick<HostsChanged | Host
 /** What filters and weighers see of a host. */
 export function factsOf(
   view: View,
-  { cell, host, root, state, stats, failures }: ViewHost,
+  { cell, host, root, state, reason, until, stats, failures }: ViewHost,
   tree: readonly Provider[],
 ): HostFacts {
   const { traits, aggregates } = tree[0] as Provider;
   const { now } = view;
-  return { cell, host, state, tree, traits, aggregates, stats: counted(view, root, stats), failures, now };
+  const counts = counted(view, root, stats);
+  return { cell, host, state, reason, until, tree, traits, aggregates, stats: counts, failures, now };
 }
 
 /** What a host does, with what placement and this scheduler know of beside its cell's word. */

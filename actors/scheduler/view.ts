@@ -19,6 +19,8 @@ export interface ViewHost {
   readonly state: HostState['state'];
   readonly stats: HostStats;
   readonly failures: FailureMemory | undefined;
+  /** Why it is out of service. */
+  readonly reason?: string | undefined;
   /** When it comes back by itself, ms since the epoch. */
   readonly until?: number | undefined;
 }

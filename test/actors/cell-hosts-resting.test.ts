@@ -87,7 +87,7 @@ test('hosts - a build goes past a host that is set aside, unless there is nothin
   const { on, fail, start, view, stateOf } = desk();
   for (const _ of [1, 2, 3, 4, 5]) fail('h1');
   start('a', 'h1', ['h2']);
-  assert.match(view('a')?.attempts?.[0]?.reason ?? '', /the host is set-aside: 5 builds in a row failed/);
+  assert.match(view('a')?.attempts?.[0]?.reason ?? '', /the host is set aside: 5 builds in a row failed/);
   assert.equal(sentOf(start('b', 'h1'), 'build').length, 1);
   start('c', 'h2', ['h1', 'h3']);
   const failed = on.tell({ type: 'build-failed', host: 'h2', instance: 'c', attempt: 1, reason: 'no image' });

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec, TreeConditions } from '../../actors/messages/common.ts';
+import type { HostState } from '../../actors/messages/scheduler.ts';
 import { whyNone } from '../../actors/scheduler/explain.ts';
 import { aggregates } from '../../actors/scheduler/filters/aggregates.ts';
 import { ALWAYS } from '../../actors/scheduler/filters/always.ts';
@@ -14,8 +15,11 @@ import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits
 import { namedHosts } from '../../actors/scheduler/filters/named-hosts.ts';
 import { serviceState } from '../../actors/scheduler/filters/service-state.ts';
 import { instancesLeft } from '../../actors/scheduler/instance-room.ts';
+import { judge } from '../../actors/scheduler/judging.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
+import type { View, ViewHost } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { weighersFor } from '../../actors/scheduler/weighers/weigher.ts';
 import { factsOf, type HostWords, viewOf } from '../support/facts.ts';
 
@@ -23,6 +27,8 @@ const test = suite('filters');
 
 const PLAIN: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
 const withTree = (tree: TreeConditions): Request => ({ spec: { ...PLAIN, tree } });
+
+const hostOf = (view: View, host: string) => view.hosts.get(`p-${host}`) as ViewHost;
 
 /** What a filter says of a host, in short: `null`, or its code. */
 function said(filter: Filter, words: HostWords, request: Request = { spec: PLAIN }): string | null {
@@ -39,6 +45,25 @@ test('filters - the state of the service: only a host that is up is offered inst
   for (const state of ['down', 'disabled', 'set-aside', 'fenced'] as const) {
     assert.is(said(serviceState, { state }), `host-${state}`);
   }
+});
+
+test('filters - the state of the service: why a host is out of it is said, and until when, as its cell told last', () => {
+  const view = viewOf({ host: 'h1' }, { host: 'h2' });
+  const told = (host: string, state: HostState['state'], more: Partial<HostState>) => {
+    learnHost(view, 'c1', { host, provider: `p-${host}`, state, ...more });
+    const judged = judge(view, filtersFor([serviceState], { spec: PLAIN }, false), PLAIN, hostOf(view, host));
+    return judged.obstacle;
+  };
+  assert.is(told('h1', 'disabled', {})?.message, "host 'h1' is disabled");
+  const disabled = told('h1', 'disabled', { reason: 'new disk' });
+  assert.equal([disabled?.code, disabled?.message], ['host-disabled', "host 'h1' is disabled: new disk"]);
+  const resting = told('h2', 'set-aside', { until: 90_000, reason: '5 builds in a row failed' });
+  assert.equal(
+    [resting?.code, resting?.message],
+    ['host-set-aside', "host 'h2' is set aside until 1970-01-01T00:01:30.000Z: 5 builds in a row failed"],
+  );
+  const unknown = told('h3', 'down', { reason: 'its power is off' });
+  assert.is(unknown?.message, "host 'h3' is down: its power is off", 'also before placement has told of it');
 });
 
 test('filters - aggregates: of each list the host is in one, and it is in none of those that are closed', () => {
