@@ -74,6 +74,8 @@ export const HostStanding = Type.Object({
       code: Type.String(),
       about: Type.Optional(Type.String()),
       short: Type.Optional(Type.Number()),
+      /** More stands in its way, as far as that is known. */
+      lacksMore: Type.Optional(Type.Literal(true)),
       message: Type.String(),
     }),
   ),

@@ -8,6 +8,7 @@ import { present } from '../present.ts';
 import { weighersOf, weighingOf } from './decision.ts';
 import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
+import { isMoreInTheWay } from './more-obstacles.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, comesBefore, type Standing } from './precedence.ts';
 import { withCompany } from './questioning.ts';
@@ -118,6 +119,8 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   if (!withCompany(work, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
+type Refused = Exclude<Judged, { readonly obstacle: null }>;
+
 /** Compares one host with all others: each is judged and weighed. */
 function comparisonOf(
   rankings: Rankings,
@@ -128,9 +131,9 @@ function comparisonOf(
 ): Sweep {
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
-  const weigh = (one: ViewHost, isThorough = true): (Ranked & Standing) | Exclude<Judged['obstacle'], null> => {
+  const weigh = (one: ViewHost, isThorough = true): (Ranked & Standing) | Refused => {
     const judged = judge(view, filters, request.spec, one, rankings.preference, isThorough);
-    if (judged.obstacle !== null) return judged.obstacle;
+    if (judged.obstacle !== null) return judged;
     const { facts, tree, allocations } = judged;
     const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
     const { root, cell, host: name } = one;
@@ -140,9 +143,14 @@ function comparisonOf(
     ...weighingOf(weighers, rankings.overrides, view, one),
     ...present({ members: one.members, silentShard: one.silentShard }),
   });
+  const refusalOf = (refused: Refused): NonNullable<HostStanding['refusal']> => {
+    const { code, message, about, short } = refused.obstacle;
+    const isMore = isMoreInTheWay(rankings.filters, view, request, host, refused);
+    return { code, message, ...present({ about, short }), ...(isMore ? { lacksMore: true } : {}) };
+  };
   // Either may be gone when all have been looked at, so what is told of it is put together at once.
   const own = weigh(host);
-  const standing = 'code' in own ? { refusal: refusalOf(own) } : { weighing: told(own) };
+  const standing = 'obstacle' in own ? { refusal: refusalOf(own) } : { weighing: told(own) };
   let best: (Ranked & Standing) | null = null;
   let first: Pick<HostStanding, 'best'> = {};
   let [hosts, fits, better] = [0, 0, 0];
@@ -150,36 +158,22 @@ function comparisonOf(
     visit(one, isThorough) {
       hosts += 1;
       const weighed = one.root === host.root ? own : weigh(one, isThorough);
-      if ('code' in weighed) return true;
+      if ('obstacle' in weighed) return true;
       fits += 1;
       if (best === null || comesBefore(view, request, weighed, best)) {
         best = weighed;
         first = { best: told(weighed) };
       }
-      if (!('code' in own) && comesBefore(view, request, weighed, own)) better += 1;
+      if (!('obstacle' in own) && comesBefore(view, request, weighed, own)) better += 1;
       return true;
     },
     done(work) {
       const { cell, host: name } = host;
-      const rank = 'code' in own ? {} : { rank: better + 1 };
+      const rank = 'obstacle' in own ? {} : { rank: better + 1 };
       const silent = view.silentCells.has(cell) ? { silent: true as const } : {};
       done({ cell, host: name, hosts, fits, ...first, ...standing, ...rank, ...silent }, work);
     },
   };
-}
-
-function refusalOf({
-  code,
-  about,
-  short,
-  message,
-}: {
-  code: string;
-  about?: string | undefined;
-  short?: number | undefined;
-  message: string;
-}) {
-  return { code, message, ...(about === undefined ? {} : { about }), ...(short === undefined ? {} : { short }) };
 }
 
 /** A request as filters and weighers see it. */

@@ -20,16 +20,15 @@ import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } fro
 import { aggregates } from './filters/aggregates.ts';
 import { cells } from './filters/cells.ts';
 import { company } from './filters/company.ts';
-import { type Filter, refusedBy } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
 import { fit } from './fit.ts';
 import { timesIn } from './fit-times.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
-import type { HostFacts } from './host-facts.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
+import { isTold, lesserSpecs, refusingOf } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -164,22 +163,6 @@ export function surveyOf(
   };
 }
 
-/** The request as it would be without a class of resources in any of its groups. */
-function lesserSpecs(spec: RequestSpec): (resourceClass: string | undefined) => RequestSpec {
-  const known = new Map<string, RequestSpec>();
-  return (resourceClass = '') => {
-    const lesser = known.get(resourceClass) ?? {
-      ...spec,
-      groups: spec.groups.map((group) => {
-        const { [resourceClass]: _, ...resources } = group.resources;
-        return { ...group, resources };
-      }),
-    };
-    known.set(resourceClass, lesser);
-    return lesser;
-  };
-}
-
 /** The reasons, with the nearest of others where they name none. */
 function withNearest(reasons: readonly Counted[], others: readonly Counted[]): Counted[] {
   return reasons.map((reason) => {
@@ -203,11 +186,6 @@ function leftOn(rankings: Rankings, view: View, request: Request, root: string, 
   return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
 }
 
-/** Whether placement tells of a host. */
-function isTold(view: View, root: string): boolean {
-  return treeOf(view, root)[0]?.spec.id === root;
-}
-
 /** Whether the request might use a host but for what refused it first: one of no use to it came near to nothing. */
 function mayUse(
   { filters }: Rankings,
@@ -219,20 +197,6 @@ function mayUse(
   // What is said of its resources is said when every filter has let it pass.
   if (first === undefined) return toldMisfitOfGroup(view, request.spec, host.root) === null;
   return refusingOf(filters, view, request, host.root, factsOf(view, host, treeOf(view, host.root))).length === 1;
-}
-
-/** The names of all filters that refuse a host, and of the rule of the instance group if it does. */
-function refusingOf(
-  filters: readonly Filter[],
-  view: View,
-  request: Request,
-  root: string,
-  facts: HostFacts,
-): string[] {
-  const names = allFiltersFor(filters, request)
-    .filter((one) => refusedBy([one], facts) !== null)
-    .map(({ filter }) => filter.name);
-  return toldMisfitOfGroup(view, request.spec, root) === null ? names : [...names, INSTANCE_GROUP];
 }
 
 function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Request, host: ViewHost): void {

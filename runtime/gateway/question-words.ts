@@ -119,7 +119,8 @@ function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: 
   if (refusal !== undefined) {
     const isSaid = refusal.short === undefined || /short by/.test(refusal.message);
     const short = isSaid ? '' : ` (short by ${refusal.short})`;
-    return `would be refused: ${refusal.code}: ${refusal.message}${short}; ${all}`;
+    const more = refusal.lacksMore === true ? ', and more stands in its way' : '';
+    return `would be refused: ${refusal.code}: ${refusal.message}${short}${more}; ${all}`;
   }
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;

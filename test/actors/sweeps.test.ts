@@ -54,6 +54,37 @@ test('sweeps - one host is compared with all others', () => {
   assert.ok((refused.refusal?.short ?? 0) > 1_900, 'by how much it falls short');
 });
 
+test('sweeps - of a host it is said whether more stands in its way than what is said of it', () => {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 2, MEMORY_MB: 512 }, traits: ['CUSTOM_A'] },
+    { host: 'h2', has: { VCPU: 64, MEMORY_MB: 4_096 } },
+  ]);
+  const [desk] = all.desks;
+  const refusalOf = (group: object, more: object = {}) => {
+    const wanted = { groups: [{ name: '', resources: { VCPU: 1 }, ...group }], groupPolicy: 'none' as const, ...more };
+    const turned = desk?.tell({ type: 'why-not', ask: 1, spec: wanted, host: 'h1' } as never, 'gateway/g');
+    const [told] = turned?.sent.map(({ message }) => message) ?? [];
+    assert.ok(told?.type === 'why-not-told');
+    const { code, about, lacksMore } = told.standing.refusal ?? {};
+    return [code, about, lacksMore];
+  };
+  const short = ['exceeds-capacity', 'VCPU'];
+  assert.equal(refusalOf({ resources: { VCPU: 4 } }), [...short, undefined]);
+  assert.equal(refusalOf({ resources: { VCPU: 4, MEMORY_MB: 600 } }), [...short, true]);
+  assert.equal(refusalOf({ resources: { VCPU: 4 }, required: ['CUSTOM_B'] }), [...short, true]);
+  assert.equal(refusalOf({ required: ['CUSTOM_A', 'CUSTOM_B'] }), ['trait-missing', 'CUSTOM_B', undefined]);
+  assert.equal(refusalOf({ required: ['CUSTOM_B', 'CUSTOM_C'] }), ['trait-missing', 'CUSTOM_B', true]);
+  assert.equal(refusalOf({ anyOf: [['CUSTOM_B', 'CUSTOM_C']] }), ['trait-missing', 'CUSTOM_B, CUSTOM_C', undefined]);
+  assert.equal(refusalOf({ resources: { VGPU: 1 } }), ['no-inventory', 'VGPU', undefined]);
+  const elsewhere = { tree: { oneOf: ['p-h2'] } };
+  assert.equal(refusalOf({}, elsewhere), ['not-a-named-provider', undefined, undefined]);
+  assert.equal(refusalOf({ resources: { VCPU: 4 } }, elsewhere), ['not-a-named-provider', undefined, true]);
+  all.tellHost({ host: 'h1', state: 'disabled' });
+  all.deliver();
+  assert.equal(refusalOf({}), ['host-disabled', undefined, undefined]);
+  assert.equal(refusalOf({}, elsewhere), ['host-disabled', undefined, true]);
+});
+
 test('sweeps - which cells there are, with and without hosts, is told when all hosts are counted', () => {
   const all = manyHosts(SLICE + 11);
   const [desk] = all.desks;

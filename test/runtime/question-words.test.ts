@@ -262,6 +262,13 @@ test('words - of the nearest host it is said where more stands in its way than w
     words[1],
     'then: it was refused: exceeds-capacity VCPU, short by 2, the nearest of its kind, and more stood in its way',
   );
+  const refusal = { code: 'exceeds-capacity', about: 'VCPU', short: 2, message: '2 VCPU too few' };
+  const now = { cell: 'c1', host: 'h1', hosts: 2, fits: 0, refusal: { ...refusal, lacksMore: true as const } };
+  assert.is(
+    whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now }, view, false)[2],
+    'now: it would be refused: exceeds-capacity: 2 VCPU too few (short by 2), and more stands in its way; ' +
+      'of 2 hosts, 0 fit and 2 were refused',
+  );
 });
 
 test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {
