@@ -16,7 +16,7 @@ export const Advice = Type.Object({
   code: Type.String(),
   /** The request group that it is about; '' is the unnamed one. */
   group: Type.Optional(Type.String()),
-  /** The resource class, trait, list of traits or aggregates, state of hosts or filter. */
+  /** The resource class, trait, list of traits, aggregates or instances, state of hosts or filter. */
   about: Type.Optional(Type.String()),
   from: Type.Optional(Type.Number()),
   to: Type.Optional(Type.Number()),
@@ -38,6 +38,14 @@ export const NO_CHANGE_KNOWN = 'no single change is known with which it would fi
 /** `north, south` as `'north', 'south'`. */
 export const quoted = (list: string): string => list.replaceAll(/[^, ]+/g, "'$&'");
 
+const SOME = 3;
+
+/** `'web', 'db', 'cache' and 2 more`. */
+export function someOf(names: readonly string[]): string {
+  const more = names.length > SOME ? ` and ${names.length - SOME} more` : '';
+  return `${quoted(names.slice(0, SOME).join(', '))}${more}`;
+}
+
 /** `zone 'north'`, `zones 'north', 'south'`. */
 export const named = (kind: string, list: string): string => `${kind}${list.includes(', ') ? 's' : ''} ${list}`;
 
@@ -49,6 +57,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
   const { code, group = '', about = '', from = 0, to = 0, hosts, until, host } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const fits = `it would fit on ${many}`;
+  const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const of = group === '' ? '' : ` in group '${group}'`;
   switch (code) {
     case 'less':
@@ -84,9 +93,9 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-avoid-hosts':
       return `if it need not avoid the hosts that it names, ${fits}`;
     case 'without-same-host':
-      return `if it need not share a host with other instances, ${fits}`;
+      return `if it need not share a host with ${others}, ${fits}`;
     case 'without-different-host':
-      return `if it might share a host with other instances, ${fits}`;
+      return `if it might share a host with ${others}, ${fits}`;
     case 'without-root-required':
       return `if the host itself need not have trait ${about}, ${fits}`;
     case 'without-root-forbidden':

@@ -73,14 +73,19 @@ function withoutAggregates(request: Request, tree: TreeConditions): Request {
 function wishesOfCompany(request: Request): Wish[] {
   const { company } = request;
   if (company === undefined) return [];
-  const { far, near } = company;
+  const { near, nearTo = [], ...apart } = company;
+  const { far, farFrom } = apart;
   const wishes: Wish[] = [];
   if (near !== undefined) {
-    wishes.push({ advice: { code: 'without-same-host' }, without: { ...request, company: { far } } });
+    const advice = { code: 'without-same-host', ...aboutAll(nearTo) };
+    wishes.push({ advice, without: { ...request, company: apart } });
   }
   if (far.size > 0) {
-    const without = { ...request, company: { near, far: new Set<string>() } };
-    wishes.push({ advice: { code: 'without-different-host' }, without });
+    const advice = { code: 'without-different-host', ...aboutAll([...(farFrom?.values() ?? [])].flat()) };
+    wishes.push({ advice, without: { ...request, company: { near, far: new Set<string>() } } });
   }
   return wishes;
 }
+
+const aboutAll = (instances: readonly string[]): Pick<Advice, 'about'> =>
+  instances.length === 0 ? {} : { about: [...new Set(instances)].join(', ') };

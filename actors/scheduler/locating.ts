@@ -68,6 +68,11 @@ export function learnRoots(locating: Locating, { ask, shard, consumers }: Locate
 
 export function companyOf({ tree }: RequestSpec, roots: Locating['roots']): Company {
   const { heldBy, notHeldBy = [] } = tree ?? {};
-  const all = (consumers: readonly string[]) => new Set(consumers.flatMap((one) => [...(roots.get(one) ?? [])]));
-  return { far: all(notHeldBy), ...(heldBy === undefined ? {} : { near: all(heldBy) }) };
+  const rootsOf = (consumer: string) => [...(roots.get(consumer) ?? [])];
+  const farFrom = new Map<string, string[]>();
+  for (const consumer of notHeldBy) {
+    for (const root of rootsOf(consumer)) farFrom.set(root, [...(farFrom.get(root) ?? []), consumer]);
+  }
+  const apart = { far: new Set(farFrom.keys()), farFrom };
+  return heldBy === undefined ? apart : { ...apart, near: new Set(heldBy.flatMap(rootsOf)), nearTo: heldBy };
 }

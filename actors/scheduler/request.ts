@@ -24,6 +24,10 @@ export interface Company {
   readonly near?: ReadonlySet<string> | undefined;
   /** The host must be none of these. */
   readonly far: ReadonlySet<string>;
+  /** The instances of which one must be there. */
+  readonly nearTo?: readonly string[] | undefined;
+  /** Of each root in `far`, the instances that are there. */
+  readonly farFrom?: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
 /** A request spec without its instance group, and without what it says of single hosts and of other instances. */

@@ -16,6 +16,7 @@ import { namedHosts } from '../../actors/scheduler/filters/named-hosts.ts';
 import { serviceState } from '../../actors/scheduler/filters/service-state.ts';
 import { instancesLeft } from '../../actors/scheduler/instance-room.ts';
 import { judge } from '../../actors/scheduler/judging.ts';
+import { companyOf } from '../../actors/scheduler/locating.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import type { View, ViewHost } from '../../actors/scheduler/view.ts';
@@ -134,6 +135,30 @@ test('filters - company: with one of the instances, and with none of the others'
   const far = { spec: PLAIN, company: { far: new Set(['p-h1']) } };
   assert.is(said(company, { host: 'h1' }, far), 'consumer-present');
   assert.is(said(company, { host: 'h2' }, far), null);
+});
+
+test('filters - company: the instances are named, and that no host has any of them', () => {
+  const roots = new Map([
+    ['web', new Set(['p-h1'])],
+    ['db', new Set(['p-h1', 'p-h2'])],
+  ]);
+  const refusalOf = (host: string, tree: TreeConditions) => {
+    const request = { ...withTree(tree), company: companyOf({ ...PLAIN, tree }, roots) };
+    return refusedBy(filtersFor([company], request, true), factsOf({ host }))?.refusal;
+  };
+  const missing = refusalOf('h2', { heldBy: ['web', 'nobody'] });
+  assert.is(missing?.message, "host 'h2' has none of the instances to be with: 'web', 'nobody'");
+  assert.is(missing?.about, 'web, nobody');
+  assert.is(
+    refusalOf('h2', { heldBy: ['nobody'] })?.message,
+    "host 'h2' has none of the instances to be with: 'nobody'; no host has",
+  );
+  assert.match(refusalOf('h3', { heldBy: ['a', 'b', 'c', 'd', 'e'] })?.message ?? '', /: 'a', 'b', 'c' and 2 more;/);
+  const both = refusalOf('h1', { notHeldBy: ['web', 'db', 'nobody'] });
+  assert.is(both?.message, "host 'h1' has an instance to be kept apart from: 'web', 'db'");
+  assert.is(both?.about, undefined, 'hosts are counted together whichever they have');
+  const one = refusalOf('h2', { notHeldBy: ['web', 'db'] });
+  assert.is(one?.message, "host 'h2' has an instance to be kept apart from: 'db'");
 });
 
 test('filters - limits of instances and of builds: general ones, and of aggregates the lowest', () => {
