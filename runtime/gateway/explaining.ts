@@ -6,11 +6,10 @@ import { type Decision, StoredDecision, unpackDecision } from '../../actors/mess
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Where } from '../../actors/messages/where.ts';
 import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
-import { CellwrightError } from '../errors.ts';
 import { checkOf } from '../schemas.ts';
 import type { Asking } from './asking.ts';
 import { wordsOfExplanation } from './explanation-words.ts';
-import { isSilence, SILENT_CELL_MS, unknownOf } from './looking.ts';
+import { isSilence, notFound, SILENT_CELL_MS, unknownOf } from './looking.ts';
 import type { InstanceRequest } from './requests.ts';
 
 /** The answer to `explain`. */
@@ -48,7 +47,7 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
     const question = { type: 'explain' as const, instance: id };
     const conductor = conductorAddress(conductorShardOf(id, conductorShards));
     const { view, decision, spec, where } = await asking.ask(conductor, question, 'explained');
-    if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
+    if (view === null) throw await notFound({ asking, conductorShards }, id);
     const decided = decisionIn(decision);
     const kept = { view, decision: decided, spec, where: where ?? decided?.where };
     if (view.cell === undefined || view.state === 'deleted') return kept;

@@ -1,6 +1,7 @@
 // Looking at what is there, for the API: conductors know every instance and where it is, cells know how it is. Whoever
 // does not answer is said to be silent, and what was known of his last is said as no more than that.
 
+import { MAX_TOKEN_LENGTH } from '../../actors/messages/common.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { CellView } from '../../actors/messages/questions.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
@@ -57,7 +58,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   /** The conductor says where the instance is; its cell, if it has one, says how it is. */
   async function show({ id }: InstanceRequest): Promise<InstanceView> {
     const { view } = await asking.ask(conductorOf(id, conductorShards), { type: 'show', instance: id }, 'shown');
-    if (view === null) throw new CellwrightError('not-found', `there is no instance '${id}'`, { field: 'id' });
+    if (view === null) throw await notFound({ asking, conductorShards }, id);
     if (view.cell === undefined || view.state === 'deleted') return view;
     try {
       const question = { type: 'show' as const, instance: id };
@@ -129,6 +130,20 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   }
 
   return { show, list, cells, hosts };
+}
+
+/** That there is no instance of that name; where it is that of a request of several, that these are named otherwise. */
+export async function notFound({ asking, conductorShards }: LookingOptions, id: string): Promise<CellwrightError> {
+  const first = `${id}-0`;
+  const error = (more = '') => new CellwrightError('not-found', `there is no instance '${id}'${more}`, { field: 'id' });
+  if (first.length > MAX_TOKEN_LENGTH) return error();
+  const question = { type: 'show' as const, instance: first };
+  try {
+    const { view } = await asking.ask(conductorAddress(conductorShardOf(first, conductorShards)), question, 'shown');
+    return view?.request === id ? error(`: the request '${id}' is of several, '${first}' and so on`) : error();
+  } catch {
+    return error();
+  }
 }
 
 /** Whoever named a cell that nobody serves now, or that there never was, is told the field. */

@@ -4,7 +4,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { page } from '../../actors/page.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
+import { explainingOf } from '../../runtime/gateway/explaining.ts';
 import { lookingOf } from '../../runtime/gateway/looking.ts';
 
 const test = suite('listing');
@@ -45,6 +47,36 @@ test('listing - pages of several shards fit a message, however much their instan
     seen,
     views.map(({ instance }) => instance),
   );
+});
+
+test('looking - an instance asked for by the name of its request of several is not found, and one of these is named', async () => {
+  const requests = new Map([
+    ['web-0', 'web'],
+    ['db-0', 'db-0'],
+  ]);
+  const ask = async (_: string, { type, instance }: { type: string; instance: string }) => {
+    const request = requests.get(instance);
+    const view = request === undefined ? null : { instance, request, state: 'requested' };
+    return { type: type === 'show' ? 'shown' : 'explained', ask: 1, view };
+  };
+  const asking = { ask } as unknown as Asking;
+  const { show } = lookingOf({ asking, conductorShards: 4 });
+  const { explain } = explainingOf({ asking, conductorShards: 4 });
+  for (const looked of [show, explain]) {
+    const refusalOf = async (id: string) => {
+      try {
+        await looked({ id });
+      } catch (error) {
+        const { code, field, message } = error as CellwrightError;
+        assert.equal([code, field], ['not-found', 'id']);
+        return message;
+      }
+      return 'it is found';
+    };
+    assert.is(await refusalOf('web'), "there is no instance 'web': the request 'web' is of several, 'web-0' and so on");
+    assert.is(await refusalOf('db'), "there is no instance 'db'");
+    assert.is(await refusalOf('web-0-0'), "there is no instance 'web-0-0'");
+  }
 });
 
 test.run();
