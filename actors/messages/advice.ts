@@ -18,6 +18,8 @@ export const Advice = Type.Object({
   group: Type.Optional(Type.String()),
   /** The resource class, trait, list of traits, aggregates or instances, state of hosts or filter. */
   about: Type.Optional(Type.String()),
+  /** The filter has not refused: it failed. */
+  failed: Type.Optional(Type.Literal(true)),
   from: Type.Optional(Type.Number()),
   to: Type.Optional(Type.Number()),
   /** How many hosts it would fit then. */
@@ -54,7 +56,7 @@ export const named = (kind: string, list: string): string => `${kind}${list.incl
  * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.
  */
 export function adviceWords(advice: Advice, till: (at: number) => string): string {
-  const { code, group = '', about = '', from = 0, to = 0, hosts, until, host } = advice;
+  const { code, group = '', about = '', from = 0, to = 0, hosts, until, host, failed } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const fits = `it would fit on ${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
@@ -116,7 +118,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-instance-group':
       return `without the rule of its instance group ${fits}`;
     case 'without-filter':
-      return `if filter '${about}' let it, ${fits}`;
+      return `if filter '${about}' ${failed === true ? 'did not fail' : 'let it'}, ${fits}`;
     default:
       return `without ${about === '' ? code : about} ${fits}`;
   }

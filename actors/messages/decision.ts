@@ -3,6 +3,7 @@
 // length, which is read only when somebody asks for it.
 
 import Type, { type Static } from 'typebox';
+import { present } from '../present.ts';
 import { Advice } from './advice.ts';
 import { clipped } from './common.ts';
 import { Where } from './where.ts';
@@ -20,7 +21,7 @@ const MAX_WHERE_LENGTH = 1_024;
 const MAX_NAME_LENGTH = 64;
 /** An id, and whether what it names is kept for others. */
 const MAX_ABOUT_LENGTH = 96;
-const MAX_MESSAGE_LENGTH = 240;
+export const MAX_MESSAGE_LENGTH = 240;
 
 export const DecisionText = Type.String({ maxLength: MAX_DECISION_LENGTH });
 
@@ -30,6 +31,8 @@ const Place = { cell: Type.String(), host: Type.String() };
 export const RefusedHosts = Type.Object({
   code: Type.String(),
   about: Type.Optional(Type.String()),
+  /** Of a filter that failed: what it said of the first host. */
+  message: Type.Optional(Type.String()),
   hosts: Type.Integer(),
   /** The host that came nearest, and by how much it fell short: where none fits, one that lacks nothing else, if there is any. */
   nearest: Type.Optional(
@@ -106,6 +109,8 @@ export const StoredDecision = Type.Object({
   ),
   /** Which of `r` have a nearest host that lacks more, by their places. */
   k: Type.Optional(Type.Array(Type.Integer())),
+  /** The messages of those of `r` that have one, by their places. */
+  d: Type.Optional(Type.Array(Type.Tuple([Type.Integer(), Type.String()]))),
   g: Type.Optional(Type.String()),
   m: Type.Array(Type.String()),
   w: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 2 })),
@@ -177,6 +182,8 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   ];
   const lackingMore = told.flatMap(({ nearest }, position) => (nearest?.lacksMore === true ? [position] : []));
   if (lackingMore.length > 0) fields.push(`"k":${JSON.stringify(lackingMore)}`);
+  const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
+  if (messages.length > 0) fields.push(`"d":${JSON.stringify(messages)}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -235,6 +242,7 @@ export function unpackDecision({
   f,
   r,
   k,
+  d,
   g,
   m,
   w,
@@ -249,6 +257,7 @@ export function unpackDecision({
   u,
   e,
 }: StoredDecision): Decision {
+  const messages = new Map(d);
   return {
     at,
     scheduler: by,
@@ -257,6 +266,7 @@ export function unpackDecision({
     refused: r.map(([code, about, hosts, where, short], position) => ({
       code,
       ...(about === '' ? {} : { about }),
+      ...present({ message: messages.get(position) }),
       hosts,
       ...(where === undefined || short === undefined
         ? {}

@@ -76,10 +76,11 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   note(adviser, change, times);
 }
 
-/** A host that only one filter refuses, and its tree. */
-export function considerFilter(adviser: Adviser, filter: string, tree: readonly Provider[]): void {
+/** A host that only one filter refuses, or for which it fails, and its tree. */
+export function considerFilter(adviser: Adviser, filter: string, hasFailed: boolean, tree: readonly Provider[]): void {
   const times = roomOn(adviser, adviser.spec, tree, filter);
-  if (times > 0) note(adviser, withoutFilter(filter), times);
+  const { advice, cost } = withoutFilter(filter);
+  if (times > 0) note(adviser, { advice: hasFailed ? { ...advice, failed: true } : advice, cost }, times);
 }
 
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
@@ -263,8 +264,8 @@ function note(adviser: Adviser, change: Change, times: number): void {
 
 /** What is counted so far of what a change would let fit. */
 function roomWith({ rooms }: Adviser, change: Change): Room {
-  const { code, group, about } = change.advice;
-  const key = `${code} ${group} ${about}`;
+  const { code, group, about, failed } = change.advice;
+  const key = `${code} ${group} ${about} ${failed}`;
   let found = rooms.get(key);
   if (found === undefined) {
     found = { change, room: noRoom() };

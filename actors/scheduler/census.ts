@@ -1,12 +1,18 @@
 // Counting, for each shape of request, how many hosts every reason refuses, and which of them came nearest. It follows
 // the one host that changed, so that a decision can say what stood against all hosts without looking at them.
 
+import { clipped } from '../messages/common.ts';
+import { MAX_MESSAGE_LENGTH } from '../messages/decision.ts';
+import { FILTER_FAILED } from './filters/filter.ts';
+
 /** Why a host is refused, in short: a stable code, and what it is about, such as a resource class or a trait. */
 export interface Obstacle {
   readonly code: string;
   readonly about?: string | undefined;
   /** By how much it fell short, where that can be said. */
   readonly short?: number | undefined;
+  /** For people. */
+  readonly message?: string | undefined;
 }
 
 /** A host that is refused: it counts for as long as it is the host's last. */
@@ -20,6 +26,8 @@ interface Refused {
 interface Reason {
   readonly code: string;
   readonly about: string | undefined;
+  /** What was said of the first host, of a filter that failed: its name alone says nothing of why. */
+  readonly message: string | undefined;
   hosts: number;
   /** Those that fell short, the nearest first; it may hold some that count no more. */
   near: Refused[];
@@ -34,6 +42,7 @@ export interface Census {
 export interface Counted {
   readonly code: string;
   readonly about?: string | undefined;
+  readonly message?: string | undefined;
   readonly hosts: number;
   readonly nearest?: NearHost | undefined;
 }
@@ -58,7 +67,7 @@ export function unrefuse(census: Census, root: string): void {
   if (before.reason.hosts === 0) census.reasons.delete(keyOf(before.reason));
 }
 
-export function refuse(census: Census, root: string, { code, about, short }: Obstacle): void {
+export function refuse(census: Census, root: string, { code, about, short, message = '' }: Obstacle): void {
   const before = census.refused.get(root);
   if (before !== undefined) {
     const { reason } = before;
@@ -68,7 +77,8 @@ export function refuse(census: Census, root: string, { code, about, short }: Obs
   const key = about === undefined ? code : keyOf({ code, about });
   let reason = census.reasons.get(key);
   if (reason === undefined) {
-    reason = { code, about, hosts: 0, near: [] };
+    const first = code === FILTER_FAILED ? clipped(message, MAX_MESSAGE_LENGTH) : undefined;
+    reason = { code, about, message: first, hosts: 0, near: [] };
     census.reasons.set(key, reason);
   }
   const refused = { root, reason, short: short ?? Number.POSITIVE_INFINITY };
@@ -84,9 +94,10 @@ const keyOf = ({ code, about }: { code: string; about: string | undefined }): st
 export function counted(census: Census): Counted[] {
   return [...census.reasons.values()]
     .map((reason) => {
-      const { code, about, hosts } = reason;
+      const { code, about, message, hosts } = reason;
       const near = nearestOf(census, reason);
-      return { code, about, hosts, nearest: near === undefined ? undefined : { root: near.root, short: near.short } };
+      const nearest = near === undefined ? undefined : { root: near.root, short: near.short };
+      return { code, about, message, hosts, nearest };
     })
     .sort((one, other) => other.hosts - one.hosts);
 }

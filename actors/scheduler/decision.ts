@@ -17,6 +17,7 @@ import {
 } from '../messages/decision.ts';
 import type { Where } from '../messages/where.ts';
 import { isSoft } from '../placement/groups.ts';
+import { present } from '../present.ts';
 import { placementShardOf } from '../routing.ts';
 import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
@@ -240,13 +241,13 @@ type Nearest = NonNullable<RefusedHosts['nearest']> & { readonly [NEAR]?: NearHo
 export function refusedHosts(view: View, reasons: readonly Counted[], unasked: readonly Asked[] = []): RefusedHosts[] {
   const mayServe = (host: ViewHost, root: string) =>
     unasked.length === 0 || refusedBy(unasked, factsOf(view, host, treeOf(view, root))) === null;
-  return reasons.map(({ code, about, hosts, nearest }) => {
+  return reasons.map(({ code, about, message, hosts, nearest }) => {
     const more = nearest?.lacksMore === true ? { lacksMore: true as const } : {};
     const named = nearest === undefined ? undefined : view.hosts.get(nearest.root);
     const near = named !== undefined && mayServe(named, nearest?.root ?? '') ? named : undefined;
     return {
       code,
-      ...(about === undefined ? {} : { about }),
+      ...present({ about, message }),
       hosts,
       ...(near === undefined || nearest === undefined
         ? {}

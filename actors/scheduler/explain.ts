@@ -86,9 +86,15 @@ const NOTHING_NAMED: ReadonlyMap<string, Absence> = new Map([
 const ASKED_BEFORE = /^(host-.*|unknown-provider|not-in-aggregate|in-avoided-aggregate)$/;
 
 /** `2 exceeds-capacity VCPU`, `2 hosts disabled`: how many hosts one reason refused. */
-export function obstacleWords({ code, about, hosts }: Pick<RefusedHosts, 'code' | 'about' | 'hosts'>): string {
+export function obstacleWords({
+  code,
+  about,
+  message,
+  hosts,
+}: Pick<RefusedHosts, 'code' | 'about' | 'message' | 'hosts'>): string {
   if (code === 'unknown-provider') return `${hosts} not known to placement`;
   const state = code.slice('host-'.length).replace('-', ' ');
   const words = code.startsWith('host-') ? `${hosts === 1 ? 'host' : 'hosts'} ${state}` : code;
-  return `${hosts} ${words}${about === undefined ? '' : ` ${about}`}`;
+  const said = message === undefined ? '' : ` (${message})`;
+  return `${hosts} ${words}${about === undefined ? '' : ` ${about}`}${said}`;
 }

@@ -20,6 +20,7 @@ import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } fro
 import { aggregates } from './filters/aggregates.ts';
 import { cells } from './filters/cells.ts';
 import { company } from './filters/company.ts';
+import { FILTER_FAILED } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
 import { fit } from './fit.ts';
@@ -134,7 +135,9 @@ export function surveyOf(
         const isAlone = isNear && isThorough && fit(otherwise, treeOf(view, host.root)) !== null;
         refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
-        if (times < count && isThorough) advise(adviser, rankings, view, request, host);
+        if (times < count && isThorough) {
+          advise(adviser, rankings, view, request, host, obstacle.code === FILTER_FAILED);
+        }
       }
       return true;
     },
@@ -199,7 +202,14 @@ function mayUse(
   return refusingOf(filters, view, request, host.root, factsOf(view, host, treeOf(view, host.root))).length === 1;
 }
 
-function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Request, host: ViewHost): void {
+function advise(
+  adviser: Adviser,
+  { filters }: Rankings,
+  view: View,
+  request: Request,
+  host: ViewHost,
+  hasFailed: boolean,
+): void {
   if (!isTold(view, host.root)) return;
   const tree = treeOf(view, host.root);
   const facts = factsOf(view, host, tree);
@@ -209,7 +219,7 @@ function advise(adviser: Adviser, { filters }: Rankings, view: View, request: Re
   if (more.length > 0) return;
   if (only === serviceState.name) return considerAway(adviser, host, tree);
   if (only === INSTANCE_GROUP) return considerGroup(adviser, tree);
-  if (!WISHES.has(only)) return considerFilter(adviser, only, tree);
+  if (!WISHES.has(only)) return considerFilter(adviser, only, hasFailed, tree);
   for (const { advice, without } of wishesOf(request, facts.aggregates)) {
     if (refusing(without).length === 0) considerWish(adviser, advice, tree);
   }

@@ -77,7 +77,7 @@ export const ADVICE_CODES = {
   'without-same-subtree': 'do not insist on one subtree for the groups',
   'without-isolation': 'let groups share a provider: groupPolicy none',
   'without-instance-group': 'leave the instance group, or its rule',
-  'without-filter': "change the deployment's filter `about`",
+  'without-filter': "change the deployment's filter `about`; with `failed`: mend it",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
   'host-state':
     'bring back hosts that are `about`, such as `host`; those that are set aside come back by themselves, from `until` on',

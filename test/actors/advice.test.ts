@@ -5,6 +5,8 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Advice } from '../../actors/messages/advice.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
+import { unpackDecision } from '../../actors/messages/decision.ts';
+import { obstacleWords } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
@@ -223,6 +225,33 @@ test('scheduler - for several instances, a rule, limit or trait is advised again
   assert.equal(adviceFor(plain, 7, [instanceLimit(3), buildLimit(2)]), [['fewer-instances', undefined, 3]]);
   assert.equal(adviceFor(plain, 7, [instanceLimit(1), buildLimit(2)]), []);
   assert.equal(adviceFor(plain, 6, [instanceLimit(1), buildLimit(2)]), [['without-filter', 'instance-limit', 3]]);
+});
+
+test('scheduler - a filter that fails is told apart from one that refuses, and what it threw first is told', () => {
+  const broken: Filter = {
+    name: 'broken',
+    refusal({ host }) {
+      if (host !== 'h3') throw new Error(`no such metric of ${host}`);
+      return { code: 'too-hot', message: `${host} is too hot` };
+    },
+  };
+  const all = schedulersOf([{ host: 'h1' }, { host: 'h2' }, { host: 'h3' }], [{ name: 's', filters: [broken] }]);
+  const answer = all.choose(selectFor('web'));
+  assert.ok(answer?.type === 'no-valid-host');
+  const why = "2 filter-failed broken (filter 'broken' failed: no such metric of h1)";
+  assert.match(answer.reason, why);
+  assert.match(answer.reason, /; if filter 'broken' did not fail, it would fit on 2 hosts$/);
+  const { refused, advice } = unpackDecision(JSON.parse(answer.decision ?? ''));
+  assert.is(refused[0]?.message, "filter 'broken' failed: no such metric of h1");
+  assert.is(obstacleWords(refused[0] as (typeof refused)[0]), why);
+  assert.equal(
+    advice.map(({ code, failed, hosts }) => [code, failed, hosts]),
+    [
+      ['without-filter', true, 2],
+      ['without-filter', undefined, 1],
+    ],
+  );
+  assert.match(words(advice[1] as Advice), /^if filter 'broken' let it, /);
 });
 
 test('scheduler - for several instances, many traits that hold none of the hosts back do not take the place of what helps', () => {

@@ -342,7 +342,7 @@ test('placing - a filter of the request and a filter of a host that fails are to
   assert.is(chosenIn(all.choose(selectFor('cool'))), 'h1');
   assert.match(
     chosenIn(all.choose(selectFor('other', { tree: { noneOf: ['p-h1'] } }))),
-    /none of 3 hosts: (?=.*1 avoided-provider)(?=.*1 too-hot)(?=.*1 filter-failed)/,
+    /none of 3 hosts: (?=.*1 avoided-provider)(?=.*1 too-hot)(?=.*1 filter-failed cold \(filter 'cold' failed: h3 has no thermometer\))/,
   );
   all.tellHost({ host: 'h2', metrics: { heat: 10 } });
   assert.is(chosenIn(all.choose(selectFor('cooled', { tree: { noneOf: ['p-h1'] } }))), 'h2');

@@ -10,6 +10,9 @@ import { type Request, rankedPart } from '../request.ts';
 /** The longest word on what a refusal is about, in characters: as long as a trait may be. */
 const MAX_ABOUT_LENGTH = 255;
 
+/** The code of a filter that threw, or answered what is no answer. */
+export const FILTER_FAILED = 'filter-failed';
+
 /** Why a host may not serve a request. */
 export interface FilterRefusal {
   /** Stable, kebab-case: meant for programs, and for counting hosts that are refused alike. */
@@ -162,7 +165,7 @@ function refusalOf(filter: Filter, host: HostFacts, part: unknown): FilterRefusa
 }
 
 function failure(name: string, why: string): FilterRefusal {
-  return bounded({ code: 'filter-failed', message: `filter '${name}' failed: ${why}`, about: name });
+  return bounded({ code: FILTER_FAILED, message: `filter '${name}' failed: ${why}`, about: name });
 }
 
 /** What a filter says goes into answers, of which none may be too long to be sent, or have half a character. */
