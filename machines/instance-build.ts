@@ -34,12 +34,12 @@ export interface Selection {
 
 /** How an attempt came to nothing. */
 export type AttemptOutcome =
-  | 'refused' // the compute would not take it
+  | 'refused' // the compute would not take it, or the host was out of service
   | 'build-failed' // it failed there; another host may succeed
   | 'build-aborted' // it failed there, and would anywhere
   | 'timed-out' // no word within the deadline
   | 'host-lost' // the host went silent
-  | 'claim-refused' // the alternate's resources were gone
+  | 'claim-refused' // the alternate's resources were gone, or it was out of service
   | 'deleted'; // the caller ended it
 
 /** An attempt that came to nothing. Attempts count the claims made for the instance, from 1. */

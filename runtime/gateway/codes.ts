@@ -96,11 +96,11 @@ export const FAILURE_CODES = {
 
 /** What came of an attempt: `attempts[].outcome` of an instance. */
 export const ATTEMPT_OUTCOMES = {
-  refused: 'the compute would not take it',
+  refused: 'the compute would not take it, or the host was out of service',
   'build-failed': 'it failed there; another host may succeed',
   'build-aborted': 'it failed there, and would anywhere',
   'timed-out': 'no word came within the deadline',
   'host-lost': 'the host went silent',
-  'claim-refused': "the alternate's resources were gone",
+  'claim-refused': "the alternate's resources were gone, or it was out of service",
   deleted: 'the caller ended it',
 } as const satisfies Record<AttemptOutcome, string>;
