@@ -13,7 +13,7 @@ import { placementOf } from '../routing.ts';
 import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
 import { noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
-import { whyNone } from './explain.ts';
+import { REFUSED_THE_CLAIM, whyNone } from './explain.ts';
 import { explainFailure } from './failing.ts';
 import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
@@ -237,6 +237,7 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
   if (awaitsSearch(work, open) || awaitsClaims(work, open)) return;
   if (open.promised.size > 0) return void open.stranded.add(instance);
+  draftOf(open, instance).ofFitting = REFUSED_THE_CLAIM;
   advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request, together(open)) });
 }
 

@@ -48,6 +48,8 @@ export interface Draft {
   refused: readonly RefusedHosts[];
   weights: readonly WeighingText[];
   group: Decision['group'];
+  /** What is said of the hosts that fit when the request fails all the same; null: it fails by something else. */
+  ofFitting: string | null;
   claimsRefused: number;
   refusedClaims: RefusedClaim[];
   advice: readonly Advice[];
@@ -66,6 +68,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     refused: [],
     weights: [],
     group: undefined,
+    ofFitting: null,
     claimsRefused: 0,
     refusedClaims: [],
     advice: [],

@@ -12,21 +12,33 @@ interface Known {
   readonly rankings: Rankings;
 }
 
+/** What is said of hosts that fit, where each was claimed. */
+export const REFUSED_THE_CLAIM = 'refused the claim';
+
 /**
  * Why no host was left, in numbers that add up to all hosts.
  * @param count For how many instances at once.
- * @param ofFitting What is said of those that would fit.
  */
-export function whyNone(state: Known, request: Request, count = 1, ofFitting = 'refused the claim'): string {
-  return whyNoneOf(state, request, standing(state.rankings, state.view, request, count), ofFitting);
+export function whyNone(state: Known, request: Request, count = 1): string {
+  return whyNoneOf(state, request, standing(state.rankings, state.view, request, count));
 }
 
-/** The same, of how all hosts stand, and what is advised. */
+/** That each instance would have a host alone is not enough. */
+export function whyNoneTogether(
+  state: Known,
+  request: Request,
+  count: number,
+  stands: Standing & { readonly advice?: readonly Advice[] },
+): string {
+  return `no room for ${count} instances at once: ${whyNoneOf(state, request, stands, 'with room for some')}`;
+}
+
+/** The same as `whyNone`, of how all hosts stand, and what is advised. */
 export function whyNoneOf(
   { view, rankings }: Known,
   request: Request,
   { hosts, fits, refused, advice = [] }: Standing & { readonly advice?: readonly Advice[] },
-  ofFitting = 'refused the claim',
+  ofFitting = REFUSED_THE_CLAIM,
 ): string {
   if (hosts === 0) return 'no host is known';
   const told = refused.map(obstacleWords);

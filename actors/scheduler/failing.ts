@@ -4,10 +4,12 @@
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
-import { type Draft, decided, standing } from './decision.ts';
-import { whyNoneOf } from './explain.ts';
+import { type Draft, decided, type Standing, standing } from './decision.ts';
+import { whyNoneOf, whyNoneTogether } from './explain.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
+import { NO_ROOM_TOGETHER } from './grouping.ts';
 import { lateFiltersOf } from './ranking.ts';
+import type { Request } from './request.ts';
 import { isOpen } from './selecting.ts';
 import type { Found, Open, Work } from './state.ts';
 import { surveyFor } from './surveying.ts';
@@ -41,14 +43,22 @@ export function explainFailure(
     const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
     // A survey need not have searched each host to its end.
-    const saysMore = !isRankedByAll || stands?.partly !== true;
-    const isRenewed = isOfHosts && stands?.fits === 0 && saysMore;
+    const isWhole = stands?.partly !== true;
+    const { fits: fitting = 0, times = count } = found?.standing ?? {};
+    const hasRoomForSome = fitting > 0 && times < count;
+    const isStillSo = isWhole && (hasRoomForSome || (isAsDrafted && draft.ofFitting !== null));
+    const saysMore = stands?.fits === 0 ? !isRankedByAll || isWhole : isStillSo;
+    const isRenewed = isOfHosts && stands !== undefined && saysMore;
     let why = reason;
     if (isRenewed) {
       // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
-      const { hosts, fits, refused } = stands;
+      const told = hasRoomForSome ? withoutRoomTogether(request, stands) : stands;
+      const { hosts, fits, refused } = told;
       Object.assign(draft, { hosts, fits, refused });
-      why = whyNoneOf(now.state, request, { ...stands, advice: draft.advice });
+      const all = { ...told, advice: draft.advice };
+      why = hasRoomForSome
+        ? whyNoneTogether(now.state, request, count, all)
+        : whyNoneOf(now.state, request, all, draft.ofFitting ?? undefined);
     }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     tell(now, withWords(`${which}${why}`, adviceFor(now, found)), decided(draft, at, rankings.salt, null, []));
@@ -63,6 +73,14 @@ export function explainFailure(
     return answer(work, { advice: [fewer] });
   }
   surveyFor(work, request, count, mayTakeLong, answer);
+}
+
+/** Of a group that keeps together and finds no room for all, the hosts that fit have room for some. */
+function withoutRoomTogether({ spec }: Request, stands: Standing): Standing {
+  const { fits, refused } = stands;
+  if (spec.instanceGroup?.policy !== 'affinity') return stands;
+  const all = [...refused, { code: NO_ROOM_TOGETHER, hosts: fits }];
+  return { ...stands, fits: 0, refused: all.sort((one, other) => other.hosts - one.hosts) };
 }
 
 /** The change that asks least; or that none is known, where it was looked for and hosts only refuse. */

@@ -2,8 +2,8 @@
 // at all, as far as the view can tell, so that two that wait do not each hold what the other needs.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import { noteAll, type Standing } from './decision.ts';
-import { whyNoneOf } from './explain.ts';
+import { noteAll } from './decision.ts';
+import { whyNoneOf, whyNoneTogether } from './explain.ts';
 import { mayHaveMissed } from './following.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
@@ -77,11 +77,6 @@ export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, serve
   return waits !== undefined && !served && lotOf(work, one) !== undefined;
 }
 
-/** That each instance would have a host alone is not enough. */
-function noneTogether({ state }: Work, { request }: Open, count: number, stands: Standing): string {
-  return `no room for ${count} instances at once: ${whyNoneOf(state, request, stands, 'with room for some')}`;
-}
-
 /** What is said of hosts with room, to one that is not tried as others that ask for the same wait. */
 const FOR_THE_FIRST = 'with room for whoever is first in line';
 
@@ -93,7 +88,9 @@ export function whyNotTried(work: Work, open: Open, instance: string, isBehind: 
   const draft = draftOf(open, instance);
   noteAll(draft, rankings, view, request, count);
   const isRoom = isBehind && (count === 1 || (draft.fits > 0 && placesFor(work, request, count) !== null));
-  return isRoom ? whyNoneOf(work.state, request, draft, FOR_THE_FIRST) : noneTogether(work, open, count, draft);
+  if (!isRoom) return whyNoneTogether(work.state, request, count, draft);
+  draft.ofFitting = FOR_THE_FIRST;
+  return whyNoneOf(work.state, request, draft, FOR_THE_FIRST);
 }
 
 /**

@@ -91,6 +91,9 @@ export function firstOfGroup(
   return bestOfAll(rankings, view, request, most, (root) => !groupAllows(view, spec, root));
 }
 
+/** The code of a host that has room for some of those that keep together, and not for all. */
+export const NO_ROOM_TOGETHER = 'no-room-together';
+
 /** That a host has no room for all that keep together, or null. */
 export function lackOfRoom(
   rankings: Rankings,
@@ -107,7 +110,7 @@ export function lackOfRoom(
     host !== undefined &&
     holdsTimes(request.spec, tree, count) &&
     instancesLeft(rankings, request, factsOf(view, host, tree)) >= count;
-  return holds ? null : { code: 'no-room-together', message: `no room for ${count} instances on '${host?.host}'` };
+  return holds ? null : { code: NO_ROOM_TOGETHER, message: `no room for ${count} instances on '${host?.host}'` };
 }
 
 /**

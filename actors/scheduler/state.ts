@@ -179,8 +179,8 @@ export interface Parking {
 /** What a survey found, in short. */
 export interface Found {
   readonly advice: readonly Advice[];
-  /** Absent where no survey was needed. */
-  readonly standing?: Standing;
+  /** Absent where no survey was needed; `times`: how many instances would fit, on all hosts together. */
+  readonly standing?: Standing & { readonly times: number };
 }
 
 /** The survey that was made last for requests that ask for the same, or is under way. */

@@ -40,11 +40,11 @@ export function surveyFor(
   const since = isNext ? known.since : now;
   const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [then] };
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (told, later) => {
-    const { advice, hosts, fits, refused, partly } = told;
+    const { advice, hosts, fits, times, refused, partly } = told;
     one.doneAt = later.turn.now;
     // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
     if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
-      one.found = { advice, standing: { hosts, fits, refused, ...present({ partly }) } };
+      one.found = { advice, standing: { hosts, fits, times, refused, ...present({ partly }) } };
     }
     for (const tell of one.awaited.splice(0)) tell(later, one.found);
   });

@@ -3,12 +3,14 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { InstanceGroup } from '../../actors/messages/common.ts';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
+import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
+import type { HostWords } from '../support/facts.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { sentOf } from '../support/turn.ts';
 
@@ -95,6 +97,69 @@ test('scheduler - the nearest host is one that lacks nothing else, if there is o
     fitted(schedulersOf(hosts, [{ name: 's' }]), 12, 1, asked).refused[0]?.nearest;
   assert.equal(nearestOf(small, large), { cell: 'c2', host: 'h2', short: 8 }, 'a dry run says the same');
   assert.equal(nearestOf(small), { cell: 'c1', host: 'h1', short: 4, lacksMore: true });
+});
+
+test('scheduler - where hosts have room for some of a request, the nearest of the others lacks nothing else, too', () => {
+  const traits = ['HW_GPU_API_VULKAN'];
+  const some = { host: 'h1', has: { VCPU: 8 }, traits };
+  const other = { host: 'h2', has: { VCPU: 6 } };
+  const { spec } = selectFor('r');
+  const asked = { ...spec, groups: [{ name: '', resources: { VCPU: 8 }, required: traits }] };
+  const failureOn = (told: RequestSpec, ...hosts: HostWords[]) => {
+    const on = schedulersOf(hosts, [{ name: 's' }]);
+    on.choose({ ...selectFor('r', { instances: named(3) }), spec: told });
+    live(on, 1_000);
+    const { reason, decision } = on.answers[0] as { reason: string; decision: string };
+    const { fits, refused } = unpackDecision(JSON.parse(decision));
+    assert.equal(refused, fitted(on, 8, 3, told).refused, 'a dry run says the same');
+    return { reason, fits };
+  };
+  const none = 'none of 2 hosts: 1 with room for some, 1 exceeds-capacity VCPU; nearest';
+  const short = "c1/h2: 8 VCPU exceed what is free on provider 'h2': 6 (short by 2), and more stands in its way";
+  assert.equal(failureOn(asked, some, other), {
+    reason: `no room for 3 instances at once: ${none} ${short}; for 1 instance instead of 3 there are hosts`,
+    fits: 1,
+  });
+  const { reason, fits } = failureOn(asked, some, other, { ...other, host: 'h3', traits, has: { VCPU: 5 } });
+  assert.match(reason, /; nearest c1\/h3: 8 VCPU exceed what is free on provider 'h3': 5 \(short by 3\); for 1 /);
+  assert.is(fits, 1);
+});
+
+test('scheduler - of a group that keeps together the nearest host lacks nothing else, too', () => {
+  const traits = ['HW_GPU_API_VULKAN'];
+  const on = schedulersOf(
+    [
+      { host: 'h1', has: { VCPU: 8 }, traits },
+      { host: 'h2', has: { VCPU: 6 } },
+    ],
+    [{ name: 's' }],
+  );
+  const { spec } = selectFor('r');
+  const groups = [{ name: '', resources: { VCPU: 8 }, required: traits }];
+  const instanceGroup = { id: 'p/g', policy: 'affinity' } as const;
+  on.choose({ ...selectFor('r', { instances: named(3) }), spec: { ...spec, groups, instanceGroup } });
+  live(on, 1_000);
+  assert.match(
+    chosenIn(on.answers[0]),
+    /none of 2 hosts: .*1 no-room-together.*\(short by 2\), and more stands in its way; /,
+  );
+});
+
+test('scheduler - where the hosts that fit refused their claims, the nearest of the others lacks nothing else, too', () => {
+  const traits = ['HW_GPU_API_VULKAN'];
+  const on = schedulersOf([
+    { host: 'h1', has: { VCPU: 8 }, traits },
+    { host: 'h2', has: { VCPU: 6 } },
+  ]);
+  const groups = [{ name: '', resources: { VCPU: 8 }, required: traits }];
+  on.hear('scheduler/s', { ...selectFor('r'), spec: { ...selectFor('r').spec, groups } }, 'conductor/0');
+  const refusal = { code: 'too-many-instances', message: 'for now' } as const;
+  on.hear('scheduler/s', { type: 'claim-refused', consumer: 'r', attempt: 1, refusal, usages: [] }, 'placement/0');
+  on.deliver(undefined, ({ message }) => message.type !== 'claim');
+  assert.match(
+    chosenIn(on.answers[0]),
+    /^none of 2 hosts: 1 refused the claim, 1 exceeds-capacity VCPU; nearest c1\/h2: .*\(short by 2\), and more stands in/,
+  );
 });
 
 test('scheduler - several that wait, and that limits on instances cannot let in, claim nothing meanwhile', () => {
