@@ -49,10 +49,15 @@ export function refusingOf(
   root: string,
   facts: HostFacts,
 ): string[] {
-  const names = allFiltersFor(filters, request)
+  const names = filtersRefusing(filters, request, facts);
+  return toldMisfitOfGroup(view, request.spec, root) === null ? names : [...names, INSTANCE_GROUP];
+}
+
+/** The names of all filters that refuse a host. */
+export function filtersRefusing(filters: readonly Filter[], request: Request, facts: HostFacts): string[] {
+  return allFiltersFor(filters, request)
     .filter((one) => refusedBy([one], facts) !== null)
     .map(({ filter }) => filter.name);
-  return toldMisfitOfGroup(view, request.spec, root) === null ? names : [...names, INSTANCE_GROUP];
 }
 
 /** The request as it would be without a class of resources in any of its groups. */

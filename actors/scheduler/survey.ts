@@ -29,7 +29,7 @@ import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { isTold, lesserSpecs, refusingOf } from './more-obstacles.ts';
+import { filtersRefusing, isTold, lesserSpecs, refusingOf } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -132,7 +132,11 @@ export function surveyOf(
         const isNear = obstacle.short !== undefined && mayUse(rankings, view, request, host, filter);
         // Where a filter refuses it, resources have not been looked at.
         const otherwise = filter === undefined ? withoutClass(obstacle.about) : spec;
-        const isAlone = isNear && isThorough && fit(otherwise, treeOf(view, host.root)) !== null;
+        const isAlone =
+          isNear &&
+          isThorough &&
+          toldMisfitOfGroup(view, spec, host.root) === null &&
+          fit(otherwise, treeOf(view, host.root)) !== null;
         refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
         if (times < count && isThorough) {
@@ -189,7 +193,10 @@ function leftOn(rankings: Rankings, view: View, request: Request, root: string, 
   return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
 }
 
-/** Whether the request might use a host but for what refused it first: one of no use to it came near to nothing. */
+/**
+ * Whether the request might use a host but for what refused it first, and the rule of its group, which the next member to
+ * go may change: one of no use to it came near to nothing.
+ */
 function mayUse(
   { filters }: Rankings,
   view: View,
@@ -198,8 +205,8 @@ function mayUse(
   first: string | undefined,
 ): boolean {
   // What is said of its resources is said when every filter has let it pass.
-  if (first === undefined) return toldMisfitOfGroup(view, request.spec, host.root) === null;
-  return refusingOf(filters, view, request, host.root, factsOf(view, host, treeOf(view, host.root))).length === 1;
+  if (first === undefined) return true;
+  return filtersRefusing(filters, request, factsOf(view, host, treeOf(view, host.root))).length === 1;
 }
 
 function advise(

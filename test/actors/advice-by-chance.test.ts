@@ -212,14 +212,15 @@ test('scheduler - of one instance, what is told is so, and what would help is to
       const shortsOf = (some: typeof alike) => some.flatMap((one) => one.nearest?.short ?? []);
       const isOfClass = code === 'exceeds-capacity' || code === 'unit-constraint';
       const otherwise = isOfClass ? withoutClass(asked.spec, what ?? '') : asked.spec;
-      const ofNothingElse = shortsOf(alike.filter(({ of }) => serves(otherwise, of.nodes)));
+      const isOutside = (of: PlainHost) => obstaclesOf(asked, fleet, of).includes('instance-group');
+      const ofNothingElse = shortsOf(alike.filter(({ of }) => serves(otherwise, of.nodes) && !isOutside(of)));
       const shorts = ofNothingElse.length > 0 ? ofNothingElse : shortsOf(alike);
       assert.is(nearest?.short, shorts.length === 0 ? undefined : Math.min(...shorts), about());
       if (nearest === undefined) continue;
       assert.is(nearest.lacksMore ?? false, ofNothingElse.length === 0, about());
       assert.ok(Number.isInteger(nearest.short) && nearest.short > 0, `${nearest.short} ${about()}`);
       const host = fleet.hosts.find((one) => one.host === nearest.host) as PlainHost;
-      const others = obstaclesOf(asked, fleet, host);
+      const others = obstaclesOf(asked, fleet, host).filter((one) => one !== 'instance-group');
       assert.equal(others, code === 'too-many-instances' ? ['instance-limit'] : [], `${code} ${about()}`);
     }
     if (told.fits > 0) {

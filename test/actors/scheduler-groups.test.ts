@@ -76,6 +76,16 @@ test('scheduler groups - where the rule forbids a host it is not the nearest, ho
   );
 });
 
+test('scheduler groups - a host that is short, and that the rule forbids, too, is the nearest where there is no other', () => {
+  const all = scheduling(fleet(1));
+  choose(all, 'first', specOf(APART, 3));
+  const { reason } = choose(all, 'second', specOf(APART, 9));
+  assert.match(
+    reason ?? '',
+    /^none of 1 host: .*; nearest c1\/h0: 9 VCPU .* \(short by 4\), and more stands in its way; no /,
+  );
+});
+
 test('scheduler groups - with more members to a host, each is filled up to that', () => {
   const all = scheduling(fleet(3));
   const { hosts } = choose(all, 'six', specOf({ ...APART, maxPerHost: 2 }), 6);
