@@ -42,6 +42,15 @@ export interface Plan {
   readonly choices: readonly Choice[];
   /** The first choice of each kind, by kind. */
   readonly kinds: readonly Choice[];
+  /** Who asks for each class. */
+  readonly askers: ReadonlyMap<string, readonly Asker[]>;
+}
+
+/** All choices of one kind that ask for a class. */
+export interface Asker {
+  readonly choice: Choice;
+  readonly amount: number;
+  times: number;
 }
 
 /** A request is fitted to host after host, so its plan is made once. */
@@ -89,7 +98,21 @@ function newPlan({ groups, sameSubtree = [] }: RequestSpec): Plan {
     add({ group, isNamed: true, resources, upToHere: resources, ofEach, ofAll: null }, key);
   }
   const ofHost = unnamed.filter(({ resources }) => Object.keys(resources).length === 0);
-  return { ofHost, choices, kinds };
+  return { ofHost, choices, kinds, askers: askersOf(choices) };
+}
+
+function askersOf(choices: readonly Choice[]): Map<string, Asker[]> {
+  const askers = new Map<string, Asker[]>();
+  for (const choice of choices) {
+    for (const { resourceClass, amount } of choice.demands) {
+      const all = askers.get(resourceClass) ?? [];
+      askers.set(resourceClass, all);
+      const alike = all.find((one) => one.choice.kind === choice.kind);
+      if (alike === undefined) all.push({ choice, amount, times: 1 });
+      else alike.times += 1;
+    }
+  }
+  return askers;
 }
 
 type Condition = 'required' | 'anyOf' | 'forbidden' | 'memberOf';

@@ -1,28 +1,31 @@
 // Why a request does not fit a host as the view has it: the first thing that really stands in the way, so that whoever
 // asked knows what to ask for instead.
 
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
-import { fits, refusalOf, shortOfUnits, unitAllowed } from '../placement/inventory.ts';
+import { fits, refusalOf, type Stock, shortOfUnits, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { fit, fitAtOnce } from './fit.ts';
-import { type Choice, optionsOf, planOf } from './fit-choices.ts';
+import { type Choice, optionsOf, type Plan, planOf } from './fit-choices.ts';
 
 /** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
 export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
   const alone = misfitOfOne(spec, tree);
-  if (alone !== null) return alone;
+  if (alone !== null) return inAll(alone, spec, tree);
   const { choices } = planOf(spec);
   const spread = choices.find(({ ofAll }) => ofAll !== null);
   const ofSpread = spread === undefined ? null : misfitOfSpread(spread, choices, tree);
   if (ofSpread !== null) return ofSpread;
-  return shortOfClass(choices, tree) ?? misfitOfAll(spec, tree);
+  return shortOfClass(spec, tree) ?? misfitOfAll(spec, tree);
 }
 
 /** The same as far as it is seen at once. */
 export function plainMisfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {
-  return misfitOfOne(spec, tree) ?? shortOfClass(planOf(spec).choices, tree) ?? plainMisfitOfAll(spec, tree);
+  const alone = misfitOfOne(spec, tree);
+  if (alone !== null) return inAll(alone, spec, tree);
+  return shortOfClass(spec, tree) ?? plainMisfitOfAll(spec, tree);
 }
 
 /** What the host does not meet, or a group that nothing could serve if it were alone. */
@@ -57,16 +60,22 @@ function nearestTo(kind: Choice, tree: readonly Provider[]): Provider | null {
   return nearest;
 }
 
+/** Farther than any amount. */
+const FAR = 2 ** 50;
+
 /**
  * How far a provider is from serving a choice, by the first thing that stands in its way: that it lacks a class says
- * least; being short of it says most, the less the nearer. Null: it can serve.
+ * least; being short of it says most, the less the nearer, but where it would not do if it had enough. Null: it can serve.
  */
-function distanceOf({ demands, ofEach }: Choice, provider: Provider, root: Provider): number | null {
+function distanceOf(choice: Choice, provider: Provider, root: Provider): number | null {
+  const { demands, ofEach } = choice;
   for (const { resourceClass, amount } of demands) {
     const stock = provider.stocks.get(resourceClass);
     if (stock === undefined) return Number.POSITIVE_INFINITY;
-    if (!unitAllowed(stock.inventory, amount)) return shortOfUnits(stock, amount) ?? 0;
-    if (!fits(stock, amount)) return stock.used + amount - stock.capacity;
+    if (unitAllowed(stock.inventory, amount) && fits(stock, amount)) continue;
+    const isOfUnits = !unitAllowed(stock.inventory, amount);
+    const short = isOfUnits ? (shortOfUnits(stock, amount) ?? 0) : stock.used + amount - stock.capacity;
+    return isMet(choice, provider, root) ? short : FAR + short;
   }
   const refusal = ofEach === null ? null : unmet(ofEach, [provider], root);
   return refusal === null ? null : distanceBy(refusal);
@@ -80,11 +89,11 @@ function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root:
   return ofEach === null ? null : unmet(ofEach, [provider], root);
 }
 
-/** The refusal that says most. */
-function nearest(refusals: readonly (Refusal | null)[]): Refusal {
-  const said = refusals.filter((refusal) => refusal !== null);
-  return said.reduce((best, one) => (distanceBy(one) < distanceBy(best) ? one : best));
-}
+const nearest = (refusals: readonly Refusal[]): Refusal =>
+  refusals.reduce((best, one) => (distanceBy(one) < distanceBy(best) ? one : best));
+
+const farthest = (refusals: readonly Refusal[]): Refusal =>
+  refusals.reduce((worst, one) => (distanceBy(one) > distanceBy(worst) ? one : worst));
 
 const distanceBy = ({ code, short }: Refusal): number =>
   code === 'no-inventory' ? Number.POSITIVE_INFINITY : (short ?? 0);
@@ -104,43 +113,98 @@ function misfitOfSpread(
   return unmet(asked, [...new Set(options.map(([first]) => first as Provider))], root);
 }
 
-/** A class of which all choices together ask for more than there is in all that could serve them. */
-function shortOfClass(choices: readonly Choice[], tree: readonly Provider[]): Refusal | null {
-  if (choices.length < 2) return null;
-  const root = tree[0] as Provider;
-  const asked = new Map<string, { amount: number; providers: Set<Provider> }>();
-  const options: (readonly Provider[])[] = [];
-  for (const choice of choices) {
-    options[choice.kind] ??= optionsOf(choice, tree);
-    for (const { resourceClass, amount } of choice.demands) {
-      const sum = asked.get(resourceClass) ?? { amount: 0, providers: new Set() };
-      sum.amount += amount;
-      for (const provider of options[choice.kind] as readonly Provider[]) sum.providers.add(provider);
-      asked.set(resourceClass, sum);
-    }
-  }
-  for (const [resourceClass, { amount, providers }] of asked) {
-    let free = 0;
-    for (const { stocks } of providers) {
-      const { capacity = 0, used = 0, inventory } = stocks.get(resourceClass) ?? {};
-      free += Math.max(0, Math.min(Math.floor(capacity) - used, inventory?.max_unit ?? 0));
-    }
-    if (amount <= free) continue;
-    const short = amount - free;
-    const message =
-      `${amount} ${resourceClass}, which the groups ask together, exceed what is free for them on '${root.spec.name}'` +
-      `: ${free} (short by ${short})`;
-    return { code: 'exceeds-capacity', message, provider: root.spec.id, resourceClass, short };
+/** A class of which all choices together ask for more than there is. */
+function shortOfClass(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
+  for (const resourceClass of planOf(spec).askers.keys()) {
+    if (!isAskedTwice(spec, resourceClass)) continue;
+    const lack = lackOf(resourceClass, spec, tree);
+    if (lack.asked > lack.free) return shortTogether('exceeds-capacity', resourceClass, lack, tree);
   }
   return null;
 }
+
+/** What is said of a class when all choices that ask for it lack more of it than the one that was looked at. */
+function inAll(alone: Refusal, spec: RequestSpec, tree: readonly Provider[]): Refusal {
+  const { code, short, resourceClass } = alone;
+  if (short === undefined || resourceClass === undefined || !isAskedTwice(spec, resourceClass)) return alone;
+  const lack = lackOf(resourceClass, spec, tree);
+  return lack.asked - lack.free > short ? shortTogether(code, resourceClass, lack, tree) : alone;
+}
+
+function isAskedTwice(spec: RequestSpec, resourceClass: string): boolean {
+  const askers = planOf(spec).askers.get(resourceClass) ?? [];
+  return askers.length > 1 || (askers[0]?.times ?? 0) > 1;
+}
+
+interface Lack {
+  readonly asked: number;
+  readonly free: number;
+}
+
+/**
+ * What all choices that ask for a class ask together, and the most that they can have: each has no more of it than one
+ * provider can give, and all of them no more than as many providers as they are.
+ */
+function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provider[]): Lack {
+  const root = tree[0] as Provider;
+  /** By the place of a provider in the tree. */
+  const rooms: number[] = tree.map(() => 0);
+  let choices = 0;
+  let asked = 0;
+  let had = 0;
+  for (const { choice, amount, times } of planOf(spec).askers.get(resourceClass) ?? []) {
+    let most = 0;
+    for (let place = 0; place < tree.length; place += 1) {
+      const provider = tree[place] as Provider;
+      const stock = provider.stocks.get(resourceClass);
+      if (stock === undefined || !isMet(choice, provider, root)) continue;
+      const room = roomOf(stock);
+      rooms[place] = room;
+      most = Math.max(most, room);
+    }
+    choices += times;
+    asked += times * amount;
+    had += times * Math.min(amount, most);
+  }
+  if (rooms.length > choices) rooms.sort((one, other) => other - one);
+  let free = 0;
+  for (let place = 0; place < choices && place < rooms.length; place += 1) free += rooms[place] as number;
+  return { asked, free: Math.min(had, free) };
+}
+
+function shortTogether(
+  code: Refusal['code'],
+  resourceClass: string,
+  { asked, free }: Lack,
+  [root]: readonly Provider[],
+): Refusal {
+  const { id, name } = (root as Provider).spec;
+  const short = asked - free;
+  const message =
+    `${asked} ${resourceClass}, which the groups ask together, exceed the most that they can have on '${name}'` +
+    `: ${free} (short by ${short})`;
+  return { code, message, provider: id, resourceClass, short };
+}
+
+const isMet = ({ ofEach }: Choice, provider: Provider, root: Provider): boolean =>
+  ofEach === null || unmet(ofEach, [provider], root) === null;
+
+/** The most that one claim can have of a provider. */
+const roomOf = ({ capacity, used, inventory }: Stock): number =>
+  Math.max(0, Math.min(Math.floor(capacity) - used, inventory.max_unit));
 
 /** Requests that ask for less than another does; hosts are many, so they are made once. */
 interface Looser {
   readonly ofNoSubtree: RequestSpec;
   readonly together: RequestSpec;
   /** The first groups alone, one more each time, under no group policy. */
-  readonly beginnings: readonly RequestSpec[];
+  readonly beginnings: readonly Beginning[];
+}
+
+interface Beginning {
+  readonly spec: RequestSpec;
+  /** Each of its groups, the last one first, of those that are alike one: and the others. */
+  readonly parts: readonly { readonly group: ResourceGroup; readonly others: RequestSpec }[];
 }
 
 const looser = new WeakMap<RequestSpec, Looser>();
@@ -151,11 +215,26 @@ function looserOf(spec: RequestSpec): Looser {
   if (known === undefined) {
     const { groups } = spec;
     const together: RequestSpec = { ...spec, groupPolicy: 'none', sameSubtree: [] };
-    const beginnings = groups.map((_, last) => ({ ...together, groups: groups.slice(0, last + 1) }));
+    const isExplained = planOf(spec).choices.length <= MAX_EXPLAINED;
+    const beginnings = isExplained ? groups.map((_, last) => beginningOf(together, last)) : [];
     known = { ofNoSubtree: { ...spec, sameSubtree: [] }, together, beginnings };
     looser.set(spec, known);
   }
   return known;
+}
+
+function beginningOf(together: RequestSpec, last: number): Beginning {
+  const groups = together.groups.slice(0, last + 1);
+  const spec = { ...together, groups };
+  const seen = new Set<number | undefined>();
+  const parts: Beginning['parts'][number][] = [];
+  for (const group of [...groups].reverse()) {
+    const kind = planOf(spec).choices.find((choice) => choice.group === group)?.kind;
+    if (seen.has(kind)) continue;
+    seen.add(kind);
+    parts.push({ group, others: { ...spec, groups: groups.filter((one) => one !== group) } });
+  }
+  return { spec, parts };
 }
 
 function aloneOf(group: ResourceGroup): RequestSpec {
@@ -205,35 +284,41 @@ function tooMuch(tree: readonly Provider[]): Refusal {
 /** For how many choices it is found out which group is one too many. */
 const MAX_EXPLAINED = 16;
 
-/** The first group that finds no room beside those before it. */
+/** The first groups for which there is no room together: the one of them that is short of least beside the others. */
 function shortBeside(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
-  if (planOf(spec).choices.length > MAX_EXPLAINED) return null;
-  let before: ReturnType<typeof fit> = [];
-  for (const [position, beginning] of looserOf(spec).beginnings.entries()) {
-    const now = fit(beginning, tree);
-    if (now !== null) {
-      before = now;
-      continue;
-    }
-    const { name } = spec.groups[position] as ResourceGroup;
-    const refusals: Refusal[] = [];
-    for (const choice of planOf(spec).choices) {
-      if (choice.group.name !== name) continue;
-      for (const provider of optionsOf(choice, tree)) {
-        for (const { resourceClass, amount } of choice.demands) {
-          let taken = 0;
-          for (const { provider: id, resources } of before ?? []) {
-            if (id === provider.spec.id) taken += resources[resourceClass] ?? 0;
-          }
-          const stock = provider.stocks.get(resourceClass);
-          const refusal = refusalOf(provider.spec, resourceClass, stock, amount, taken);
-          if (refusal !== null) refusals.push(refusal);
-        }
+  const beginning = looserOf(spec).beginnings.find((one) => fit(one.spec, tree) === null);
+  const refusals = (beginning?.parts ?? []).flatMap(({ group, others }) => {
+    const served = fit(others, tree);
+    return served === null ? [] : refusalsBeside(served, group, planOf(spec), tree);
+  });
+  if (refusals.length === 0) return null;
+  const refusal = nearest(refusals);
+  const message = `${refusal.message}, beside the other groups of the request`;
+  return { ...refusal, code: 'exceeds-capacity', message };
+}
+
+/** What each provider that may serve a group is short of for it, beside what it gives to others. */
+function refusalsBeside(
+  served: readonly Allocation[],
+  group: ResourceGroup,
+  { choices }: Plan,
+  tree: readonly Provider[],
+): Refusal[] {
+  const root = tree[0] as Provider;
+  const refusals: Refusal[] = [];
+  for (const choice of choices) {
+    if (choice.group !== group) continue;
+    // Of those that are as near, one that could serve it alone is named.
+    for (const { spec, stocks } of [...optionsOf(choice, tree), ...tree.filter((one) => isMet(choice, one, root))]) {
+      const ofProvider = choice.demands.flatMap(({ resourceClass, amount }) => {
+        let taken = 0;
+        for (const { provider, resources } of served) if (provider === spec.id) taken += resources[resourceClass] ?? 0;
+        return refusalOf(spec, resourceClass, stocks.get(resourceClass), amount, taken) ?? [];
+      });
+      if (ofProvider.length > 0 && ofProvider.every(({ short }) => short !== undefined)) {
+        refusals.push(farthest(ofProvider));
       }
     }
-    if (refusals.length === 0) return null;
-    const refusal = nearest(refusals);
-    return { ...refusal, message: `${refusal.message}, beside the other groups of the request` };
   }
-  return null;
+  return refusals;
 }

@@ -7,7 +7,7 @@ import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
 import { whyNoneOf } from '../../actors/scheduler/explain.ts';
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
-import { emptyView, learnProvider, treeOf, type View } from '../../actors/scheduler/view.ts';
+import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventory, viewOf } from '../support/facts.ts';
@@ -57,6 +57,50 @@ interface Device extends Partial<Inventory> {
   readonly free: number;
   readonly traits?: readonly string[];
 }
+
+test('scheduler - of groups that ask for one class the nearest host is the one where all of them lack least of it', () => {
+  const asking = (...amounts: number[]): RequestSpec => ({
+    groups: amounts.map((amount, n) => ({ name: 'abcd'[n] as string, resources: { VGPU: amount } })),
+    groupPolicy: 'none',
+  });
+  const told = (spec: RequestSpec, ...hosts: Device[][]) => {
+    const view = worldOf(hosts, 'VGPU');
+    const found = survey(view, spec);
+    return whyNoneOf({ view, rankings }, { spec }, found);
+  };
+  const ofEach = (...free: number[]) => free.map((one) => ({ free: one }));
+  const none = 'none of 2 hosts: 2 exceeds-capacity VGPU; nearest c1/h0:';
+  assert.is(
+    told(asking(4, 4), ofEach(4, 3), ofEach(1)),
+    `${none} 8 VGPU, which the groups ask together, exceed the most that they can have on 'h0': 7 (short by 1)`,
+  );
+  assert.is(
+    told(asking(2, 2, 2, 1), ofEach(1, 4), ofEach(1)),
+    `${none} 7 VGPU, which the groups ask together, exceed the most that they can have on 'h0': 5 (short by 2)`,
+  );
+  assert.is(
+    told(asking(4, 1), ofEach(3, 3), ofEach(2)),
+    `${none} 4 VGPU exceed what is free on provider 'h0-0': 3 (short by 1)`,
+    'where one lacks all of it that is said of the one',
+  );
+  assert.is(
+    told(asking(3, 4), ofEach(2, 5), ofEach(2)),
+    `${none} 3 VGPU exceed what is free on provider 'h0-0': 2 (short by 1), beside the other groups of the request`,
+  );
+  const lacks = (spec: RequestSpec, ...free: number[]) =>
+    survey(worldOf([ofEach(...free)], 'VGPU'), spec).refused[0]?.nearest?.short;
+  assert.is(lacks(asking(4, 4), 1), 7);
+  assert.is(lacks(asking(2, 2, 2, 1), 1), 6);
+  assert.is(lacks(asking(4, 4), 3, 3, 3), 2, 'two groups can have no more than two providers have');
+});
+
+test('scheduler - what a group is short of is told of a provider that would do if it had enough', () => {
+  const group = { name: 'a', resources: { VGPU: 3 }, required: ['CUSTOM_FAST'] };
+  const view = worldOf([[{ free: 2 }, { free: 1, traits: ['CUSTOM_FAST'] }]], 'VGPU');
+  const [host] = view.hosts.values();
+  const { obstacle } = judged(view, { groups: [group], groupPolicy: 'none' }, host as ViewHost);
+  assert.is(obstacle?.message, "3 VGPU exceed what is free on provider 'h0-1': 1 (short by 2)");
+});
 
 test('scheduler - for several instances, the largest amount with which all of them fit is advised', () => {
   const advised = (asked: number, count: number, ...free: number[]) => {

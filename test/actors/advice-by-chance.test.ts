@@ -203,9 +203,18 @@ test('scheduler - of one instance, what is told is so, and what would help is to
     );
     assert.is(told.fits, fittingHosts(asked, fleet).length, about());
     // Each host by itself is refused for the same, and of those that lack nothing else none came nearer than the one named.
-    const alone = fleet.hosts.flatMap((host) =>
-      survey(asked, { ...fleet, hosts: [host] }, 1).refused.map((one) => ({ ...one, of: host })),
-    );
+    const alone = fleet.hosts.flatMap((host) => {
+      const { refused, advice } = survey(asked, { ...fleet, hosts: [host] }, 1);
+      const less = advice.filter(({ code, from = 0, to = 0 }) => code === 'less' && from > to);
+      for (const { about: what, nearest } of refused)
+        for (const one of less)
+          if (one.about === what && nearest !== undefined)
+            assert.ok(
+              nearest.short <= (one.from as number) - (one.to as number),
+              `short by ${nearest.short}, ${wordsOf(one)} ${about()}`,
+            );
+      return refused.map((one) => ({ ...one, of: host }));
+    });
     for (const { nearest, code, about: what, hosts } of told.refused) {
       const alike = alone.filter((one) => one.code === code && one.about === what);
       assert.is(alike.length, hosts, about());
