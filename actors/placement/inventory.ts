@@ -25,17 +25,33 @@ export function fits(stock: Stock, amount: number): boolean {
   return stock.used + amount <= stock.capacity;
 }
 
-/**
- * By how much an amount that units do not allow exceeds the nearest one below that can be taken, beside `sameClaim`;
- * undefined: they allow none below.
- */
-export function shortOfUnits({ inventory, capacity, used }: Stock, amount: number, sameClaim = 0): number | undefined {
+/** The largest amount below one that units do not allow, and the least above it, that can be taken beside `sameClaim`. */
+function amountsNear({ inventory, capacity, used }: Stock, amount: number, sameClaim: number): number[] {
   const { min_unit, max_unit, step_size } = inventory;
-  const atMost = (most: number) => Math.floor(most / step_size) * step_size;
-  const allowed = atMost(Math.min(amount, max_unit - sameClaim));
-  if (allowed <= 0 || allowed < min_unit) return undefined;
-  const free = atMost(Math.min(allowed, Math.floor(capacity) - used - sameClaim));
-  return free < min_unit ? amount : amount - Math.max(0, free);
+  const most = Math.min(max_unit, Math.floor(capacity) - used) - sameClaim;
+  const below = Math.floor(Math.min(amount, most) / step_size) * step_size;
+  const above = Math.ceil(Math.max(amount, min_unit) / step_size) * step_size;
+  const isBelow = below > 0 && below >= min_unit;
+  return [...(isBelow ? [below] : []), ...(above > amount && above <= most ? [above] : [])];
+}
+
+/**
+ * By how much an amount that units do not allow differs from the nearest one that can be taken beside `sameClaim`;
+ * undefined: there is none, whatever were free or however little were asked.
+ */
+export function offUnitsBy(stock: Stock, amount: number, sameClaim = 0): number | undefined {
+  const near = amountsNear(stock, amount, sameClaim);
+  if (near.length > 0) return Math.min(...near.map((one) => Math.abs(one - amount)));
+  const { min_unit, max_unit, step_size } = stock.inventory;
+  const largest = Math.floor((max_unit - sameClaim) / step_size) * step_size;
+  return amount > largest && largest > 0 && largest >= min_unit ? amount : undefined;
+}
+
+function offUnitsWords(stock: Stock, amount: number, sameClaim: number): string {
+  const short = offUnitsBy(stock, amount, sameClaim);
+  if (sameClaim + amount > stock.inventory.max_unit) return short === undefined ? '' : ` (short by ${short})`;
+  const near = amountsNear(stock, amount, sameClaim);
+  return near.length === 0 ? '' : ` (nearest ${near.length === 1 ? 'amount' : 'amounts'} ${near.join(' and ')})`;
 }
 
 /** Why `amount` cannot be taken beside `sameClaim` taken by the same claim, or null if it can. */
@@ -52,8 +68,8 @@ export function refusalOf(
   }
   const { inventory } = stock;
   const ofUnits = (violated: string): Refusal => {
-    const short = shortOfUnits(stock, amount, sameClaim);
-    const message = short === undefined ? violated : `${violated} (short by ${short})`;
+    const short = offUnitsBy(stock, amount, sameClaim);
+    const message = `${violated}${offUnitsWords(stock, amount, sameClaim)}`;
     return { code: 'unit-constraint', message, provider, resourceClass, ...present({ short }) };
   };
   if (!unitAllowed(inventory, amount)) {
@@ -72,7 +88,9 @@ export function refusalOf(
     const short = amount - left;
     // A scheduler counts what it is claiming as taken, so that may be more than there is.
     const free = left >= 0 ? left : `0, with ${-left} taken or being claimed beyond what there is`;
-    const message = `${amount} ${resourceClass} exceed what is free on provider '${name}': ${free} (short by ${short})`;
+    const steps = inventory.step_size === 1 || left <= 0 ? '' : `, in steps of ${inventory.step_size}`;
+    const message =
+      `${amount} ${resourceClass} exceed what is free on provider '${name}': ${free}${steps}` + ` (short by ${short})`;
     return { code: 'exceeds-capacity', message, provider, resourceClass, short };
   }
   // A claim's parts on one provider are one allocation to the API, and to whoever owns the provider.

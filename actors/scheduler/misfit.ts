@@ -5,7 +5,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
-import { fits, refusalOf, type Stock, shortOfUnits, unitAllowed } from '../placement/inventory.ts';
+import { fits, offUnitsBy, refusalOf, type Stock, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { fit, fitAtOnce } from './fit.ts';
 import { type Choice, optionsOf, type Plan, planOf } from './fit-choices.ts';
@@ -74,7 +74,7 @@ function distanceOf(choice: Choice, provider: Provider, root: Provider): number 
     if (stock === undefined) return Number.POSITIVE_INFINITY;
     if (unitAllowed(stock.inventory, amount) && fits(stock, amount)) continue;
     const isOfUnits = !unitAllowed(stock.inventory, amount);
-    const short = isOfUnits ? (shortOfUnits(stock, amount) ?? 0) : stock.used + amount - stock.capacity;
+    const short = isOfUnits ? (offUnitsBy(stock, amount) ?? FAR) : stock.used + amount - stock.capacity;
     return isMet(choice, provider, root) ? short : FAR + short;
   }
   const refusal = ofEach === null ? null : unmet(ofEach, [provider], root);
@@ -127,8 +127,17 @@ function shortOfClass(spec: RequestSpec, tree: readonly Provider[]): Refusal | n
 function inAll(alone: Refusal, spec: RequestSpec, tree: readonly Provider[]): Refusal {
   const { code, short, resourceClass } = alone;
   if (short === undefined || resourceClass === undefined || !isAskedTwice(spec, resourceClass)) return alone;
+  if (code === 'unit-constraint' && !isOfMaximum(alone, spec, tree)) return alone;
   const lack = lackOf(resourceClass, spec, tree);
   return lack.asked - lack.free > short ? shortTogether(code, resourceClass, lack, tree) : alone;
+}
+
+/** Whether what is refused is too much of a class, rather than too little or between two steps. */
+function isOfMaximum({ provider, resourceClass = '' }: Refusal, spec: RequestSpec, tree: readonly Provider[]): boolean {
+  const { min_unit = 1, step_size = 1 } =
+    tree.find(({ spec: { id } }) => id === provider)?.stocks.get(resourceClass)?.inventory ?? {};
+  const askers = planOf(spec).askers.get(resourceClass) ?? [];
+  return askers.every(({ amount }) => amount >= min_unit && amount % step_size === 0);
 }
 
 function isAskedTwice(spec: RequestSpec, resourceClass: string): boolean {

@@ -16,7 +16,7 @@ export const REFUSAL_CODES = {
   'unknown-provider': 'placement has not told of it, or no longer has the provider',
   'no-inventory': 'it has none of the resource class `about`',
   'unit-constraint':
-    'the amount of `about` is not one that min_unit, max_unit and step_size of its inventory allow, `short` by so much',
+    'the amount of `about` is not one that min_unit, max_unit and step_size of its inventory allow; the nearest one that would do differs by `short`',
   'exceeds-capacity': 'too little of `about` is free, `short` by so much',
   'trait-missing': 'it lacks the required trait, or all the traits, `about`',
   'trait-forbidden': 'it has the forbidden trait `about`',

@@ -5,7 +5,7 @@ import type { RequestSpec } from '../../actors/messages/common.ts';
 import { type Decision, StoredDecision, unpackDecision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Where } from '../../actors/messages/where.ts';
-import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
+import { cellAddress, conductorOf } from '../../actors/routing.ts';
 import { checkOf } from '../schemas.ts';
 import type { Asking } from './asking.ts';
 import { wordsOfExplanation } from './explanation-words.ts';
@@ -45,7 +45,7 @@ const check = checkOf(StoredDecision, 'the record of a decision');
 export function explainingOf({ asking, conductorShards }: { asking: Asking; conductorShards: number }): Explaining {
   async function known(id: string): Promise<Known> {
     const question = { type: 'explain' as const, instance: id };
-    const conductor = conductorAddress(conductorShardOf(id, conductorShards));
+    const conductor = conductorOf(id, conductorShards);
     const { view, decision, spec, where } = await asking.ask(conductor, question, 'explained');
     if (view === null) throw await notFound({ asking, conductorShards }, id);
     const decided = decisionIn(decision);

@@ -99,12 +99,17 @@ export function standingWords(hosts: number, fits: number): string {
   return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
 }
 
+/** Of an amount that units do not allow a larger one may do. */
+export function shortWords(code: string, short: number): string {
+  return `${code === 'unit-constraint' ? 'off' : 'short'} by ${short}`;
+}
+
 /** `3 exceeds-capacity VCPU; nearest c1/h4, short by 2, and more stands in its way`. */
 export function refusedWords(refused: RefusedHosts): string {
   const { nearest } = refused;
   if (nearest === undefined) return obstacleWords(refused);
   const more = nearest.lacksMore === true ? ', and more stands in its way' : '';
-  const near = `nearest ${nearest.cell}/${nearest.host}, short by ${nearest.short}${more}`;
+  const near = `nearest ${nearest.cell}/${nearest.host}, ${shortWords(refused.code, nearest.short)}${more}`;
   return `${obstacleWords(refused)}; ${near}`;
 }
 

@@ -139,7 +139,7 @@ export async function notFound({ asking, conductorShards }: LookingOptions, id: 
   if (first.length > MAX_TOKEN_LENGTH) return error();
   const question = { type: 'show' as const, instance: first };
   try {
-    const { view } = await asking.ask(conductorAddress(conductorShardOf(first, conductorShards)), question, 'shown');
+    const { view } = await asking.ask(conductorOf(first, conductorShards), question, 'shown');
     return view?.request === id ? error(`: the request '${id}' is of several, '${first}' and so on`) : error();
   } catch {
     return error();

@@ -13,6 +13,7 @@ import {
   outcomeWords,
   rankedWords,
   refusedWords,
+  shortWords,
   silenceLines,
   standingWords,
 } from './explanation-words.ts';
@@ -90,7 +91,7 @@ function thenWords(then: HostThen): string {
     case 'runner-up':
       return `it fitted, ${message === '' ? `and ${otherWords(then)}` : `but ${message}`}${against}`;
     case 'refused':
-      return `it was refused: ${code}${about === undefined ? '' : ` ${about}`}, short by ${short}, the nearest of its kind${lacksMore ? ', and more stood in its way' : ''}`;
+      return `it was refused: ${code}${about === undefined ? '' : ` ${about}`}, ${shortWords(code, short ?? 0)}, the nearest of its kind${lacksMore ? ', and more stood in its way' : ''}`;
     case 'not-recorded':
       return 'it was not among the hosts that the record names';
   }
@@ -117,10 +118,10 @@ function otherWords(then: HostThen): string {
 function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: HostStanding): string {
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) {
-    const isSaid = refusal.short === undefined || /short by/.test(refusal.message);
-    const short = isSaid ? '' : ` (short by ${refusal.short})`;
-    const more = refusal.lacksMore === true ? ', and more stands in its way' : '';
-    return `would be refused: ${refusal.code}: ${refusal.message}${short}${more}; ${all}`;
+    const { code, message, short, lacksMore } = refusal;
+    const isSaid = short === undefined || /short by|nearest amount/.test(message);
+    const more = lacksMore === true ? ', and more stands in its way' : '';
+    return `would be refused: ${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}${more}; ${all}`;
   }
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;

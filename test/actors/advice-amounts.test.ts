@@ -94,6 +94,34 @@ test('scheduler - of groups that ask for one class the nearest host is the one w
   assert.is(lacks(asking(4, 4), 3, 3, 3), 2, 'two groups can have no more than two providers have');
 });
 
+test('scheduler - of an amount between two steps, or too small, those are told that would do, and the nearest host', () => {
+  const told = (amount: number, ...hosts: Device[][]) => {
+    const view = worldOf(hosts, 'MEMORY_MB');
+    const spec: RequestSpec = { groups: [{ name: '', resources: { MEMORY_MB: amount } }], groupPolicy: 'none' };
+    const found = survey(view, spec);
+    return [whyNoneOf({ view, rankings }, { spec }, found), found.refused[0]?.nearest?.short];
+  };
+  const steps = (free: number, step_size = 256, min_unit = 1): Device[] => [{ free, step_size, min_unit }];
+  const none = 'none of 1 host: 1 unit-constraint MEMORY_MB; nearest c1/h0:';
+  const violates = "MEMORY_MB on provider 'h0-0' violates its inventory's";
+  assert.equal(told(700, steps(8192)), [`${none} 700 ${violates} step_size 256 (nearest amounts 512 and 768)`, 68]);
+  assert.equal(told(700, steps(640)), [`${none} 700 ${violates} step_size 256 (nearest amount 512)`, 188]);
+  assert.equal(told(100, steps(8192, 256, 300)), [
+    `${none} 100 ${violates} min_unit 300 and step_size 256 (nearest amount 512)`,
+    412,
+  ]);
+  assert.equal(told(700, steps(200)), ['none of 1 host: 1 unit-constraint MEMORY_MB', undefined]);
+  assert.equal(told(700, steps(8192, 400), steps(200, 48, 300), steps(8192, 500)), [
+    `none of 3 hosts: 3 unit-constraint MEMORY_MB; nearest c1/h0: 700 ${violates} step_size 400 (nearest amounts 400 and 800)`,
+    100,
+  ]);
+  assert.equal(told(768, steps(640)), [
+    "none of 1 host: 1 exceeds-capacity MEMORY_MB; nearest c1/h0: 768 MEMORY_MB exceed what is free on provider 'h0-0': " +
+      '640, in steps of 256 (short by 128)',
+    128,
+  ]);
+});
+
 test('scheduler - what a group is short of is told of a provider that would do if it had enough', () => {
   const group = { name: 'a', resources: { VGPU: 3 }, required: ['CUSTOM_FAST'] };
   const view = worldOf([[{ free: 2 }, { free: 1, traits: ['CUSTOM_FAST'] }]], 'VGPU');

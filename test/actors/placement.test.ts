@@ -62,16 +62,16 @@ test('placement - min_unit, max_unit and step_size bound one allocation', () => 
   const units = { min_unit: 2, max_unit: 6, step_size: 2, total: 100 };
   const shard = shardWith([providerOf('a', { inventories: { VCPU: inventoryOf(units) } })]);
   for (const [vcpu, violated, short] of [
-    [1, 'min_unit 2 and step_size 2'],
+    [1, 'min_unit 2 and step_size 2 (nearest amount 2)', 1],
     [2, null],
-    [3, 'step_size 2 (short by 1)', 1],
+    [3, 'step_size 2 (nearest amounts 2 and 4)', 1],
     [6, null],
     [8, 'max_unit 6 (short by 2)', 2],
     [9, 'max_unit 6 and step_size 2 (short by 3)', 3],
   ] as const) {
     const refusal = refusalIn(shard.tell(claimOf(`c${vcpu}`, { vcpu })));
     assert.is(refusal?.code ?? null, violated === null ? null : 'unit-constraint', `${vcpu} VCPU`);
-    assert.is(refusal?.short, short, 'by how much it exceeds the nearest amount below that can be had');
+    assert.is(refusal?.short, short, 'by how much it differs from the nearest amount that can be had');
     if (violated !== null) {
       assert.is(refusal?.message, `${vcpu} VCPU on provider 'a' violates its inventory's ${violated}`);
     }

@@ -7,7 +7,7 @@ import type { Decision } from '../../actors/messages/decision.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
-import { wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
+import { refusedWords, wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
 import { questioningOf } from '../../runtime/gateway/questioning.ts';
 import { failureOf } from '../support/until.ts';
@@ -269,6 +269,24 @@ test('words - of the nearest host it is said where more stands in its way than w
     'now: it would be refused: exceeds-capacity: 2 VCPU too few (short by 2), and more stands in its way; ' +
       'of 2 hosts, 0 fit and 2 were refused',
   );
+});
+
+test('words - of an amount that units do not allow it is said by how much it is off, and nothing is said to be short', () => {
+  const nearest = { cell: 'c1', host: 'h1', short: 68 };
+  const refused = { code: 'unit-constraint', about: 'MEMORY_MB', hosts: 1, nearest };
+  assert.is(refusedWords(refused), '1 unit-constraint MEMORY_MB; nearest c1/h1, off by 68');
+  const refusal = {
+    code: 'unit-constraint',
+    about: 'MEMORY_MB',
+    short: 68,
+    message: "700 MEMORY_MB on provider 'h1' violates its inventory's step_size 256 (nearest amounts 512 and 768)",
+  };
+  const now = { cell: 'c1', host: 'h1', hosts: 1, fits: 0, refusal };
+  const then = { verdict: 'refused' as const, code: 'unit-constraint', about: 'MEMORY_MB', short: 68 };
+  assert.equal(whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now }, view, false).slice(1), [
+    'then: it was refused: unit-constraint MEMORY_MB, off by 68, the nearest of its kind',
+    `now: it would be refused: unit-constraint: ${refusal.message}; of 1 host, 0 fit and 1 was refused`,
+  ]);
 });
 
 test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {
