@@ -207,16 +207,17 @@ interface Looser {
   readonly ofNoSubtree: RequestSpec;
   readonly together: RequestSpec;
   /** The first groups alone, one more each time, under no group policy. */
-  readonly beginnings: readonly Beginning[];
+  readonly beginnings: readonly RequestSpec[];
 }
 
-interface Beginning {
-  readonly spec: RequestSpec;
-  /** Each of its groups, the last one first, of those that are alike one: and the others. */
-  readonly parts: readonly { readonly group: ResourceGroup; readonly others: RequestSpec }[];
+/** A group of a request, and the request without it. */
+interface Exchange {
+  readonly group: ResourceGroup;
+  readonly others: RequestSpec;
 }
 
 const looser = new WeakMap<RequestSpec, Looser>();
+const exchanges = new WeakMap<RequestSpec, readonly Exchange[]>();
 const alone = new WeakMap<ResourceGroup, RequestSpec>();
 
 function looserOf(spec: RequestSpec): Looser {
@@ -224,26 +225,27 @@ function looserOf(spec: RequestSpec): Looser {
   if (known === undefined) {
     const { groups } = spec;
     const together: RequestSpec = { ...spec, groupPolicy: 'none', sameSubtree: [] };
-    const isExplained = planOf(spec).choices.length <= MAX_EXPLAINED;
-    const beginnings = isExplained ? groups.map((_, last) => beginningOf(together, last)) : [];
+    const beginnings = groups.map((_, last) => ({ ...together, groups: groups.slice(0, last + 1) }));
     known = { ofNoSubtree: { ...spec, sameSubtree: [] }, together, beginnings };
     looser.set(spec, known);
   }
   return known;
 }
 
-function beginningOf(together: RequestSpec, last: number): Beginning {
-  const groups = together.groups.slice(0, last + 1);
-  const spec = { ...together, groups };
-  const seen = new Set<number | undefined>();
-  const parts: Beginning['parts'][number][] = [];
-  for (const group of [...groups].reverse()) {
-    const kind = planOf(spec).choices.find((choice) => choice.group === group)?.kind;
-    if (seen.has(kind)) continue;
-    seen.add(kind);
-    parts.push({ group, others: { ...spec, groups: groups.filter((one) => one !== group) } });
+/** All groups but the last, those that are alike once. */
+function exchangesOf(spec: RequestSpec): readonly Exchange[] {
+  let known = exchanges.get(spec);
+  if (known === undefined) {
+    const { choices } = planOf(spec);
+    const kindOf = (group: ResourceGroup) => choices.find((choice) => choice.group === group)?.kind;
+    const { groups } = spec;
+    known = groups
+      .filter((group, at) => groups.findLastIndex((other) => kindOf(other) === kindOf(group)) === at)
+      .slice(0, -1)
+      .map((group) => ({ group, others: { ...spec, groups: groups.filter((one) => one !== group) } }));
+    exchanges.set(spec, known);
   }
-  return { spec, parts };
+  return known;
 }
 
 function aloneOf(group: ResourceGroup): RequestSpec {
@@ -293,17 +295,31 @@ function tooMuch(tree: readonly Provider[]): Refusal {
 /** For how many choices it is found out which group is one too many. */
 const MAX_EXPLAINED = 16;
 
+/** Of how many groups each is looked at as the one that is one too many, rather than the last one alone. */
+const MAX_EXCHANGED = 8;
+
 /** The first groups for which there is no room together: the one of them that is short of least beside the others. */
 function shortBeside(spec: RequestSpec, tree: readonly Provider[]): Refusal | null {
-  const beginning = looserOf(spec).beginnings.find((one) => fit(one.spec, tree) === null);
-  const refusals = (beginning?.parts ?? []).flatMap(({ group, others }) => {
-    const served = fit(others, tree);
-    return served === null ? [] : refusalsBeside(served, group, planOf(spec), tree);
-  });
-  if (refusals.length === 0) return null;
-  const refusal = nearest(refusals);
-  const message = `${refusal.message}, beside the other groups of the request`;
-  return { ...refusal, code: 'exceeds-capacity', message };
+  const plan = planOf(spec);
+  if (plan.choices.length > MAX_EXPLAINED) return null;
+  let before: readonly Allocation[] = [];
+  for (const [last, beginning] of looserOf(spec).beginnings.entries()) {
+    const now = fit(beginning, tree);
+    if (now !== null) {
+      before = now;
+      continue;
+    }
+    const refusals = refusalsBeside(before, spec.groups[last] as ResourceGroup, plan, tree);
+    for (const { group, others } of last < MAX_EXCHANGED ? exchangesOf(beginning) : []) {
+      const served = fitAtOnce(others, tree) ?? null;
+      if (served !== null) refusals.push(...refusalsBeside(served, group, plan, tree));
+    }
+    if (refusals.length === 0) return null;
+    const refusal = nearest(refusals);
+    const message = `${refusal.message}, beside the other groups of the request`;
+    return { ...refusal, code: 'exceeds-capacity', message };
+  }
+  return null;
 }
 
 /** What each provider that may serve a group is short of for it, beside what it gives to others. */
