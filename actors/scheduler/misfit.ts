@@ -152,7 +152,8 @@ interface Lack {
 
 /**
  * What all choices that ask for a class ask together, and the most that they can have: each has no more of it than one
- * provider can give, and all of them no more than as many providers as they are.
+ * provider can give, and all of them no more than as many providers as they are. Of equal amounts each provider gives as
+ * many as it has room for, and the rest of its room to one that has less.
  */
 function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provider[]): Lack {
   const root = tree[0] as Provider;
@@ -161,7 +162,8 @@ function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provide
   let choices = 0;
   let asked = 0;
   let had = 0;
-  for (const { choice, amount, times } of planOf(spec).askers.get(resourceClass) ?? []) {
+  const askers = planOf(spec).askers.get(resourceClass) ?? [];
+  for (const { choice, amount, times } of askers) {
     let most = 0;
     for (let place = 0; place < tree.length; place += 1) {
       const provider = tree[place] as Provider;
@@ -175,9 +177,19 @@ function lackOf(resourceClass: string, spec: RequestSpec, tree: readonly Provide
     asked += times * amount;
     had += times * Math.min(amount, most);
   }
-  if (rooms.length > choices) rooms.sort((one, other) => other - one);
-  let free = 0;
-  for (let place = 0; place < choices && place < rooms.length; place += 1) free += rooms[place] as number;
+  const equal = asked / choices;
+  let served = 0;
+  if (askers.every(({ amount }) => amount === equal)) {
+    for (const [place, room] of rooms.entries()) {
+      served += Math.floor(room / equal);
+      rooms[place] = room % equal;
+    }
+  }
+  if (served >= choices) return { asked, free: had };
+  const others = choices - served;
+  if (rooms.length > others) rooms.sort((one, other) => other - one);
+  let free = served * equal;
+  for (let place = 0; place < others && place < rooms.length; place += 1) free += rooms[place] as number;
   return { asked, free: Math.min(had, free) };
 }
 
@@ -304,7 +316,8 @@ function shortBeside(spec: RequestSpec, tree: readonly Provider[]): Refusal | nu
   if (plan.choices.length > MAX_EXPLAINED) return null;
   let before: readonly Allocation[] = [];
   for (const [last, beginning] of looserOf(spec).beginnings.entries()) {
-    const now = fit(beginning, tree);
+    // All of them have been looked for in vain.
+    const now = last + 1 < spec.groups.length ? fit(beginning, tree) : null;
     if (now !== null) {
       before = now;
       continue;
