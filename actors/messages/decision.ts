@@ -27,6 +27,10 @@ export const DecisionText = Type.String({ maxLength: MAX_DECISION_LENGTH });
 
 const Place = { cell: Type.String(), host: Type.String() };
 
+/** The list of a request that names nothing which is there, as far as the scheduler knows. */
+export const Absent = Type.Union([Type.Literal('cells'), Type.Literal('hosts')]);
+export type Absent = Static<typeof Absent>;
+
 /** How many hosts one reason refused. Codes are stable; `about` is a resource class, a trait or the like. */
 export const RefusedHosts = Type.Object({
   code: Type.String(),
@@ -67,6 +71,8 @@ export const Decision = Type.Object({
   hosts: Type.Integer(),
   fits: Type.Integer(),
   refused: Type.Array(RefusedHosts),
+  /** Where no host fits: of the cells, or of the hosts, that the request names none is known. */
+  absent: Type.Optional(Absent),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
   /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */
@@ -111,6 +117,7 @@ export const StoredDecision = Type.Object({
   k: Type.Optional(Type.Array(Type.Integer())),
   /** The messages of those of `r` that have one, by their places. */
   d: Type.Optional(Type.Array(Type.Tuple([Type.Integer(), Type.String()]))),
+  o: Type.Optional(Absent),
   g: Type.Optional(Type.String()),
   m: Type.Array(Type.String()),
   w: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number()]), { minItems: 2 })),
@@ -172,7 +179,7 @@ const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
  */
 function textOf(decision: DecisionToPack, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { alternates, advice, narrowedBy, silentCells, silentShards, shards, where, group } = decision;
+  const { absent, alternates, advice, narrowedBy, silentCells, silentShards, shards, where, group } = decision;
   const told = fewer(refused, reasons);
   const reasonsTold = told.length === 0 ? '[]' : JSON.stringify(told.map(storedReason));
   const fields = [
@@ -184,6 +191,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   if (lackingMore.length > 0) fields.push(`"k":${JSON.stringify(lackingMore)}`);
   const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
   if (messages.length > 0) fields.push(`"d":${JSON.stringify(messages)}`);
+  if (absent !== undefined) fields.push(`"o":"${absent}"`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -243,6 +251,7 @@ export function unpackDecision({
   r,
   k,
   d,
+  o,
   g,
   m,
   w,
@@ -272,6 +281,7 @@ export function unpackDecision({
         ? {}
         : { nearest: { ...placeOf(where), short, ...(k?.includes(position) ? { lacksMore: true as const } : {}) } }),
     })),
+    ...(o === undefined ? {} : { absent: o }),
     ...(g === undefined ? {} : { chosen: placeOf(g) }),
     weights: w.map(([where, weight, ...parts]) => ({
       ...placeOf(String(where)),

@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
-import { RefusedHosts, Weighing } from './decision.ts';
+import { Absent, RefusedHosts, Weighing } from './decision.ts';
 import { Where } from './where.ts';
 
 /** The most hosts that an answer names. */
@@ -54,6 +54,8 @@ export const Fitted = message('fitted', {
   /** Some hosts were not searched to the end: there may be room for more. */
   partly: Type.Optional(Type.Literal(true)),
   refused: Type.Array(RefusedHosts),
+  /** Of the cells, or of the hosts, that the request names none is known. */
+  absent: Type.Optional(Absent),
   best: Type.Array(FittingHost),
   /** Cells that nothing was heard of lately: their hosts come last, whatever they weigh. */
   silentCells: Type.Array(Token),

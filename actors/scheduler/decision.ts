@@ -5,6 +5,7 @@ import type { Selection } from '../../machines/instance-build.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import {
+  type Absent,
   type Decision,
   type DecisionToPack,
   MAX_CLAIMS_TOLD,
@@ -46,6 +47,7 @@ export interface Draft {
   hosts: number;
   fits: number;
   refused: readonly RefusedHosts[];
+  absent: Absent | undefined;
   weights: readonly WeighingText[];
   group: Decision['group'];
   /** What is said of the hosts that fit when the request fails all the same; null: it fails by something else. */
@@ -66,6 +68,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     hosts: 0,
     fits: 0,
     refused: [],
+    absent: undefined,
     weights: [],
     group: undefined,
     ofFitting: null,
@@ -175,13 +178,14 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
-  const { refused, weights, group, advice, narrowedBy, silentCells, silentShards, shards, where } = draft;
+  const { refused, absent, weights, group, advice, narrowedBy, silentCells, silentShards, shards, where } = draft;
   const decision: DecisionToPack = {
     at,
     scheduler,
     hosts: draft.hosts,
     fits: draft.fits,
     refused: refused as RefusedHosts[],
+    ...(absent === undefined ? {} : { absent }),
     weights,
     ...(group === undefined ? {} : { group }),
     claimsRefused: draft.claimsRefused,

@@ -1,7 +1,6 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
-import type { Advice } from '../messages/advice.ts';
-import type { RefusedHosts } from '../messages/decision.ts';
+import type { Absent, RefusedHosts } from '../messages/decision.ts';
 import { nearestMiss, type Standing, standing } from './decision.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -24,20 +23,15 @@ export function whyNone(state: Known, request: Request, count = 1): string {
 }
 
 /** That each instance would have a host alone is not enough. */
-export function whyNoneTogether(
-  state: Known,
-  request: Request,
-  count: number,
-  stands: Standing & { readonly advice?: readonly Advice[] },
-): string {
+export function whyNoneTogether(state: Known, request: Request, count: number, stands: Standing): string {
   return `no room for ${count} instances at once: ${whyNoneOf(state, request, stands, 'with room for some')}`;
 }
 
-/** The same as `whyNone`, of how all hosts stand, and what is advised. */
+/** The same as `whyNone`, of how all hosts stand. */
 export function whyNoneOf(
   { view, rankings }: Known,
   request: Request,
-  { hosts, fits, refused, advice = [] }: Standing & { readonly advice?: readonly Advice[] },
+  { hosts, fits, refused }: Standing,
   ofFitting = REFUSED_THE_CLAIM,
 ): string {
   if (hosts === 0) return 'no host is known';
@@ -45,57 +39,29 @@ export function whyNoneOf(
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
   const near = nearestMiss(rankings, view, request, refused);
   const nearly = near === null ? '' : `; nearest ${near}`;
-  const absence = absenceWords(hosts, refused, advice);
-  const absent = absence === null ? '' : `; ${absence}`;
-  return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}${absent}`;
+  const absent = absentOf(view, request);
+  const absence = absent === undefined ? '' : `; ${absenceWords(absent)}`;
+  return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}${absence}`;
 }
 
-/**
- * That nothing of what a request names is there: all hosts are refused because they are none of it, or for what is asked
- * of them before that, so that it cannot be told whether they are. Null: something is there, as far as that is known.
- */
-export function absenceWords(
-  hosts: number,
-  refused: readonly RefusedHosts[],
-  advice: readonly Advice[],
-): string | null {
-  const named = refused.find(({ code }) => NOTHING_NAMED.has(code));
-  const isNamed = (one: RefusedHosts) => one === named || ASKED_BEFORE.test(one.code);
-  if (named === undefined || !refused.every(isNamed)) return null;
-  const { wish, alone, beside } = NOTHING_NAMED.get(named.code) as Absence;
-  // Another change lets in only hosts that are named.
-  if (advice.some(({ code }) => code !== wish)) return null;
-  const sum = refused.reduce((all, one) => all + one.hosts, 0);
-  return sum < hosts ? null : named.hosts === hosts ? alone : beside;
+/** The list of the request that names nothing which is in the view, if there is one: the view itself has hosts. */
+export function absentOf({ hosts }: Pick<View, 'hosts'>, { where, spec }: Request): Absent | undefined {
+  if (hosts.size === 0) return undefined;
+  if (where?.cells !== undefined && !isAnyIn(where.cells, hosts)) return 'cells';
+  return spec.tree?.oneOf?.some((root) => hosts.has(root)) === false ? 'hosts' : undefined;
 }
 
-/** What is said where that is all, and where others are refused for something else. */
-interface Absence {
-  /** The code of the advice to leave the name out. */
-  readonly wish: string;
-  readonly alone: string;
-  readonly beside: string;
+function isAnyIn(cells: readonly string[], hosts: View['hosts']): boolean {
+  for (const { cell } of hosts.values()) if (cells.includes(cell)) return true;
+  return false;
 }
 
-const NOTHING_NAMED: ReadonlyMap<string, Absence> = new Map([
-  [
-    'not-in-cell',
-    {
-      wish: 'without-cells',
-      alone: 'there is no such cell, or none of its hosts is known',
-      beside: 'there is no such cell, or none of its hosts is known but for those refused otherwise',
-    },
-  ],
-  [
-    'not-a-named-provider',
-    {
-      wish: 'without-hosts',
-      alone: 'there is no such host: none of those that it names is known',
-      beside: 'there is no such host, unless it is one of those refused otherwise',
-    },
-  ],
-]);
-const ASKED_BEFORE = /^(host-.*|unknown-provider|not-in-aggregate|in-avoided-aggregate)$/;
+const ABSENCES: Readonly<Record<Absent, string>> = {
+  cells: 'there is no such cell, or none of its hosts is known',
+  hosts: 'there is no such host: none of those that it names is known',
+};
+
+export const absenceWords = (absent: Absent): string => ABSENCES[absent];
 
 /** `2 exceeds-capacity VCPU`, `2 hosts disabled`: how many hosts one reason refused. */
 export function obstacleWords({

@@ -5,7 +5,7 @@ import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Draft, decided, type Standing, standing } from './decision.ts';
-import { whyNoneOf, whyNoneTogether } from './explain.ts';
+import { absentOf, whyNoneOf, whyNoneTogether } from './explain.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { NO_ROOM_TOGETHER } from './grouping.ts';
 import { lateFiltersOf } from './ranking.ts';
@@ -55,11 +55,11 @@ export function explainFailure(
       const told = hasRoomForSome ? withoutRoomTogether(request, stands) : stands;
       const { hosts, fits, refused } = told;
       Object.assign(draft, { hosts, fits, refused });
-      const all = { ...told, advice: draft.advice };
       why = hasRoomForSome
-        ? whyNoneTogether(now.state, request, count, all)
-        : whyNoneOf(now.state, request, all, draft.ofFitting ?? undefined);
+        ? whyNoneTogether(now.state, request, count, told)
+        : whyNoneOf(now.state, request, told, draft.ofFitting ?? undefined);
     }
+    if (draft.fits === 0) draft.absent = absentOf(view, request);
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     tell(now, withWords(`${which}${why}`, adviceFor(now, found)), decided(draft, at, rankings.salt, null, []));
   };

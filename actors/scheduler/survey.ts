@@ -3,7 +3,9 @@
 
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import type { Absent } from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
+import { present } from '../present.ts';
 import {
   type Adviser,
   adviceOf,
@@ -17,6 +19,7 @@ import {
 import { wishesOf } from './advice-places.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } from './decision.ts';
+import { absentOf } from './explain.ts';
 import { aggregates } from './filters/aggregates.ts';
 import { cells } from './filters/cells.ts';
 import { company } from './filters/company.ts';
@@ -51,6 +54,7 @@ export interface Survey {
   /** Some hosts were not searched to the end. */
   readonly partly?: true;
   readonly refused: ReturnType<typeof refusedHosts>;
+  readonly absent?: Absent;
   /** The best hosts, as far as they were asked for. */
   readonly best: readonly FittingHost[];
   readonly silentCells: readonly string[];
@@ -160,6 +164,7 @@ export function surveyOf(
           times,
           ...(isWhole ? {} : { partly: true as const }),
           refused: refusedHosts(view, withNearest(counted(census), counted(lackingMore))),
+          ...present({ absent: absentOf(view, request) }),
           best,
           ...silentAmong(view),
           advice,

@@ -1,7 +1,7 @@
 // Explanations in words: a line each, in numbers that add up to all hosts. Pure.
 
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
-import type { Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
+import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, obstacleWords } from '../../actors/scheduler/explain.ts';
 
@@ -52,7 +52,7 @@ function wordsOfDecision(decision: Decision): string[] {
   const lines = [
     `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
-    ...absenceLines(hosts, refused, decision.advice),
+    ...absenceLines(decision.absent),
   ];
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
@@ -114,10 +114,8 @@ export function refusedWords(refused: RefusedHosts): string {
 }
 
 /** That nothing of what a request names is there. */
-export function absenceLines(hosts: number, refused: readonly RefusedHosts[], advice: readonly Advice[]): string[] {
-  const words = absenceWords(hosts, refused, advice);
-  return words === null ? [] : [words];
-}
+export const absenceLines = (absent: Absent | undefined): string[] =>
+  absent === undefined ? [] : [absenceWords(absent)];
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines({

@@ -20,14 +20,14 @@ import {
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
 export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
-  const { fit, certain, count, hosts, fits, times, refused, best, advice } = answer;
+  const { fit, certain, count, hosts, fits, times, refused, absent, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
   const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
   const often = fits === 0 ? '' : `; there is room for ${times}`;
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
-    ...absenceLines(hosts, refused, advice),
+    ...absenceLines(absent),
     ...silenceLines(answer),
     ...(best.length === 0
       ? []

@@ -33,6 +33,7 @@ import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { checkOf } from '../../runtime/schemas.ts';
 import { viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
+import { surveyFor } from '../support/survey.ts';
 
 const test = suite('scheduler - decisions');
 const check = checkOf(StoredDecision, 'the record');
@@ -346,6 +347,28 @@ test('scheduler - what keeps most hosts from a request is said first, its group 
   assert.match(whyNone({ rankings, view }, { spec: spec as never }), /: 2 \S+, 2 \S+, 1 host down$/);
 });
 
+test('scheduler - that nothing of what is named is there is said of what is not known, however hosts are refused', () => {
+  const view = viewOf(
+    { host: 'h1', cell: 'c1', state: 'disabled' },
+    { host: 'h2', cell: 'c2', aggregates: ['closed'] },
+    { host: 'h3', cell: 'c3' },
+  );
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const groups = [{ name: '', resources: { VCPU: 9 } }];
+  const absence = (where: Request['where'], oneOf?: string[]) => {
+    const tree = { notMemberOf: ['closed'], ...(oneOf === undefined ? {} : { oneOf }) };
+    const request = { where, spec: { groups, groupPolicy: 'none' as const, tree } };
+    return [/there is no such (\w+)/.exec(whyNone({ rankings, view }, request))?.[1], surveyFor(view, request).absent];
+  };
+  assert.equal(absence({ cells: ['c9', 'c8'] }), ['cell', 'cells']);
+  assert.equal(absence({ cells: ['c9', 'c1'] }), [undefined, undefined], 'a host that is disabled is in it');
+  assert.equal(absence({ cells: ['c2'] }), [undefined, undefined], 'the cell has one, in an aggregate that is closed');
+  assert.equal(absence(undefined, ['p-h9', 'p-h8']), ['host', 'hosts']);
+  assert.equal(absence(undefined, ['p-h9', 'p-h1']), [undefined, undefined], 'it is known, if disabled');
+  assert.equal(absence(undefined, ['p-h2']), [undefined, undefined]);
+  assert.equal(absence(undefined), [undefined, undefined]);
+});
+
 test('scheduler - a record reads back as it was made, whatever the numbers and names in it', () => {
   const decision: Decision = {
     at: 1_700_000_000_000,
@@ -366,6 +389,7 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     silentCells: ['c9'],
     silentShards: [1, 3],
     shards: [0, 3],
+    absent: 'hosts',
     where: { cells: ['c1'], hints: { kind: 'a "word"' } },
   };
   assert.equal(read(pack(decision)), {

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Decision } from '../../actors/messages/decision.ts';
+import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
@@ -83,44 +84,27 @@ test('words - hosts are counted in words, and codes stay codes', () => {
   ]);
 });
 
-test('words - that nothing of what is named may be there is said beside hosts that are out of service too', () => {
-  const told = {
-    fit: false,
-    certain: true,
-    count: 1,
-    hosts: 9,
-    fits: 0,
-    times: 0,
-    silentCells: [],
-    best: [],
-    advice: [],
-  };
-  const wordsOf = (...refused: { code: string; hosts: number }[]) => fitWords({ ...told, refused }).join('\n');
-  const leftOut = (code: string) => ({ code, hosts: 8 });
-  const away = { code: 'host-down', hosts: 1 };
-  const kept = { code: 'in-avoided-aggregate', about: 'private', hosts: 1 };
-  assert.match(wordsOf({ code: 'not-in-cell', hosts: 9 }), /\nthere is no such cell, or none of its hosts is known\n/);
-  assert.match(
-    wordsOf({ code: 'not-in-cell', hosts: 7 }, away, kept),
-    /\nthere is no such cell, or none of its hosts is known but for those refused otherwise\n/,
+test('words - that nothing of what is named is known is said where the scheduler says so', () => {
+  const numbers = { hosts: 9, fits: 0, refused: [{ code: 'not-in-cell', hosts: 9 }], silentCells: [], advice: [] };
+  const dry = { ...numbers, fit: false, certain: true, count: 1, times: 0, best: [] };
+  const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], narrowedBy: [] };
+  const failed = { instance: 'web', request: 'web', state: 'failed' };
+  const told = (absent: Decision['absent']) => [
+    fitWords({ ...dry, ...present({ absent }) }).filter((line) => line.startsWith('there is')),
+    wordsOfExplanation(failed, { ...numbers, ...kept, weights: [], ...present({ absent }) }).filter((line) =>
+      line.startsWith('there is'),
+    ),
+  ];
+  const noCell = ['there is no such cell, or none of its hosts is known'];
+  const noHost = ['there is no such host: none of those that it names is known'];
+  assert.equal(
+    [told('cells'), told('hosts'), told(undefined)],
+    [
+      [noCell, noCell],
+      [noHost, noHost],
+      [[], []],
+    ],
   );
-  assert.match(
-    wordsOf({ code: 'not-a-named-provider', hosts: 8 }, away),
-    /\nthere is no such host, unless it is one of those refused otherwise\n/,
-  );
-  const there = wordsOf({ code: 'not-in-cell', hosts: 7 }, away, { code: 'exceeds-capacity', hosts: 1 });
-  assert.not.match(there, /there is no/, 'a host that is asked for room is in the cell');
-  for (const [code, wish] of [
-    ['not-a-named-provider', 'without-hosts'],
-    ['not-in-cell', 'without-cells'],
-  ] as const) {
-    const refused = [{ code, hosts: 8 }, away];
-    const without = fitWords({ ...told, refused, advice: [leftOut(wish)] }).join('\n');
-    assert.match(without, /\nthere is no such/);
-    const back = { code: 'host-state', about: 'down', hosts: 1 };
-    const known = fitWords({ ...told, refused, advice: [leftOut(wish), back] }).join('\n');
-    assert.not.match(known, /there is no such/, 'the host that would fit if it were up is one that is named');
-  }
 });
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {

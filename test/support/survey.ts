@@ -5,6 +5,7 @@ import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import type { Request } from '../../actors/scheduler/request.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import type { View, ViewHost } from '../../actors/scheduler/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
@@ -20,9 +21,13 @@ export const judged = (view: View, spec: RequestSpec, host: ViewHost) =>
 export const words = (advice: Advice) => adviceWords(advice, (until) => `until ${until}`);
 
 /** What a look at all hosts finds. */
-export function survey(view: View, spec: RequestSpec, count = 1, limit = 10): Survey {
+export const survey = (view: View, spec: RequestSpec, count = 1, limit = 10): Survey =>
+  surveyFor(view, { spec }, count, limit);
+
+/** The same, of a request that says where it may go. */
+export function surveyFor(view: View, request: Request, count = 1, limit = 10): Survey {
   let told: Survey | undefined;
-  const sweep = surveyOf(rankings, view, { request: { spec }, count, limit }, (found) => {
+  const sweep = surveyOf(rankings, view, { request, count, limit }, (found) => {
     told = found;
   });
   for (const host of view.hosts.values()) if (!sweep.visit(host, true)) break;
