@@ -51,6 +51,9 @@ export function someOf(names: readonly string[]): string {
 /** `zone 'north'`, `zones 'north', 'south'`. */
 export const named = (kind: string, list: string): string => `${kind}${list.includes(', ') ? 's' : ''} ${list}`;
 
+const oneOf = (aggregates: string): string =>
+  aggregates.includes(', ') ? `one of the aggregates ${aggregates}` : `aggregate ${aggregates}`;
+
 /**
  * In words, such as `with 16 VCPU less (8 instead of 24) it would fit on 12 hosts`.
  * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.
@@ -75,7 +78,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-forbidden':
       return `if trait ${about} were not forbidden${of}, ${fits}`;
     case 'without-member-of':
-      return `if it need not be in an aggregate of ${about}${of}, ${fits}`;
+      return `if it need not be in ${oneOf(about)}${of}, ${fits}`;
     case 'without-not-member-of':
       return `if aggregate ${about} were open to it, ${fits}`;
     case 'without-zones':
@@ -87,13 +90,13 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-kept':
       return `if aggregate ${about}, which is kept for other projects, were open to it, ${fits}`;
     case 'without-cells':
-      return `if it need not be in cell ${about}, ${fits}`;
+      return `if it need not be in ${named('cell', about)}, ${fits}`;
     case 'without-avoid-cells':
-      return `if it need not avoid cell ${about}, ${fits}`;
+      return `if it need not avoid ${named('cell', about)}, ${fits}`;
     case 'without-hosts':
       return `if it need not be on a host that it names, ${fits}`;
     case 'without-avoid-hosts':
-      return `if it need not avoid the hosts that it names, ${fits}`;
+      return `if it need not avoid ${about === '' ? 'the hosts that it names' : about}, ${fits}`;
     case 'without-same-host':
       return `if it need not share a host with ${others}, ${fits}`;
     case 'without-different-host':
@@ -111,7 +114,8 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'host-state': {
       const state = about.replace('-', ' ');
       const when = until === undefined ? '' : ` ${till(until)}`;
-      if (host !== undefined) return `${host}, which is ${state}${when}, would fit (${many} in all)`;
+      if (host !== undefined)
+        return `${host}, which is ${state}${when}, would fit${hosts === 1 ? '' : ` (${many} in all)`}`;
       if (hosts === 1) return `1 host that is ${state}${when} would fit`;
       return `${many} that are ${state}${until === undefined ? '' : `, the first${when},`} would fit`;
     }

@@ -40,7 +40,7 @@ function waitingOf({ waiting }: InstanceView): string[] {
   const time = (at: number) => new Date(at).toISOString();
   const { since, until, reason, asOf } = waiting;
   const when = asOf === undefined ? '' : `; as of ${time(asOf)}`;
-  return [`it waits for a host since ${time(since)}, until ${time(until)}${when}: ${reason}`];
+  return [`it has waited for a host since ${time(since)}, until ${time(until)}${when}: ${reason}`];
 }
 
 function noDecision({ state }: InstanceView): string {

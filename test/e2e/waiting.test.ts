@@ -47,7 +47,7 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.equal(listed?.waiting?.until, waiting?.until);
     const { words, decision } = await client.explain('web');
     assert.is(decision?.fits, 0);
-    assert.match(words.join('\n'), /it waits for a host since .*, until .*; as of .*: none of 1 host/);
+    assert.match(words.join('\n'), /it has waited for a host since .*, until .*; as of .*: none of 1 host/);
     assert.equal(heard, [subjects.event(['conductor', '0', 'waiting', 'web'])]);
     await client.delete('first');
     assert.is((await client.ended('web')).state, 'active');
