@@ -3,20 +3,23 @@
 import type { Advice } from '../messages/advice.ts';
 import type { TreeConditions } from '../messages/common.ts';
 import { isUnmet, onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
+import type { HostFacts } from './host-facts.ts';
 import type { Request } from './request.ts';
 
 export interface Wish {
   readonly advice: Omit<Advice, 'hosts'>;
+  /** Where it is a list of what to avoid, and one element alone is against the host: that element. */
+  readonly element?: string | undefined;
   /** The request without it. */
   readonly without: Request;
 }
 
-/** The wishes of a request, as far as a host with these aggregates may be refused for them. */
-export function wishesOf(request: Request, aggregates: ReadonlySet<string>): Wish[] {
-  return [...wishesOfCells(request), ...wishesOfTree(request, aggregates), ...wishesOfCompany(request)];
+/** The wishes of a request, as far as a host may be refused for them. */
+export function wishesOf(request: Request, host: Pick<HostFacts, 'cell' | 'host' | 'aggregates'>): Wish[] {
+  return [...wishesOfCells(request, host), ...wishesOfTree(request, host), ...wishesOfCompany(request)];
 }
 
-function wishesOfCells(request: Request): Wish[] {
+function wishesOfCells(request: Request, { cell }: Pick<HostFacts, 'cell'>): Wish[] {
   const { cells, avoidCells, ...others } = request.where ?? {};
   const wishes: Wish[] = [];
   if (cells !== undefined) {
@@ -26,12 +29,16 @@ function wishesOfCells(request: Request): Wish[] {
   if (avoidCells !== undefined) {
     const where = cells === undefined ? others : { ...others, cells };
     const about = avoidCells.join(', ');
-    wishes.push({ advice: { code: 'without-avoid-cells', about }, without: { ...request, where } });
+    const advice = { code: 'without-avoid-cells', about };
+    wishes.push({ advice, element: cell, without: { ...request, where } });
   }
   return wishes;
 }
 
-function wishesOfTree(request: Request, aggregates: ReadonlySet<string>): Wish[] {
+function wishesOfTree(
+  request: Request,
+  { cell, host, aggregates }: Pick<HostFacts, 'cell' | 'host' | 'aggregates'>,
+): Wish[] {
   const { tree } = request.spec;
   if (tree === undefined) return [];
   const { oneOf, noneOf } = tree;
@@ -41,7 +48,10 @@ function wishesOfTree(request: Request, aggregates: ReadonlySet<string>): Wish[]
   };
   const wishes = wishesOfAggregates(request, tree, aggregates);
   if (oneOf !== undefined) wishes.push({ advice: { code: 'without-hosts' }, without: lacking('oneOf') });
-  if (noneOf !== undefined) wishes.push({ advice: { code: 'without-avoid-hosts' }, without: lacking('noneOf') });
+  if (noneOf !== undefined) {
+    const advice = { code: 'without-avoid-hosts' };
+    wishes.push({ advice, element: `${cell}/${host}`, without: lacking('noneOf') });
+  }
   return wishes;
 }
 
@@ -53,7 +63,10 @@ function wishesOfAggregates(request: Request, tree: TreeConditions, aggregates: 
     conditions.some((one) => isUnmet(one, aggregates)),
   );
   if (wish === undefined || more.length > 0) return [];
-  return [{ advice: wish.advice, without: withoutAggregates(request, tree) }];
+  const unmet = wish.conditions.filter((one) => isUnmet(one, aggregates));
+  const [element, ...others] = new Set(unmet.map((one) => one.element));
+  const alone = others.length === 0 ? { element } : {};
+  return [{ advice: wish.advice, ...alone, without: withoutAggregates(request, tree) }];
 }
 
 const openToAll = new WeakMap<Request, Request>();

@@ -19,6 +19,7 @@ import {
   replaced,
   specWith,
 } from './advice-amounts.ts';
+import type { Wish } from './advice-places.ts';
 import { add, noRoom, type Room, roomOf, roomOn } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import { fit } from './fit.ts';
@@ -47,7 +48,14 @@ export interface Adviser extends AdviserOnAmounts {
   /** The filters that limit how many instances a host may have. */
   readonly limits: readonly string[];
   /** What each change that is not of an amount would let fit. */
-  readonly rooms: Map<string, { change: Change; room: Room }>;
+  readonly rooms: Map<string, RoomWith>;
+}
+
+interface RoomWith {
+  readonly change: Change;
+  readonly room: Room;
+  /** Of a list of what to avoid: what each element would let fit if it alone were left out. */
+  readonly elements: Map<string, Room>;
 }
 
 export function newAdviser(
@@ -84,11 +92,21 @@ export function considerFilter(adviser: Adviser, filter: string, hasFailed: bool
 }
 
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
-export function considerWish(adviser: Adviser, advice: Omit<Advice, 'hosts'>, tree: readonly Provider[]): void {
+export function considerWish(
+  adviser: Adviser,
+  { advice, element }: Pick<Wish, 'advice' | 'element'>,
+  tree: readonly Provider[],
+): void {
   const times = roomOn(adviser, adviser.spec, tree);
+  if (times === 0) return;
   // What is kept for others only an operator opens.
   const cost = advice.code === 'without-kept' ? 0.8 : 0.6;
-  if (times > 0) note(adviser, { advice, cost }, times);
+  const { room, elements } = roomsWith(adviser, { advice, cost });
+  add(room, times);
+  if (element === undefined) return;
+  const alone = elements.get(element) ?? noRoom();
+  elements.set(element, alone);
+  add(alone, times);
 }
 
 /** A host that only the rule of the instance group refuses, and its tree. */
@@ -263,15 +281,17 @@ function note(adviser: Adviser, change: Change, times: number): void {
 }
 
 /** What is counted so far of what a change would let fit. */
-function roomWith({ rooms }: Adviser, change: Change): Room {
+const roomWith = (adviser: Adviser, change: Change): Room => roomsWith(adviser, change).room;
+
+function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   const { code, group, about, failed } = change.advice;
   const key = `${code} ${group} ${about} ${failed}`;
   let found = rooms.get(key);
   if (found === undefined) {
-    found = { change, room: noRoom() };
+    found = { change, room: noRoom(), elements: new Map() };
     rooms.set(key, found);
   }
-  return found.room;
+  return found;
 }
 
 /**
@@ -283,8 +303,8 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   if (fitting.length > 0) noteAllConditions(adviser, fitting);
   // A group that keeps together is on one host.
   const together = spec.instanceGroup?.policy === 'affinity';
-  const found: { change: Change; room: Room; next: () => void }[] = [];
-  for (const { change, room } of rooms.values()) found.push({ change, room, next() {} });
+  const found: (RoomWith & { next: () => void })[] = [];
+  for (const one of rooms.values()) found.push({ ...one, next() {} });
   let looked = 0;
   if (fitting.length > 0) noteAllAmounts(adviser);
   const endOfLooks = effort.looks + MAX_LOOKS_SEARCHED;
@@ -302,7 +322,12 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
       looked += trees.length;
       const room = looked > MAX_HOSTS_TRIED ? known : roomOf(adviser, changed, trees);
       const advice = { code: to < asked ? 'less' : 'more', group, about: resourceClass, from: asked, to };
-      found.push({ change: { advice, cost: Math.abs(asked - to) / Math.max(asked, to), changed }, room, next });
+      found.push({
+        change: { advice, cost: Math.abs(asked - to) / Math.max(asked, to), changed },
+        room,
+        elements: new Map(),
+        next,
+      });
     };
     next();
   }
@@ -310,22 +335,42 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   const isEnough = (tried: number) => tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED;
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
-    const { change, room, next } = found.shift() as (typeof found)[number];
+    const { change, room, elements, next } = found.shift() as (typeof found)[number];
     const { code, about } = change.advice;
     const but = code === 'without-filter' ? about : undefined;
     const all = roomOf(adviser, change.changed ?? spec, fitting, room, but);
     const isTogether = together && code !== 'without-instance-group';
-    if ((isTogether ? all.most : all.times) < count) {
+    const heldBy = ({ most, times }: Room) => (isTogether ? most : times);
+    if (heldBy(all) < count) {
       // No amount further off is tried where a nearer one is advised.
       next();
       continue;
     }
     const { until, named } = room;
+    const alone = mostOf(elements, heldBy);
+    const withoutIt = alone === null ? null : roomOf(adviser, spec, fitting, alone.room);
+    if (alone !== null && withoutIt !== null && heldBy(withoutIt) >= count) {
+      advised.push({ ...change.advice, about: alone.element, hosts: withoutIt.hosts });
+      continue;
+    }
     // Of hosts that are away it is said which they are, of others where it would fit then.
     const { hosts } = code === 'host-state' ? room : all;
     const timesWithIt = (named?.times ?? 0) + (isTogether ? 0 : all.times - room.times);
     const host = timesWithIt >= count ? named?.host : undefined;
-    advised.push({ ...change.advice, hosts, ...present({ until, host }) });
+    // Hosts to be avoided the request names by their providers.
+    const names = elements.size === 0 ? about : (about ?? [...elements.keys()].sort().join(', '));
+    advised.push({ ...change.advice, hosts, ...present({ about: names, until, host }) });
   }
   return advised;
+}
+
+/** The element of a list without which most would fit; of several the same one, whichever is looked at first. */
+function mostOf(elements: ReadonlyMap<string, Room>, heldBy: (room: Room) => number) {
+  const [most] = [...elements]
+    .map(([element, room]) => ({ element, room }))
+    .sort(
+      ({ element: one, room }, { element: other, room: otherRoom }) =>
+        heldBy(otherRoom) - heldBy(room) || otherRoom.hosts - room.hosts || (one < other ? -1 : 1),
+    );
+  return most ?? null;
 }

@@ -15,6 +15,8 @@ export interface OnAggregates extends Pick<TreeConditions, 'memberOf' | 'notMemb
 export interface Condition {
   readonly code: 'not-in-aggregate' | 'in-avoided-aggregate';
   readonly about: string | undefined;
+  /** What it is of a list of which the wish is made, where that is a list of what to avoid. */
+  readonly element?: string;
   /** What is said of a host that it refuses. */
   readonly words: string;
   readonly memberOf?: readonly string[] | undefined;
@@ -129,6 +131,7 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
       ({ name, list, closed }): Condition => ({
         code: 'in-avoided-aggregate',
         about: `zone '${name}'`,
+        element: name,
         words: `is in zone '${name}', to be avoided`,
         memberOf: memberOf[list ?? -1],
         notMemberOf: idsAt(closed),
@@ -142,7 +145,10 @@ function ofKnownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates, origin
     const isToldApart = ids.length <= MAX_TOLD_APART;
     found.push({
       advice: { code: 'without-avoid-aggregates', about: ids.join(', ') },
-      conditions: ids.map((id) => closed(id, `is in aggregate ${id}, to be avoided`, isToldApart)),
+      conditions: ids.map((id) => ({
+        ...closed(id, `is in aggregate ${id}, to be avoided`, isToldApart),
+        element: id,
+      })),
     });
   }
   const keptPlaces = new Set(kept);

@@ -232,8 +232,8 @@ function advise(
   if (only === serviceState.name) return considerAway(adviser, host, tree);
   if (only === INSTANCE_GROUP) return considerGroup(adviser, tree);
   if (!WISHES.has(only)) return considerFilter(adviser, only, hasFailed, tree);
-  for (const { advice, without } of wishesOf(request, facts.aggregates)) {
-    if (refusing(without).length === 0) considerWish(adviser, advice, tree);
+  for (const wish of wishesOf(request, facts)) {
+    if (refusing(wish.without).length === 0) considerWish(adviser, wish, tree);
   }
 }
 

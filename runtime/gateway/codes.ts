@@ -63,13 +63,14 @@ export const ADVICE_CODES = {
   'without-not-member-of':
     'do not avoid the aggregate; if it is kept for others: open it (of requests of a node that does not tell which)',
   'without-zones': 'do not insist on the zones',
-  'without-avoid-zones': 'do not avoid the zones',
-  'without-avoid-aggregates': 'do not avoid the aggregates',
+  'without-avoid-zones': 'do not avoid the zones `about`: one of the list, where that is enough',
+  'without-avoid-aggregates': 'do not avoid the aggregates `about`: one of the list, where that is enough',
   'without-kept': 'open the aggregate, which is kept for other projects, to the project of the request',
   'without-cells': 'do not insist on the cells',
-  'without-avoid-cells': 'do not avoid the cells',
+  'without-avoid-cells': 'do not avoid the cells `about`: one of the list, where that is enough',
   'without-hosts': 'do not insist on the hosts that are named',
-  'without-avoid-hosts': 'do not avoid the hosts that are named',
+  'without-avoid-hosts':
+    'do not avoid the hosts `about`, as `<cell>/<host>`: one of those that are named, where that is enough',
   'without-same-host': 'do not insist on the company of other instances',
   'without-different-host': 'do not avoid the company of other instances',
   'without-root-required': 'do not require the trait of the host itself',

@@ -55,6 +55,10 @@ interface Changed {
   readonly key: string;
   readonly asked: Asked;
   readonly fleet: Fleet;
+  /** The code, where it is of a list of what to avoid: at most one change of it is advised. */
+  readonly list?: string;
+  /** Whether that is left out as a whole. */
+  readonly isWhole?: boolean;
 }
 
 const keyOf = ({ code, group, about, to }: Omit<Advice, 'hosts'>) =>
@@ -66,6 +70,18 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
   const changes: Changed[] = [];
   const add = (advice: Omit<Advice, 'hosts'>, changed: Asked, of = fleet) =>
     changes.push({ key: keyOf(advice), asked: changed, fleet: of });
+  const addList = (
+    code: Advice['code'],
+    about: string,
+    elements: readonly string[],
+    without: (left: string[]) => Asked,
+  ) => {
+    changes.push({ key: keyOf({ code, about }), asked: without([]), fleet, list: code, isWhole: true });
+    for (const element of new Set(elements)) {
+      const left = elements.filter((one) => one !== element);
+      changes.push({ key: keyOf({ code, about: element }), asked: without(left), fleet, list: code });
+    }
+  };
   const but = <T>(all: readonly T[] | undefined, at: number) => (all ?? []).filter((_, position) => position !== at);
   const withGroup = (position: number, change: Partial<ResourceGroup>): Asked => ({
     ...asked,
@@ -122,25 +138,35 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
   if (said?.zones !== undefined)
     add({ code: 'without-zones', about: said.zones.join(', ') }, withSaid(lacking(said, 'zones')));
   if (said?.avoidZones !== undefined)
-    add({ code: 'without-avoid-zones', about: said.avoidZones.join(', ') }, withSaid(lacking(said, 'avoidZones')));
+    addList('without-avoid-zones', said.avoidZones.join(', '), said.avoidZones, (avoidZones) =>
+      withSaid(avoidZones.length === 0 ? lacking(said, 'avoidZones') : { ...said, avoidZones }),
+    );
   if (said?.aggregates !== undefined)
     add({ code: 'without-member-of', about: said.aggregates.join(', ') }, withSaid(lacking(said, 'aggregates')));
   if (said?.avoidAggregates !== undefined)
-    add(
-      { code: 'without-avoid-aggregates', about: said.avoidAggregates.join(', ') },
-      withSaid(lacking(said, 'avoidAggregates')),
+    addList('without-avoid-aggregates', said.avoidAggregates.join(', '), said.avoidAggregates, (avoidAggregates) =>
+      withSaid(avoidAggregates.length === 0 ? lacking(said, 'avoidAggregates') : { ...said, avoidAggregates }),
     );
   for (const [n, about] of (said?.kept ?? []).entries())
     add({ code: 'without-kept', about }, withSaid({ ...said, kept: but(said?.kept, n) }));
   if (tree.oneOf !== undefined) add({ code: 'without-hosts' }, withSpec({ tree: lacking(tree, 'oneOf') }));
-  if (tree.noneOf !== undefined) add({ code: 'without-avoid-hosts' }, withSpec({ tree: lacking(tree, 'noneOf') }));
+  if (tree.noneOf !== undefined) {
+    const { noneOf } = tree;
+    const rootOf = ({ nodes: [root] }: PlainHost) => root?.id as string;
+    const nameOf = ({ cell, host }: PlainHost) => `${cell}/${host}`;
+    const avoided = fleet.hosts.filter((host) => noneOf.includes(rootOf(host)));
+    const without = (left: string[]) =>
+      withSpec({ tree: { ...tree, noneOf: avoided.filter((host) => left.includes(nameOf(host))).map(rootOf) } });
+    const helpful = fittingHosts(without([]), fleet).filter((host) => avoided.includes(host));
+    addList('without-avoid-hosts', helpful.map(nameOf).sort().join(', '), avoided.map(nameOf), without);
+  }
   if (where.cells !== undefined)
     add({ code: 'without-cells', about: where.cells.join(', ') }, { ...asked, where: lacking(where, 'cells') });
   if (where.avoidCells !== undefined)
-    add(
-      { code: 'without-avoid-cells', about: where.avoidCells.join(', ') },
-      { ...asked, where: lacking(where, 'avoidCells') },
-    );
+    addList('without-avoid-cells', where.avoidCells.join(', '), where.avoidCells, (avoidCells) => ({
+      ...asked,
+      where: avoidCells.length === 0 ? lacking(where, 'avoidCells') : { ...where, avoidCells },
+    }));
   if (company?.near !== undefined) add({ code: 'without-same-host' }, { ...asked, company: { far: company.far } });
   if (company !== undefined && company.far.size > 0)
     add({ code: 'without-different-host' }, { ...asked, company: { near: company.near, far: new Set() } });
@@ -237,6 +263,8 @@ test('scheduler - of one instance, what is told is so, and what would help is to
       continue;
     }
     const changes = new Map(changesOf(asked, fleet).map((one) => [one.key, one]));
+    const elementsOf = ({ list }: Changed) =>
+      [...changes.values()].filter((one) => one.list !== undefined && one.list === list && one.isWhole !== true);
     const holds = (changed: Asked) => fittingHosts(changed, fleet).length > 0;
     const amounts = amountsThatFit(asked, holds);
     for (const one of told.advice) {
@@ -255,11 +283,17 @@ test('scheduler - of one instance, what is told is so, and what would help is to
       const change = changes.get(keyOf(one));
       assert.ok(change, `${wordsOf(one)} ${about()}`);
       assert.is(fittingHosts(change.asked, change.fleet).length, one.hosts, `${wordsOf(one)} ${about()}`);
+      if (change.list === undefined) continue;
+      const alone = elementsOf(change).map((other) => fittingHosts(other.asked, fleet).length);
+      const most = Math.max(0, ...alone);
+      assert.is(change.isWhole === true && most > 0 ? 0 : one.hosts, most || one.hosts, `${wordsOf(one)} ${about()}`);
     }
     if (told.advice.length === 3) continue;
     const advised = new Set(told.advice.map(keyOf));
-    for (const { key, asked: changed, fleet: other } of changes.values())
-      if (!advised.has(key)) assert.is(fittingHosts(changed, other).length, 0, `missed: ${key} ${about()}`);
+    const lists = new Set(told.advice.map(({ code }) => code));
+    for (const { key, asked: changed, fleet: other, list = '' } of changes.values())
+      if (!advised.has(key) && !lists.has(list))
+        assert.is(fittingHosts(changed, other).length, 0, `missed: ${key} ${about()}`);
     for (const { group, about: what, to } of amounts) {
       const isAdvised = told.advice.some(
         (one) => (one.code === 'less' || one.code === 'more') && one.group === group && one.about === what,
@@ -293,6 +327,8 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
     if (fits > 0) assert.equal(first, { code: 'fewer-instances', from: count, to: times, hosts: fits }, about());
     const advice = told.advice.filter(({ code }) => code !== 'fewer-instances');
     const changes = new Map(changesOf(asked, fleet).map((one) => [one.key, one]));
+    const elementsOf = ({ list }: Changed) =>
+      [...changes.values()].filter((one) => one.list !== undefined && one.list === list && one.isWhole !== true);
     const holds = (changed: Asked, other = fleet) => survey(changed, other, count).times >= count;
     const amounts = amountsThatFit(asked, holds);
     for (const one of advice) {
@@ -308,11 +344,14 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
       }
       const change = changes.get(keyOf(one));
       assert.ok(change && holds(change.asked, change.fleet), `${wordsOf(one)} ${about()}`);
+      const isEnoughAlone = elementsOf(change).some((other) => holds(other.asked));
+      assert.not.ok(change.isWhole === true && isEnoughAlone, `${wordsOf(one)} ${about()}`);
     }
     if (advice.length === 3) continue;
     const advised = new Set(advice.map(keyOf));
-    for (const { key, asked: changed, fleet: other } of changes.values())
-      if (!advised.has(key)) assert.not.ok(holds(changed, other), `missed: ${key} ${about()}`);
+    const lists = new Set(advice.map(({ code }) => code));
+    for (const { key, asked: changed, fleet: other, list = '' } of changes.values())
+      if (!advised.has(key) && !lists.has(list)) assert.not.ok(holds(changed, other), `missed: ${key} ${about()}`);
     for (const { group, about: what, from, to } of amounts) {
       const isAdvised = advice.some(
         (one) => (one.code === 'less' || one.code === 'more') && one.group === group && one.about === what,

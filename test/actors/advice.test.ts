@@ -11,11 +11,12 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { fit } from '../../actors/scheduler/fit.ts';
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
+import type { Request } from '../../actors/scheduler/request.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
 import { viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
-import { applied, hostsThatFit, judged, survey, words } from '../support/survey.ts';
+import { applied, hostsThatFit, judged, survey, surveyFor, words } from '../support/survey.ts';
 
 const test = suite('scheduler - dry runs and advice');
 
@@ -181,6 +182,62 @@ test('scheduler - of several instances at once, no more fit on a host than it ma
     assert.equal(chosen(3), ['no-valid-host']);
     assert.equal(chosen(2), ['selected']);
   }
+});
+
+test('scheduler - of a list of what to avoid the one element is advised that stands in the way, and all where none alone does', () => {
+  const view = viewOf(
+    { host: 'h1', cell: 'c1', aggregates: ['a1'] },
+    { host: 'full', cell: 'c2', aggregates: ['a2'], used: { VCPU: 8 } },
+    { host: 'h3', cell: 'c3', aggregates: ['a3', 'a4'] },
+    { host: 'h4', cell: 'c3', aggregates: ['a1', 'a3'] },
+    { host: 'h5', cell: 'c1', aggregates: ['a1'] },
+  );
+  const toldOf = (count: number, where: Request['where'], tree: RequestSpec['tree'] = {}) => {
+    const spec = { groups: [{ name: '', resources: { VCPU: 6 } }], groupPolicy: 'none' as const, tree };
+    return surveyFor(view, { spec, where }, count).advice.map(words).slice(0, 1);
+  };
+  const cells = (...avoidCells: string[]) => ({ avoidCells });
+  assert.equal(toldOf(1, cells('c1', 'c2', 'c3')), ['if it need not avoid cell c1, it would fit on 2 hosts']);
+  assert.equal(toldOf(3, cells('c1', 'c2', 'c3')), ['if it need not avoid cells c1, c2, c3, it would fit on 4 hosts']);
+  const ids = ['a1', 'a2', 'a3', 'a4'];
+  const avoidAggregates = { origins: { avoidAggregates: [0, 1, 2, 3] } };
+  assert.equal(toldOf(1, avoidAggregates, { notMemberOf: ids }), [
+    'if aggregate a1 need not be avoided, it would fit on 2 hosts',
+  ]);
+  assert.equal(toldOf(3, avoidAggregates, { notMemberOf: ids }), [
+    'if aggregates a1, a2, a3, a4 need not be avoided, it would fit on 4 hosts',
+  ]);
+  const avoidZones = {
+    origins: { avoidZones: ids.map((_, position) => ({ name: `z${position + 1}`, closed: [position] })) },
+  };
+  assert.equal(toldOf(1, avoidZones, { notMemberOf: ids }), [
+    "if zone 'z1' need not be avoided, it would fit on 2 hosts",
+  ]);
+  const noneOf = ['full', 'h1', 'h3', 'h4', 'h5'].map((host) => `p-${host}`);
+  assert.equal(toldOf(1, undefined, { noneOf }), ['if it need not avoid c1/h1, it would fit on 1 host']);
+  assert.equal(toldOf(2, undefined, { noneOf }), [
+    'if it need not avoid c1/h1, c1/h5, c3/h3, c3/h4, it would fit on 4 hosts',
+  ]);
+});
+
+test('scheduler - advice is put as grammar has it, for one and for several', () => {
+  const told = (code: string, about: string) => words({ code, about, hosts: 1 });
+  assert.equal(
+    [told('without-cells', 'c9'), told('without-cells', 'c9, c8'), told('without-avoid-cells', 'c1, c2')],
+    [
+      'if it need not be in cell c9, it would fit on 1 host',
+      'if it need not be in cells c9, c8, it would fit on 1 host',
+      'if it need not avoid cells c1, c2, it would fit on 1 host',
+    ],
+  );
+  assert.is(told('without-member-of', 'a2'), 'if it need not be in aggregate a2, it would fit on 1 host');
+  assert.is(
+    told('without-member-of', 'a2, a9'),
+    'if it need not be in one of the aggregates a2, a9, it would fit on 1 host',
+  );
+  const back = { code: 'host-state', about: 'disabled', host: 'c1/h1' };
+  assert.is(words({ ...back, hosts: 1 }), 'c1/h1, which is disabled, would fit');
+  assert.is(words({ ...back, hosts: 2 }), 'c1/h1, which is disabled, would fit (2 hosts in all)');
 });
 
 test('scheduler - for several instances, what is advised lets all of them fit', () => {
