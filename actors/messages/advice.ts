@@ -110,7 +110,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-isolation':
       return `if groups might share a provider, ${fits}`;
     case 'fewer-instances':
-      return `for ${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} there are hosts`;
+      return `for ${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} there ${hosts === 1 ? 'is a host' : 'are hosts'}`;
     case 'host-state': {
       const state = about.replace('-', ' ');
       const when = until === undefined ? '' : ` ${till(until)}`;

@@ -100,6 +100,8 @@ export function surveyOf(
   let hosts = 0;
   let fits = 0;
   let times = 0;
+  /** How many hosts hold as many; of a group that keeps together the fullest of them alone. */
+  let holding = 0;
   /** Whether every host was searched to the end: else there may be more than are counted. */
   let isWhole = true;
   return {
@@ -117,7 +119,13 @@ export function surveyOf(
         fits += 1;
         if (times < count) fitting.push(host.root);
         // A group that keeps together is on one host.
-        times = spec.instanceGroup?.policy === 'affinity' ? Math.max(times, room) : times + room;
+        if (spec.instanceGroup?.policy !== 'affinity') {
+          times += room;
+          holding += 1;
+        } else if (room >= times) {
+          holding = room > times ? 1 : holding + 1;
+          times = room;
+        }
         const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
         const { cell, host: name, root } = host;
         const before = beforeWeight(view, spec, root);
@@ -154,7 +162,7 @@ export function surveyOf(
       const trees = fitting.filter((root) => isTold(view, root)).map((root) => treeOf(view, root));
       const advice = times < count ? adviceOf(adviser, trees) : [];
       if (fits > 0 && times < count && isWhole) {
-        const fewer = { code: 'fewer-instances', from: count, to: times, hosts: fits };
+        const fewer = { code: 'fewer-instances', from: count, to: times, hosts: holding };
         advice.unshift(fewer);
       }
       done(

@@ -11,7 +11,7 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     headline(view),
     ...lastKnownHost(view, decision),
     ...waitingOf(view),
-    ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision)),
+    ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
     ...attemptsOf(view),
   ].map(oneLine);
 }
@@ -47,7 +47,14 @@ function noDecision({ state }: InstanceView): string {
   return state === 'requested' ? 'no scheduler has answered for it yet' : 'no decision of a scheduler is on record';
 }
 
-function wordsOfDecision(decision: Decision): string[] {
+/** Whether it must stay with others, so that it may not go elsewhere alone. */
+function keepsTogether({ instance, request }: InstanceView, { group, weights, chosen }: Decision): boolean {
+  const at = weights.findIndex(({ cell, host }) => cell === chosen?.cell && host === chosen.host);
+  const isOfSeveral = instance !== request || (group?.members[at] ?? 0) > 0;
+  return group?.policy === 'affinity' && isOfSeveral;
+}
+
+function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims, alternates } = decision;
   const lines = [
     `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
@@ -72,7 +79,8 @@ function wordsOfDecision(decision: Decision): string[] {
   const isWeighed = weights.some(({ cell, host }) => cell === chosen.cell && host === chosen.host);
   const earlier = isWeighed ? '' : ', which an earlier question had been granted';
   lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
-  lines.push(`alternates: ${alternates.length === 0 ? 'none' : alternates.join(', ')}`);
+  const none = isTogether ? 'none: members of a group that must keep together have none of their own' : 'none';
+  lines.push(`alternates: ${alternates.length === 0 ? none : alternates.join(', ')}`);
   return lines;
 }
 

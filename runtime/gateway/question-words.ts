@@ -19,11 +19,12 @@ import {
 } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
-export function fitWords(answer: Omit<FitAnswer, 'words'>): string[] {
+/** @param isTogether Whether the instances must share a host. */
+export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): string[] {
   const { fit, certain, count, hosts, fits, times, refused, absent, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
   const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
-  const often = fits === 0 ? '' : `; there is room for ${times}`;
+  const often = fits === 0 ? '' : `; there is room for ${times}${isTogether ? ' on one host' : ''}`;
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),

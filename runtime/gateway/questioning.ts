@@ -61,7 +61,7 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     // Where no host fits, each of them refuses it for certain, or is hard to tell.
     const certain = fit || (!isHard && (told.fits === 0 || told.partly !== true));
     const answer = { fit, certain, count, ...told };
-    return { ...answer, words: fitWords(answer) };
+    return { ...answer, words: fitWords(answer, spec.instanceGroup?.policy === 'affinity') };
   }
 
   async function whyNot(request: WhyNotRequest): Promise<WhyNot> {

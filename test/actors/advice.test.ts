@@ -75,7 +75,7 @@ test('scheduler - what is advised, applied, lets the request fit on as many host
     assert.ok(advice.length <= 3);
     for (const one of advice) {
       codes.set(one.code, (codes.get(one.code) ?? 0) + 1);
-      assert.match(words(one), /would fit|there are hosts/);
+      assert.match(words(one), /would fit|there (are hosts|is a host)/);
       if (one.code === 'host-state') {
         const back = [...view.hosts.values()].filter(({ state }) => state === one.about);
         const fitting = back.filter((host) => judged(view, spec, { ...host, state: 'up' }).obstacle === null);
@@ -218,6 +218,20 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   assert.equal(toldOf(2, undefined, { noneOf }), [
     'if it need not avoid c1/h1, c1/h5, c3/h3, c3/h4, it would fit on 4 hosts',
   ]);
+});
+
+test('scheduler - of instances that keep together fewer are advised with the hosts that hold all of those', () => {
+  const view = viewOf(
+    { host: 'h1' },
+    { host: 'h2', used: { VCPU: 6 } },
+    { host: 'h3' },
+    { host: 'h4', used: { VCPU: 1 } },
+  );
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  const fewer = (policy?: 'affinity') =>
+    survey(view, { ...spec, ...(policy && { instanceGroup: { id: '/g', policy } }) }, 30).advice[0];
+  assert.equal(fewer('affinity'), { code: 'fewer-instances', from: 30, to: 8, hosts: 2 });
+  assert.equal(fewer(), { code: 'fewer-instances', from: 30, to: 25, hosts: 4 });
 });
 
 test('scheduler - advice is put as grammar has it, for one and for several', () => {

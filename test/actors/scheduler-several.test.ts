@@ -221,7 +221,7 @@ test("scheduler - a request for more instances than there is room for claims not
       if (isCellUntold) assert.is(answerTo('r'), undefined, 'there may be more hosts');
       live(on, 5_000);
       const none =
-        /^no room for 3 instances at once: none of 2 hosts: .*; for 1 instance instead of 3 there are hosts$/;
+        /^no room for 3 instances at once: none of 2 hosts: .*; for 1 instance instead of 3 there is a host$/;
       assert.match(chosenIn(answerTo('r')), none);
       assert.is(claimed(on), 1);
     }

@@ -107,6 +107,24 @@ test('words - that nothing of what is named is known is said where the scheduler
   );
 });
 
+test('words - of instances that keep together it is said that room is on one host, and why they have no alternates', () => {
+  const fits = { hosts: 2, fits: 2, refused: [], silentCells: [], advice: [] };
+  const dry = { ...fits, fit: false, certain: true, count: 10, times: 8, best: [] };
+  assert.match(fitWords(dry, true)[0] ?? '', /; there is room for 8 on one host$/);
+  assert.match(fitWords(dry)[0] ?? '', /; there is room for 8$/);
+  const chosen = weighing('c1', 0.5);
+  const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], narrowedBy: [], chosen };
+  const toldOf = (instance: string, policy: string, members: number, alternates: string[] = []) => {
+    const group = { policy, members: [members] };
+    const decision: Decision = { ...fits, ...kept, weights: [chosen], group, alternates };
+    return wordsOfExplanation({ ...view, instance }, decision).find((line) => line.startsWith('alternates'));
+  };
+  const why = 'alternates: none: members of a group that must keep together have none of their own';
+  assert.equal([toldOf('web-0', 'affinity', 0), toldOf('web', 'affinity', 1)], [why, why]);
+  assert.equal([toldOf('web', 'affinity', 0), toldOf('web-0', 'soft-affinity', 1)], Array(2).fill('alternates: none'));
+  assert.is(toldOf('web-0', 'affinity', 0, ['h2']), 'alternates: h2');
+});
+
 test('words - of a cell that is silent it is said that its hosts come last', () => {
   const told = { fit: true, certain: true, count: 1, hosts: 2, fits: 2, times: 9, refused: [], advice: [] };
   const best = [
