@@ -151,7 +151,7 @@ test('filters - company: the instances are named, and that no host has any of th
   assert.is(missing?.about, 'web, nobody');
   assert.is(
     refusalOf('h2', { heldBy: ['nobody'] })?.message,
-    "host 'h2' has none of the instances to be with: 'nobody'; no host has",
+    "host 'h2' has none of the instances to be with: 'nobody'; no host has any",
   );
   assert.match(refusalOf('h3', { heldBy: ['a', 'b', 'c', 'd', 'e'] })?.message ?? '', /: 'a', 'b', 'c' and 2 more;/);
   const both = refusalOf('h1', { notHeldBy: ['web', 'db', 'nobody'] });

@@ -14,7 +14,7 @@ export const company: Filter<Company> = {
   refusal({ host, tree }, { near, far, nearTo = [], farFrom }) {
     const root = (tree[0] as Provider).spec.id;
     if (near !== undefined && !near.has(root)) {
-      const nowhere = near.size === 0 ? '; no host has' : '';
+      const nowhere = near.size === 0 ? '; no host has any' : '';
       const message = `host '${host}' has none of the instances to be with${whichOf(nearTo)}${nowhere}`;
       return { code: 'consumer-missing', message, ...(nearTo.length === 0 ? {} : { about: nearTo.join(', ') }) };
     }
