@@ -59,7 +59,11 @@ export function explainFailure(
         ? whyNoneTogether(now.state, request, count, told)
         : whyNoneOf(now.state, request, told, draft.ofFitting ?? undefined);
     }
-    if (draft.fits === 0) draft.absent = absentOf(view, request);
+    if (draft.fits === 0) {
+      draft.absent = absentOf(view, request);
+      // What was weighed fitted at an earlier look.
+      draft.weights = [];
+    }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     tell(now, withWords(`${which}${why}`, adviceFor(now, found)), decided(draft, at, rankings.salt, null, []));
   };

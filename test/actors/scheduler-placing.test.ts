@@ -309,6 +309,23 @@ test('placing - another rule than its group has is said in the same words where 
   }
 });
 
+test('placing - a record by which no host fits weighs none, though some were weighed before the claim was refused', () => {
+  const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3'));
+  const ofGroup = (instance: string, policy: 'affinity' | 'soft-affinity') => {
+    const asked = selectFor(instance);
+    return { ...asked, spec: { ...asked.spec, instanceGroup: { id: 'p/g', policy } } };
+  };
+  chosenIn(all.choose(ofGroup('first', 'affinity')));
+  const answer = all.choose(ofGroup('second', 'soft-affinity'));
+  if (answer?.type !== 'no-valid-host') throw new Error(JSON.stringify(answer));
+  const { fits, weights, group, refusedClaims } = unpackDecision(JSON.parse(answer.decision ?? ''));
+  assert.equal([fits, weights, group], [0, [], undefined]);
+  assert.equal(
+    refusedClaims.map(({ code }) => code),
+    ['group-policy-conflict'],
+  );
+});
+
 test('placing - the question where an instance is, or its answer, may be lost: it is put again', () => {
   for (const lost of ['locate', 'located']) {
     const all = schedulersOf(hostsIn('c1', 'h1', 'h2'));
