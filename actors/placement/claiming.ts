@@ -4,8 +4,8 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Address } from '../actor.ts';
+import { fitAtOnce } from '../fitting/fit.ts';
 import type { Claim, Refusal } from '../messages/placement.ts';
-import { fitAtOnce } from '../scheduler/fit.ts';
 import { notAsRequested, refusalOfClaim } from './conditions.ts';
 import { refusalByFence } from './fences.ts';
 import { askKeeper, mustAsk, waitsNoLonger } from './group-keeping.ts';

@@ -1,11 +1,11 @@
 // Advice on amounts: what a group of a request might ask for of one class instead. For one host, the largest amount that
 // any of them can give; for several instances, the largest with which hosts hold all of them between them.
 
+import { effort } from '../fitting/fit-search.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';
 import { largestOf, rangesBelow, timesAtMost } from './amount-ranges.ts';
-import { effort } from './fit-search.ts';
 
 /** How many amounts of one class are kept apart. */
 const MAX_AMOUNTS = 64;

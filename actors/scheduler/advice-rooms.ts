@@ -1,8 +1,8 @@
 // How many instances of a request hosts would hold, as advice counts them.
 
+import { fit } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { fit } from './fit.ts';
 import { timesIn } from './fit-times.ts';
 
 /** What a change would let fit: hosts, and how many instances they would hold. */

@@ -3,6 +3,8 @@
 // advised has been tried on the very hosts that are counted. An amount that lets several instances fit is searched for
 // over all hosts together.
 
+import { fit } from '../fitting/fit.ts';
+import { effort } from '../fitting/fit-search.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
@@ -22,8 +24,6 @@ import {
 import type { Wish } from './advice-places.ts';
 import { add, noRoom, type Room, roomOf, roomOn } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
-import { fit } from './fit.ts';
-import { effort } from './fit-search.ts';
 import type { ViewHost } from './view.ts';
 
 /** How many changes are advised. */

@@ -1,9 +1,9 @@
 // The alternates of a selection: hosts to be tried, in order, should a build fail.
 
 import type { Selection } from '../../machines/instance-build.ts';
+import { roomFor } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
-import { roomFor } from './fit.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';

@@ -1,8 +1,8 @@
 // How many times a request fits a tree, one after the other, each with what the ones before it left.
 
+import { fit, fitAtOnce } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { fit, fitAtOnce } from './fit.ts';
 
 /** How often the allocations may change from one to the next before the count is cut short. */
 const MAX_ROUNDS = 1_000;

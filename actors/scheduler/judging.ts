@@ -2,16 +2,16 @@
 // the same look at its providers by which hosts are ranked.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { fit, fitAtOnce } from '../fitting/fit.ts';
+import type { ServerPreference } from '../fitting/offer.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { Obstacle } from './census.ts';
 import { type Asked, changeBy, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
 import { stateWords } from './filters/service-state.ts';
-import { fit, fitAtOnce } from './fit.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
 import { misfitOf, plainMisfitOf } from './misfit.ts';
-import type { ServerPreference } from './offer.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf, lookAgainAt } from './view-hosts.ts';

@@ -2,13 +2,13 @@
 // asked knows what to ask for instead.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { fit, fitAtOnce } from '../fitting/fit.ts';
+import { type Choice, optionsOf, type Plan, planOf } from '../fitting/fit-choices.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Refusal } from '../messages/placement.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
 import { fits, offUnitsBy, refusalOf, type Stock, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
-import { fit, fitAtOnce } from './fit.ts';
-import { type Choice, optionsOf, type Plan, planOf } from './fit-choices.ts';
 
 /** Why a request does not fit a tree: what stands in the way first, said of the provider that came nearest. */
 export function misfitOf(spec: RequestSpec, tree: readonly Provider[]): Refusal {

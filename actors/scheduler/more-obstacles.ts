@@ -1,9 +1,9 @@
 // What else stands in the way of a request on a host, beside the first thing that does.
 
+import { fit } from '../fitting/fit.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { INSTANCE_GROUP } from './decision.ts';
 import { type Filter, refusedBy } from './filters/filter.ts';
-import { fit } from './fit.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
 import { allFiltersFor, type Judged } from './judging.ts';

@@ -4,8 +4,8 @@
 
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
+import { effort } from '../fitting/fit-search.ts';
 import type { Select } from '../messages/scheduler.ts';
-import { effort } from './fit-search.ts';
 import { rootsOf } from './groups-view.ts';
 import { dropEmpty, isHeldUp, openLot, placeOf, UNCOUNTED_MS, unpark } from './lots.ts';
 import { askWhereOthersAre, goesByOthers } from './parking-others.ts';

@@ -2,9 +2,9 @@
 // as the cells and hosts that it names, and chance, so that several schedulers do not all run to the same host.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { fit } from '../fitting/fit.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
-import { fit } from './fit.ts';
 import { before, bestOf, type Heap } from './heap.ts';
 import { lookAgainFor } from './judging.ts';
 import { HEARINGS, type Hearing, lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';

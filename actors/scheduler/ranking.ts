@@ -4,16 +4,16 @@
 // nothing is built on those, so that they would soon be the first in rank, and be passed each time.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { effort } from '../fitting/fit-search.ts';
+import type { ServerPreference } from '../fitting/offer.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { WeighingText } from '../messages/decision.ts';
 import { fnv1a } from '../routing.ts';
 import { type Census, emptyCensus, refuse, unrefuse } from './census.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
-import { effort } from './fit-search.ts';
 import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
 import { HARD_TO_TELL, judge } from './judging.ts';
-import type { ServerPreference } from './offer.ts';
 import { type Request, rankedPart } from './request.ts';
 import { changesEnd, isShardSilent, type View } from './view.ts';
 import { lookAgainAt } from './view-hosts.ts';

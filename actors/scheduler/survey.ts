@@ -1,6 +1,7 @@
 // Surveys: how each host stands to a request, counted over all hosts. They answer whether a request would fit, and advise
 // what to change when it does not.
 
+import { fit } from '../fitting/fit.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent } from '../messages/decision.ts';
@@ -26,7 +27,6 @@ import { company } from './filters/company.ts';
 import { FILTER_FAILED } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
-import { fit } from './fit.ts';
 import { timesIn } from './fit-times.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';

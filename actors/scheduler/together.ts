@@ -1,9 +1,9 @@
 // Whether a host has room for several instances of one request at once.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { fit } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { fit } from './fit.ts';
 
 /** Whether `count` requests like this one fit a tree together: each is fitted beside those before it. */
 export function holdsTimes(spec: RequestSpec, tree: readonly Provider[], count: number): boolean {

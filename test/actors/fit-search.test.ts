@@ -4,14 +4,14 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fit } from '../../actors/fitting/fit.ts';
+import { planOf } from '../../actors/fitting/fit-choices.ts';
+import { serve } from '../../actors/fitting/fit-search.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
-import { fit } from '../../actors/scheduler/fit.ts';
-import { planOf } from '../../actors/scheduler/fit-choices.ts';
-import { serve } from '../../actors/scheduler/fit-search.ts';
 import { misfitOf } from '../../actors/scheduler/misfit.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
 import type { Allocation } from '../../machines/instance-build.ts';

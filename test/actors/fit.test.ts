@@ -3,9 +3,9 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fit } from '../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { makeProvider } from '../../actors/placement/providers.ts';
-import { fit } from '../../actors/scheduler/fit.ts';
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
 import { holdsTimes } from '../../actors/scheduler/together.ts';
 import { devicesOf, specOf, treeOf } from './packing/hosts.ts';

@@ -3,10 +3,10 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { effort } from '../../actors/fitting/fit-search.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { standing } from '../../actors/scheduler/decision.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
-import { effort } from '../../actors/scheduler/fit-search.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
 import { keyOf } from '../../actors/scheduler/request.ts';

@@ -4,11 +4,11 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fit } from '../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { weighersOf } from '../../actors/scheduler/decision.ts';
 import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
-import { fit } from '../../actors/scheduler/fit.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, HEARINGS, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';

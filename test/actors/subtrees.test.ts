@@ -4,11 +4,11 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fit } from '../../actors/fitting/fit.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { makeProvider } from '../../actors/placement/providers.ts';
-import { fit } from '../../actors/scheduler/fit.ts';
 import { misfitOf } from '../../actors/scheduler/misfit.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import { bench, sentOf } from '../support/turn.ts';

@@ -5,10 +5,10 @@
 // it has changed.
 
 import type { Allocation } from '../../../machines/instance-build.ts';
+import type { ServerPreference } from '../../fitting/offer.ts';
 import type { Provider } from '../../placement/providers.ts';
 import { partOf, Unreadable } from '../filters/filter.ts';
 import type { HostFacts } from '../host-facts.ts';
-import type { ServerPreference } from '../offer.ts';
 import type { Request } from '../request.ts';
 
 /** A host that fits, with what it would give. */

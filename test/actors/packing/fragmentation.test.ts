@@ -3,8 +3,8 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fit } from '../../../actors/fitting/fit.ts';
 import type { Provider } from '../../../actors/placement/providers.ts';
-import { fit } from '../../../actors/scheduler/fit.ts';
 import {
   deviceRequestOf,
   type TypicalRequest,

@@ -2,9 +2,9 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fit } from '../../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../../actors/messages/common.ts';
 import type { Provider } from '../../../actors/placement/providers.ts';
-import { fit } from '../../../actors/scheduler/fit.ts';
 import {
   PACKING_POLICIES,
   type PackingPolicy,

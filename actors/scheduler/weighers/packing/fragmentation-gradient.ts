@@ -1,8 +1,8 @@
 // Fragmentation gradient descent: prefers the host, and in it the device, that the claim would make least fragmented,
 // or that it would mend most, after Weng et al., "Beware of Fragmentation" (USENIX ATC 2023).
 
+import type { Offer } from '../../../fitting/offer.ts';
 import type { Provider } from '../../../placement/providers.ts';
-import type { Offer } from '../../offer.ts';
 import type { Weigher } from '../weigher.ts';
 import type { TypicalRequest } from './fragmentation.ts';
 import { hundredths, type PackingScale } from './load.ts';

@@ -1,8 +1,8 @@
 // What packing policies look at: how much processor a host has free, how much of each of its devices, and what a
 // candidate would take of them. Devices are the providers of the tree that have the device class.
 
+import type { Offer } from '../../../fitting/offer.ts';
 import type { Provider } from '../../../placement/providers.ts';
-import type { Offer } from '../../offer.ts';
 
 /** Which resource classes count, and how much of each the largest host has: the scale on which hosts are compared. */
 export interface PackingScale {

@@ -1,5 +1,6 @@
-// Whether a request fits a host as the view has it, and with which allocations. The unnamed group is served wherever
-// in the tree there is room, the host itself first; named groups are served by single providers, the tightest fit first.
+// Whether a request fits the tree of a host, and with which allocations: schedulers choose by it, and so does placement
+// where what a claim names is taken. The unnamed group is served wherever in the tree there is room, the host itself first;
+// named groups are served by single providers, the tightest fit first.
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
