@@ -2,18 +2,38 @@
 
 import Type, { type Static } from 'typebox';
 
+/** `without-not-member-of`: of an aggregate that is avoided or kept for others, where it is not known which. */
+export type AdviceCode =
+  | 'less'
+  | 'more'
+  | 'without-resource'
+  | 'without-required'
+  | 'without-any-of'
+  | 'without-forbidden'
+  | 'without-member-of'
+  | 'without-not-member-of'
+  | 'without-zones'
+  | 'without-avoid-zones'
+  | 'without-avoid-aggregates'
+  | 'without-kept'
+  | 'without-cells'
+  | 'without-avoid-cells'
+  | 'without-hosts'
+  | 'without-avoid-hosts'
+  | 'without-same-host'
+  | 'without-different-host'
+  | 'without-root-required'
+  | 'without-root-forbidden'
+  | 'without-same-subtree'
+  | 'without-isolation'
+  | 'without-instance-group'
+  | 'fewer-instances'
+  | 'host-state'
+  | 'without-filter';
+
 export const Advice = Type.Object({
-  /**
-   * `less` or `more` of a resource class; `without-resource`, `without-required`, `without-any-of`, `without-forbidden`,
-   * `without-member-of` of a group, or of the host when no group is named; `without-not-member-of`, of an aggregate that is
-   * avoided or kept for others, where it is not known which; `without-zones`, `without-avoid-zones`,
-   * `without-avoid-aggregates`, of the request; `without-kept`, of an aggregate that is kept for others; `without-cells`,
-   * `without-avoid-cells`, `without-hosts`, `without-avoid-hosts`, `without-same-host`, `without-different-host`, of where
-   * the request wants to be; `without-root-required`, `without-root-forbidden`, `without-same-subtree`;
-   * `without-isolation` of groups; `without-instance-group` and its rule; `fewer-instances`; `host-state` when hosts are
-   * out of service that would fit; `without-filter`.
-   */
-  code: Type.String(),
+  /** Checked as any text: a node of a later version may know more. */
+  code: Type.Unsafe<AdviceCode>(Type.String()),
   /** The request group that it is about; '' is the unnamed one. */
   group: Type.Optional(Type.String()),
   /** The resource class, trait, list of traits, aggregates or instances, state of hosts or filter. */
@@ -124,6 +144,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-filter':
       return `if filter '${about}' ${failed === true ? 'did not fail' : 'let it'}, ${fits}`;
     default:
-      return `without ${about === '' ? code : about} ${fits}`;
+      // Of a later version.
+      return `without ${about === '' ? (code satisfies never) : about} ${fits}`;
   }
 }

@@ -29,7 +29,7 @@ function wishesOfCells(request: Request, { cell }: Pick<HostFacts, 'cell'>): Wis
   if (avoidCells !== undefined) {
     const where = cells === undefined ? others : { ...others, cells };
     const about = avoidCells.join(', ');
-    const advice = { code: 'without-avoid-cells', about };
+    const advice = { code: 'without-avoid-cells' as const, about };
     wishes.push({ advice, element: cell, without: { ...request, where } });
   }
   return wishes;
@@ -49,7 +49,7 @@ function wishesOfTree(
   const wishes = wishesOfAggregates(request, tree, aggregates);
   if (oneOf !== undefined) wishes.push({ advice: { code: 'without-hosts' }, without: lacking('oneOf') });
   if (noneOf !== undefined) {
-    const advice = { code: 'without-avoid-hosts' };
+    const advice = { code: 'without-avoid-hosts' as const };
     wishes.push({ advice, element: `${cell}/${host}`, without: lacking('noneOf') });
   }
   return wishes;

@@ -74,7 +74,7 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   if (times === 0) return;
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = host.state === 'set-aside' ? 0.4 : 0.8;
-  const change = { advice: { code: 'host-state', about: host.state }, cost };
+  const change = { advice: { code: 'host-state' as const, about: host.state }, cost };
   const room = roomWith(adviser, change);
   const { until } = host;
   const { until: soonest = Number.POSITIVE_INFINITY } = room;
@@ -189,16 +189,20 @@ function conditionsOfRoot(spec: RequestSpec): ChangeOfRequest[] {
   const { rootRequired = [], rootForbidden = [] } = spec;
   const cost = 0.6;
   return [
-    ...rootRequired.map((about, left) => ({
-      advice: { code: 'without-root-required', about },
-      cost,
-      changed: { ...spec, rootRequired: others(rootRequired, left) },
-    })),
-    ...rootForbidden.map((about, left) => ({
-      advice: { code: 'without-root-forbidden', about },
-      cost,
-      changed: { ...spec, rootForbidden: others(rootForbidden, left) },
-    })),
+    ...rootRequired.map(
+      (about, left): ChangeOfRequest => ({
+        advice: { code: 'without-root-required', about },
+        cost,
+        changed: { ...spec, rootRequired: others(rootRequired, left) },
+      }),
+    ),
+    ...rootForbidden.map(
+      (about, left): ChangeOfRequest => ({
+        advice: { code: 'without-root-forbidden', about },
+        cost,
+        changed: { ...spec, rootForbidden: others(rootForbidden, left) },
+      }),
+    ),
   ];
 }
 
@@ -207,47 +211,63 @@ function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
   const { sameSubtree = [] } = spec;
   const cost = 0.6;
   return [
-    ...sameSubtree.map((names, left) => ({
-      advice: { code: 'without-same-subtree', about: names.join(', ') },
-      cost,
-      changed: { ...spec, sameSubtree: others(sameSubtree, left) },
-    })),
+    ...sameSubtree.map(
+      (names, left): ChangeOfRequest => ({
+        advice: { code: 'without-same-subtree', about: names.join(', ') },
+        cost,
+        changed: { ...spec, sameSubtree: others(sameSubtree, left) },
+      }),
+    ),
     ...(spec.groupPolicy === 'isolate'
-      ? [{ advice: { code: 'without-isolation' }, cost, changed: { ...spec, groupPolicy: 'none' as const } }]
+      ? [{ advice: { code: 'without-isolation' as const }, cost, changed: { ...spec, groupPolicy: 'none' as const } }]
       : []),
   ];
 }
 
+interface ConditionOfGroup extends Change {
+  /** The group with nothing but the condition. */
+  readonly only: ResourceGroup;
+  readonly without: ResourceGroup;
+}
+
 /** The conditions of a group beside amounts, each by itself, and with the group as it would be without. */
-function conditionsOf(group: ResourceGroup): (Change & { only: ResourceGroup; without: ResourceGroup })[] {
+function conditionsOf(group: ResourceGroup): ConditionOfGroup[] {
   const { name, required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
   const none = { name, resources: {} };
   const cost = 0.5;
   return [
-    ...required.map((about, left) => ({
-      advice: { code: 'without-required', about },
-      cost,
-      only: { ...none, required: [about] },
-      without: { ...group, required: others(required, left) },
-    })),
-    ...anyOf.map((traits, left) => ({
-      advice: { code: 'without-any-of', about: traits.join(', ') },
-      cost,
-      only: { ...none, anyOf: [traits] },
-      without: { ...group, anyOf: others(anyOf, left) },
-    })),
-    ...forbidden.map((about, left) => ({
-      advice: { code: 'without-forbidden', about },
-      cost,
-      only: { ...none, forbidden: [about] },
-      without: { ...group, forbidden: others(forbidden, left) },
-    })),
-    ...memberOf.map((aggregates, left) => ({
-      advice: { code: 'without-member-of', about: aggregates.join(', ') },
-      cost,
-      only: { ...none, memberOf: [aggregates] },
-      without: { ...group, memberOf: others(memberOf, left) },
-    })),
+    ...required.map(
+      (about, left): ConditionOfGroup => ({
+        advice: { code: 'without-required', about },
+        cost,
+        only: { ...none, required: [about] },
+        without: { ...group, required: others(required, left) },
+      }),
+    ),
+    ...anyOf.map(
+      (traits, left): ConditionOfGroup => ({
+        advice: { code: 'without-any-of', about: traits.join(', ') },
+        cost,
+        only: { ...none, anyOf: [traits] },
+        without: { ...group, anyOf: others(anyOf, left) },
+      }),
+    ),
+    ...forbidden.map(
+      (about, left): ConditionOfGroup => ({
+        advice: { code: 'without-forbidden', about },
+        cost,
+        only: { ...none, forbidden: [about] },
+        without: { ...group, forbidden: others(forbidden, left) },
+      }),
+    ),
+    ...memberOf.map(
+      (aggregates, left): ConditionOfGroup => ({
+        advice: { code: 'without-member-of', about: aggregates.join(', ') },
+        cost,
+        only: { ...none, memberOf: [aggregates] },
+        without: { ...group, memberOf: others(memberOf, left) },
+      }),
+    ),
   ];
 }
 
@@ -272,7 +292,7 @@ function withoutResource(spec: RequestSpec, position: number, resourceClass: str
   const { [resourceClass]: _, ...resources } = group.resources;
   const isAll = spec.groups.every(({ resources: all }, at) => at === position || Object.keys(all).length === 0);
   if (Object.keys(resources).length === 0 && isAll) return null;
-  const advice = { code: 'without-resource', group: group.name, about: resourceClass };
+  const advice = { code: 'without-resource' as const, group: group.name, about: resourceClass };
   return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
 }
 
@@ -321,7 +341,8 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
       // Those for which another amount is nearer may fit with this one too; of very many, only those known are counted.
       looked += trees.length;
       const room = looked > MAX_HOSTS_TRIED ? known : roomOf(adviser, changed, trees);
-      const advice = { code: to < asked ? 'less' : 'more', group, about: resourceClass, from: asked, to };
+      const code = to < asked ? ('less' as const) : ('more' as const);
+      const advice = { code, group, about: resourceClass, from: asked, to };
       found.push({
         change: { advice, cost: Math.abs(asked - to) / Math.max(asked, to), changed },
         room,

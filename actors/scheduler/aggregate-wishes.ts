@@ -99,7 +99,7 @@ function ofUnknownOrigin({ memberOf = [], notMemberOf = [] }: OnAggregates): Agg
   const isToldApart = notMemberOf.length <= MAX_TOLD_APART;
   return [
     ...memberOf.map(askedFor),
-    ...notMemberOf.map((about) => {
+    ...notMemberOf.map((about): AggregateWish => {
       const words = `is in aggregate ${about}, which is closed to the request`;
       return { advice: { code: 'without-not-member-of', about }, conditions: [closed(about, words, isToldApart)] };
     }),

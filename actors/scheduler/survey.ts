@@ -162,7 +162,7 @@ export function surveyOf(
       const trees = fitting.filter((root) => isTold(view, root)).map((root) => treeOf(view, root));
       const advice = times < count ? adviceOf(adviser, trees) : [];
       if (fits > 0 && times < count && isWhole) {
-        const fewer = { code: 'fewer-instances', from: count, to: times, hosts: holding };
+        const fewer = { code: 'fewer-instances' as const, from: count, to: times, hosts: holding };
         advice.unshift(fewer);
       }
       done(

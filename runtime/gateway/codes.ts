@@ -1,6 +1,7 @@
 // The codes that explanations carry, beside words that may change: they are stable, and each is said here once. Programs
 // that read `explain`, `why-not` and `fit` branch on them.
 
+import type { AdviceCode } from '../../actors/messages/advice.ts';
 import type { FailureCode } from '../../actors/messages/common.ts';
 import type { AttemptOutcome } from '../../machines/instance-build.ts';
 
@@ -82,7 +83,7 @@ export const ADVICE_CODES = {
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
   'host-state':
     'bring back hosts that are `about`, such as `host`; those that are set aside come back by themselves, from `until` on',
-} as const;
+} as const satisfies Record<AdviceCode, string>;
 
 /** Why an instance is not, or not known to be, active: `failure.code` of an instance. */
 export const FAILURE_CODES = {

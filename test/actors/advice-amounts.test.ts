@@ -205,7 +205,7 @@ function checkAmounts(view: View, spec: RequestSpec, count: number, about: strin
   let checked = 0;
   for (const { name: group, resources } of spec.groups) {
     for (const [resourceClass, asked] of Object.entries(resources)) {
-      const one = { code: 'less', group, about: resourceClass, hosts: 0 };
+      const one = { code: 'less' as const, group, about: resourceClass, hosts: 0 };
       const wouldDo = (to: number) => isEnough(applied(spec, { ...one, to }) as RequestSpec);
       const step = asked > 100 ? 256 : 1;
       let largest = asked - step;

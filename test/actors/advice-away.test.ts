@@ -53,7 +53,7 @@ test('scheduler - of hosts that are away, the first to come back or the one with
     'c1/b, which is disabled, would fit (3 hosts in all)',
   ]);
   // As schedulers of the version before tell it.
-  const [{ host: _, ...first } = { code: '', hosts: 0 }] = advice;
+  const [{ host: _, ...first } = { code: 'host-state' as const, hosts: 0 }] = advice;
   assert.is(words(first), '2 hosts that are set aside, the first until 5000, would fit');
   assert.is(words({ ...first, hosts: 1 }), '1 host that is set aside until 5000 would fit');
 });

@@ -290,7 +290,7 @@ test('scheduler - of one instance, what is told is so, and what would help is to
     }
     if (told.advice.length === 3) continue;
     const advised = new Set(told.advice.map(keyOf));
-    const lists = new Set(told.advice.map(({ code }) => code));
+    const lists = new Set<string>(told.advice.map(({ code }) => code));
     for (const { key, asked: changed, fleet: other, list = '' } of changes.values())
       if (!advised.has(key) && !lists.has(list))
         assert.is(fittingHosts(changed, other).length, 0, `missed: ${key} ${about()}`);
@@ -351,7 +351,7 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
     }
     if (advice.length === 3) continue;
     const advised = new Set(advice.map(keyOf));
-    const lists = new Set(advice.map(({ code }) => code));
+    const lists = new Set<string>(advice.map(({ code }) => code));
     for (const { key, asked: changed, fleet: other, list = '' } of changes.values())
       if (!advised.has(key) && !lists.has(list)) assert.not.ok(holds(changed, other), `missed: ${key} ${about()}`);
     for (const { group, about: what, from, to } of amounts) {

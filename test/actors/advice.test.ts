@@ -108,13 +108,13 @@ test('scheduler - when one condition less would do, something is advised', () =>
     if (fits > 0 || advice.length > 0) continue;
     hopeless += 1;
     const fewer: Advice[] = spec.groups.flatMap(({ name: group, resources, required, forbidden, anyOf, memberOf }) => [
-      ...(required ?? []).map((about) => ({ code: 'without-required', group, about, hosts: 0 })),
-      ...(forbidden ?? []).map((about) => ({ code: 'without-forbidden', group, about, hosts: 0 })),
-      ...(anyOf ?? []).map((all) => ({ code: 'without-any-of', group, about: all.join(', '), hosts: 0 })),
-      ...(memberOf ?? []).map((all) => ({ code: 'without-member-of', group, about: all.join(', '), hosts: 0 })),
-      ...Object.keys(resources).map((about) => ({ code: 'less', group, about, to: 1, hosts: 0 })),
+      ...(required ?? []).map((about): Advice => ({ code: 'without-required', group, about, hosts: 0 })),
+      ...(forbidden ?? []).map((about): Advice => ({ code: 'without-forbidden', group, about, hosts: 0 })),
+      ...(anyOf ?? []).map((all): Advice => ({ code: 'without-any-of', group, about: all.join(', '), hosts: 0 })),
+      ...(memberOf ?? []).map((all): Advice => ({ code: 'without-member-of', group, about: all.join(', '), hosts: 0 })),
+      ...Object.keys(resources).map((about): Advice => ({ code: 'less', group, about, to: 1, hosts: 0 })),
     ]);
-    for (const one of [...fewer, { code: 'without-isolation', hosts: 0 }]) {
+    for (const one of [...fewer, { code: 'without-isolation' as const, hosts: 0 }]) {
       const changed = applied(spec, one);
       assert.ok(changed);
       assert.is(hostsThatFit(view, changed).length, 0, `seed ${seed}: ${words(one)} ${JSON.stringify(spec)}`);
@@ -235,7 +235,7 @@ test('scheduler - of instances that keep together fewer are advised with the hos
 });
 
 test('scheduler - advice is put as grammar has it, for one and for several', () => {
-  const told = (code: string, about: string) => words({ code, about, hosts: 1 });
+  const told = (code: Advice['code'], about: string) => words({ code, about, hosts: 1 });
   assert.equal(
     [told('without-cells', 'c9'), told('without-cells', 'c9, c8'), told('without-avoid-cells', 'c1, c2')],
     [
@@ -249,7 +249,7 @@ test('scheduler - advice is put as grammar has it, for one and for several', () 
     told('without-member-of', 'a2, a9'),
     'if it need not be in one of the aggregates a2, a9, it would fit on 1 host',
   );
-  const back = { code: 'host-state', about: 'disabled', host: 'c1/h1' };
+  const back = { code: 'host-state' as const, about: 'disabled', host: 'c1/h1' };
   assert.is(words({ ...back, hosts: 1 }), 'c1/h1, which is disabled, would fit');
   assert.is(words({ ...back, hosts: 2 }), 'c1/h1, which is disabled, would fit (2 hosts in all)');
 });

@@ -34,11 +34,6 @@ test('codes - every code by which placement or a filter refuses is listed', asyn
   for (const code of given) assert.ok(code in REFUSAL_CODES, code);
 });
 
-test('codes - every change that is advised is listed, and nothing else', async () => {
-  const given = await found(['actors/scheduler'], /\bcode: '(without-[a-z-]+|fewer-instances|host-state)'/g);
-  assert.equal([...given, 'less', 'more'].sort(), Object.keys(ADVICE_CODES).sort());
-});
-
 test('codes - every reason why an instance fails or is lost is listed, and nothing else', () => {
   assert.equal(FailureCode.anyOf.map((one) => one.const).sort(), Object.keys(FAILURE_CODES).sort());
 });

@@ -25,7 +25,7 @@ test('words - where no single change is known that would help, an explanation sa
   const told = (advice: Decision['advice']) =>
     wordsOfExplanation(failed, { ...decision, ...none, silentCells: [], advice }).slice(-2);
   assert.equal(told([]), ['claimed: none', 'no single change is known with which it would fit']);
-  const less = { code: 'less', about: 'VCPU', from: 3, to: 2, hosts: 1 };
+  const less = { code: 'less' as const, about: 'VCPU', from: 3, to: 2, hosts: 1 };
   const dry = { ...none, fit: false, certain: true, count: 1, hosts: 2, fits: 0, times: 0, silentCells: [], best: [] };
   assert.is(fitWords({ ...dry, advice: [] }).at(-1), 'no single change is known with which it would fit');
   assert.equal(told([less]), ['claimed: none', 'with 1 VCPU less (2 instead of 3) it would fit on 1 host']);
