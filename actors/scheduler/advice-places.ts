@@ -90,11 +90,11 @@ function wishesOfCompany(request: Request): Wish[] {
   const { far, farFrom } = apart;
   const wishes: Wish[] = [];
   if (near !== undefined) {
-    const advice = { code: 'without-same-host', ...aboutAll(nearTo) };
+    const advice = { code: 'without-same-host' as const, ...aboutAll(nearTo) };
     wishes.push({ advice, without: { ...request, company: apart } });
   }
   if (far.size > 0) {
-    const advice = { code: 'without-different-host', ...aboutAll([...(farFrom?.values() ?? [])].flat()) };
+    const advice = { code: 'without-different-host' as const, ...aboutAll([...(farFrom?.values() ?? [])].flat()) };
     wishes.push({ advice, without: { ...request, company: { near, far: new Set<string>() } } });
   }
   return wishes;

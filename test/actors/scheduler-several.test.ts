@@ -117,7 +117,7 @@ test('scheduler - where hosts have room for some of a request, the nearest of th
   const none = 'none of 2 hosts: 1 with room for some, 1 exceeds-capacity VCPU; nearest';
   const short = "c1/h2: 8 VCPU exceed what is free on provider 'h2': 6 (short by 2), and more stands in its way";
   assert.equal(failureOn(asked, some, other), {
-    reason: `no room for 3 instances at once: ${none} ${short}; for 1 instance instead of 3 there are hosts`,
+    reason: `no room for 3 instances at once: ${none} ${short}; for 1 instance instead of 3 there is a host`,
     fits: 1,
   });
   const { reason, fits } = failureOn(asked, some, other, { ...other, host: 'h3', traits, has: { VCPU: 5 } });
