@@ -101,7 +101,12 @@ export function worldOf(random: Random): World {
   return {
     on,
     front: () =>
-      shardedAuthority({ authority, count: SHARDS, clock: { now: () => now } as never, timeoutMs: TIMEOUT_MS }),
+      shardedAuthority({
+        authority,
+        count: SHARDS,
+        clock: { now: () => now, monotonic: () => now } as never,
+        timeoutMs: TIMEOUT_MS,
+      }),
     async run(work, deaths) {
       const ended = { yet: false };
       const end = () => {
