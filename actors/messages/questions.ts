@@ -78,6 +78,8 @@ export const HostStanding = Type.Object({
       short: Type.Optional(Type.Number()),
       /** More stands in its way, as far as that is known. */
       lacksMore: Type.Optional(Type.Literal(true)),
+      /** Of a host that is set aside: when it comes back by itself, ms since the epoch. */
+      until: Type.Optional(Type.Number()),
       message: Type.String(),
     }),
   ),

@@ -146,7 +146,8 @@ function comparisonOf(
   const refusalOf = (refused: Refused): NonNullable<HostStanding['refusal']> => {
     const { code, message, about, short } = refused.obstacle;
     const isMore = isMoreInTheWay(rankings.filters, view, request, host, refused);
-    return { code, message, ...present({ about, short }), ...(isMore ? { lacksMore: true } : {}) };
+    const until = code === 'host-set-aside' ? host.until : undefined;
+    return { code, message, ...present({ about, short, until }), ...(isMore ? { lacksMore: true } : {}) };
   };
   // Either may be gone when all have been looked at, so what is told of it is put together at once.
   const own = weigh(host);

@@ -119,10 +119,11 @@ function otherWords(then: HostThen): string {
 function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: HostStanding): string {
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) {
-    const { code, message, short, lacksMore } = refusal;
+    const { code, message, short, lacksMore, until } = refusal;
     const isSaid = short === undefined || /short by|nearest amount/.test(message);
+    const till = until === undefined ? '' : `, until ${new Date(until).toISOString()}`;
     const more = lacksMore === true ? ', and more stands in its way' : '';
-    return `would be refused: ${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}${more}; ${all}`;
+    return `would be refused: ${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}${till}${more}; ${all}`;
   }
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;

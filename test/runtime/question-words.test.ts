@@ -271,6 +271,16 @@ test('words - of the nearest host it is said where more stands in its way than w
     'now: it would be refused: exceeds-capacity: 2 VCPU too few (short by 2), and more stands in its way; ' +
       'of 2 hosts, 0 fit and 2 were refused',
   );
+  const resting = { code: 'host-set-aside', message: "host 'h1' is set aside: 5 builds failed", until: 90_000 };
+  assert.is(
+    whyNotWords(
+      { id: 'web', cell: 'c1', host: 'h1', there: false, then, now: { ...now, refusal: resting } },
+      view,
+      false,
+    )[2],
+    "now: it would be refused: host-set-aside: host 'h1' is set aside: 5 builds failed, until 1970-01-01T00:01:30.000Z; " +
+      'of 2 hosts, 0 fit and 2 were refused',
+  );
 });
 
 test('words - of an amount that units do not allow it is said by how much it is off, and nothing is said to be short', () => {

@@ -12,14 +12,8 @@ export const serviceState: Filter = {
   },
 };
 
-/** `host 'h1' is set aside until 2026-03-01T10:31:07.000Z: 5 builds in a row failed`. */
-export function stateWords({
-  host,
-  state,
-  reason,
-  until,
-}: Pick<HostFacts, 'host' | 'state' | 'reason' | 'until'>): string {
-  const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
+/** `host 'h1' is set aside: 5 builds in a row failed`. */
+export function stateWords({ host, state, reason }: Pick<HostFacts, 'host' | 'state' | 'reason'>): string {
   const why = reason === undefined ? '' : `: ${reason}`;
-  return `host '${host}' is ${state.replace('-', ' ')}${till}${why}`;
+  return `host '${host}' is ${state.replace('-', ' ')}${why}`;
 }
