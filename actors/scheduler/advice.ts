@@ -353,6 +353,10 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     next();
   }
   const advised: Advice[] = [];
+  const isOfTwin = twinsOf(spec);
+  const advise = (advice: Advice) => {
+    if (!advised.some((other) => isOfTwin(other, advice))) advised.push(advice);
+  };
   const isEnough = (tried: number) => tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED;
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
@@ -371,7 +375,7 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     const alone = mostOf(elements, heldBy);
     const withoutIt = alone === null ? null : roomOf(adviser, spec, fitting, alone.room);
     if (alone !== null && withoutIt !== null && heldBy(withoutIt) >= count) {
-      advised.push({ ...change.advice, about: alone.element, hosts: withoutIt.hosts });
+      advise({ ...change.advice, about: alone.element, hosts: withoutIt.hosts });
       continue;
     }
     // Of hosts that are away it is said which they are, of others where it would fit then.
@@ -380,9 +384,18 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     const host = timesWithIt >= count ? named?.host : undefined;
     // Hosts to be avoided the request names by their providers.
     const names = elements.size === 0 ? about : (about ?? [...elements.keys()].sort().join(', '));
-    advised.push({ ...change.advice, hosts, ...present({ about: names, until, host }) });
+    advise({ ...change.advice, hosts, ...present({ about: names, until, host }) });
   }
   return advised;
+}
+
+/** Whether two pieces of advice are one and the same, but for two named groups of which the same is asked. */
+function twinsOf({ groups, sameSubtree = [] }: RequestSpec): (one: Advice, other: Advice) => boolean {
+  const asked = new Map(
+    groups.map(({ name, ...all }) => [name, JSON.stringify([all, sameSubtree.map((names) => names.includes(name))])]),
+  );
+  return ({ group: one = '', ...advice }, { group: other = '', ...same }) =>
+    one !== '' && asked.get(one) === asked.get(other) && JSON.stringify(advice) === JSON.stringify(same);
 }
 
 /** The element of a list without which most would fit; of several the same one, whichever is looked at first. */

@@ -234,6 +234,29 @@ test('scheduler - of instances that keep together fewer are advised with the hos
   assert.equal(fewer(), { code: 'fewer-instances', from: 30, to: 25, hosts: 4 });
 });
 
+test('scheduler - where groups ask for the same, what is advised on one is not said of the others too', () => {
+  const gpu = (name: string, amount = 4) => ({ name, resources: { VGPU: amount } });
+  const spec: RequestSpec = {
+    groups: [{ name: '', resources: { VCPU: 1 } }, gpu('g1'), gpu('g2'), gpu('g3')],
+    groupPolicy: 'none',
+  };
+  const view = viewOf({ host: 'h1', has: { VCPU: 8, VGPU: 8 } }, { host: 'h2', has: { VCPU: 8, VGPU: 9 } });
+  const toldOf = (asked: RequestSpec) => survey(view, asked).advice.map(words);
+  assert.equal(toldOf(spec), [
+    "with 3 VGPU less in group 'g1' (1 instead of 4) it would fit on 1 host",
+    "if no VGPU were asked for in group 'g1', it would fit on 2 hosts",
+  ]);
+  const differing = { ...spec, groups: [...spec.groups.slice(0, 2), gpu('g2', 5), gpu('g3')] };
+  assert.equal(
+    survey(view, differing).advice.map(({ code, group }) => [code, group]),
+    [
+      ['less', 'g2'],
+      ['without-resource', 'g2'],
+      ['without-resource', 'g1'],
+    ],
+  );
+});
+
 test('scheduler - advice is put as grammar has it, for one and for several', () => {
   const told = (code: Advice['code'], about: string) => words({ code, about, hosts: 1 });
   assert.equal(
