@@ -122,7 +122,7 @@ function claimAlternate(work: Work, { build }: Entry): void {
   const reason = unfit(work.state.hosts.get(alternates[0]?.host ?? ''), alternates.length === 1);
   if (reason !== null) return advance(work, instance, { type: 'CLAIM_REFUSED', attempt: attempt + 1, reason });
   const [next] = alternates;
-  const { provider, maxInstances } = next as Selection;
+  const { provider, allocations, maxInstances } = next as Selection;
   const keep = attemptsHeld(work.state.removals, instance, attempt);
   const to = placementOf(provider, work.placementShards);
   const [left] = work.placementShards === 1 ? [] : leaveOthers(work, build, to, keep);
@@ -136,6 +136,7 @@ function claimAlternate(work: Work, { build }: Entry): void {
     allocations: allocationsOf(spec, next as Selection),
     keep,
     expiresAt: work.turn.now + CLAIM_VALID_MS,
+    ...(allocations === undefined ? {} : { root: provider }),
     ...(maxInstances === undefined ? {} : { maxInstances }),
   });
 }

@@ -156,11 +156,13 @@ export const placementMessages = {
     consumer: Id,
     attempt: Attempt,
     spec: RequestSpec,
-    /**
-     * What serves the request, all of one tree. What is taken there by now, or gone, is granted of other providers of the
-     * tree, if the request fits it all the same: what is granted is told in the answer.
-     */
+    /** What serves the request, all of one tree. */
     allocations: Type.Array(AllocationSchema, { minItems: 1, maxItems: MAX_ALLOCATIONS }),
+    /**
+     * The root of that tree, where other providers of it will do as well: they are granted where what is named is taken by
+     * now, or gone, and the request fits the tree all the same. Absent: what is named, or nothing.
+     */
+    root: Type.Optional(Id),
     /** Attempts whose resources stay held beside the new ones: something may still run there. */
     keep: Type.Array(Attempt, { maxItems: 64 }),
     /** After this time (ms since the epoch) the claim is void: whoever sent it has given up. */

@@ -77,29 +77,32 @@ const OF_ONE_PROVIDER: ReadonlySet<Refusal['code']> = new Set([
   'not-one-subtree',
 ]);
 
-/** Allocations of the same tree that serve a claim for which those that it names do not; null: there are none. */
+/** Allocations of the tree that is meant which serve a claim for which those that it names do not; null: there are none. */
 function servedInstead(state: PlacementState, asked: Claim, refusal: Refusal): readonly Allocation[] | null {
-  const { allocations: named, spec } = asked;
-  if (!OF_ONE_PROVIDER.has(refusal.code) || notAsRequested(named, spec) !== null) return null;
-  const tree = treeOf(state, named);
+  const { allocations: named, root, spec } = asked;
+  if (root === undefined || !OF_ONE_PROVIDER.has(refusal.code) || notAsRequested(named, spec) !== null) return null;
+  const { providers, trees } = state;
+  if (named.some(({ provider }) => (providers.get(provider)?.root ?? root) !== root)) return null;
+  const tree = (trees.get(root) ?? []).map((id) => providers.get(id) as Provider);
   if (tree.length < 2) return null;
-  const allocations = fitAtOnce(spec, tree) ?? [];
-  if (allocations.length === 0) return null;
-  const instead = { ...asked, allocations: [...allocations] };
-  const isLocked = state.holds.locks.size > 0 && blockersOf(state, instead, false) !== null;
-  return isLocked || refusalOf(state, instead) !== null ? null : allocations;
+  const allocations = fitAtOnce(
+    spec,
+    tree.filter((one) => one.spec.id === root || !isLocked(state, asked, [one.spec.id])),
+  );
+  if (allocations === null || allocations === undefined || allocations.length === 0) return null;
+  const isOpen = !isLocked(
+    state,
+    asked,
+    allocations.map(({ provider }) => provider),
+  );
+  return isOpen && refusalOf(state, { ...asked, allocations: [...allocations] }) === null ? allocations : null;
 }
 
-/** The tree of which a claim names providers, the root first; empty where they are of several. */
-function treeOf({ providers, trees }: PlacementState, named: readonly Allocation[]): Provider[] {
-  const roots = new Set<string>();
-  for (const { provider } of named) {
-    const root = providers.get(provider)?.root;
-    if (root !== undefined) roots.add(root);
-  }
-  const [root, ...others] = roots;
-  if (root === undefined || others.length > 0) return [];
-  return (trees.get(root) ?? []).map((id) => providers.get(id) as Provider);
+/** Whether a claim of these providers would have to wait for changes over several shards. */
+function isLocked(state: PlacementState, asked: Claim, providers: readonly string[]): boolean {
+  if (state.holds.locks.size === 0) return false;
+  const allocations = providers.map((provider) => ({ provider, group: '', resources: {} }));
+  return blockersOf(state, { ...asked, allocations } as Claim, false) !== null;
 }
 
 function take(

@@ -202,6 +202,7 @@ export function claim(work: Work, open: Open, instance: string): void {
     allocations,
     keep: [],
     expiresAt,
+    ...(allocations.every((one) => one.provider === provider) ? {} : { root: provider }),
     ...(maxInstances === undefined ? {} : { maxInstances }),
     ...(groupKnown === undefined ? {} : { groupKnown }),
     ...orderOfClaim(work, open, instance),

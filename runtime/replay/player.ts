@@ -97,12 +97,12 @@ export async function play(arrivals: Iterable<Arrival>, options: PlayerOptions):
     if (fault !== null) undeleted.set(instance, fault.code);
   }
 
-  const startedAt = clock.now();
+  const startedAt = clock.monotonic();
   for (const entry of timetable(arrivals)) {
     throwIfInterrupted(signal);
     // Whole milliseconds, as the system's clock gives them.
     const dueAt = startedAt + Math.ceil(entry.atMs / speed);
-    if (dueAt > clock.now()) await pause(clock, dueAt - clock.now(), signal);
+    if (dueAt > clock.monotonic()) await pause(clock, dueAt - clock.monotonic(), signal);
     if (entry.type === 'arrival') await begin(entry.arrival);
     else await endLater(entry.instance, entry.request);
   }

@@ -82,7 +82,8 @@ const claims: fc.Arbitrary<Claim> = fc
       groups.push({ name: 'g', resources: devices });
     }
     const spec: RequestSpec = { groups, groupPolicy: 'none' };
-    return { type: 'claim', consumer, attempt, spec, allocations, keep, expiresAt: late ? 0 : LATE };
+    const open = keep.length === 1 ? {} : { root };
+    return { type: 'claim', consumer, attempt, spec, allocations, keep, expiresAt: late ? 0 : LATE, ...open };
   });
 
 const releases: fc.Arbitrary<Release> = fc

@@ -174,13 +174,15 @@ function claimOfDevice(consumer: string, device: string, told: Partial<Claim> = 
     { provider: 'a', group: '', resources: { VCPU: 1 } },
     { provider: device, group: 'g', resources: { PGPU: 4 } },
   ];
-  return claimOf(consumer, { spec: { groups, groupPolicy: 'none' }, allocations, ...told });
+  return claimOf(consumer, { spec: { groups, groupPolicy: 'none' }, allocations, root: 'a', ...told });
 }
 
 test('placement - where the device that a claim names is taken or gone, another of its tree is granted, while there is one', () => {
   const shard = shardWith(hostTree('a'), hostTree('b'));
   const deviceIn = (turned: Turned<unknown>) => sentOf(turned, 'claim-granted')[0]?.message.allocations[1]?.provider;
   assert.is(deviceIn(shard.tell(claimOfDevice('c1', 'a-gpu-0'))), 'a-gpu-0');
+  const { root: _, ...named } = claimOfDevice('c2', 'a-gpu-0');
+  assert.is(refusalIn(shard.tell(named))?.code, 'exceeds-capacity', 'not to one who wants that, or nothing');
   const second = claimOfDevice('c2', 'a-gpu-0');
   assert.is(deviceIn(shard.tell(second)), 'a-gpu-1');
   assert.is(deviceIn(shard.tell(second)), 'a-gpu-1', 'said again it is answered alike');
@@ -203,6 +205,17 @@ test('placement - a claim is not served otherwise than its request asks, nor by 
   assert.is(refusalIn(shard.tell({ ...forbidding, spec: { ...forbidding.spec, groups } }))?.code, 'trait-missing');
   const scattered = [forbidding.allocations[0], { provider: 'b-gpu-0', group: 'g', resources: { PGPU: 4 } }];
   assert.is(refusalIn(shard.tell({ ...forbidding, allocations: scattered as never }))?.code, 'not-one-tree');
+  const moved = [{ provider: 'b-gpu-0', group: 'g', resources: { PGPU: 4 } }];
+  const spec: RequestSpec = { groups: [{ name: 'g', resources: { PGPU: 4 } }], groupPolicy: 'none' };
+  shard.tell(claimOf('c9', { spec, allocations: moved }));
+  assert.is(refusalIn(shard.tell(claimOf('c2', { spec, allocations: moved, root: 'a' })))?.code, 'exceeds-capacity');
+  const gone = [{ provider: 'a-gpu-9', group: 'g', resources: { PGPU: 4 } }];
+  assert.is(refusalIn(shard.tell(claimOf('c2', { spec, allocations: gone, root: 'x' })))?.code, 'unknown-provider');
+  assert.is(
+    refusalIn(shard.tell(claimOf('c8', { spec, allocations: gone, root: 'a' }))),
+    null,
+    'all that it names is gone',
+  );
   const less = [forbidding.allocations[0], { provider: 'a-gpu-0', group: 'g', resources: { PGPU: 3 } }];
   assert.is(refusalIn(shard.tell({ ...forbidding, allocations: less as never }))?.code, 'does-not-serve-request');
 });

@@ -150,7 +150,15 @@ function answerTo(tree: ProviderSpec[], spec: RequestSpec, allocations: readonly
   const shard = bench(placement({ shard: 0 }));
   shard.tell({ type: 'put-tree', ask: 1, providers: tree });
   const message: Claim = {
-    ...{ type: 'claim', consumer: 'c', attempt: 1, spec, keep: [], expiresAt: 1e12 },
+    ...{
+      type: 'claim',
+      consumer: 'c',
+      attempt: 1,
+      spec,
+      keep: [],
+      expiresAt: 1e12,
+      root: (tree[0] as ProviderSpec).id,
+    },
     allocations: allocations.map((one) => ({ ...one, resources: { ...one.resources } })),
   };
   const turned = shard.tell(message);

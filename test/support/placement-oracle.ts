@@ -93,12 +93,10 @@ export function placementOracle(): Oracle {
 
   /** All that a tree could give instead of what a claim names of it; the unnamed group is the host's own. */
   function ways(claim: Claim): (readonly Allocation[])[] {
-    const root = claim.allocations
-      .map(({ provider }) => inventories.get(provider)?.root)
-      .find((one) => one !== undefined);
+    const { root } = claim;
     const tree = [...inventories].filter(([, known]) => known.root === root).map(([id]) => id);
     const isOfOneTree = claim.allocations.every(({ provider }) => (inventories.get(provider)?.root ?? root) === root);
-    if (root === undefined || !isOfOneTree || !serves(claim)) return [];
+    if (root === undefined || !inventories.has(root) || !isOfOneTree || !serves(claim)) return [];
     let found: Allocation[][] = [[]];
     for (const one of claim.allocations) {
       const servers = one.group === '' ? [root] : tree;
