@@ -17,7 +17,7 @@ import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
 import { alone, companyOf } from './company.ts';
 import { explainingOf } from './explaining.ts';
-import { lookingOf, ofCell, SILENT_CELL_MS } from './looking.ts';
+import { lookingOf, notFound, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { placingOf } from './placing.ts';
 import { questioningOf } from './questioning.ts';
 import {
@@ -100,12 +100,16 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   }
 
   async function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
-    const answer = await asking.ask(
-      conductorOf(id, conductorShards),
-      { type: 'delete', instance: id },
-      'delete-accepted',
-    );
-    return { id, state: answer.state };
+    try {
+      const question = { type: 'delete' as const, instance: id };
+      const { state } = await asking.ask(conductorOf(id, conductorShards), question, 'delete-accepted');
+      return { id, state };
+    } catch (error) {
+      if (error instanceof CellwrightError && error.code === 'not-found') {
+        throw await notFound({ asking, conductorShards }, id);
+      }
+      throw error;
+    }
   }
 
   async function host(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {

@@ -155,6 +155,9 @@ function contract(name: string, withSystem: WithSystem): void {
     const notFound = (field: string) => ({ code: 'not-found', field, retryable: false });
     assert.equal(await refusal(() => client.show('nobody')), notFound('id'));
     assert.equal(await refusal(() => client.delete('nobody')), notFound('id'));
+    await client.build({ id: 'pair', count: 2, resources: { VCPU: 1 } });
+    const { message } = await failureOf(() => client.delete('pair'));
+    assert.is(message, "there is no instance 'pair': the request 'pair' is of several, 'pair-0' and so on");
     assert.equal(await refusal(() => client.ended('nobody')), notFound('id'));
     assert.equal(await refusal(() => client.host({ cell: 'c1', host: 'h9', enabled: true })), notFound('host'));
   });
