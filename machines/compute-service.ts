@@ -25,7 +25,7 @@ export interface ComputeServiceContext {
   /** Why an operator keeps the host out of service, or null. */
   readonly disabledReason: string | null;
   /** Why the host is set aside, or null; it stays so while the host is down, and ends by its time. */
-  readonly rest?: Rest | null;
+  readonly rest: Rest | null;
 }
 
 /** What befalls a host, as its cell learns it. */
@@ -54,7 +54,7 @@ const service = setup({
   actions: { announce() {}, loseBuilds() {}, confirmGone() {} },
   guards: {
     isDisabled: ({ context }) => context.disabledReason !== null,
-    isResting: ({ context }) => (context.rest ?? null) !== null,
+    isResting: ({ context }) => context.rest !== null,
   },
 });
 

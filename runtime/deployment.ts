@@ -31,7 +31,7 @@ const ShardsRecord = Type.Object({
   shards: Type.Integer({ minimum: 1, maximum: MAX_CONDUCTOR_SHARDS }),
   /**
    * The prefix as the first node was given it, in the record of placement: in the names of buckets and streams its dots
-   * are hyphens. Absent in what was made before it was kept.
+   * are hyphens. Absent where an operator has mended the record.
    */
   prefix: Type.Optional(Type.String()),
 });
@@ -78,7 +78,7 @@ async function settle(kind: Kind, options: DeploymentOptions, wanted: number | u
   const { subjects } = options;
   try {
     const bucket = await bucketOf(options);
-    const kept = (await bucket.read(kind)) ?? (await bucket.keep(kind, ...(await firstOf(kind, options, wanted))));
+    const kept = (await bucket.read(kind)) ?? (await bucket.keep(kind, await firstOf(kind, options, wanted)));
     return agreed(kind, kept, wanted);
   } catch (error) {
     if (lacksJetStream(error)) return unread(kind, options, wanted, error);
@@ -172,29 +172,23 @@ function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError 
 }
 
 /**
- * The number that a deployment without a record gets. One that has journals of such shards was made before there were
- * records: of placement it had one, of the conductor as many as have journals. And whether it is new: only then is the
- * prefix known with which it was made.
+ * The number where there is no record: what is wanted in a new deployment, and as many as have journals in one whose
+ * record was lost.
  */
-async function firstOf(
-  kind: Kind,
-  { bus, subjects }: DeploymentOptions,
-  wanted: number | undefined,
-): Promise<[shards: number, isNew: boolean]> {
+async function firstOf(kind: Kind, { bus, subjects }: DeploymentOptions, wanted = 1): Promise<number> {
   const addressOf = kind === 'placement' ? placementAddress : conductorAddress;
   const { streams } = await bus.connection.jetstreamManager();
-  for (let shards = 0; ; shards += 1) {
-    const journal = subjects.journalStream(addressOf(shards));
-    const isThere = await streams.info(journal).then(
+  const hasJournal = (shard: number): Promise<boolean> =>
+    streams.info(subjects.journalStream(addressOf(shard))).then(
       () => true,
       (error) => {
         if (isAbsent(error)) return false;
         throw error;
       },
     );
-    if (!isThere) return shards === 0 ? [wanted ?? 1, true] : [shards, false];
-    if (kind === 'placement') return [1, false];
-  }
+  let shards = 0;
+  while (await hasJournal(shards)) shards += 1;
+  return shards === 0 ? wanted : shards;
 }
 
 async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
@@ -204,10 +198,10 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   return {
     read,
     /** Keeps a number, unless another node has been faster; answers the one that is kept. */
-    async keep(kind: Kind, shards: number, isNew: boolean): Promise<number> {
+    async keep(kind: Kind, shards: number): Promise<number> {
       try {
         const { prefix } = subjects;
-        const record = kind === 'placement' && isNew ? { v: 1, shards, prefix } : { v: 1, shards };
+        const record = kind === 'placement' ? { v: 1, shards, prefix } : { v: 1, shards };
         await stored.put(kind, encodeJson(record), { previousSeq: 0 });
         return shards;
       } catch (error) {

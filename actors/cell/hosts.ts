@@ -51,15 +51,14 @@ export interface StoredHost {
   readonly host: string;
   readonly provider: string;
   readonly incarnation: string;
-  /** Absent in what was stored before such lives were told. */
-  readonly superseded?: readonly string[];
+  readonly superseded: readonly string[];
   /** Absent when there are none. */
   readonly foreign?: readonly string[];
   readonly service: { value: ComputeServiceState; context: ServiceSnapshot['context'] };
   readonly memory?: FailureMemory;
-  readonly failures?: number;
-  readonly rests?: number;
-  readonly onProbation?: boolean;
+  readonly failures: number;
+  readonly rests: number;
+  readonly onProbation: boolean;
   /** Absent when it was never set. */
   readonly revision?: number;
 }
@@ -124,7 +123,7 @@ export function stepService(entry: Host, event: ComputeServiceEvent): readonly E
   if (snapshot.value === 'aside' && event.type === 'SET_ASIDE') entry.rests += 1;
   const { rest } = entry.service.context;
   entry.service = snapshot;
-  if ((rest ?? null) !== null && snapshot.context.rest === null) {
+  if (rest !== null && snapshot.context.rest === null) {
     entry.failures = 0;
     // Who was put back by an operator begins anew.
     entry.onProbation = event.type === 'RESTED';
@@ -195,24 +194,23 @@ export function storeHost(entry: Host): StoredHost {
 }
 
 export function restoreHost(stored: StoredHost): Host {
-  const { host, provider, incarnation, service } = stored;
-  const { failures = 0, rests = 0, onProbation = false, revision = 0 } = stored;
-  const superseded = [...(stored.superseded ?? [])];
-  const revived = revive(computeService, service);
-  const record = { failures, rests, onProbation, revision };
+  const { host, provider, incarnation, superseded, failures, rests, onProbation } = stored;
   return {
     host,
     provider,
     incarnation,
-    superseded,
+    superseded: [...superseded],
     foreign: new Set(stored.foreign ?? []),
-    service: revived,
+    service: revive(computeService, stored.service),
     building: new Set(),
     instances: 0,
     ordered: 0,
     metrics: undefined,
     memory: stored.memory,
-    ...record,
+    failures,
+    rests,
+    onProbation,
+    revision: stored.revision ?? 0,
     challenged: null,
     heardAt: 0,
   };

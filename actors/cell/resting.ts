@@ -36,7 +36,7 @@ function mayRest({ state: { hosts }, resting: { share } }: Work): boolean {
 
 /** Asks to be woken when a host has rested, if it rests. */
 export function armRest({ turn }: Work, { host, service }: Host): void {
-  const rest = service.context.rest ?? null;
+  const { rest } = service.context;
   if (rest !== null) turn.wakeAt(wakeOf(host), rest.until);
 }
 

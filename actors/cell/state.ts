@@ -39,7 +39,7 @@ import { type Shared, shared } from './sharing.ts';
 export type CellRecord =
   | { type: 'started'; facts: BuildFacts; snapshot: StoredSnapshot; at: number }
   | { type: 'build-event'; instance: string; event: InstanceBuildEvent; at: number }
-  | { type: 'deleting'; instance: string; at?: number }
+  | { type: 'deleting'; instance: string; at: number }
   /** An active instance whose host was fenced: nothing of it runs any more. */
   | { type: 'lost'; instance: string; reason: string }
   /** The conductor knows that it is lost. */
@@ -156,8 +156,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       const { selection, attempt } = entry.build.snapshot.context;
       if (stateOfBuild(entry.build) === 'active') {
         const host = entry.lost === null ? (selection?.host ?? null) : null;
-        const since = record.at === undefined ? {} : { since: record.at };
-        beginRemoval(state.removals, { instance: record.instance, attempt, host, final: true, ...since });
+        beginRemoval(state.removals, { instance: record.instance, attempt, host, final: true, since: record.at });
       }
       return NO_EFFECTS;
     }

@@ -49,7 +49,7 @@ export type ConductorRecord =
       code?: FailureCode | undefined;
       reason?: string | undefined;
     }
-  | { type: 'deleting'; instance: string; at?: number }
+  | { type: 'deleting'; instance: string; at: number }
   /** The cell has nothing of the instance; what placement holds for it is given back next. */
   | { type: 'removed'; instance: string }
   | { type: 'released'; instance: string }

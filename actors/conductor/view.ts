@@ -1,7 +1,6 @@
 // An instance as a conductor can tell of it.
 
 import { stateOfBuild } from '../builds.ts';
-import type { FailureCode } from '../messages/common.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import type { Entry, OpenRequest } from './state.ts';
 
@@ -11,7 +10,7 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
   const view: InstanceView = { instance, request, state: phase };
   if (cell !== null) view.cell = cell;
   if (phase === 'in-cell') view.state = told?.state ?? 'building';
-  if (told?.reason !== undefined) view.failure = { code: codeOf(told), message: told.reason };
+  if (told?.code !== undefined && told.reason !== undefined) view.failure = { code: told.code, message: told.reason };
   if (releaseOwed) view.owes = 'release';
   else if (phase === 'deleting') view.owes = 'removal';
   if (view.owes !== undefined && owedSince !== undefined) view.owedSince = owedSince;
@@ -29,11 +28,6 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
   if (attempt > 0) view.attempt = attempt;
   if (failure !== null) view.failure = { ...failure };
   return view;
-}
-
-/** Records of earlier versions have no code: then it is the one that most failures have. */
-function codeOf({ state, code }: NonNullable<Entry['told']>): FailureCode {
-  return code ?? (state === 'lost' ? 'host-fenced' : 'alternates-exhausted');
 }
 
 /** What the conductor keeps of how an instance came to be where it is; its spec only while no cell has the instance. */

@@ -21,16 +21,15 @@ export interface StoredPlacement {
     spec: ProviderSpec;
     root: string;
     generation: number;
-    quiet?: number;
-    changedAt?: number;
+    quiet: number;
+    changedAt: number;
     untold: [string, Inventory][];
   }[];
-  /** Absent in what was stored before there was a catalog. */
-  catalog?: { classes: string[]; traits: string[] };
+  catalog: { classes: string[]; traits: string[] };
   trees: [string, readonly string[]][];
   holding: [string, Consumer][];
   deleted: [string, number][];
-  /** Absent when there are none, as in what was stored before there were several shards. */
+  // What there are none of is absent: a single shard knows no fences, holds or transactions.
   fences?: [string, Fence][];
   holds?: StoredHolds;
   homes?: [string, readonly number[]][];
@@ -70,8 +69,8 @@ function storeProvider(provider: Provider): StoredPlacement['providers'][number]
 export function restorePlacement(stored: StoredPlacement): PlacementState {
   const { providers, trees, holding, deleted } = stored;
   const state = emptyPlacement();
-  for (const name of stored.catalog?.classes ?? []) state.catalog.classes.add(name);
-  for (const name of stored.catalog?.traits ?? []) state.catalog.traits.add(name);
+  for (const name of stored.catalog.classes) state.catalog.classes.add(name);
+  for (const name of stored.catalog.traits) state.catalog.traits.add(name);
   for (const { spec, root, untold } of providers) {
     const provider = makeProvider(spec, root);
     restoreUntold(provider, untold);
@@ -81,7 +80,7 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
   for (const [root, ids] of trees) state.trees.set(root, ids);
   for (const [id, consumer] of holding) {
     if (state.consumers.holding.has(id)) continue;
-    state.consumers.holding.set(id, { ...consumer, held: [], generation: consumer.generation ?? 1 });
+    state.consumers.holding.set(id, { ...consumer, held: [] });
     const restored = state.consumers.holding.get(id) as Consumer;
     for (const { attempt, allocations } of consumer.held) {
       take(restored, attempt, allocations, state.providers, state.untold.used);
@@ -95,7 +94,7 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
   if (stored.groupHomes !== undefined) restoreGroupHomes(state.groupHomes, stored.groupHomes);
   for (const [id, homes] of stored.homes ?? []) state.homes.set(id, homes);
   for (const [id, fence] of stored.fences ?? []) state.fences.set(id, fence);
-  for (const { spec, generation, quiet = 0, changedAt = 0 } of providers) {
+  for (const { spec, generation, quiet, changedAt } of providers) {
     Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });
   }
   return state;

@@ -2,7 +2,7 @@
 // so that whatever dies, the next life goes on with it: it decides once, and tells everybody until all have done so.
 
 import type { Address } from '../actor.ts';
-import type { ApiRefusal, ConsumerChange } from '../messages/placement-api.ts';
+import type { ApiRefusal } from '../messages/placement-api.ts';
 import type { Part } from '../messages/transactions.ts';
 
 export interface Transaction {
@@ -103,25 +103,8 @@ function newPursuit(): Pursuit {
 }
 
 function keep({ known, byKey }: Transactions, stored: Stored): void {
-  const parts = stored.parts.map((part) => ({ ...part, consumers: part.consumers.map(asListed) }));
-  known.set(stored.id, { ...stored, parts, pursuit: newPursuit() });
+  known.set(stored.id, { ...stored, pursuit: newPursuit() });
   byKey.set(stored.key, stored.id);
-}
-
-/** How older journals have it: amounts by provider, and where each stands among those with all shards. */
-interface ChangeByProvider extends Omit<ConsumerChange, 'allocations'> {
-  readonly allocations: Readonly<Record<string, Record<string, number>>>;
-  readonly positions?: readonly number[];
-}
-
-function asListed(change: ConsumerChange | ChangeByProvider): ConsumerChange {
-  if (Array.isArray(change.allocations)) return change as ConsumerChange;
-  const { allocations, positions, ...rest } = change as ChangeByProvider;
-  const given = Object.entries(allocations).map(([provider, resources], which) => {
-    const position = positions?.[which];
-    return { provider, resources, ...(position === undefined ? {} : { position }) };
-  });
-  return { ...rest, allocations: given };
 }
 
 /** Forgets those that are settled and began before `before`. */

@@ -16,23 +16,23 @@ interface Piece {
   readonly data: Uint8Array;
 }
 
+/** The form of entries that this program writes, and the only one that it reads. */
+export const ENTRY_VERSION = 1;
+
 export type Entry = (
-  | { readonly v: 1; readonly kind: 'epoch'; readonly epoch: number }
-  /** The records of a turn, or a snapshot of the whole state as it was written by versions before there were parts. */
-  | ({ readonly v: 1; readonly kind: 'records' | 'snapshot' } & Piece)
+  | { readonly kind: 'epoch'; readonly epoch: number }
+  /** The records of a turn. */
+  | ({ readonly kind: 'records' } & Piece)
   /**
    * A part of a snapshot, from 0. The snapshot stands where its part 0 does: it has in it what is before that, and
    * nothing of what comes between its parts.
    */
-  | ({ readonly v: 2; readonly kind: 'part'; readonly part: number; readonly last: boolean } & Piece)
+  | ({ readonly kind: 'part'; readonly part: number; readonly last: boolean } & Piece)
 ) & {
+  readonly v: typeof ENTRY_VERSION;
   /** Noted by whoever reads it: entries are missing before this one. */
   readonly afterGap?: true;
 };
-
-/** A program that does not know what there is since a version must not read over it. */
-const VERSION_OF = { epoch: 1, records: 1, part: 2 } as const;
-const READ: readonly unknown[] = [1, 2];
 
 export interface Limits {
   readonly epoch: number;
@@ -42,7 +42,7 @@ export interface Limits {
 
 /** The bodies of the entries in which the records of a turn are written. */
 export function entriesOf(records: readonly unknown[], limits: Limits): Uint8Array[] {
-  return inPieces({ v: VERSION_OF.records, kind: 'records' }, records, limits);
+  return inPieces({ kind: 'records' }, records, limits);
 }
 
 /** The bodies of the entries in which a part of a snapshot is written. */
@@ -51,7 +51,7 @@ export function partEntries(
   { part, last }: { readonly part: number; readonly last: boolean },
   limits: Limits,
 ): Uint8Array[] {
-  return inPieces({ v: VERSION_OF.part, kind: 'part', part, last }, value, limits);
+  return inPieces({ kind: 'part', part, last }, value, limits);
 }
 
 function inPieces(head: object, value: unknown, { epoch, pieceBytes }: Limits): Uint8Array[] {
@@ -59,12 +59,12 @@ function inPieces(head: object, value: unknown, { epoch, pieceBytes }: Limits): 
   const of = Math.max(1, Math.ceil(whole.length / pieceBytes));
   return Array.from({ length: of }, (_, piece) => {
     const data = whole.subarray(piece * pieceBytes, (piece + 1) * pieceBytes);
-    return encode({ ...head, epoch, piece, of, data });
+    return encode({ v: ENTRY_VERSION, ...head, epoch, piece, of, data });
   });
 }
 
 export function epochEntry(epoch: number): Uint8Array {
-  return encode({ v: VERSION_OF.epoch, kind: 'epoch', epoch });
+  return encode({ v: ENTRY_VERSION, kind: 'epoch', epoch });
 }
 
 /**
@@ -73,9 +73,9 @@ export function epochEntry(epoch: number): Uint8Array {
  */
 export function readEntry(body: Uint8Array, stream: string, sequence: number): Entry {
   const entry = decode(body, MAX_ENTRY_BYTES) as Entry;
-  if (READ.includes(entry.v)) return entry;
+  if (entry.v === ENTRY_VERSION) return entry;
   const said = JSON.stringify(entry.v);
-  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads ${READ.join(' and ')}`;
+  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads version ${ENTRY_VERSION}`;
   throw new CellwrightError('unknown-version', message);
 }
 
@@ -156,8 +156,6 @@ export function assembler<R>(): Assembler<R> {
       pieces = [];
       if (entry.kind === 'part') {
         takePart(value, whole.length, entry);
-      } else if (entry.kind === 'snapshot') {
-        takePart((value as { state: unknown }).state, whole.length, { part: 0, last: true });
       } else {
         bytesSince += whole.length;
         for (const record of value as R[]) records.push(record);

@@ -185,7 +185,7 @@ test('waiting - a host that is found when its time is over is taken', () => {
   assert.is(viewOf(on, 'web')?.failure, undefined);
 });
 
-test('waiting - one of an earlier version, which parks it once more when its time is over, is told that it waits no longer', () => {
+test('waiting - a scheduler that parks it when its time is over already is told that it waits no longer', () => {
   const on = desk();
   on.tell(buildOf('web'));
   parkedAs(on, 'web');

@@ -6,7 +6,6 @@ import * as assert from 'uvu/assert';
 import type { ConsumerChange } from '../../actors/messages/placement-api.ts';
 import type { Part } from '../../actors/messages/transactions.ts';
 import { putTogether, type ShardRead } from '../../actors/placement/reading.ts';
-import { applyTransaction, noTransactions, restoreTransactions } from '../../actors/placement/transactions.ts';
 import { CALLER, type Desk, dieAt, hostOf, rig, SHARDS } from '../support/shards.ts';
 import { sentOf } from '../support/turn.ts';
 
@@ -282,30 +281,6 @@ test('transactions - a shard that knows of none stores what it ever stored', () 
   on.say(0, claim('c', 0, 1));
   const stored = on.shards[0]?.stored() as Record<string, unknown>;
   assert.equal([stored.holds, stored.transactions], [undefined, undefined]);
-});
-
-test('transactions - one that an older journal has, with amounts by provider, is gone on with', () => {
-  const change = {
-    consumer: 'a',
-    allocations: { h1: { VCPU: 2 }, h2: { VCPU: 1 } },
-    positions: [1, 0],
-    project: 'p',
-    user: 'u',
-  };
-  const parts = [{ shard: 1, consumers: [change] }] as unknown as Part[];
-  const transactions = noTransactions();
-  const facts = { id: '0-1', key: 'one', from: 'gateway/g', ask: 1, at: 7 };
-  applyTransaction(transactions, { type: 'transaction-opened', ...facts, parts });
-  const { positions: _, ...rest } = change;
-  const allocations = [
-    { provider: 'h1', resources: { VCPU: 2 }, position: 1 },
-    { provider: 'h2', resources: { VCPU: 1 }, position: 0 },
-  ];
-  assert.equal(transactions.known.get('0-1')?.parts, [{ shard: 1, consumers: [{ ...rest, allocations }] }]);
-  const stored = { count: 1, known: [{ ...facts, parts, outcome: null, settled: false }] };
-  const restored = noTransactions();
-  restoreTransactions(restored, stored);
-  assert.equal(restored.known, transactions.known);
 });
 
 // --- readers

@@ -6,7 +6,7 @@ import type { Message } from '../../actors/actor.ts';
 import { saidIn } from '../../runtime/cli/bodies.ts';
 import { linesOf } from '../../runtime/cli/follow.ts';
 import { encode } from '../../runtime/codec.ts';
-import { entriesOf, epochEntry, partEntries } from '../../runtime/journal/entries.ts';
+import { ENTRY_VERSION, entriesOf, epochEntry, partEntries } from '../../runtime/journal/entries.ts';
 
 const test = suite('bodies for people');
 
@@ -60,9 +60,9 @@ test('bodies - of what is no text the number of bytes is told', () => {
     [encode(['a', null]), 4],
     [encode([]), 1],
   ] as const) {
-    const body = encode({ v: 1, kind: 'records', epoch: 3, piece: 0, of: 1, data });
+    const body = encode({ v: ENTRY_VERSION, kind: 'records', epoch: 3, piece: 0, of: 1, data });
     assert.equal(linesIn(body), [
-      `cw.x - - {"v":1,"kind":"records","epoch":3,"piece":0,"of":1,"data":"${bytes} bytes"}`,
+      `cw.x - - {"v":${ENTRY_VERSION},"kind":"records","epoch":3,"piece":0,"of":1,"data":"${bytes} bytes"}`,
     ]);
   }
 });

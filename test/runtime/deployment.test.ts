@@ -1,5 +1,5 @@
 // Area: deployment. How many placement shards a deployment has is decided once, whoever comes first, and holds for
-// everybody who comes later; and a deployment that was made before that has one.
+// everybody who comes later; and where the number is lost the journals tell it.
 
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -103,13 +103,16 @@ test('deployment - of nodes that are started at once with several numbers, one n
   for (const one of settled) if (one.status === 'rejected') assert.is(one.reason.code, 'other-shards');
 });
 
-test('deployment - one that has a journal of placement and no number was made with one shard', async () => {
+test('deployment - where the number is lost it is that of the journals', async () => {
   const { options, start } = deployment();
-  await (await start()).stop();
+  await (await start({ placementShards: 3 })).stop();
   const manager = await bus.connection.jetstreamManager();
   await manager.streams.delete(`KV_${options.subjects.deployment}`);
   const refusal = (await failureOf(() => start({ placementShards: 4 }))) as CellwrightError;
-  assert.match(refusal.message, /has 1 placement shards? .* with 4$/);
+  assert.match(refusal.message, /has 3 placement shards .* with 4$/);
+  const again = await start();
+  assert.is(again.placementShards, 3);
+  await again.stop();
 });
 
 test('deployment - the first node with a conductor or a cell decides how many conductor shards there are', async () => {
@@ -126,7 +129,7 @@ test('deployment - the first node with a conductor or a cell decides how many co
   assert.is(Object.keys(one.standings()).length, 3, 'without a number it has what there is');
   await one.stop();
 
-  // A deployment that was made before the number was kept: it has as many as have journals.
+  // Where the number is lost there are as many as have journals.
   const manager = await bus.connection.jetstreamManager();
   await manager.streams.delete(`KV_${options.subjects.deployment}`);
   assert.is(await settleConductorShards(options, undefined), 3);
@@ -258,7 +261,7 @@ test('deployment - a record that this program does not read is refused, not gues
   assert.is((await failureOf(() => settlePlacementShards(options, undefined))).code, 'malformed', 'nor decided anew');
 });
 
-test('deployment - a prefix that makes the names of another one is refused, unless the record is of before', async () => {
+test('deployment - a prefix that makes the names of another one is refused, unless an operator wrote the record', async () => {
   const { prefix, start } = deployment();
   const [dotted, hyphened] = [`${prefix}.a`, `${prefix}-a`];
   const node = await start({ prefix: dotted });

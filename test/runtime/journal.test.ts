@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
 import { encode } from '../../runtime/codec.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
-import { assembler, type Entry, entriesOf, readEntry } from '../../runtime/journal/entries.ts';
+import { assembler, ENTRY_VERSION, type Entry, entriesOf, readEntry } from '../../runtime/journal/entries.ts';
 import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import type { Journal, Journals, SnapshotWriter } from '../../runtime/journal/journal.ts';
 import { memoryJournals } from '../../runtime/journal/memory.ts';
@@ -403,24 +403,26 @@ test('journal - pieces whose last one is missing did not happen', () => {
   const bodies = entriesOf([{ n: 1, text: 'long enough for several pieces' }], limits);
   assert.ok(bodies.length > 2);
   const whole = bodies.map((body, position) => readEntry(body, 's', position));
-  const next: Entry = { v: 1, kind: 'epoch', epoch: 2 };
+  const next: Entry = { v: ENTRY_VERSION, kind: 'epoch', epoch: 2 };
   assert.is([...assemble(whole).records].length, 1);
   assert.is([...assemble([...whole.slice(0, -1), next]).records].length, 0);
   assert.is([...assemble([...whole.slice(1), next]).records].length, 0);
 });
 
-test('journal - an entry of an unknown version is refused by name', () => {
-  const body = encode({ v: 99, kind: 'records', epoch: 1, piece: 0, of: 1, data: new Uint8Array() });
-  assert.throws(
-    () => readEntry(body, 'cw-placement-0-journal', 7),
-    /entry 7 of journal 'cw-placement-0-journal' is of version 99/,
-  );
+test('journal - an entry of another version is refused by name, an earlier one too', () => {
+  for (const v of [ENTRY_VERSION - 1, ENTRY_VERSION + 1, 99, undefined]) {
+    const body = encode({ v, kind: 'records', epoch: 1, piece: 0, of: 1, data: new Uint8Array() });
+    assert.throws(
+      () => readEntry(body, 'cw-placement-0-journal', 7),
+      new RegExp(`entry 7 of journal 'cw-placement-0-journal' is of version ${v}; this program reads version`),
+    );
+  }
 });
 
 test('journal - an entry of an earlier epoch after a later one is refused', () => {
   const entries: Entry[] = [
-    { v: 1, kind: 'epoch', epoch: 2 },
-    { v: 1, kind: 'epoch', epoch: 1 },
+    { v: ENTRY_VERSION, kind: 'epoch', epoch: 2 },
+    { v: ENTRY_VERSION, kind: 'epoch', epoch: 1 },
   ];
   assert.throws(() => assemble(entries), /epoch 1 follows one of epoch 2/);
 });

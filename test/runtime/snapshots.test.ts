@@ -7,7 +7,6 @@ import type { Actor, Message } from '../../actors/actor.ts';
 import { joined, snapshotOf } from '../../actors/snapshot.ts';
 import { Table } from '../../actors/table.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { encode } from '../../runtime/codec.ts';
 import { assembler, type Entry, entriesOf, epochEntry, partEntries, readEntry } from '../../runtime/journal/entries.ts';
 import type { Journal, SnapshotWriter } from '../../runtime/journal/journal.ts';
 import { type Slicer, slicerOf, takeSnapshot } from '../../runtime/journal/slices.ts';
@@ -267,21 +266,6 @@ test('a snapshot that was not ended, or of which a part is missing, counts for n
     records: [2],
     recordsSince: 1,
   });
-});
-
-test('a whole snapshot as earlier versions wrote it is read, a part of a later form is refused by name', () => {
-  const data = encode({ state: { sums: [['k', 5]] } });
-  const old = encode({ v: 1, kind: 'snapshot', epoch: 1, piece: 0, of: 1, data });
-  const all = assembler<Added>();
-  for (const one of [...recorded(1), entry(old), ...recorded(2)]) all.take(one);
-  const { snapshot, records } = all.assembled();
-  assert.equal(sumsOf(adder.restore(snapshot ?? [])), [['k', 5]]);
-  assert.equal([...records], [['k', 2]]);
-  const later = encode({ v: 3, kind: 'part', epoch: 1, part: 0, last: true, piece: 0, of: 1, data });
-  assert.throws(
-    () => readEntry(later, 'cw-sums', 9),
-    /entry 9 of journal 'cw-sums' is of version 3; this program reads/,
-  );
 });
 
 /** A clock on which a row takes some time, and other work as long as is said. */
