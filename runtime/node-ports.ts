@@ -93,14 +93,14 @@ export async function shardsFor(
   return patiently(() => settle({ bus: nats, subjects, replicas }, wanted), { clock, what, onError });
 }
 
+/** Leases `jetstream` without NATS are refused before. */
 export function leasesOf(
   { journals, leases, replicas = 1 }: NodeOptions,
   { nats, subjects, ttlMs }: { nats: NatsBus | undefined; subjects: Subjects; ttlMs: number },
 ): Leases | undefined {
   if (typeof leases === 'object') return leases;
-  const onJetStream = nats !== undefined && (journals === undefined || journals === 'jetstream');
-  if (leases === 'none' || (leases === undefined && !onJetStream)) return undefined;
-  if (nats === undefined) return undefined;
+  const areWithJournals = leases === undefined && (journals === undefined || journals === 'jetstream');
+  if (nats === undefined || !(leases === 'jetstream' || areWithJournals)) return undefined;
   return jetStreamLeases({ bus: nats, subjects, replicas, timeoutMs: ttlMs * LEASE_TIMEOUT_SHARE });
 }
 

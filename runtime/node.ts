@@ -3,50 +3,28 @@
 
 import pino from 'pino';
 import type { Address } from '../actors/actor.ts';
-import { cell } from '../actors/cell/cell.ts';
-import { compute } from '../actors/compute/compute.ts';
-import { conductor } from '../actors/conductor/conductor.ts';
-import { cellMessages } from '../actors/messages/cell.ts';
-import { computeMessages, type DriverMessage } from '../actors/messages/compute.ts';
-import { conductorMessages } from '../actors/messages/conductor.ts';
-import { groupHomeMessages } from '../actors/messages/group-homes.ts';
-import { placementMessages } from '../actors/messages/placement.ts';
-import { placementApiMessages } from '../actors/messages/placement-api.ts';
-import { schedulerMessages } from '../actors/messages/scheduler.ts';
-import { transactionMessages } from '../actors/messages/transactions.ts';
-import { placement } from '../actors/placement/placement.ts';
-import {
-  cellAddress,
-  computeAddress,
-  conductorAddress,
-  driverAddress,
-  gatewayAddress,
-  placementAddress,
-  SCHEDULERS,
-} from '../actors/routing.ts';
-import { scheduler } from '../actors/scheduler/scheduler.ts';
+import type { DriverMessage } from '../actors/messages/compute.ts';
+import { gatewayAddress } from '../actors/routing.ts';
 import { aggregatesOf } from './aggregates.ts';
-import type { Endpoint, Subscription } from './bus/bus.ts';
-import { inServices } from './bus/services.ts';
+import type { Subscription } from './bus/bus.ts';
 import { checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
 import { checkClock } from './clock-check.ts';
 import { followComingsUp } from './comings-up.ts';
 import { checkConductorShards, checkPlacementShards } from './deployment.ts';
-import { checkedDriver } from './drivers/check-driver.ts';
-import { type DriverHost, driverHost } from './drivers/driver-host.ts';
+import type { DriverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf, TimeoutError } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
 import { unlessGivenUp } from './giving-up.ts';
 import { hostingOf } from './hosting.ts';
-import { type Journals, noJournal } from './journal/journal.ts';
-import { defaultName, incarnationOf } from './node-names.ts';
+import { defaultName } from './node-names.ts';
 import type { NodeOptions } from './node-options.ts';
 import { busOf, checkLeaseTtl, journalsOf, leasesOf, shardsFor } from './node-ports.ts';
 import { outboxOf } from './outbox.ts';
 import { faultsOfOwnCode } from './own-code.ts';
 import type { Standing } from './ownership/keeper.ts';
+import { playing } from './playing.ts';
 import { hostsByCell, parseRoles, placementShardsPlayed, type Role } from './roles.ts';
 import { schedulerOptionsOf } from './scheduler-settings.ts';
 import { checkToken, subjectsOf } from './subjects.ts';
@@ -76,13 +54,6 @@ export interface Node {
    */
   stop(): Promise<void>;
 }
-
-const placementProtocol = {
-  ...placementMessages,
-  ...placementApiMessages,
-  ...transactionMessages,
-  ...groupHomeMessages,
-};
 
 /** How long a question waits for an actor's owner to answer, ms, beyond the time in which a dead one is replaced. */
 const ASK_TIMEOUT_MS = 3_000;
@@ -151,8 +122,6 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   outbox.local('driver/', (to, message) => drivers.get(to)?.take(message as DriverMessage));
 
   let placementShards = options.placementShards ?? 1;
-  let conductorShards = options.conductorShards ?? 1;
-
   const apiOwner = gatewayAddress(name);
   let gateway: Gateway | undefined;
   let clockCheck: { stop(): void } | undefined;
@@ -189,133 +158,6 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     await server?.stop();
   }
 
-  async function playPlacement(shard: number, journals: Journals): Promise<void> {
-    const address = placementAddress(shard);
-    await hosting.own({
-      address,
-      actor: placement({ ...options.placement, shard, shards: placementShards }),
-      journal: journals(address),
-      protocol: placementProtocol,
-      service: {
-        role: 'placement',
-        description: `placement shard ${shard}`,
-        metadata: { shard: String(shard), ...(placementShards === 1 ? {} : { shards: String(placementShards) }) },
-        endpoint: `shard-${shard}`,
-      },
-    });
-  }
-
-  async function playCell(cellName: string, journals: Journals): Promise<void> {
-    const address = cellAddress(cellName);
-    await hosting.own({
-      address,
-      actor: cell({ cell: cellName, conductorShards, placementShards, ...options.cell }),
-      journal: journals(address),
-      protocol: cellMessages,
-      service: {
-        role: 'cell',
-        description: `cell ${cellName}`,
-        metadata: { cell: cellName },
-        endpoint: 'conductor',
-      },
-    });
-  }
-
-  async function playConductor(journals: Journals): Promise<void> {
-    const shards = Array.from({ length: conductorShards }, (_, shard) => shard);
-    // All at once: of several nodes that start together each may end up with some.
-    await Promise.all(
-      shards.map((shard) =>
-        hosting.own({
-          address: conductorAddress(shard),
-          actor: conductor({ shard, placementShards, ...options.conductor }),
-          journal: journals(conductorAddress(shard)),
-          protocol: conductorMessages,
-          service: {
-            role: 'conductor',
-            description: `super conductor shard ${shard}`,
-            metadata: { shard: String(shard), shards: String(conductorShards) },
-            endpoint: `shard-${shard}`,
-          },
-        }),
-      ),
-    );
-    goOn();
-    gateway = gatewayOf({
-      asking: asker,
-      conductorShards,
-      aggregates,
-      bus,
-      isInMemory: nats === undefined,
-      clock,
-      subjects,
-      onError,
-    });
-    const { endpoints, stats } = gateway;
-    await hosting.serve(apiOwner, { role: 'api', description: 'API', endpoints, stats });
-  }
-
-  async function playScheduler(): Promise<void> {
-    const address = `scheduler/${name}`;
-    const actor = scheduler({ ...schedulerOptions, name, incarnation: incarnationOf(name), placementShards });
-    const { host, handler } = hosting.host(address, actor, noJournal, schedulerMessages);
-    const endpoints = [{ name: 'select', subject: subjects.of(SCHEDULERS), handler }];
-    await hosting.serve(address, { role: 'scheduler', description: 'scheduler', endpoints });
-    goOn();
-    for (const heard of [subjects.of(address), ...subjects.feeds])
-      heardByScheduler.push(bus.subscribe(heard, handler, { loopback: true }));
-    await bus.flush();
-    goOn();
-    await host.start();
-    hosting.announce(address, SCHEDULERS);
-  }
-
-  /** The computes of a cell are one service, or few, with an endpoint for each host: a roster of thousands reads badly. */
-  async function playComputes(cellName: string, hostNames: readonly string[]): Promise<void> {
-    await hosting.claim(hostNames.map((hostName) => computeAddress(cellName, hostName)));
-    goOn();
-    const computes = hostNames.map((hostName) => {
-      const address = computeAddress(cellName, hostName);
-      const incarnation = incarnationOf(name);
-      const actor = compute({ cell: cellName, host: hostName, incarnation, placementShards, ...options.compute });
-      const { host, handler } = hosting.host(address, actor, noJournal, computeMessages);
-      if (driver !== undefined) {
-        const made = checkedDriver(driver({ cell: cellName, host: hostName }), cellName, hostName);
-        const hosted = driverHost({
-          cell: cellName,
-          host: hostName,
-          driver: made,
-          answer: host.deliverAnswer,
-          onError,
-        });
-        drivers.set(driverAddress(cellName, hostName), hosted);
-      }
-      // A queue group of its own: an older life that hears and does nothing takes no message away from a newer one.
-      const endpoint: Endpoint = { name: hostName, subject: subjects.of(address), queue: name, handler };
-      return { host, endpoint };
-    });
-    const services = inServices(
-      computes.map(({ endpoint }) => endpoint),
-      bus.maxPayloadBytes,
-    );
-    for (const [position, endpoints] of services.entries()) {
-      const metadata = { cell: cellName, hosts: String(endpoints.length) };
-      const description = `computes of cell ${cellName}`;
-      await hosting.serve(`computes/${cellName}/${position}`, {
-        role: 'compute',
-        description,
-        metadata,
-        endpoints,
-        loopback: true,
-      });
-      goOn();
-    }
-    for (const { host } of computes) {
-      await host.start();
-      goOn();
-    }
-  }
-
   const node: Node = {
     name,
     url,
@@ -330,22 +172,47 @@ export async function startNode(options: NodeOptions): Promise<Node> {
       return stopping;
     },
   };
+  async function serveApi(conductorShards: number): Promise<void> {
+    const isInMemory = nats === undefined;
+    gateway = gatewayOf({ asking: asker, conductorShards, aggregates, bus, isInMemory, clock, subjects, onError });
+    const { endpoints, stats } = gateway;
+    await hosting.serve(apiOwner, { role: 'api', description: 'API', endpoints, stats });
+  }
+
   async function play(): Promise<void> {
     const ports = { clock, subjects, bus, nats, onError };
     const journals = journalsOf(options, ports);
     placementShards = await shardsFor('placement', options, ports);
     const has = (...kinds: Role['kind'][]) => roles.some(({ kind }) => kinds.includes(kind));
     // Only those who deal with instances by their ids go by it.
-    if (has('conductor', 'cell')) conductorShards = await shardsFor('conductor', options, ports);
+    const conductorShards = has('conductor', 'cell')
+      ? await shardsFor('conductor', options, ports)
+      : (options.conductorShards ?? 1);
+    const player = playing({
+      name,
+      options,
+      schedulerOptions,
+      hosting,
+      bus,
+      subjects,
+      journals,
+      placementShards,
+      conductorShards,
+      drivers,
+      heardByScheduler,
+      goOn,
+      onError,
+    });
+    const shards = placementShardsPlayed(roles, placementShards);
     const steps: (() => Promise<unknown>)[] = [
-      () => Promise.all(placementShardsPlayed(roles, placementShards).map((shard) => playPlacement(shard, journals))),
-      ...roles.flatMap((role) => (role.kind === 'cell' ? [() => playCell(role.cell, journals)] : [])),
-      ...(has('conductor') ? [() => playConductor(journals)] : []),
-      ...(has('scheduler') ? [playScheduler] : []),
+      () => Promise.all(shards.map((shard) => player.placement(shard))),
+      ...roles.flatMap((role) => (role.kind === 'cell' ? [() => player.cell(role.cell)] : [])),
+      ...(has('conductor') ? [player.conductor, () => serveApi(conductorShards)] : []),
+      ...(has('scheduler') ? [player.scheduler] : []),
       ...[...hostsByCell(roles)].map(
-        ([cellName, names]) =>
+        ([cellName, hosts]) =>
           () =>
-            playComputes(cellName, names),
+            player.computes(cellName, hosts),
       ),
     ];
     for (const step of steps) {

@@ -4,6 +4,7 @@
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plusFromState } from 'pure-rand/generator/xoroshiro128plus';
+import { scattered } from '../actors/routing.ts';
 
 /** A stream of random numbers. All draws advance it, except `fork`, which never does. */
 export interface Random {
@@ -91,15 +92,8 @@ function stateOf(text: string): number[] {
   const lanes = [0x811c9dc5, 0x9e3779b9, 0x85ebca6b, 0xc2b2ae35].map((start) => {
     let hash = start;
     for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
-    return mixed(hash);
+    return scattered(hash) | 0;
   });
   // The generator would stay at zero for ever if all its state were zero.
   return lanes.some((lane) => lane !== 0) ? lanes : [1, 0, 0, 0];
-}
-
-/** The finalizer of MurmurHash3: every bit of the input changes about half of the output. */
-function mixed(hash: number): number {
-  const once = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  const twice = Math.imul(once ^ (once >>> 13), 0xc2b2ae35);
-  return twice ^ (twice >>> 16);
 }
