@@ -195,47 +195,9 @@ export function applyToConductor(
   deadlines: StateDeadlines,
 ): readonly Effect[] {
   switch (record.type) {
-    case 'accepted': {
-      const { facts, instances, alternates, at, waitUntil, since = at } = record;
-      const waiting = new Set(instances);
-      const asked = fingerprintOf(
-        facts,
-        instances.length,
-        alternates,
-        waitUntil === undefined ? undefined : waitUntil - at,
-      );
-      const { spec, where, project } = facts;
-      const waits = waitUntil === undefined ? {} : { since, waitUntil };
-      const isOrdered = instances.length > 1 && (waitUntil !== undefined || spec.instanceGroup?.policy === 'affinity');
-      state.requests.set(facts.request, {
-        spec,
-        where,
-        project,
-        alternates,
-        ...waits,
-        ...(isOrdered ? { ordered: true } : {}),
-        waiting,
-        recorded: 0,
-        ...UNASKED,
-      });
-      for (const instance of instances) {
-        const [build] = beginBuild({ ...facts, instance }, at, deadlines);
-        if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
-        state.instances.set(instance, {
-          request: facts.request,
-          asked,
-          phase: 'here',
-          cell: null,
-          build,
-          told: null,
-          releaseOwed: false,
-          handedOver: false,
-          deletedAt: 0,
-          repeats: 0,
-        });
-      }
+    case 'accepted':
+      accept(state, record, deadlines);
       return [];
-    }
     case 'asked': {
       state.requests.touch(record.request);
       const open = state.requests.get(record.request);
@@ -309,6 +271,44 @@ export function applyToConductor(
     case 'forgotten':
       state.deleted.forget(record.before, undefined, (instance) => state.instances.delete(instance));
       return [];
+  }
+}
+
+function accept(
+  state: ConductorState,
+  { facts, instances, alternates, at, waitUntil, since = at }: Extract<ConductorRecord, { type: 'accepted' }>,
+  deadlines: StateDeadlines,
+): void {
+  const { request, spec, where, project } = facts;
+  const waitsMs = waitUntil === undefined ? undefined : waitUntil - at;
+  const asked = fingerprintOf(facts, instances.length, alternates, waitsMs);
+  const isOrdered = instances.length > 1 && (waitUntil !== undefined || spec.instanceGroup?.policy === 'affinity');
+  state.requests.set(request, {
+    spec,
+    where,
+    project,
+    alternates,
+    ...(waitUntil === undefined ? {} : { since, waitUntil }),
+    ...(isOrdered ? { ordered: true } : {}),
+    waiting: new Set(instances),
+    recorded: 0,
+    ...UNASKED,
+  });
+  for (const instance of instances) {
+    const [build] = beginBuild({ ...facts, instance }, at, deadlines);
+    if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
+    state.instances.set(instance, {
+      request,
+      asked,
+      phase: 'here',
+      cell: null,
+      build,
+      told: null,
+      releaseOwed: false,
+      handedOver: false,
+      deletedAt: 0,
+      repeats: 0,
+    });
   }
 }
 
