@@ -117,7 +117,7 @@ export function close(work: Work, open: Open): void {
 
 /** Whether a grant answers what was said last: by now that of an earlier claim may have been given back. */
 export function isAnswer(work: Work, open: Open, { consumer, order }: ClaimGranted): boolean {
-  if (!isOrdered(work, open)) return true;
+  if (order === undefined || !isOrdered(work, open)) return true;
   const value = open.machines.get(consumer)?.value;
   if (value === 'recalling') return order === orderOfRecall(open);
   return value === 'claiming' && order === orderOfClaim(work, open, consumer).order;
