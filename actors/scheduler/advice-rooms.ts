@@ -27,11 +27,28 @@ export interface Refused {
   readonly membersAllowed: (root: string) => number;
   /** How many more instances it may have, as far as filters limit that; `but` names one that is left out. */
   readonly instancesAllowed: (root: string, but?: string) => number;
+  /**
+   * Whether filters of a deployment's own let a host serve a changed request: they may go by what is asked. Absent where
+   * there are none.
+   */
+  readonly letBy?: ((spec: RequestSpec, root: string) => boolean) | undefined;
 }
+
+/** The hosts that filters of a deployment's own let serve a changed request. */
+export function letFor<Host>(
+  { spec: asked, letBy }: Refused,
+  spec: RequestSpec,
+  hosts: readonly Host[],
+  rootOf: (host: Host) => string,
+): readonly Host[] {
+  return letBy === undefined || spec === asked ? hosts : hosts.filter((host) => letBy(spec, rootOf(host)));
+}
+
+export const rootOfTree = (tree: readonly Provider[]): string => (tree[0] as Provider).spec.id;
 
 /** How many instances a host would hold, as its resources, limits and the rule of the instance group let it. */
 export function roomOn(refused: Refused, spec: RequestSpec, tree: readonly Provider[], but?: string): number {
-  const root = (tree[0] as Provider).spec.id;
+  const root = rootOfTree(tree);
   const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : refused.membersAllowed(root);
   return Math.min(timesOn(refused, spec, tree), members, refused.instancesAllowed(root, but));
 }

@@ -22,7 +22,7 @@ import {
   specWith,
 } from './advice-amounts.ts';
 import type { Wish } from './advice-places.ts';
-import { add, noRoom, type Room, roomOf, roomOn } from './advice-rooms.ts';
+import { add, letFor, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import type { ViewHost } from './view.ts';
 
@@ -31,6 +31,7 @@ const MAX_ADVICE = 3;
 /** How many changes are tried on the hosts that fit without any, and on about how many hosts in all. */
 const MAX_CHANGES_TRIED = 64;
 const MAX_HOSTS_TRIED = 8_192;
+const MAX_HOSTS_OF_MANY = 1_024;
 
 interface Change {
   readonly advice: Omit<Advice, 'hosts'>;
@@ -56,6 +57,8 @@ interface RoomWith {
   readonly room: Room;
   /** Of a list of what to avoid: what each element would let fit if it alone were left out. */
   readonly elements: Map<string, Room>;
+  /** The hosts of the room, where it is to be asked again of each whether it may serve. */
+  readonly toAsk: { readonly root: string; readonly times: number }[];
 }
 
 export function newAdviser(
@@ -64,8 +67,9 @@ export function newAdviser(
   membersAllowed: Adviser['membersAllowed'] = () => Number.POSITIVE_INFINITY,
   instancesAllowed: Adviser['instancesAllowed'] = () => Number.POSITIVE_INFINITY,
   limits: readonly string[] = [],
+  letBy?: Adviser['letBy'],
 ): Adviser {
-  return { spec, count, membersAllowed, instancesAllowed, limits, rooms: new Map(), amounts: new Map() };
+  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, rooms: new Map(), amounts: new Map() };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -81,14 +85,14 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   const isNamed = until === undefined ? room.until === undefined && times > room.most : until < soonest;
   if (isNamed) room.named = { host: `${host.cell}/${host.host}`, times };
   if (until !== undefined) room.until = Math.min(until, soonest);
-  note(adviser, change, times);
+  note(adviser, change, times, tree);
 }
 
 /** A host that only one filter refuses, or for which it fails, and its tree. */
 export function considerFilter(adviser: Adviser, filter: string, hasFailed: boolean, tree: readonly Provider[]): void {
   const times = roomOn(adviser, adviser.spec, tree, filter);
   const { advice, cost } = withoutFilter(filter);
-  if (times > 0) note(adviser, { advice: hasFailed ? { ...advice, failed: true } : advice, cost }, times);
+  if (times > 0) note(adviser, { advice: hasFailed ? { ...advice, failed: true } : advice, cost }, times, tree);
 }
 
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
@@ -113,7 +117,7 @@ export function considerWish(
 export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void {
   const change = withoutInstanceGroup(adviser.spec);
   const times = roomOn(adviser, change.changed, tree);
-  if (times > 0) note(adviser, change, times);
+  if (times > 0) note(adviser, change, times, tree);
 }
 
 /** A host that does not fit, and its tree: which change would help there? */
@@ -127,14 +131,14 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
     for (const { advice, cost, without } of conditionsOf(group)) {
       const changed = replaced(spec, position, without);
       const times = roomOn(adviser, changed, tree);
-      if (times > 0) note(adviser, { advice: { ...advice, group: group.name }, cost, changed }, times);
+      if (times > 0) note(adviser, { advice: { ...advice, group: group.name }, cost, changed }, times, tree);
     }
     for (const resourceClass of Object.keys(group.resources))
       considerAmount(adviser, position, resourceClass, tree, endOfLooks);
   }
   for (const change of [...conditionsOfRoot(spec), ...conditionsOfGroups(spec)]) {
     const times = roomOn(adviser, change.changed, tree);
-    if (times > 0) note(adviser, change, times);
+    if (times > 0) note(adviser, change, times, tree);
   }
 }
 
@@ -283,7 +287,7 @@ function considerAmount(
   const change = withoutResource(adviser.spec, position, resourceClass);
   if (change === null) return;
   const times = roomOn(adviser, change.changed, tree);
-  if (times > 0) note(adviser, change, times);
+  if (times > 0) note(adviser, change, times, tree);
 }
 
 /** Null: nothing would be asked for. */
@@ -296,8 +300,18 @@ function withoutResource(spec: RequestSpec, position: number, resourceClass: str
   return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
 }
 
-function note(adviser: Adviser, change: Change, times: number): void {
-  add(roomWith(adviser, change), times);
+function note(adviser: Adviser, change: Change, times: number, tree: readonly Provider[]): void {
+  const { room, toAsk } = roomsWith(adviser, change);
+  add(room, times);
+  if (adviser.letBy !== undefined && change.changed !== undefined) toAsk.push({ root: rootOfTree(tree), times });
+}
+
+/** What a change would let fit, of the hosts that may serve then. */
+function roomLet(adviser: Adviser, { change: { changed }, room, toAsk }: RoomWith): Room {
+  if (changed === undefined || toAsk.length === 0) return room;
+  const found = noRoom();
+  for (const { times } of letFor(adviser, changed, toAsk, ({ root }) => root)) add(found, times);
+  return found;
 }
 
 /** What is counted so far of what a change would let fit. */
@@ -308,7 +322,7 @@ function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   const key = `${code} ${group} ${about} ${failed}`;
   let found = rooms.get(key);
   if (found === undefined) {
-    found = { change, room: noRoom(), elements: new Map() };
+    found = { change, room: noRoom(), elements: new Map(), toAsk: [] };
     rooms.set(key, found);
   }
   return found;
@@ -336,17 +350,24 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
       if (amount === undefined) return;
       const { to, room: known } = amount;
       const mayFit = (tree: readonly Provider[]) => timesAtMost(to, resourceClass, tree) > 0;
-      const trees = (to < asked ? noted.trees : noted.treesForMore).filter(mayFit);
       const changed = specWith(adviser, noted, to);
-      // Those for which another amount is nearer may fit with this one too; of very many, only those known are counted.
+      const able = (to < asked ? noted.trees : noted.treesForMore).filter(mayFit);
+      const trees = letFor(adviser, changed, able, rootOfTree);
+      // Those for which another amount is nearer may fit with this one too; of very many, only those known are counted, or
+      // as many as may be looked at, where it is not known of them whether filters would let them.
       looked += trees.length;
-      const room = looked > MAX_HOSTS_TRIED ? known : roomOf(adviser, changed, trees);
+      const isMany = looked > MAX_HOSTS_TRIED;
+      const room =
+        isMany && adviser.letBy === undefined
+          ? known
+          : roomOf(adviser, changed, isMany ? trees.slice(0, MAX_HOSTS_OF_MANY) : trees);
       const code = to < asked ? ('less' as const) : ('more' as const);
       const advice = { code, group, about: resourceClass, from: asked, to };
       found.push({
         change: { advice, cost: Math.abs(asked - to) / Math.max(asked, to), changed },
         room,
         elements: new Map(),
+        toAsk: [],
         next,
       });
     };
@@ -360,10 +381,13 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   const isEnough = (tried: number) => tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED;
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
-    const { change, room, elements, next } = found.shift() as (typeof found)[number];
+    const one = found.shift() as (typeof found)[number];
+    const { change, elements, next } = one;
     const { code, about } = change.advice;
     const but = code === 'without-filter' ? about : undefined;
-    const all = roomOf(adviser, change.changed ?? spec, fitting, room, but);
+    const room = roomLet(adviser, one);
+    const { changed = spec } = change;
+    const all = roomOf(adviser, changed, letFor(adviser, changed, fitting, rootOfTree), room, but);
     const isTogether = together && code !== 'without-instance-group';
     const heldBy = ({ most, times }: Room) => (isTogether ? most : times);
     if (heldBy(all) < count) {

@@ -22,9 +22,10 @@ import { type Counted, counted, emptyCensus, refuse } from './census.ts';
 import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
 import { aggregates } from './filters/aggregates.ts';
+import { ALWAYS } from './filters/always.ts';
 import { cells } from './filters/cells.ts';
 import { company } from './filters/company.ts';
-import { FILTER_FAILED } from './filters/filter.ts';
+import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
 import { timesIn } from './fit-times.ts';
@@ -93,6 +94,7 @@ export function surveyOf(
     (root) => membersAllowed(view, spec, root),
     (root, but) => leftOn(rankings, view, request, root, but),
     rankings.limits.map(({ name }) => name),
+    letByOwn(rankings, view, request),
   );
   const best: FittingHost[] = [];
   /** The hosts that fit, as long as too few do: fewer than there are instances. */
@@ -204,6 +206,20 @@ function leftOn(rankings: Rankings, view: View, request: Request, root: string, 
   const host = view.hosts.get(root);
   if (host === undefined || !isTold(view, root)) return 0;
   return instancesLeft(rankings, request, factsOf(view, host, treeOf(view, root)), but);
+}
+
+/** Filters of a deployment's own, asked again of a request that asks for something else of the same hosts. */
+function letByOwn({ filters }: Rankings, view: View, request: Request): Adviser['letBy'] {
+  const own = filters.filter((filter) => !ALWAYS.includes(filter));
+  if (own.length === 0) return undefined;
+  const askedOf = new WeakMap<RequestSpec, readonly Asked[]>();
+  return (spec, root) => {
+    const host = view.hosts.get(root);
+    if (host === undefined || !isTold(view, root)) return false;
+    const asked = askedOf.get(spec) ?? allFiltersFor(own, { ...request, spec });
+    askedOf.set(spec, asked);
+    return refusedBy(asked, factsOf(view, host, treeOf(view, root))) === null;
+  };
 }
 
 /**

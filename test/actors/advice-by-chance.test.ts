@@ -15,9 +15,11 @@ import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import {
   type Asked,
+  asksForDevices,
   drawFleet,
   drawRequest,
   type Fleet,
+  FOR_DEVICES,
   fittingHosts,
   GROUP,
   OLD,
@@ -39,9 +41,16 @@ const notOld: Filter = {
   refusal: ({ traits }) => (traits.has(OLD) ? { code: 'too-old', message: 'it is old' } : null),
 };
 
+const forDevices: Filter<boolean> = {
+  name: 'devices',
+  goesBy: ({ spec }) => asksForDevices(spec),
+  refusal: ({ traits }, isForDevices) =>
+    traits.has(FOR_DEVICES) && !isForDevices ? { code: 'for-devices', message: 'it is kept for others' } : null,
+};
+
 function survey(asked: Asked, fleet: Fleet, count: number): Survey {
   const view = viewOfFleet(fleet);
-  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(fleet.most), notOld] });
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(fleet.most), notOld, forDevices] });
   let told: Survey | undefined;
   const sweep = surveyOf(rankings, view, { request: sentOf(asked), count, limit: 10 }, (found) => {
     told = found;
@@ -189,11 +198,16 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
       add({ code: 'host-state', about: state }, asked, { ...fleet, hosts: fleet.hosts.map(back) });
     }
   add({ code: 'without-filter', about: 'instance-limit' }, asked, { ...fleet, most: 1_000 });
-  const young = (host: PlainHost): PlainHost => ({
-    ...host,
-    nodes: host.nodes.map((node) => ({ ...node, traits: node.traits.filter((trait) => trait !== OLD) })),
-  });
-  add({ code: 'without-filter', about: 'old' }, asked, { ...fleet, hosts: fleet.hosts.map(young) });
+  for (const [about, lost] of [
+    ['old', OLD],
+    ['devices', FOR_DEVICES],
+  ]) {
+    const without = (host: PlainHost): PlainHost => ({
+      ...host,
+      nodes: host.nodes.map((node) => ({ ...node, traits: node.traits.filter((trait) => trait !== lost) })),
+    });
+    add({ code: 'without-filter', about: about as string }, asked, { ...fleet, hosts: fleet.hosts.map(without) });
+  }
   return changes;
 }
 

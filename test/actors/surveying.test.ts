@@ -118,7 +118,7 @@ test('surveying - many that ask for the same while it is found out share one loo
   });
   assert.is(all.answers.length, 50);
   for (const answer of all.answers) assert.match((answer as { reason: string }).reason, /it would fit on 1200 hosts$/);
-  assert.ok(looks < 4 * MANY, `${looks} looks`);
+  assert.ok(looks < 5 * MANY, `${looks} looks`);
 });
 
 /** What is said of a request while whose hosts are looked at all of them change. */
@@ -173,7 +173,7 @@ test('surveying - a flood of requests on hosts that change all the time costs a 
     }
   });
   assert.ok(advised > 5, `${advised} were advised`);
-  assert.ok(looks < 40_000, `${looks} looks`);
+  assert.ok(looks < 45_000, `${looks} looks`);
 });
 
 test('surveying - however many ask for different things on hosts that change all the time, the effort is bounded', () => {

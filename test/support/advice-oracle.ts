@@ -53,6 +53,8 @@ export interface Said extends Pick<PlacementRequest, 'zones' | 'avoidZones' | 'a
 export const GROUP = '/apart';
 /** Hosts with it are refused by the filter `old`, a filter of a deployment's own. */
 export const OLD = 'CUSTOM_OLD';
+/** Hosts with it are kept for requests for devices, by the filter `devices` of a deployment's own. */
+export const FOR_DEVICES = 'CUSTOM_FOR_DEVICES';
 const TRAITS = ['CUSTOM_A', 'CUSTOM_B', 'CUSTOM_C'];
 const AGGREGATES = ['r1', 'r2', 'r3'];
 const ZONES: Readonly<Record<string, readonly string[]>> = { north: ['r1', 'r2'], south: ['r3'] };
@@ -108,9 +110,13 @@ export function obstaclesOf({ spec, where, company, said }: Asked, { most }: Fle
     ...((company?.near?.has(root.id) ?? true) && company?.far.has(root.id) !== true ? [] : ['company']),
     ...(host.instances < most ? [] : ['instance-limit']),
     ...(root.traits.includes(OLD) ? ['old'] : []),
+    ...(root.traits.includes(FOR_DEVICES) && !asksForDevices(spec) ? ['devices'] : []),
     ...(group?.policy === 'anti-affinity' && host.members >= (group.maxPerHost ?? 1) ? ['instance-group'] : []),
   ];
 }
+
+export const asksForDevices = ({ groups }: Pick<RequestSpec, 'groups'>): boolean =>
+  groups.some(({ resources }) => resources.VGPU !== undefined);
 
 type Served = { readonly group: ResourceGroup; readonly node: Node; readonly resources: Record<string, number> };
 
@@ -233,7 +239,7 @@ export function drawFleet(random: Random): Fleet {
       parent,
       inventories: Object.fromEntries(stocks.map(([name, { inventory }]) => [name, inventory])),
       used: Object.fromEntries(stocks.map(([name, { used }]) => [name, used])),
-      traits: [...some(TRAITS, 0.4), ...(parent === null && chance(0.1) ? [OLD] : [])],
+      traits: [...some(TRAITS, 0.4), ...(parent === null ? some([OLD, FOR_DEVICES], 0.1) : [])],
       aggregates: some(AGGREGATES, 0.35),
     };
   };
