@@ -142,7 +142,8 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
   }
 }
 
-const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.6 });
+/** As with what is kept for others: it is for an operator to do. */
+const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.8 });
 
 function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): ChangeOfRequest {
   return { advice: { code: 'without-instance-group' }, cost: 0.6, changed };
@@ -380,7 +381,7 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   };
   const isEnough = (tried: number) => tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED;
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
-    found.sort((one, other) => one.change.cost - other.change.cost || other.room.hosts - one.room.hosts);
+    found.sort(inOrder);
     const one = found.shift() as (typeof found)[number];
     const { change, elements, next } = one;
     const { code, about } = change.advice;
@@ -412,6 +413,15 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   }
   return advised;
 }
+
+/** The change that asks least first; of those that ask as much, the same one whichever host is looked at first. */
+function inOrder(one: RoomWith, other: RoomWith): number {
+  const { cost, advice } = one.change;
+  const byWorth = cost - other.change.cost || other.room.hosts - one.room.hosts;
+  return byWorth || (nameOf(advice) < nameOf(other.change.advice) ? -1 : 1);
+}
+
+const nameOf = ({ code, group = '', about = '' }: Omit<Advice, 'hosts'>): string => `${code} ${group} ${about}`;
 
 /** Whether two pieces of advice are one and the same, but for two named groups of which the same is asked. */
 function twinsOf({ groups, sameSubtree = [] }: RequestSpec): (one: Advice, other: Advice) => boolean {

@@ -13,7 +13,7 @@ import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits
 import { timesIn } from '../../actors/scheduler/fit-times.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
-import { viewOf } from '../support/facts.ts';
+import { type HostWords, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { applied, hostsThatFit, judged, survey, surveyFor, words } from '../support/survey.ts';
@@ -346,6 +346,38 @@ test('scheduler - a filter that fails is told apart from one that refuses, and w
     ],
   );
   assert.match(words(advice[1] as Advice), /^if filter 'broken' let it, /);
+});
+
+test('scheduler - what whoever asks can change himself is advised first, and all schedulers advise the same first', () => {
+  const refusing = (name: string, on: string): Filter => ({
+    name,
+    refusal: ({ host }) => (host === on ? { code: `not-${name}`, message: `${host} is not ${name}` } : null),
+  });
+  const filters = [refusing('cool', 'h1'), refusing('new', 'h2')];
+  const hosts: HostWords[] = [
+    { host: 'h1' },
+    { host: 'h2' },
+    { host: 'h3', cell: 'c2' },
+    { host: 'h4', traits: ['CUSTOM_A'] },
+  ];
+  const spec: RequestSpec = {
+    groups: [{ name: '', resources: { VCPU: 1 }, forbidden: ['CUSTOM_A'] }],
+    groupPolicy: 'none',
+  };
+  for (const all of [hosts, hosts.toReversed()]) {
+    const [desk] = schedulersOf(all, [{ name: 's', filters }]).desks;
+    const where = { cells: ['c1'] };
+    const [told] = desk?.tell({ type: 'fit', ask: 1, spec, where, count: 1, limit: 1 }, 'gateway/g').sent ?? [];
+    if (told?.message.type !== 'fitted') throw new Error('no answer');
+    assert.equal(
+      told.message.advice.map(({ code, about }) => [code, about]),
+      [
+        ['without-forbidden', 'CUSTOM_A'],
+        ['without-cells', 'c1'],
+        ['without-filter', 'cool'],
+      ],
+    );
+  }
 });
 
 test('scheduler - for several instances, many traits that hold none of the hosts back do not take the place of what helps', () => {
