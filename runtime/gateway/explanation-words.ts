@@ -13,6 +13,7 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     ...waitingOf(view),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
     ...attemptsOf(view),
+    ...forgottenOf(view, decision),
   ].map(oneLine);
 }
 
@@ -167,6 +168,12 @@ function attemptsOf({ attempts = [], attempt, host, state, alternates = [], trou
   if (trouble !== undefined) lines.push(troubleWords(trouble));
   if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${alternates.join(', ')}`);
   return lines;
+}
+
+/** Its cell forgets an instance that is deleted, and what became of it there. */
+function forgottenOf({ state, attempts = [] }: InstanceView, decision: Decision | null): string[] {
+  const isForgotten = state === 'deleted' && attempts.length === 0 && decision?.chosen !== undefined;
+  return isForgotten ? ['what came of its attempts is not kept once it is deleted'] : [];
 }
 
 /** States in which no alternate is tried any more. */

@@ -56,8 +56,13 @@ export function whyNotWords(
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     now === null
       ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
-      : `now: ${isCounted ? 'another like it' : 'it'} ${nowWords(now)}`,
+      : `now: ${isCounted ? 'another like it' : subjectOf(view, now)} ${nowWords(now)}`,
   ].map(oneLine);
+}
+
+/** One of several that has no host may fit where all of them did not. */
+function subjectOf({ instance, request, host }: InstanceView, { refusal }: HostStanding): string {
+  return instance !== request && host === undefined && refusal === undefined ? 'it alone' : 'it';
 }
 
 function whereWords(

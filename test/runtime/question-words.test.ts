@@ -49,6 +49,26 @@ test('words - of attempts nothing is said twice, what may run still is told, and
   assert.is(why[1], 'then: it was tried: timed-out');
 });
 
+test('words - of an instance that is deleted it is said that its attempts are not kept', () => {
+  const none = { hosts: 1, fits: 1, refused: [], weights: [], claimsRefused: 0, refusedClaims: [], alternates: ['h2'] };
+  const chosen = { cell: 'c1', host: 'h1' };
+  const decision = { at: 0, scheduler: 's', ...none, advice: [], narrowedBy: [], silentCells: [], chosen };
+  const lastOf = (state: string) =>
+    wordsOfExplanation({ instance: 'web', request: 'web', state, cell: 'c1' }, decision).at(-1);
+  assert.is(lastOf('deleted'), 'what came of its attempts is not kept once it is deleted');
+  assert.is(lastOf('active'), 'alternates: h2');
+});
+
+test('words - of one of several that have no room together it is said that it alone would fit', () => {
+  const standing = { cell: 'c1', host: 'h1', hosts: 1, fits: 1, rank: 1, weighing: weighing('c1', 1) };
+  const then = { verdict: 'not-recorded' as const };
+  const nowOf = (view: { instance: string; request: string; state: string }, now: typeof standing) =>
+    whyNotWords({ id: 'web-0', cell: 'c1', host: 'h1', there: false, then, now }, view, false)[2];
+  const failed = { instance: 'web-0', request: 'web', state: 'failed' };
+  assert.match(nowOf(failed, standing) ?? '', /^now: it alone would fit, number 1 of 1/);
+  assert.match(nowOf({ ...failed, request: 'web-0' }, standing) ?? '', /^now: it would fit/);
+});
+
 test('words - what drivers and filters say on several lines stands in one', () => {
   const reason = 'no disk:\n  pool\tis\r\n\r\nfull\u2028\n';
   const attempts = [{ attempt: 1, host: 'h1', outcome: 'build-failed', reason, mayRun: false }];
