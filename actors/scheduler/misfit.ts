@@ -45,7 +45,10 @@ function misfitOfOne(spec: RequestSpec, tree: readonly Provider[]): Refusal | nu
   return null;
 }
 
-/** The provider that comes nearest to serving a choice, or null when one can serve it. */
+/**
+ * The provider that comes nearest to serving a choice, or null when one can serve it. Of several the same one, in whatever
+ * order schedulers have heard of them: so all of them say the same of a host.
+ */
 function nearestTo(kind: Choice, tree: readonly Provider[]): Provider | null {
   const root = tree[0] as Provider;
   let nearest = root;
@@ -53,7 +56,8 @@ function nearestTo(kind: Choice, tree: readonly Provider[]): Provider | null {
   for (const provider of tree) {
     const distance = distanceOf(kind, provider, root);
     if (distance === null) return null;
-    if (distance >= least) continue;
+    if (distance > least || distance === Number.POSITIVE_INFINITY) continue;
+    if (distance === least && (nearest === root || nearest.spec.name < provider.spec.name)) continue;
     nearest = provider;
     least = distance;
   }

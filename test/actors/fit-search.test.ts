@@ -326,6 +326,27 @@ test('search - each class of the unnamed group is served where its traits can be
   assert.is(both.condition, 'CUSTOM_B');
 });
 
+test('search - what is said to stand in the way is the same in whatever order the providers of a host were heard of', () => {
+  const tree = viewOf([
+    provider('h', null, { VCPU: 8 }),
+    provider('g0', 'h', { VGPU: 2 }, { traits: ['CUSTOM_OLD'] }),
+    provider('g1', 'h', { VGPU: 1 }),
+    provider('g2', 'h', { VGPU: 1 }),
+  ]);
+  const [root, ...devices] = tree;
+  const asked = (more: Partial<ResourceGroup>): RequestSpec => {
+    return { groups: [{ name: 'gpu', resources: { VGPU: 1 }, ...more }], groupPolicy: 'none' };
+  };
+  for (const spec of [
+    asked({ forbidden: ['CUSTOM_OLD'], required: ['CUSTOM_NEW'] }),
+    asked({ anyOf: [['CUSTOM_NEW'], ['CUSTOM_OLD']], forbidden: ['CUSTOM_OLD'] }),
+    asked({ resources: { VGPU: 3 } }),
+    asked({ resources: { VGPU: 2 }, forbidden: ['CUSTOM_OLD'] }),
+  ]) {
+    assert.equal(misfitOf(spec, [root as Provider, ...devices.toReversed()]), misfitOf(spec, tree));
+  }
+});
+
 test('search - the unnamed group leaves what a named group cannot do without', () => {
   const tree = viewOf([
     provider('h', null, { DISK_GB: 100 }),
