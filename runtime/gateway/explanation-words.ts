@@ -177,7 +177,7 @@ function forgottenOf({ state, attempts = [] }: InstanceView, decision: Decision 
 }
 
 /** States in which no alternate is tried any more. */
-const ENDED: ReadonlySet<string> = new Set(['failed', 'lost', 'deleting', 'deleted']);
+const ENDED: ReadonlySet<string> = new Set(['active', 'failed', 'lost', 'deleting', 'deleted']);
 
 function attemptWords({ attempt, host, outcome, reason, mayRun }: Attempts[number], state: string): string {
   const isHeld = mayRun && state !== 'deleted';

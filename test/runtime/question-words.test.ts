@@ -43,6 +43,7 @@ test('words - of attempts nothing is said twice, what may run still is told, and
   ];
   assert.equal(wordsOf('failed'), tried);
   assert.is(wordsOf('deleted')[0], 'attempt 1 on h1: timed-out', 'nothing is held any more');
+  assert.equal(wordsOf('active'), tried);
   assert.equal(wordsOf('rescheduling'), [...tried, 'alternates left: h3']);
   const then = { verdict: 'failed' as const, code: 'timed-out', message: 'timed-out' };
   const why = whyNotWords({ id: 'web', cell: 'c1', host: 'h2', there: false, then, now: null }, view, false);
