@@ -12,6 +12,8 @@ import { Where } from './where.ts';
 export const MAX_DECISION_LENGTH = 4_096;
 /** How many reasons a record names; the hosts of all others are counted together. */
 const MAX_REASONS = 24;
+/** The code of the hosts that are counted together. */
+export const OTHER = 'other';
 /** How many refused claims a record names; all are counted. */
 export const MAX_CLAIMS_TOLD = 8;
 /** How many silent cells a record names. */
@@ -215,11 +217,14 @@ function placeText({ cell, host }: { cell: string; host: string }): string {
   return `"${cell}/${host}"`;
 }
 
-/** The first reasons, and what is left as one: the numbers still add up. */
+/** The first reasons, those that name a host which came near before others, and what is left as one: the numbers still add up. */
 function fewer(refused: readonly RefusedHosts[], most: number): readonly RefusedHosts[] {
   if (refused.length <= most) return refused;
-  const rest = refused.slice(most).reduce((sum, { hosts }) => sum + hosts, 0);
-  return [...refused.slice(0, most), { code: 'other', hosts: rest }];
+  const near = refused.filter(({ nearest }) => nearest !== undefined);
+  const others = refused.filter(({ nearest }) => nearest === undefined);
+  const told = new Set([...near, ...others].slice(0, most));
+  const rest = refused.reduce((sum, one) => (told.has(one) ? sum : sum + one.hosts), 0);
+  return [...refused.filter((one) => told.has(one)), { code: OTHER, hosts: rest }];
 }
 
 function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): StoredDecision['r'][number] {

@@ -1,6 +1,7 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
-import type { Absent, RefusedHosts } from '../messages/decision.ts';
+import { MAX_REASON_LENGTH } from '../messages/common.ts';
+import { type Absent, OTHER, type RefusedHosts } from '../messages/decision.ts';
 import { nearestMiss, type Standing, standing } from './decision.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -10,6 +11,9 @@ interface Known {
   readonly view: View;
   readonly rankings: Rankings;
 }
+
+/** Of the words that a failure may have, in characters, so many may be reasons. */
+const MAX_REASONS_LENGTH = MAX_REASON_LENGTH / 4;
 
 /** What is said of hosts that fit, where each was claimed. */
 export const REFUSED_THE_CLAIM = 'refused the claim';
@@ -35,13 +39,29 @@ export function whyNoneOf(
   ofFitting = REFUSED_THE_CLAIM,
 ): string {
   if (hosts === 0) return 'no host is known';
-  const told = refused.map(obstacleWords);
+  const told = reasonsIn(refused);
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
   const near = nearestMiss(rankings, view, request, refused);
   const nearly = near === null ? '' : `; nearest ${near}`;
   const absent = absentOf(view, request);
   const absence = absent === undefined ? '' : `; ${absenceWords(absent)}`;
   return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}${absence}`;
+}
+
+/** The reasons as far as there is room for them, and how many hosts all others refused: what else is to be said follows. */
+function reasonsIn(refused: readonly RefusedHosts[]): string[] {
+  const told: string[] = [];
+  let length = 0;
+  for (const [position, one] of refused.entries()) {
+    const words = obstacleWords(one);
+    length += words.length;
+    if (position > 0 && length > MAX_REASONS_LENGTH) {
+      const hosts = refused.slice(position).reduce((sum, other) => sum + other.hosts, 0);
+      return [...told, obstacleWords({ code: OTHER, hosts })];
+    }
+    told.push(words);
+  }
+  return told;
 }
 
 /** The list of the request that names nothing which is in the view, if there is one: the view itself has hosts. */
@@ -71,6 +91,7 @@ export function obstacleWords({
   hosts,
 }: Pick<RefusedHosts, 'code' | 'about' | 'message' | 'hosts'>): string {
   if (code === 'unknown-provider') return `${hosts} not known to placement`;
+  if (code === OTHER) return `${hosts} for other reasons`;
   const state = code.slice('host-'.length).replace('-', ' ');
   const words = code.startsWith('host-') ? `${hosts === 1 ? 'host' : 'hosts'} ${state}` : code;
   const said = message === undefined ? '' : ` (${message})`;

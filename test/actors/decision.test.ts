@@ -25,6 +25,7 @@ import { whyNone } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { pickOfGroup } from '../../actors/scheduler/grouping.ts';
 import { learnMembers } from '../../actors/scheduler/groups-view.ts';
+import type { HostFacts } from '../../actors/scheduler/host-facts.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
@@ -244,6 +245,35 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
     );
     assert.is(told.claimsRefused, 64);
   }
+});
+
+test('scheduler - of many reasons a record leaves out those that name no host which came near', () => {
+  const place = { cell: 'c1', host: 'h1' };
+  const many = Array.from({ length: 60 }, (_, n) => ({ code: 'trait-missing', about: `CUSTOM_${n}`, hosts: 2 }));
+  const near = { code: 'exceeds-capacity', about: 'VCPU', hosts: 1, nearest: { ...place, short: 1 } };
+  const refused = [...many, near];
+  const told = read(decided({ ...emptyDraft({ where: undefined }), hosts: 121, refused }, 1, 's', null, [])).refused;
+  assert.equal(told.slice(-2), [near, { code: 'other', hosts: 121 - 1 - 2 * (told.length - 2) }]);
+  assert.equal(told.slice(0, -2), many.slice(0, told.length - 2));
+});
+
+test('scheduler - a failure names the host that came nearest however many reasons there are, and adds up', () => {
+  const hosts = Array.from({ length: 200 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 8 }, traits: [`CUSTOM_${n}`] }));
+  const refusing = {
+    name: 'own',
+    refusal: ({ host, traits }: HostFacts) =>
+      host === 'h9' ? null : { code: 'not-right', about: [...traits].join(), message: 'it is not right' },
+  };
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [refusing] });
+  const spec = { groups: [{ name: '', resources: { VCPU: 9 } }], groupPolicy: 'none' as const };
+  const [all, nearest] = whyNone({ view: viewOf(...hosts), rankings }, { spec }).split('; ');
+  assert.match(all ?? '', /^none of 200 hosts: 1 not-right CUSTOM_\d+, .*, \d+ for other reasons$/);
+  const numbers = [...(all ?? '').matchAll(/(?:: |, )(\d+) /g)].map(([, hosts]) => Number(hosts));
+  assert.is(
+    numbers.reduce((sum, one) => sum + one, 0),
+    200,
+  );
+  assert.match(nearest ?? '', /^nearest c1\/h9: 9 VCPU exceed .*\(short by 1\)$/);
 });
 
 test('scheduler - of a request with an instance group the hosts that it may use are told as its rule orders them', () => {

@@ -95,13 +95,15 @@ test('words - hosts are counted in words, and codes stay codes', () => {
     { code: 'host-down', hosts: 1 },
     { code: 'unknown-provider', hosts: 1 },
     { code: 'trait-missing', about: 'CUSTOM_HOST', hosts: 3 },
+    { code: 'other', hosts: 2 },
   ];
-  assert.equal(fitWords({ ...told, hosts: 13, refused }).slice(1, 6), [
+  assert.equal(fitWords({ ...told, hosts: 15, refused }).slice(1, 7), [
     '  6 hosts disabled',
     '  2 hosts set aside',
     '  1 host down',
     '  1 not known to placement',
     '  3 trait-missing CUSTOM_HOST',
+    '  2 for other reasons',
   ]);
 });
 
