@@ -15,6 +15,9 @@ interface Known {
 /** Of the words that a failure may have, in characters, so many may be reasons. */
 const MAX_REASONS_LENGTH = MAX_REASON_LENGTH / 4;
 
+/** What is said instead of numbers where there is nothing to count. */
+export const NO_HOST_KNOWN = 'no host is known';
+
 /** What is said of hosts that fit, where each was claimed. */
 export const REFUSED_THE_CLAIM = 'refused the claim';
 
@@ -38,7 +41,7 @@ export function whyNoneOf(
   { hosts, fits, refused }: Standing,
   ofFitting = REFUSED_THE_CLAIM,
 ): string {
-  if (hosts === 0) return 'no host is known';
+  if (hosts === 0) return NO_HOST_KNOWN;
   const told = reasonsIn(refused);
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
   const near = nearestMiss(rankings, view, request, refused);

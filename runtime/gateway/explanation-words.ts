@@ -3,7 +3,7 @@
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import { absenceWords, obstacleWords } from '../../actors/scheduler/explain.ts';
+import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
 
 /** What is known of how an instance came to be where it is. */
 export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
@@ -104,6 +104,7 @@ export function rankedWords({ members, ...weighing }: Weighing & { members?: num
 
 /** `of 6 hosts, 2 fit and 4 were refused`. */
 export function standingWords(hosts: number, fits: number): string {
+  if (hosts === 0) return NO_HOST_KNOWN;
   const refused = hosts - fits;
   return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
 }

@@ -73,7 +73,8 @@ function whereWords(
   if (there === true) return `instance '${id}' is on ${cell}/${host}: ${view.state}`;
   if (there === false) {
     const on = view.host === undefined ? '' : ` on ${view.cell}/${view.host}`;
-    const where = isSilent(view) ? `in cell ${view.cell}, which does not answer` : `${view.state}${on}`;
+    const waits = view.waiting === undefined ? '' : ', and waits for a host';
+    const where = isSilent(view) ? `in cell ${view.cell}, which does not answer` : `${view.state}${on}${waits}`;
     return `instance '${id}' is not on ${cell}/${host}: it is ${where}`;
   }
   const isIt = chosen?.cell === cell && chosen.host === host;

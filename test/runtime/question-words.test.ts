@@ -70,6 +70,19 @@ test('words - of one of several that have no room together it is said that it al
   assert.match(nowOf({ ...failed, request: 'web-0' }, standing) ?? '', /^now: it would fit/);
 });
 
+test('words - where no host is known nothing is counted, and of one that waits it is said', () => {
+  const dry = { fit: false, certain: true, count: 1, hosts: 0, fits: 0, times: 0, silentCells: [], best: [] };
+  assert.equal(fitWords({ ...dry, refused: [], advice: [] }), ['it would not fit; no host is known']);
+  const waiting = { since: 1, until: 2, reason: 'no room', asOf: 1 };
+  const web = { instance: 'web', request: 'web', state: 'requested' };
+  const [then, now] = [null, null];
+  const whereOf = (view: typeof web) =>
+    whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now }, view, false)[0];
+  assert.is(whereOf(web), "instance 'web' is not on c1/h1: it is requested");
+  const waits = { ...web, waiting };
+  assert.is(whereOf(waits), "instance 'web' is not on c1/h1: it is requested, and waits for a host");
+});
+
 test('words - what drivers and filters say on several lines stands in one', () => {
   const reason = 'no disk:\n  pool\tis\r\n\r\nfull\u2028\n';
   const attempts = [{ attempt: 1, host: 'h1', outcome: 'build-failed', reason, mayRun: false }];
