@@ -24,8 +24,11 @@ function headline({ instance, state, cell, host, attempt, failure }: InstanceVie
   const where = host !== undefined ? ` on ${cell ?? '?'}/${host}` : cell !== undefined ? ` in cell ${cell}` : '';
   const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : '';
   const why = failure === undefined ? '' : `: ${failure.code}: ${failure.message}`;
-  return `instance '${instance}' is ${state}${where}${which}${why}`;
+  return `instance '${instance}' ${stateWords(state)}${where}${which}${why}`;
 }
+
+/** `is active`, `has failed`: what state an instance is in. */
+export const stateWords = (state: string): string => (state === 'failed' ? 'has failed' : `is ${state}`);
 
 /** Whether its cell does not answer: how and on which host it is now, the cell alone knows. */
 export const isSilent = ({ failure }: InstanceView): boolean => failure?.code === 'cell-silent';

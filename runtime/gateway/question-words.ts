@@ -16,6 +16,7 @@ import {
   shortWords,
   silenceLines,
   standingWords,
+  stateWords,
 } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
@@ -74,8 +75,10 @@ function whereWords(
   if (there === false) {
     const on = view.host === undefined ? '' : ` on ${view.cell}/${view.host}`;
     const waits = view.waiting === undefined ? '' : ', and waits for a host';
-    const where = isSilent(view) ? `in cell ${view.cell}, which does not answer` : `${view.state}${on}${waits}`;
-    return `instance '${id}' is not on ${cell}/${host}: it is ${where}`;
+    const where = isSilent(view)
+      ? `is in cell ${view.cell}, which does not answer`
+      : `${stateWords(view.state)}${on}${waits}`;
+    return `instance '${id}' is not on ${cell}/${host}: it ${where}`;
   }
   const isIt = chosen?.cell === cell && chosen.host === host;
   const which = isIt ? 'that host' : `${chosen?.cell}/${chosen?.host}`;

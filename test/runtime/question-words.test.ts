@@ -79,6 +79,7 @@ test('words - where no host is known nothing is counted, and of one that waits i
   const whereOf = (view: typeof web) =>
     whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now }, view, false)[0];
   assert.is(whereOf(web), "instance 'web' is not on c1/h1: it is requested");
+  assert.is(whereOf({ ...web, state: 'failed' }), "instance 'web' is not on c1/h1: it has failed");
   const waits = { ...web, waiting };
   assert.is(whereOf(waits), "instance 'web' is not on c1/h1: it is requested, and waits for a host");
 });
@@ -88,7 +89,7 @@ test('words - what drivers and filters say on several lines stands in one', () =
   const attempts = [{ attempt: 1, host: 'h1', outcome: 'build-failed', reason, mayRun: false }];
   const failure = { code: 'build-aborted' as const, message: reason };
   const explained = wordsOfExplanation({ ...view, state: 'failed', attempts, failure }, null);
-  assert.is(explained[0], "instance 'web' is failed on c1/h1: build-aborted: no disk: pool is full");
+  assert.is(explained[0], "instance 'web' has failed on c1/h1: build-aborted: no disk: pool is full");
   assert.is(explained.at(-1), 'attempt 1 on h1: build-failed: no disk: pool is full');
   const then = { verdict: 'failed' as const, code: 'build-failed', message: reason };
   const refusal = { code: 'too-hot', message: reason };
