@@ -246,6 +246,7 @@ export const claimAnswers = {
      * providers of the tree serve the request.
      */
     allocations: Type.Array(AllocationSchema, { maxItems: MAX_ALLOCATIONS }),
+    /** How the providers of the allocations stand, and their root: by it the host is known, whatever device it gives. */
     usages: Type.Array(ProviderUsage, { maxItems: 2 * MAX_ALLOCATIONS }),
     /** That of the claim or recall, if it had one. */
     order: Type.Optional(Order),

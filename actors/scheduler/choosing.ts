@@ -51,7 +51,7 @@ import {
   together,
 } from './selecting.ts';
 import type { Open, Work } from './state.ts';
-import { learnUsage, noteChange } from './view.ts';
+import { learnUsage, noteChange, type View, type ViewHost } from './view.ts';
 import { expectNoMore } from './view-hosts.ts';
 import { tellGranted } from './weighers/weigher.ts';
 
@@ -266,6 +266,15 @@ function tryElsewhere(work: Work, open: Open, instance: string): boolean {
   return true;
 }
 
+/**
+ * The host that was granted. Of one that is known it may be a provider that is not, such as a device that it was given
+ * meanwhile: of each provider that was granted its root is told too.
+ */
+function hostOf({ hosts, providers }: View, { allocations, usages }: ClaimGranted): ViewHost | undefined {
+  const root = providers.get(allocations[0]?.provider ?? '')?.root ?? usages.find(({ id }) => hosts.has(id))?.id;
+  return hosts.get(root ?? '');
+}
+
 export function granted(work: Work, told: ClaimGranted, from: Address): void {
   const { consumer, attempt, allocations, usages } = told;
   const shard = shardOf(from);
@@ -278,7 +287,7 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   settle(work, open, consumer, usages, shard);
   const { rankings, view } = work.state;
   const isWeighedAnew = tellGranted(rankings.weighers, allocations);
-  const host = view.hosts.get(view.providers.get(allocations[0]?.provider ?? '')?.root ?? '');
+  const host = hostOf(view, told);
   if (host !== undefined && isWeighedAnew) noteChange(view, host.root);
   // An earlier ask was granted a host that this scheduler has not heard of yet: the asker will ask again.
   if (host === undefined) return;

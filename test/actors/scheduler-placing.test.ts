@@ -13,6 +13,7 @@ import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import { seededRandom } from '../../runtime/random.ts';
+import { treeOfHost } from '../support/facts.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 
 const test = suite('scheduler placing');
@@ -268,6 +269,51 @@ test('placing - a host is weighed anew by what it was granted, though as much wa
   const taken = all.answers.flatMap((one) => (one.type === 'selected' ? one.selections : []));
   const there = taken.filter(({ selection }) => selection.host === third);
   assert.is(there.length, 2, 'the host that was granted last weighs most, and not one that is emptier');
+});
+
+/** Hosts with a GPU each, and a request that asks for nothing else. */
+function hostsWithDevices(...names: string[]) {
+  const all = schedulersOf(hostsIn('c1', ...names));
+  const put = (host: string, ...devices: string[]) => {
+    const gpus = devices.map((id) => ({ ...treeOfHost({ host: id, has: { PGPU: 1 } }), id, parent: `p-${host}` }));
+    all.ask({ type: 'put-tree', ask: 1, providers: [treeOfHost({ host }), ...gpus] });
+  };
+  for (const host of names) put(host, `${host}-gpu-0`);
+  all.deliver();
+  const spec: RequestSpec = { groups: [{ name: 'gpu', resources: { PGPU: 1 } }], groupPolicy: 'none' };
+  /** Another takes it, of which the scheduler does not hear. */
+  const take = (consumer: string, device: string) => {
+    const allocations = [{ provider: device, group: 'gpu', resources: { PGPU: 1 } }];
+    all.ask({ type: 'claim', consumer, attempt: 1, spec, allocations, keep: [], expiresAt: 100_000_000 });
+  };
+  const hearNothing = () => all.drop(({ message }) => message.type === 'providers-changed');
+  return { ...all, put, take, hearNothing, asked: { ...selectFor('web', { alternates: 0 }), spec } };
+}
+
+test('placing - a device of its host that a scheduler has not heard of yet is taken at once when it is granted', () => {
+  const all = hostsWithDevices('h1');
+  all.put('h1', 'h1-gpu-0', 'h1-gpu-1');
+  all.take('rival', 'h1-gpu-0');
+  all.hearNothing();
+  const answer = all.choose(all.asked);
+  assert.is(chosenIn(answer), 'h1');
+  const [chosen] = answer?.type === 'selected' ? answer.selections : [];
+  assert.is(chosen?.selection.provider, 'p-h1');
+  assert.equal(
+    chosen?.selection.allocations?.map(({ provider }) => provider),
+    ['h1-gpu-1'],
+  );
+});
+
+test('placing - what an earlier ask was granted is of the host where it is, though the device there is not heard of yet', () => {
+  // One of them is not the host that is claimed.
+  for (const host of ['h1', 'h2']) {
+    const all = hostsWithDevices('h1', 'h2');
+    all.put(host, `${host}-gpu-0`, `${host}-gpu-1`);
+    all.take('web', `${host}-gpu-1`);
+    all.hearNothing();
+    assert.is(chosenIn(all.choose(all.asked)), host);
+  }
 });
 
 test('placing - apart from an instance that came to the host meanwhile: the claim is refused, and another made', () => {
