@@ -27,7 +27,14 @@ export interface Choice {
   readonly ofEach: ResourceGroup | null;
   /** Those that all that serve the group must meet together; null: there are none. */
   readonly ofAll: ResourceGroup | null;
+  /** The same, said one by one. */
+  readonly needs: readonly Need[];
 }
+
+/** Traits of which one is to be had. */
+export type Need = readonly string[];
+
+export type ChoiceList = readonly Choice[];
 
 /** A choice that is made. */
 export interface Served {
@@ -42,6 +49,8 @@ export interface Plan {
   readonly choices: readonly Choice[];
   /** The first choice of each kind, by kind. */
   readonly kinds: readonly Choice[];
+  /** The choices of named groups that must be served by one subtree, list by list. */
+  readonly sameSubtree: readonly ChoiceList[];
   /** Who asks for each class. */
   readonly askers: ReadonlyMap<string, readonly Asker[]>;
 }
@@ -83,10 +92,11 @@ function newPlan({ groups, sameSubtree = [] }: RequestSpec): Plan {
   for (const group of unnamed) {
     const ofEach = conditionsOf(group, ['forbidden', 'memberOf']);
     const ofAll = conditionsOf(group, ['required', 'anyOf']);
+    const needs = [...(ofAll?.required ?? []).map((trait) => [trait]), ...(ofAll?.anyOf ?? [])];
     for (const resourceClass in group.resources) {
       const resources = { [resourceClass]: group.resources[resourceClass] as number };
       upToHere = upToHere === undefined ? resources : { ...upToHere, ...resources };
-      add({ group, isNamed: false, resources, upToHere, ofEach, ofAll }, `${choices.length}`);
+      add({ group, isNamed: false, resources, upToHere, ofEach, ofAll, needs }, `${choices.length}`);
     }
   }
   for (const group of groups) {
@@ -95,10 +105,13 @@ function newPlan({ groups, sameSubtree = [] }: RequestSpec): Plan {
     const lists = sameSubtree.map((names) => names.includes(group.name));
     const key = JSON.stringify([{ ...group, name: '' }, lists]);
     const { resources } = group;
-    add({ group, isNamed: true, resources, upToHere: resources, ofEach, ofAll: null }, key);
+    add({ group, isNamed: true, resources, upToHere: resources, ofEach, ofAll: null, needs: [] }, key);
   }
   const ofHost = unnamed.filter(({ resources }) => Object.keys(resources).length === 0);
-  return { ofHost, choices, kinds, askers: askersOf(choices) };
+  const lists = sameSubtree.map((names) =>
+    choices.filter(({ isNamed, group }) => isNamed && names.includes(group.name)),
+  );
+  return { ofHost, choices, kinds, sameSubtree: lists, askers: askersOf(choices) };
 }
 
 function askersOf(choices: readonly Choice[]): Map<string, Asker[]> {

@@ -3,12 +3,12 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import { unmet } from '../placement/conditions.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts';
+import { hasAll, neededOf, type Offered } from './needs.ts';
 import type { ServerPreference } from './offer.ts';
-import { type Subtrees, subtreesOf } from './subtrees.ts';
+import { mayJoin, type Subtrees, standingFor, subtreesOf } from './subtrees.ts';
 import { twinsOf } from './twins.ts';
 
 /**
@@ -32,6 +32,8 @@ interface Asked {
 }
 
 interface Search extends Asked {
+  /** What the providers have that could serve a choice of the unnamed group, by kind, as far as that was looked at. */
+  readonly offered: Offered[];
   /** Providers that were tried in vain for a choice of a kind, and so need not be tried for others of it; by kind. */
   readonly barred: readonly Provider[][];
   /** Numbers of providers that are interchangeable; null: the choices are taken in their order. */
@@ -76,8 +78,8 @@ export function serveAtOnce(
 
 /** Null: a choice can be served by none. */
 function askedBy(
-  { choices, kinds }: Plan,
-  { groupPolicy, sameSubtree = [] }: RequestSpec,
+  { choices, kinds, sameSubtree }: Plan,
+  { groupPolicy }: RequestSpec,
   tree: readonly Provider[],
   preference: ServerPreference | undefined,
 ): Asked | null {
@@ -165,7 +167,19 @@ function newSearch(
 ): Search {
   const barred: Provider[][] = [];
   for (const _ of options) barred.push([]);
-  return { tree, isolate, subtrees, preference, options, barred, twins, open: order.slice(), served: [], looks };
+  return {
+    tree,
+    isolate,
+    subtrees,
+    preference,
+    options,
+    offered: [],
+    barred,
+    twins,
+    open: order.slice(),
+    served: [],
+    looks,
+  };
 }
 
 /** The choices that take most of what could serve them first, those that are alike one after the other. */
@@ -234,6 +248,8 @@ function nextOf(search: Search): { choice: Choice; servers: readonly Provider[] 
 function serversOf(search: Search, choice: Choice): Provider[] {
   const { options, barred, isolate, subtrees, served } = search;
   const inVain = barred[choice.kind] as Provider[];
+  const standing = subtrees === null || !choice.isNamed ? null : standingFor(subtrees, choice, served);
+  const needed = choice.ofAll === null ? null : neededOf(search, choice);
   const servers: Provider[] = [];
   for (const provider of options[choice.kind] as Provider[]) {
     if (search.looks < 0) break;
@@ -241,18 +257,17 @@ function serversOf(search: Search, choice: Choice): Provider[] {
     if (inVain.includes(provider)) continue;
     if (isolate && choice.isNamed && servesNamed(served, provider)) continue;
     if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
-    if (subtrees !== null && choice.isNamed && !subtrees.mayServe(choice.group.name, provider, search)) {
-      continue;
-    }
-    if (choice.ofAll !== null && !mayMeetAll(search, choice, provider)) continue;
+    if (standing !== null && !mayJoin(subtrees as Subtrees, standing, provider, search)) continue;
+    if (needed !== null && !hasAll(provider, needed)) continue;
     servers.push(provider);
   }
   return servers;
 }
 
 function hasRoomBeside(served: readonly Served[], provider: Provider, { demands }: Choice): boolean {
+  const beside = servedBy(served, provider);
   for (const { resourceClass, amount } of demands) {
-    if (amount > freeBeside(served, provider, resourceClass)) return false;
+    if (amount > freeBeside(beside, provider, resourceClass)) return false;
   }
   return true;
 }
@@ -263,21 +278,19 @@ function freeBeside(served: readonly Served[], provider: Provider, resourceClass
   return Math.min(capacity - used, inventory.max_unit) - takenOf(served, provider, resourceClass);
 }
 
+const NOTHING: readonly Served[] = [];
+
+/** What is served, for a provider that serves any of it: most serve nothing, of which no class need be looked at. */
+function servedBy(served: readonly Served[], provider: Provider): readonly Served[] {
+  for (const one of served) if (one.provider === provider) return served;
+  return NOTHING;
+}
+
 /** What the choices that are made take of a class of a provider. */
 function takenOf(served: readonly Served[], provider: Provider, resourceClass: string): number {
   let sum = 0;
   for (const one of served) if (one.provider === provider) sum += one.choice.resources[resourceClass] ?? 0;
   return sum;
-}
-
-/** Whether all that serve the unnamed group can meet what is asked of them together, if the provider is one of them. */
-function mayMeetAll({ tree, options, open, served }: Search, choice: Choice, provider: Provider): boolean {
-  const { group, ofAll } = choice;
-  if (ofAll === null) return true;
-  const serving = [provider];
-  for (const one of served) if (one.choice.group === group) serving.push(one.provider);
-  for (const one of open) if (one.group === group && one !== choice) serving.push(...(options[one.kind] as Provider[]));
-  return unmet(ofAll, serving, tree[0] as Provider) === null;
 }
 
 /** Whether the providers have room for all open choices that are like this one. */
@@ -289,8 +302,9 @@ function areEnough({ isolate, open, served }: Search, choice: Choice, servers: r
   if (isolate || missing === 1) return servers.length >= missing;
   for (const provider of servers) {
     let times = missing;
+    const beside = servedBy(served, provider);
     for (const { resourceClass, amount } of choice.demands) {
-      times = Math.min(times, Math.floor(freeBeside(served, provider, resourceClass) / amount));
+      times = Math.min(times, Math.floor(freeBeside(beside, provider, resourceClass) / amount));
     }
     missing -= times;
     if (missing <= 0) return true;
@@ -352,9 +366,10 @@ function leftBy(
 /** How much of the classes of a choice the provider is left with, as parts of all that it has. */
 function leftOf(served: readonly Served[], provider: Provider, { demands }: Choice): number {
   let left = 0;
+  const beside = servedBy(served, provider);
   for (const { resourceClass, amount } of demands) {
     const { used, capacity } = provider.stocks.get(resourceClass) as { used: number; capacity: number };
-    left += (capacity - used - takenOf(served, provider, resourceClass) - amount) / capacity;
+    left += (capacity - used - takenOf(beside, provider, resourceClass) - amount) / capacity;
   }
   return left;
 }

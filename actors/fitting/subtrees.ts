@@ -2,60 +2,113 @@
 // others already. What cannot come to anything any more is cut off at once.
 
 import type { Provider } from '../placement/providers.ts';
-import { isBelow, isSubtree } from '../placement/subtree.ts';
-import type { Choice, Served } from './fit-choices.ts';
+import { type Ancestry, ancestryOf, isBelow, meetOf } from './ancestry.ts';
+import type { Choice, ChoiceList, Served } from './fit-choices.ts';
 
 export interface Subtrees {
   /** The choices in the order in which they are best made: groups that belong together one after the other. */
   readonly order: readonly Choice[];
-  /**
-   * Whether the group can be served by the provider, those before it being served as they are.
-   * @param search Each provider that is looked at for it is taken off its `looks`.
-   */
-  mayServe(group: string, provider: Provider, search: { readonly served: readonly Served[]; looks: number }): boolean;
+  readonly lists: readonly ChoiceList[];
+  readonly ancestry: Ancestry;
+  /** The providers that could serve a choice if it were alone. */
+  readonly optionsOf: (choice: Choice) => readonly Provider[];
 }
 
-/** @param optionsOf The providers that could serve a choice if it were alone. */
+/** What serves groups of one list already. */
+export interface Standing {
+  /** The lowest provider that all of it is below; undefined: there is none. */
+  readonly meet: Provider | undefined;
+  /** Whether that one is part of it. */
+  readonly isSubtree: boolean;
+  /** The choices of the list that are still to be made beside the one in question. */
+  readonly open: readonly Choice[];
+}
+
 export function subtreesOf(
-  sameSubtree: readonly (readonly string[])[],
+  lists: readonly ChoiceList[],
   choices: readonly Choice[],
   tree: readonly Provider[],
-  optionsOf: (choice: Choice) => readonly Provider[],
+  optionsOf: Subtrees['optionsOf'],
 ): Subtrees {
-  const byId = new Map(tree.map((provider) => [provider.spec.id, provider]));
   const named = choices.filter(({ isNamed }) => isNamed);
-  const options = new Map(named.map((choice) => [choice.group.name, optionsOf(choice)]));
   const few = (choice: Choice) => optionsOf(choice).length;
-  const rankOf = ({ group }: Choice) => {
-    const list = sameSubtree.findIndex((names) => names.includes(group.name));
-    return list === -1 ? sameSubtree.length : list;
+  const rankOf = (choice: Choice) => {
+    const list = lists.findIndex((one) => one.includes(choice));
+    return list === -1 ? lists.length : list;
   };
   named.sort((one, other) => rankOf(one) - rankOf(other) || few(one) - few(other));
   const order = [...choices.filter(({ isNamed }) => !isNamed), ...named];
+  return { order, lists, ancestry: ancestryOf(tree), optionsOf };
+}
 
-  return {
-    order,
-    mayServe(group, provider, search) {
-      const { served } = search;
-      for (const names of sameSubtree) {
-        if (!names.includes(group)) continue;
-        const serving = [provider];
-        const open: string[] = [];
-        for (const name of names) {
-          if (name === group) continue;
-          const server = served.find((one) => one.choice.group.name === name)?.provider;
-          if (server !== undefined) serving.push(server);
-          else if (options.has(name)) open.push(name);
-        }
-        if (isSubtree(serving, byId)) continue;
-        // One that is still to be chosen may be what all others are below.
-        const mayBeTop = (top: Provider) => {
-          search.looks -= 1;
-          return serving.every((one) => isBelow(one, top, byId));
-        };
-        if (!open.some((name) => options.get(name)?.some(mayBeTop))) return false;
-      }
-      return true;
-    },
-  };
+/** What a server of the choice must be of one subtree with, list by list. */
+export function standingFor(subtrees: Subtrees, choice: Choice, served: readonly Served[]): readonly Standing[] {
+  const standing: Standing[] = [];
+  for (const list of subtrees.lists) {
+    const stands = list.includes(choice) ? standingIn(subtrees, list, choice, served) : null;
+    if (stands !== null) standing.push(stands);
+  }
+  return standing;
+}
+
+function standingIn(
+  { ancestry }: Subtrees,
+  list: ChoiceList,
+  choice: Choice,
+  served: readonly Served[],
+): Standing | null {
+  const open = list.filter((one) => one !== choice);
+  let isAny = false;
+  let meet: Provider | undefined;
+  let isSubtree = false;
+  for (const { choice: made, provider } of served) {
+    const at = open.indexOf(made);
+    if (at < 0) continue;
+    open.splice(at, 1);
+    const before = meet;
+    if (!isAny) meet = provider;
+    else if (meet !== undefined) meet = meetOf(ancestry, meet, provider);
+    isSubtree = meet === provider || (isSubtree && meet === before);
+    isAny = true;
+  }
+  return isAny ? { meet, isSubtree, open } : null;
+}
+
+/**
+ * Whether a provider is of one subtree with what stands, or may become it.
+ * @param search Each provider that is looked at for it is taken off its `looks`; with none left, none can.
+ */
+export function mayJoin(
+  subtrees: Subtrees,
+  standing: readonly Standing[],
+  provider: Provider,
+  search: { looks: number },
+): boolean {
+  for (const one of standing) {
+    if (!isSubtreeWith(subtrees, one, provider) && !mayBecomeOne(subtrees, one, provider, search)) return false;
+  }
+  return true;
+}
+
+function isSubtreeWith({ ancestry }: Subtrees, { meet, isSubtree }: Standing, provider: Provider): boolean {
+  if (meet === undefined) return false;
+  return (isSubtree && isBelow(ancestry, provider, meet)) || isBelow(ancestry, meet, provider);
+}
+
+/** Whether one that is still to be chosen may be what all others are below. */
+function mayBecomeOne(
+  { ancestry, optionsOf }: Subtrees,
+  { meet, open }: Standing,
+  provider: Provider,
+  search: { looks: number },
+): boolean {
+  if (meet === undefined) return false;
+  for (const choice of open) {
+    for (const other of optionsOf(choice)) {
+      search.looks -= 1;
+      if (search.looks < 0) return false;
+      if (isBelow(ancestry, provider, other) && isBelow(ancestry, meet, other)) return true;
+    }
+  }
+  return false;
 }

@@ -77,7 +77,11 @@ const OF_ONE_PROVIDER: ReadonlySet<Refusal['code']> = new Set([
   'not-one-subtree',
 ]);
 
-/** Allocations of the tree that is meant which serve a claim for which those that it names do not; null: there are none. */
+/**
+ * Allocations of the tree that is meant which serve a claim for which those that it names do not; null: there are none, or
+ * they are not found at once. Nobody else is served while one is searched for, so there is no thorough search: where that
+ * alone would tell, the claim is refused for what it names, and whoever sent it searches on.
+ */
 function servedInstead(state: PlacementState, asked: Claim, refusal: Refusal): readonly Allocation[] | null {
   const { allocations: named, root, spec } = asked;
   if (root === undefined || !OF_ONE_PROVIDER.has(refusal.code) || notAsRequested(named, spec) !== null) return null;

@@ -4,9 +4,9 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { fit } from '../../actors/fitting/fit.ts';
+import { fit, fitAtOnce } from '../../actors/fitting/fit.ts';
 import { planOf } from '../../actors/fitting/fit-choices.ts';
-import { serve } from '../../actors/fitting/fit-search.ts';
+import { effort, serve } from '../../actors/fitting/fit-search.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
@@ -504,6 +504,57 @@ test('search of a fit - a preference is asked about what is chosen so far, and o
     { provider: 'h', group: '', resources: { VCPU: 1, MEMORY_MB: 1, DISK_GB: 1 } },
     { provider: 'b', group: 'gpu', resources: { VGPU: 1 } },
   ]);
+});
+
+/** What is read of a provider at one look: some for each condition and class that is asked for. */
+const READS_A_LOOK = 16;
+
+/** The same providers; what is read of them is counted. */
+function watchedTree(tree: readonly Provider[]): { tree: Provider[]; reads: () => number } {
+  let reads = 0;
+  const get = (provider: Provider, name: string | symbol): unknown => {
+    reads += 1;
+    return Reflect.get(provider, name);
+  };
+  return { tree: tree.map((provider) => new Proxy(provider, { get })), reads: () => reads };
+}
+
+test('search - looks tell what a search costs: at each little is read, and how many there are is bounded', () => {
+  const count = 255;
+  const range = <Made>(length: number, make: (at: number) => Made) => Array.from({ length }, (_, at) => make(at));
+  const classes = range(16, (at) => `CUSTOM_C${at}`);
+  const traits = range(16, (at) => `CUSTOM_T${at}`);
+  const some = (amount: number) => Object.fromEntries(classes.map((name) => [name, amount]));
+  const host = provider('h', null, { VCPU: 8 });
+  const named = (length: number) => range(length, (at) => ({ name: `g${at}`, resources: { PGPU: 1 + (at % 9) } }));
+  const names = (length: number) => named(length).map(({ name }) => name);
+  const flat = [host, ...range(count, (n) => provider(`p${n}`, 'h', { ...some(4), PGPU: 9 }))];
+  const last = [...flat.slice(0, -1), provider('last', 'h', { ...some(4), PGPU: 9 }, { traits })];
+  const chain = [host, ...range(count, (n) => provider(`p${n}`, n === 0 ? 'h' : `p${n - 1}`, { PGPU: 9 }))];
+  const pairs = [host, ...range(count, (n) => provider(`p${n}`, n % 2 === 0 ? 'h' : `p${n - 1}`, { PGPU: 9 }))];
+  const spread: ResourceGroup = { name: '', resources: some(1), required: traits };
+  const lists = range(8, (list) => names(16).filter((_, at) => at % 8 !== list));
+  const cases: [what: string, tree: ProviderSpec[], spec: RequestSpec, found: boolean | undefined][] = [
+    ['traits that nobody has', flat, { groups: [spread], groupPolicy: 'none' }, false],
+    ['traits that the last has', last, { groups: [spread], groupPolicy: 'none' }, true],
+    ['both', last, { groups: [spread, ...named(16)], groupPolicy: 'isolate' }, true],
+    ['a deep tree', chain, { groups: named(16), groupPolicy: 'isolate', sameSubtree: [names(16)] }, true],
+    ['subtrees too small', pairs, { groups: named(16), groupPolicy: 'isolate', sameSubtree: [names(16)] }, undefined],
+    ['many lists', pairs, { groups: named(16), groupPolicy: 'isolate', sameSubtree: lists }, undefined],
+  ];
+  for (const [what, told, spec, found] of cases) {
+    const { tree, reads } = watchedTree(viewOf(told));
+    const before = effort.looks;
+    const allocations = fitAtOnce(spec, tree);
+    const looks = effort.looks - before;
+    assert.is(allocations === undefined ? undefined : allocations !== null, found, what);
+    if (allocations) assert.is(refusalBy(tree, spec, allocations), null);
+    const { choices, kinds } = planOf(spec);
+    assert.ok(looks <= 2 * choices.length * tree.length + 1, `${what}: ${looks} looks`);
+    // Which providers could serve a choice at all is read once for each kind.
+    const most = READS_A_LOOK * (looks + kinds.length * tree.length);
+    assert.ok(reads() <= most, `${what}: ${reads()} reads at ${looks} looks`);
+  }
 });
 
 test.run();

@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { effort } from '../../actors/fitting/fit-search.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Claim, Inventory, PlacementMessage, ProviderSpec } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
@@ -218,6 +219,40 @@ test('placement - a claim is not served otherwise than its request asks, nor by 
   );
   const less = [forbidding.allocations[0], { provider: 'a-gpu-0', group: 'g', resources: { PGPU: 3 } }];
   assert.is(refusalIn(shard.tell({ ...forbidding, allocations: less as never }))?.code, 'does-not-serve-request');
+});
+
+test('placement - where only a long search would tell what serves a claim instead, it is refused for what it names', () => {
+  // No two groups share a device; the last two need the first devices, which the others would take first.
+  const count = 16;
+  const traits = ['CUSTOM_FAST', 'CUSTOM_SLOW'];
+  const groups = Array.from({ length: count }, (_, at) => {
+    const trait = traits[count - 1 - at];
+    return { name: `g${at}`, resources: { PGPU: 51 + at }, ...(trait === undefined ? {} : { required: [trait] }) };
+  });
+  const spec: RequestSpec = { groups, groupPolicy: 'none' };
+  const device = (at: number) => {
+    const inventories = { PGPU: inventoryOf({ total: 100 }) };
+    return providerOf(`d${at}`, { parent: 'a', inventories, traits: traits.slice(at, at + 1) });
+  };
+  const tree = [providerOf('a'), ...Array.from({ length: count + 1 }, (_, at) => device(at))];
+  const shard = shardWith(tree);
+  const of = (consumer: string, served: number[], taken: readonly (typeof groups)[number][]): Claim => {
+    const allocations = taken.map(({ name: group, resources }, at) => ({
+      provider: `d${served[at]}`,
+      group,
+      resources,
+    }));
+    return claimOf(consumer, { spec: { ...spec, groups: [...taken] }, allocations, root: 'a' });
+  };
+  const last = groups.slice(0, 1);
+  assert.is(refusalIn(shard.tell(of('rival', [count], last))), null);
+  const serving = groups.map((_, at) => count - 1 - at);
+  const before = effort.looks;
+  assert.is(refusalIn(shard.tell(of('web', [count, ...serving.slice(1)], groups)))?.code, 'exceeds-capacity');
+  const looks = effort.looks - before;
+  const most = Math.max(1_000, 2 * groups.length * tree.length);
+  assert.ok(looks > 0 && looks <= most + 1, `${looks} looks`);
+  assert.is(refusalIn(shard.tell(of('web', serving, groups))), null, 'it fits, as whoever searches for long finds out');
 });
 
 test('placement - isolated groups are on providers of their own', () => {

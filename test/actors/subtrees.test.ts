@@ -4,13 +4,16 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { ancestryOf, isBelow, meetOf } from '../../actors/fitting/ancestry.ts';
 import { fit } from '../../actors/fitting/fit.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { makeProvider } from '../../actors/placement/providers.ts';
+import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import { isBelow as isBelowInPlacement } from '../../actors/placement/subtree.ts';
 import { misfitOf } from '../../actors/scheduler/misfit.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
+import { seededRandom } from '../../runtime/random.ts';
 import { bench, sentOf } from '../support/turn.ts';
 
 const test = suite('groups of one subtree');
@@ -321,6 +324,33 @@ test('subtrees - in a large tree the search does not try out everything', () => 
   const sameSubtree = Array.from({ length: 8 }, (_, at) => [`node-${at}`, `gpu-${at}`]);
   const allocations = fit({ groups, groupPolicy: 'isolate', sameSubtree }, viewOf(tree));
   assert.is(allocations?.length, 16);
+});
+
+test('subtrees - in trees of any depth it is told alike which provider is below which, and where two meet', () => {
+  const random = seededRandom('depth');
+  const met = new Set<boolean>();
+  for (let draw = 0; draw < 60; draw += 1) {
+    const reach = random.pick([1, 2, 40]);
+    // Of some the parent is not told of.
+    const parentOf = (at: number) =>
+      random.chance(0.05) ? 'untold' : `n${random.integer(Math.max(0, at - reach), at - 1)}`;
+    const specs = Array.from({ length: 40 }, (_, at) => provider(`n${at}`, at === 0 ? null : parentOf(at)));
+    const tree = viewOf(random.shuffle(specs));
+    const ancestry = ancestryOf(tree);
+    const byId = new Map(tree.map((one) => [one.spec.id, one]));
+    const above = (one: Provider) => tree.filter((top) => isBelowInPlacement(one, top, byId));
+    for (const one of tree) {
+      for (const other of tree) {
+        const isSo = isBelowInPlacement(one, other, byId);
+        assert.is(isBelow(ancestry, one, other), isSo);
+        met.add(isSo);
+        const both = above(one).filter((top) => above(other).includes(top));
+        const lowest = both.find((top) => both.every((another) => isBelowInPlacement(top, another, byId)));
+        assert.is(meetOf(ancestry, one, other), lowest);
+      }
+    }
+  }
+  assert.is(met.size, 2);
 });
 
 test.run();
