@@ -60,7 +60,8 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
       }
       case 'delete':
         return [[shardOf(operation.instance), { type: 'delete', ask, instance: operation.instance }]];
-      case 'inventory': {
+      case 'inventory':
+      case 'device': {
         const { plan: where, tree } = hosts.get(operation.host) as SimulatedHost;
         const providers = providersOf(where.cell, where.host, tree(), []);
         const root = providers[0]?.id ?? '';
@@ -125,6 +126,10 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
     if (operation.what === 'inventory') {
       tell(() => `an operator makes it ${operation.vcpu} VCPU on ${operation.host}`);
       (hosts.get(operation.host) as SimulatedHost).vcpu = operation.vcpu;
+    }
+    if (operation.what === 'device') {
+      tell(() => `an operator puts a GPU into ${operation.host}`);
+      (hosts.get(operation.host) as SimulatedHost).gpus += 1;
     }
     open.set(ask, operation);
     if (operation.what === 'read') readers.set(ask, readerFor(ask, operation.consumers));

@@ -33,6 +33,9 @@ const UNUSED = new Set([
   'message cell lost-noted',
 ]);
 
+/** Grants of other providers of the tree than a claim names, and of ones that a scheduler has not heard of. */
+const GRANTS = ['granted others to scheduler', 'granted others to cell', 'granted unheard to scheduler'];
+
 export interface Coverage {
   runs: number;
   steps: number;
@@ -62,7 +65,7 @@ export function uncovered({ tally }: Coverage): string[] {
   const states = Object.entries(STATES).flatMap(([machine, names]) => names.map((name) => `state ${machine} ${name}`));
   const faults = FAULTS.map((kind) => `fault ${kind}`);
   const refusals = REFUSALS.map((code) => `refused ${code}`);
-  return [...states, ...TAKEN, ...faults, ...refusals, ...SNAPSHOTS].filter(
+  return [...states, ...TAKEN, ...faults, ...refusals, ...GRANTS, ...SNAPSHOTS].filter(
     (what) => !tally.has(what) && !UNUSED.has(what),
   );
 }
@@ -80,6 +83,7 @@ export function told(coverage: Coverage): string[] {
     `${runs} runs, ${steps} steps; the slowest end came ${slowestEndMs / 1_000} s after healing`,
     `faults: ${group('fault ').join(', ')}`,
     `refused: ${group('refused ').join(', ')}`,
+    `granted: ${group('granted ').join(', ')}`,
     `befell: ${group('befell ').join(', ')}`,
     ...Object.keys(STATES).map((machine) => `${machine}: ${group(`state ${machine} `).join(', ')}`),
     `snapshots: ${group('snapshots ').join(', ')}`,

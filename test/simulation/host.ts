@@ -2,7 +2,8 @@
 // its promises all the same: it never builds an attempt twice, and what was destroyed is gone. It outlives its compute.
 
 import type { Message } from '../../actors/actor.ts';
-import type { DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
+import type { ComputeBuild, DriverAnswer, DriverMessage } from '../../actors/messages/compute.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { ProviderReport } from '../../runtime/drivers/driver.ts';
 import { providerId, providersOf } from '../../runtime/drivers/naming.ts';
@@ -15,6 +16,8 @@ export interface Presence {
   readonly instance: string;
   readonly attempt: number;
   state: 'building' | 'running';
+  /** What the compute said last is given to it. */
+  allocations: readonly Allocation[];
   /** Ends the build, unless it has ended: what the driver would say if it did not hang. */
   end: (() => void) | null;
 }
@@ -29,6 +32,8 @@ export interface SimulatedHost {
   readonly begun: ReadonlyMap<string, number>;
   /** The VCPUs that the host says it has; they can change while it runs. */
   vcpu: number;
+  /** Its GPUs; it may be given more. */
+  gpus: number;
   tree(): ProviderReport;
   /** What the compute asks of the driver; answers go to the life of the compute that asked. */
   take(message: DriverMessage, answer: (message: Message) => void): void;
@@ -89,10 +94,11 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     return { type: 'driver-built' };
   }
 
-  function begin(key: string, instance: string, attempt: number): void {
+  function begin(key: string, { instance, attempt, allocations }: ComputeBuild): void {
     begun.set(key, (begun.get(key) ?? 0) + 1);
     const outcome = outcomeOf(key);
-    const presence: Presence = { instance, attempt, state: 'building', end: () => finish(key, outcome) };
+    const end = () => finish(key, outcome);
+    const presence: Presence = { instance, attempt, state: 'building', allocations, end };
     present.set(key, presence);
     onChange(instance);
     // One that hangs does so to the end: its deadline has to deal with it.
@@ -102,15 +108,21 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     clock.at(clock.now() + ms, () => presence.end?.());
   }
 
-  function build(instance: string, attempt: number, answer: (message: DriverAnswer) => void): void {
+  function build(order: ComputeBuild, answer: (message: DriverAnswer) => void): void {
+    const { instance, attempt } = order;
     const ofAttempt = { instance, attempt };
     const key = `${instance}/${attempt}`;
-    const known = past.get(key);
-    if (known !== undefined) return soon(key, () => answer({ ...known, ...ofAttempt } as DriverAnswer));
-    if (present.get(key)?.state === 'running') {
+    const known = present.get(key);
+    if (known !== undefined) {
+      known.allocations = order.allocations;
+      onChange(instance);
+    }
+    const outcome = past.get(key);
+    if (outcome !== undefined) return soon(key, () => answer({ ...outcome, ...ofAttempt } as DriverAnswer));
+    if (known?.state === 'running') {
       return soon(key, () => answer({ type: 'driver-built', ...ofAttempt }));
     }
-    if (!present.has(key)) begin(key, instance, attempt);
+    if (known === undefined) begin(key, order);
     const question = `${plan.host} ${key} ${asked}`;
     if (chance.happens('driver-silent', question, weather.driverSilent)) return;
     if (chance.happens('driver-unknown', question, weather.driverUnknown)) {
@@ -162,13 +174,16 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     present,
     begun,
     vcpu: plan.vcpu,
+    gpus: plan.gpus,
     tree() {
-      const gpu = { name: `${plan.host}-gpu`, inventories: { PGPU: { total: plan.gpus } } };
+      const gpus = Array.from({ length: host.gpus }, (_, position) => {
+        return { name: `${plan.host}-gpu-${position}`, inventories: { PGPU: { total: 1 } } };
+      });
       return {
         name: plan.host,
         inventories: { VCPU: { total: host.vcpu } },
         traits: plan.fast ? ['CUSTOM_FAST'] : [],
-        children: plan.gpus > 0 ? [gpu] : [],
+        children: gpus,
       };
     },
     take(message, answer) {
@@ -178,7 +193,7 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
       const say = (said: DriverAnswer) => {
         if (mine === life) answer(said);
       };
-      if (message.type === 'build') return build(message.instance, message.attempt, say);
+      if (message.type === 'build') return build(message, say);
       if (message.type === 'destroy') return destroy(message.instance, message.attempt, say);
       if (message.type === 'list') return list(message, say);
       const question = `${plan.host} describe ${asked}`;

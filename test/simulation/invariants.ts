@@ -1,12 +1,14 @@
 // What must hold after every step, looked at where something was touched: the invariants of the design, by name, over
 // what is stored and what is on the hosts.
 
+import { allocationsOf } from '../../actors/allocations.ts';
 import { stateOfBuild } from '../../actors/builds.ts';
 import { finalKey, removalKey } from '../../actors/cell/removals.ts';
 import type { TreeConditions } from '../../actors/messages/common.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { rootsOf } from '../../actors/placement/tree-conditions.ts';
 import { instanceNames } from '../../actors/routing.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
 import { alternateFaultsOf, isAccountedFor } from '../support/instance-invariants.ts';
 import type { SimulatedHost } from './host.ts';
 import type { Truth } from './truth.ts';
@@ -24,6 +26,7 @@ export function faultsOfInstance(looked: Looked, instance: string): string[] {
     ...alternateFaults(looked, instance),
     ...groupFaults(looked, instance),
     ...hostFaults(looked, instance),
+    ...toldFaults(looked, instance),
   ];
 }
 
@@ -179,4 +182,47 @@ function hostFaults(looked: Looked, instance: string): string[] {
     }
   }
   return faults;
+}
+
+/**
+ * told: what a conductor and a cell have recorded of an attempt, and what its compute was told to build with, is what
+ * placement holds for it. That is so at every moment, since what is granted is recorded before anybody is told of it; what
+ * was given back is held for no attempt any more.
+ */
+function toldFaults({ truth, hosts }: Looked, instance: string): string[] {
+  const faults: string[] = [];
+  const holding = truth.heldBy(instance);
+  const compare = (who: string, attempt: number, allocations: readonly Allocation[]) => {
+    const held = holding.find((one) => one.attempt === attempt);
+    if (held === undefined || inWords(held.allocations) === inWords(allocations)) return;
+    const what = `${inWords(allocations)}, and it holds ${inWords(held.allocations)}`;
+    faults.push(`told: ${who} has '${instance}/${attempt}' with ${what}`);
+  };
+  const conductors = [...truth.conductors].map(
+    ({ instances }) => ['a conductor', instances.get(instance)?.build] as const,
+  );
+  const cells = [...truth.cells].map(
+    ([name, { instances }]) => [`cell '${name}'`, instances.get(instance)?.build] as const,
+  );
+  for (const [who, build] of [...conductors, ...cells]) {
+    const { selection, attempt } = build?.snapshot.context ?? { selection: null, attempt: 0 };
+    if (build === null || build === undefined || selection === null) continue;
+    compare(who, attempt, allocationsOf(build.facts.spec, selection));
+  }
+  for (const { plan, present } of hosts.values()) {
+    for (const one of present.values()) {
+      if (one.instance === instance) compare(`host '${plan.host}'`, one.attempt, one.allocations);
+    }
+  }
+  return faults;
+}
+
+/** Allocations in words that do not depend on their order. */
+function inWords(allocations: readonly Allocation[]): string {
+  const each = allocations.flatMap(({ provider, group, resources }) =>
+    Object.entries(resources).map(
+      ([resourceClass, amount]) => `${amount} ${resourceClass} of ${provider} for '${group}'`,
+    ),
+  );
+  return each.sort().join(', ');
 }

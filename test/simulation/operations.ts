@@ -6,7 +6,7 @@ export interface HostPlan {
   readonly cell: string;
   readonly host: string;
   readonly vcpu: number;
-  /** How many GPUs are in it, each unit a whole one; 0 for none. */
+  /** How many GPUs are in it, each a provider of its own; 0 for none. */
   readonly gpus: number;
   /** Whether it has the trait that some requests need. */
   readonly fast: boolean;
@@ -25,6 +25,8 @@ export type Operation = { readonly id: string; readonly at: number } & (
     }
   | { what: 'delete'; instance: string }
   | { what: 'inventory'; host: string; vcpu: number }
+  /** The host is given one more GPU. */
+  | { what: 'device'; host: string }
   | { what: 'service'; host: string; enabled: boolean }
   | { what: 'look'; at: number; instance: string }
   | {

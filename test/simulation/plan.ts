@@ -5,6 +5,7 @@ import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts
 import { everyPlacement, instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { burstOf } from './burst.ts';
+import { devicesOf } from './devices.ts';
 import { namesOf } from './names.ts';
 import type { HostPlan, Operation } from './operations.ts';
 import { togetherOf } from './together.ts';
@@ -85,15 +86,17 @@ const PLACEMENT_SHARDS = [1, 1, 4];
 export function planOf(seed: string, { without = new Set(), ...limits }: PlanLimits = {}): Plan {
   const random = seededRandom(seed);
   const cells = ['quartz', 'basalt'].slice(0, random.chance(0.6) ? 2 : 1);
-  const hosts = cells.flatMap((cell) => fleetOf(cell, random.fork(`fleet ${cell}`)));
+  const fleet = cells.flatMap((cell) => fleetOf(cell, random.fork(`fleet ${cell}`)));
   const conductorShards = random.pick([1, 1, 2, 3]);
   const schedulers = random.pick([1, 2, 2, 3]);
   const placementShards = limits.placementShards ?? random.fork('placement shards').pick(PLACEMENT_SHARDS);
   const healAt = random.integer(5_000, 13_000);
+  const { hosts, operations: ofDevices, buildFails } = devicesOf(fleet, healAt, random.fork('devices'));
   const operations = [
     ...operationsOf(hosts, healAt, random.fork('operations')),
     ...togetherOf(hosts, healAt, random.fork('together')),
     ...namesOf(healAt, random.fork('names')),
+    ...ofDevices,
     ...burstOf(healAt, placementShards > 1, random.fork('burst')),
   ].sort((one, other) => one.at - other.at);
   const owners = [
@@ -107,6 +110,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
     ...Array.from({ length: schedulers }, (_, position) => `scheduler/s${position}`),
     ...hosts.map(({ cell, host }) => `compute/${cell}/${host}`),
   ];
+  const weather = weatherOf(random.fork('weather'));
   const rememberMs = random.fork('memory').pick([25_000, 120_000]);
   const incidents = [
     ...incidentsOf(addresses, healAt, random.fork('incidents')),
@@ -121,7 +125,7 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
     cells,
     operations: operations.filter(({ id }) => !without.has(id)),
     incidents: incidents.filter(({ id }) => !without.has(id)),
-    weather: weatherOf(random.fork('weather')),
+    weather: { ...weather, buildFails: Math.max(weather.buildFails, buildFails) },
     healAt,
     awayAtFirst: random.pick([[], [], [], [], ['conductor', 'scheduler'], ['scheduler']]),
     snapshotEvery: random.pick([0, 3, 10]),

@@ -2,12 +2,16 @@
 // are, and what stands around them forgets, repeats or ignores. Each must be found by the simulation.
 
 import type { Message } from '../../actors/actor.ts';
+import { allocationsOf } from '../../actors/allocations.ts';
 import type { CellState } from '../../actors/cell/state.ts';
 import type { ComputeState } from '../../actors/compute/compute.ts';
 import type { ConductorState } from '../../actors/conductor/state.ts';
-import type { Claim } from '../../actors/messages/placement.ts';
+import type { ComputeBuild } from '../../actors/messages/compute.ts';
+import type { Claim, ClaimGranted } from '../../actors/messages/placement.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
+import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { Table } from '../../actors/table.ts';
+import type { Allocation } from '../../machines/instance-build.ts';
 import { forgetting, receiving, type Safeguard } from './alterations.ts';
 import type { Alteration } from './run.ts';
 import { kindOf } from './watching.ts';
@@ -114,6 +118,45 @@ const startedTwice: Alteration = {
   },
 };
 
+/** What a claim names is granted, or nothing. */
+const onlyAsNamed = receiving('placement', (receive) => (state, message, from, turn) => {
+  if (message.type !== 'claim') return receive(state, message, from, turn);
+  const { root: _, ...claim } = message as Message & Claim;
+  receive(state, claim as Message, from, turn);
+});
+
+/** Whatever is granted, it is taken to be what the claim names. */
+function asNamed(kind: string, namedFor: (state: unknown, granted: ClaimGranted) => readonly Allocation[]): Alteration {
+  return receiving(kind, (receive) => (state, message, from, turn) => {
+    if (message.type !== 'claim-granted') return receive(state, message, from, turn);
+    const granted = message as Message & ClaimGranted;
+    receive(state, { ...granted, allocations: namedFor(state, granted) } as Message, from, turn);
+  });
+}
+
+function namedInCell(state: unknown, { consumer, allocations }: ClaimGranted): readonly Allocation[] {
+  const build = (state as CellState).instances.get(consumer)?.build;
+  const [next] = build?.snapshot.context.alternates ?? [];
+  return build === undefined || next === undefined ? allocations : allocationsOf(build.facts.spec, next);
+}
+
+/** Only of the host that it has claimed: an earlier ask may have been granted another. */
+function namedByScheduler(state: unknown, { consumer, allocations, usages }: ClaimGranted): readonly Allocation[] {
+  const { open, selecting } = state as SchedulerState;
+  const asked = open.get(selecting.get(consumer) ?? '');
+  const candidate = asked?.machines.get(consumer)?.context.candidate;
+  if (asked === undefined || candidate === null || candidate === undefined) return allocations;
+  const isThere = usages.some(({ id }) => id === candidate.provider);
+  return isThere ? allocationsOf(asked.asked.spec, candidate) : allocations;
+}
+
+/** Of what an instance is built with, an order names the first provider alone. */
+const orderedInPart = receiving('compute', (receive) => (state, message, from, turn) => {
+  if (message.type !== 'build') return receive(state, message, from, turn);
+  const order = message as Message & ComputeBuild;
+  receive(state, { ...order, allocations: order.allocations.slice(0, 1) } as Message, from, turn);
+});
+
 /** An order that was carried out before is carried out again. */
 const builtTwice = receiving('compute', (receive) => (state, message, from, turn) => {
   const { type, instance, attempt } = message as Message & { instance: string; attempt: number };
@@ -199,6 +242,22 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     breaks: /^(?:no orphan|one home|an end):/,
   },
   { name: 'a claim is decided once an attempt', without: claimedTwice, breaks: /^(?:one home|capacity|no orphan):/ },
+  {
+    name: 'where others have what a claim names, other devices of that host are granted',
+    without: onlyAsNamed,
+    breaks: /^no false refusal:.*would do/,
+  },
+  {
+    name: 'a cell records what it was granted where that is not what the alternate names',
+    without: asNamed('cell', namedInCell),
+    breaks: /^told:/,
+  },
+  {
+    name: 'a scheduler tells what it was granted where that is not what it claimed',
+    without: asNamed('scheduler', namedByScheduler),
+    breaks: /^told:/,
+  },
+  { name: 'an order to build names all that is held', without: orderedInPart, breaks: /^told: host/ },
   {
     name: 'a build is started once in its cell',
     without: startedTwice,

@@ -8,10 +8,12 @@ import type { Protocol } from '../../actors/messages/common.ts';
 import { computeMessages } from '../../actors/messages/compute.ts';
 import { conductorMessages } from '../../actors/messages/conductor.ts';
 import { groupHomeMessages } from '../../actors/messages/group-homes.ts';
-import { type Claim, placementMessages } from '../../actors/messages/placement.ts';
+import { type Claim, type ClaimGranted, placementMessages } from '../../actors/messages/placement.ts';
 import { schedulerMessages } from '../../actors/messages/scheduler.ts';
 import { transactionMessages } from '../../actors/messages/transactions.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
+import { isSame } from '../../actors/same.ts';
+import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
 import type { OwnerActor } from './actors.ts';
 
@@ -68,6 +70,9 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
       };
       return actor.receive(state, message, from, { ...turn, send });
     }
+    if (kind === 'scheduler' && message.type === 'claim-granted') {
+      noteUnheard(state as SchedulerState, message as Message & ClaimGranted);
+    }
     if (kind !== 'placement' || message.type !== 'claim') return actor.receive(state, message, from, turn);
     const claim = message as Message & Claim;
     const { consumers, fences } = state as PlacementState;
@@ -79,10 +84,20 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
         const fault = falseRefusal(state as PlacementState, claim, sent.refusal);
         if (fault !== null) onFault(fault);
       }
+      if (sent.type === 'claim-granted' && isDecidedAnew && !isSame(sent.allocations, claim.allocations)) {
+        tally(`granted others to ${kindOf(to)}`);
+      }
       turn.send(to, sent);
     };
     actor.receive(state, message, from, { ...turn, send });
   }
+
+  function noteUnheard({ view }: SchedulerState, { allocations, usages }: ClaimGranted): void {
+    const isHostKnown = usages.some(({ id }) => view.hosts.has(id));
+    const isUnheard = allocations.some(({ provider }) => !view.providers.has(provider));
+    if (isHostKnown && isUnheard) tally('granted unheard to scheduler');
+  }
+
   return {
     ...actor,
     init: () => kept(actor.init()),
@@ -104,6 +119,9 @@ function falseRefusal(
     return keptOut(state, claim, refusal.code) ? null : `no false refusal: ${of}, its group allows it`;
   }
   const provider = providers.get(refusal.provider ?? '');
+  if (OF_ONE_PROVIDER.has(refusal.code) && wouldDo(state, claim)) {
+    return `no false refusal: ${of}, other providers of its tree would do`;
+  }
   if (refusal.code === 'unknown-provider')
     return provider === undefined ? null : `no false refusal: ${of}, it is known`;
   if (refusal.code !== 'exceeds-capacity') return null;
@@ -113,6 +131,33 @@ function falseRefusal(
   const stock = provider?.stocks.get(resourceClass);
   if (stock === undefined || stock.used + asked > stock.capacity) return null;
   return `no false refusal: ${of}, ${asked} of ${stock.capacity - stock.used} free ${resourceClass}`;
+}
+
+/** Refusals for which it matters whether others of the tree are free. */
+const OF_ONE_PROVIDER = new Set(['exceeds-capacity', 'unknown-provider']);
+
+/**
+ * Whether the tree that a claim means has what is asked, by plain counting: devices are single units, and nothing else is
+ * asked of them.
+ */
+function wouldDo({ providers, holds }: PlacementState, { root, spec }: Claim): boolean {
+  const isPlain = spec.instanceGroup === undefined && spec.tree === undefined;
+  if (root === undefined || !isPlain || holds.locks.size > 0) return false;
+  const free = new Map<string, number>();
+  for (const one of providers.values()) {
+    if (one.root !== root) continue;
+    for (const [resourceClass, { used, capacity }] of one.stocks) {
+      free.set(resourceClass, (free.get(resourceClass) ?? 0) + Math.max(0, capacity - used));
+    }
+  }
+  const traits = providers.get(root)?.traits;
+  return spec.groups.every(({ resources, required = [] }) => {
+    for (const [resourceClass, amount] of Object.entries(resources)) {
+      free.set(resourceClass, (free.get(resourceClass) ?? 0) - amount);
+    }
+    const isRoom = Object.keys(resources).every((resourceClass) => (free.get(resourceClass) as number) >= 0);
+    return isRoom && required.every((trait) => traits?.has(trait));
+  });
 }
 
 /** Whether the group of a claim keeps it out, by who holds what. */
