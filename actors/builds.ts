@@ -134,12 +134,13 @@ export function waitMs({ firstMs, mostMs }: Patience, repeats: number, who = '')
 const SPREAD = 1_024;
 
 /**
- * Arms the one wake of a build: for its deadline, or to do its obligation again, whichever is first.
+ * Arms the one wake of a build: for its deadline, or to do its obligation again, whichever is first. A deadline that has
+ * passed while nobody could be heard gives whoever is asked now until he would be asked again.
  * @param awaited Whose answer the build waits for.
  */
 export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<never>, awaited: Address): void {
   const again = turn.now + waitMs(patience, build.repeats, build.facts.instance);
-  const at = build.deadlineAt === null ? again : Math.min(again, build.deadlineAt);
+  const at = build.deadlineAt === null || build.deadlineAt <= turn.now ? again : Math.min(again, build.deadlineAt);
   turn.wakeAt(wakeOfBuild(build.facts.instance), at, awaited);
 }
 

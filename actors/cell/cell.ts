@@ -32,7 +32,16 @@ import {
 } from './building.ts';
 import { clearAway, destroyed, gone, isDestroying, released, removalsOf } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
-import { alive, computeUp, destroyStray, fenceHost, setHost, sweepByEcho, sweepSilent } from './hostkeeping.ts';
+import {
+  alive,
+  computeUp,
+  destroyStray,
+  fenceHost,
+  setHost,
+  sweepByEcho,
+  sweepSilent,
+  wasHeldUp,
+} from './hostkeeping.ts';
 import { viewOfHost, viewOfNamed } from './hosts.ts';
 import { finalKey } from './removals.ts';
 import { armRest, rested, restIfFailing } from './resting.ts';
@@ -211,7 +220,9 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     if (entry === undefined) return;
     if (kind === 'lost') return tellLost(work, entry);
     const { deadlineAt, snapshot } = entry.build;
-    if (deadlineAt !== null && turn.now >= deadlineAt) return timedOut(work, rest, snapshot.context.selection?.host);
+    // What a host said while the cell was held up may not be read yet.
+    const isOver = deadlineAt !== null && turn.now >= deadlineAt && !wasHeldUp(work);
+    if (isOver) return timedOut(work, rest, snapshot.context.selection?.host);
     entry.build.repeats += 1;
     for (const effect of obligations(snapshot)) perform(work, entry, effect, true);
   }

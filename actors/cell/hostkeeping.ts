@@ -108,11 +108,15 @@ export function sweepByEcho({ cell, silentMs, turn }: Work): void {
   turn.wakeAt('sweep-silent', turn.now + silentMs / 3);
 }
 
+/** Whether it has been held up or cut off, and could hear nobody; or its clock was set. */
+export function wasHeldUp({ state, turn, silentMs }: Work): boolean {
+  return turn.now - state.sweptAt > silentMs / 2 || turn.now < state.sweptAt;
+}
+
 export function sweepSilent(work: Work): void {
   const { state, turn, silentMs } = work;
-  // A cell that was held up or cut off could hear nobody: its hosts are given time. So they are when its clock is set.
-  const wasHeldUp = turn.now - state.sweptAt > silentMs / 2 || turn.now < state.sweptAt;
-  if (wasHeldUp) for (const host of state.hosts.values()) host.heardAt = turn.now;
+  // A cell that could hear nobody gives its hosts time.
+  if (wasHeldUp(work)) for (const host of state.hosts.values()) host.heardAt = turn.now;
   state.sweptAt = turn.now;
   for (const host of state.hosts.values()) {
     if (!isAway(host) && host.heardAt + silentMs <= turn.now) hostEvent(work, host.host, { type: 'SILENT' });

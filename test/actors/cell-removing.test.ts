@@ -54,6 +54,7 @@ test('cell - what timed out is destroyed before its resources go back, while the
 test('cell - the last attempt of a build that failed may run until its host has said otherwise', () => {
   const on = building([]);
   on.now += 60_000;
+  on.tell({ type: 'echo' });
   on.tell({ type: 'wake', id: 'build i1' });
   assert.is(viewOf(on)?.state, 'failed');
   assert.is(viewOf(on)?.attempts?.[0]?.mayRun, true);
@@ -66,6 +67,7 @@ test('cell - what may still run is destroyed, also when the next alternate is pa
   const on = building();
   on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false });
   on.now += 60_000;
+  on.tell({ type: 'echo' });
   const turned = on.tell({ type: 'wake', id: 'build i1' });
   assert.ok(told(turned).includes('destroy to compute/c1/h1'));
   assert.ok(on.wakes.has('remove i1 1'), 'and again until it is answered');

@@ -11,6 +11,7 @@ import {
   failed,
   granted,
   HOSTS,
+  OPTIONS,
   ofAttempt,
   orderIn,
   refused,
@@ -236,6 +237,35 @@ test('cell - where placement grants something else of an alternate than that nam
   assert.equal(viewOf(on)?.allocations, other);
   const restarted = bench({ ...actor, init: () => actor.restore([on.stored()]) });
   assert.equal(orderIn(restarted.recover()).allocations, other);
+});
+
+const BEYOND_DEADLINES_MS = 3_600_000;
+
+test('cell - a deadline that has passed while the cell was away ends nothing before the host is asked once more', () => {
+  for (const hasBuilt of [true, false]) {
+    const on = building([]);
+    const restarted = bench(
+      { ...actor, init: () => actor.restore([on.stored()]) },
+      { at: on.now + BEYOND_DEADLINES_MS },
+    );
+    assert.equal(orderIn(restarted.first).attempt, 1);
+    restarted.pass(OPTIONS.patience.firstMs / 2);
+    if (hasBuilt) restarted.tell({ type: 'built', ...ofAttempt('i1', 1) });
+    restarted.pass(OPTIONS.patience.firstMs);
+    assert.is(viewOf(restarted)?.state, hasBuilt ? 'active' : 'failed');
+  }
+});
+
+test('cell - a deadline that has passed while the cell was held up ends nothing before what was said is read', () => {
+  for (const hasBuilt of [true, false]) {
+    const on = building([]);
+    on.now += BEYOND_DEADLINES_MS;
+    assert.equal(orderIn(on.tell({ type: 'wake', id: 'build i1' })).attempt, 1);
+    if (hasBuilt) on.tell({ type: 'built', ...ofAttempt('i1', 1) });
+    on.tell({ type: 'echo' });
+    on.pass(2 * OPTIONS.patience.firstMs);
+    assert.is(viewOf(on)?.state, hasBuilt ? 'active' : 'failed');
+  }
 });
 
 test('cell - the story of a build tells where it is, what failed, and where it goes next', () => {
