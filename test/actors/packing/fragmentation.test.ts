@@ -25,17 +25,17 @@ const test = suite('fragmentation');
 
 const MODELS = ['T4', 'V100'];
 
-/** The formula as it is published: amounts of a host, one sum over the typical requests. */
+/** The formula as it is published: amounts of a host, one sum over the typical requests, each as often as it was seen. */
 function published(typical: readonly TypicalRequest[], processor: number, free: readonly number[], model: string) {
   const all = free.reduce((sum, one) => sum + one, 0);
   return typical.reduce((sum, request) => {
     const wrongModel = !request.anyOf.every((list) => list.includes(`CUSTOM_GPU_${model}`));
     const able = free.filter((one) => one >= request.share).length;
     if (request.devices === 0 || wrongModel || able < request.devices || processor < request.processor) {
-      return sum + request.probability * all;
+      return sum + request.times * all;
     }
     const useless = free.filter((one) => one < request.share).reduce((left, one) => left + one, 0);
-    return sum + request.probability * useless;
+    return sum + request.times * useless;
   }, 0);
 }
 
@@ -110,10 +110,10 @@ test('fragmentation - by hand: half the requests want a share of 400, half a who
     bringUpToDate(standing, table);
     return standing.fragmentation;
   };
-  assert.is(fragmentationOf(8_000, [1_000, 600, 300]), 0.5 * 300 + 0.5 * 900);
-  assert.is(fragmentationOf(8_000, [600, 300]), 0.5 * 300 + 0.5 * 900, 'nothing whole: all is lost on the second');
-  assert.is(fragmentationOf(3_000, [1_000, 600, 300]), 0.5 * 300 + 0.5 * 1_900, 'no processor for the second');
-  assert.is(fragmentationOf(0, [1_000, 600, 300]), 1_900);
+  assert.is(fragmentationOf(8_000, [1_000, 600, 300]), 300 + 900);
+  assert.is(fragmentationOf(8_000, [600, 300]), 300 + 900, 'nothing whole: all is lost on the second');
+  assert.is(fragmentationOf(3_000, [1_000, 600, 300]), 300 + 1_900, 'no processor for the second');
+  assert.is(fragmentationOf(0, [1_000, 600, 300]), 2 * 1_900);
   assert.is(fragmentationOf(8_000, [0, 0]), 0);
 });
 
@@ -123,6 +123,21 @@ test('fragmentation - requests without devices make use of none', () => {
   const standing = newStanding(treeOf({ processorFree: 8_000, free: [1_000] }), table, MILLI_SCALE);
   bringUpToDate(standing, table);
   assert.is(standing.fragmentation, 1_000);
+});
+
+test('fragmentation - requests that want the same of devices are looked at as one, however many amounts of processor', () => {
+  const random = seededRandom('processors');
+  const amounts = random.shuffle(Array.from({ length: 1_000 }, (_, step) => 10 * step));
+  const requests = amounts.flatMap((processor) => [share(processor, 400), { ...share(processor, 1_000), devices: 2 }]);
+  const typical = typicalRequests([...requests, { processor: 0, devices: 0, share: 0, anyOf: [] }], 1);
+  const table = typicalTable(typical);
+  assert.is(table.size, 2);
+  for (const processor of [0, 9, 10, 11, 5_000, 9_989, 9_990, 20_000]) {
+    const free = [1_000, 600, 300, 1_000];
+    const standing = newStanding(treeOf({ processorFree: processor, free }), table, MILLI_SCALE);
+    bringUpToDate(standing, table);
+    assert.is(standing.fragmentation, published(typical, processor, free, 'T4'), `${processor}`);
+  }
 });
 
 test('fgd - a share goes to the device that it fragments least, not to the tightest', () => {
@@ -165,14 +180,14 @@ test('typical requests - the most frequent kinds that make up the part, larger o
   assert.equal(kinds(1), [2_000, 3_000, 5_000, 4_000, 1_000]);
   assert.equal(kinds(0.5), [2_000, 3_000], '10 of 24 are too few');
   const [first, second] = typicalRequests(requests, 0.5);
-  assert.equal([first?.probability, second?.probability], [10 / 15, 5 / 15]);
+  assert.equal([first?.times, second?.times], [10, 5]);
 });
 
 test('typical requests - one that was seen several times counts as several', () => {
   const seen = [{ ...share(1_000, 500), times: 3 }, share(2_000, 500), share(1_000, 500)];
   assert.equal(typicalRequests(seen, 1), [
-    { ...share(1_000, 500), probability: 4 / 5 },
-    { ...share(2_000, 500), probability: 1 / 5 },
+    { ...share(1_000, 500), times: 4 },
+    { ...share(2_000, 500), times: 1 },
   ]);
 });
 

@@ -33,6 +33,7 @@ interface Known {
 /** @param typical The requests by which fragmentation is measured: those that the fleet is to serve. */
 export function fragmentationGradient(typical: readonly TypicalRequest[], scale: PackingScale): Weigher {
   const table = typicalTable(typical);
+  const perRequest = Math.max(1, table.times);
   /** By the root of its tree: a host that is gone is forgotten. */
   const hosts = new WeakMap<Provider, Known>();
 
@@ -50,7 +51,7 @@ export function fragmentationGradient(typical: readonly TypicalRequest[], scale:
 
   function scoreOf(standing: Standing, processor: number, taken: readonly Taken[]): number {
     const change = standing.fragmentation - fragmentationAfter(standing, table, processor, taken);
-    return hundredths(100 / (1 + Math.exp(-change / scale.wholeDevice)));
+    return hundredths(100 / (1 + Math.exp(-change / (perRequest * scale.wholeDevice))));
   }
 
   function scoreOfOne(known: Known, processor: number, one: Taken): number {

@@ -17,8 +17,8 @@ export interface DeviceRequest {
 }
 
 export interface TypicalRequest extends DeviceRequest {
-  /** The part of all requests that are like it; those of a list add up to 1. */
-  readonly probability: number;
+  /** How often it was seen. */
+  readonly times: number;
 }
 
 export function deviceRequestOf(spec: RequestSpec, scale: PackingScale): DeviceRequest {
@@ -73,5 +73,5 @@ export function typicalRequests(requests: Iterable<SeenRequest>, part = 0.95): T
     chosen.push(kind);
     counted += kind.count;
   }
-  return chosen.map(({ request, count }) => ({ ...request, probability: count / counted }));
+  return chosen.map(({ request, count }) => ({ ...request, times: count }));
 }
