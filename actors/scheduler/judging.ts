@@ -34,7 +34,10 @@ export function allFiltersFor(filters: readonly Filter[], request: Request): Ask
   return [...filtersFor(filters, request, false), ...filtersFor(filters, request, true)];
 }
 
-/** @param isThorough Whether to go on when what the host would give is not found at once. */
+/**
+ * @param isThorough Whether to go on when what the host would give is not found at once.
+ * @param isExplained Whether it is found out what its providers are short of.
+ */
 export function judge(
   view: View,
   filters: readonly Asked[],
@@ -42,6 +45,7 @@ export function judge(
   host: ViewHost,
   preference?: ServerPreference,
   isThorough = true,
+  isExplained = true,
 ): Judged {
   const tree = treeOf(view, host.root);
   if (tree[0]?.spec.id !== host.root) return { obstacle: untold(host) };
@@ -59,6 +63,7 @@ export function judge(
     if (apart === null) return { obstacle: null, facts, tree, allocations };
     return { obstacle: { code: apart.code, message: apart.message } };
   }
+  if (!isExplained) return { obstacle: UNEXPLAINED };
   const misfit = isThorough ? misfitOf(spec, tree) : plainMisfitOf(spec, tree);
   const { code, resourceClass, condition, short, message } = misfit;
   return { obstacle: { code, about: resourceClass ?? condition, short, message } };
@@ -75,6 +80,8 @@ export function lookAgainFor(view: View, root: string, filters: readonly Asked[]
 
 /** The code of a host that was not searched to the end, because the request is as hard on so many others. */
 export const HARD_TO_TELL = 'hard-to-tell';
+
+const UNEXPLAINED = { code: 'does-not-fit', message: 'the host cannot serve the request' } as const;
 
 function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
   return { code: HARD_TO_TELL, message: `whether '${host}' could serve all groups at once takes long to find out` };

@@ -98,6 +98,8 @@ export interface Rankings {
   readonly pickAmong: number;
   readonly preference: ServerPreference | undefined;
   readonly maxShapes: number;
+  /** Whether each shape has a census of what refuses hosts. */
+  readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
   /** What searching for each shape has cost, also for those that are not kept now. */
   readonly searched: Map<string, Searched>;
@@ -119,10 +121,12 @@ export interface RankingOptions {
   readonly pickAmong?: number | undefined;
   /** How many shapes are kept ranked; default 256. */
   readonly maxShapes?: number;
+  /** False: nobody will ask what refuses hosts, which takes longer to find out than that they do not fit. Default: true. */
+  readonly countsRefusals?: boolean;
 }
 
 export function emptyRankings(weighers: readonly Weigher[], salt: string, options: RankingOptions = {}): Rankings {
-  const { filters = [], overrides = new Map(), pickAmong = 1, maxShapes = MAX_SHAPES } = options;
+  const { filters = [], overrides = new Map(), pickAmong = 1, maxShapes = MAX_SHAPES, countsRefusals = true } = options;
   return {
     filters: [...ALWAYS, ...filters],
     limits: filters.filter(({ mostInstances, mostBuilds }) => (mostInstances ?? mostBuilds) !== undefined),
@@ -132,6 +136,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     pickAmong,
     preference: preferenceOf(weighers),
     maxShapes,
+    countsRefusals,
     shapes: new Map(),
     searched: new Map(),
     asked: new WeakMap(),
@@ -276,7 +281,7 @@ function heapOf({ shards }: View, { heaps, silentShards }: Shape, { root, cell }
 }
 
 function weigh(
-  { overrides, salt, preference }: Rankings,
+  { overrides, salt, preference, countsRefusals }: Rankings,
   view: View,
   shape: Shape,
   root: string,
@@ -284,9 +289,12 @@ function weigh(
   tie = fnv1a(salt + root),
 ): Weighed | null {
   const host = view.hosts.get(root);
-  const judged = host === undefined ? undefined : judge(view, shape.filters, shape.spec, host, preference, isThorough);
+  const judged =
+    host === undefined
+      ? undefined
+      : judge(view, shape.filters, shape.spec, host, preference, isThorough, countsRefusals);
   if (judged === undefined || judged.obstacle === null) unrefuse(shape.census, root);
-  else refuse(shape.census, root, judged.obstacle);
+  else if (countsRefusals) refuse(shape.census, root, judged.obstacle);
   // A filter of somebody's own may say the same word: what was searched to the end is not searched again.
   if (!isThorough && judged?.obstacle?.code === HARD_TO_TELL) shape.unsearched.add(root);
   else shape.unsearched.delete(root);

@@ -38,6 +38,8 @@ export interface Outcome {
 }
 
 const CELL = 'fleet';
+/** One of more shapes seldom comes again before most hosts have changed: nothing is won by keeping how they ranked. */
+const MAX_SHAPES = 1_024;
 /** After so many requests it is told how far the run is. */
 const TELL_EVERY = 250;
 
@@ -58,7 +60,8 @@ export function perform(
   // Hosts of equal weight are taken in an order that is drawn once: the salt draws it.
   const rankings = emptyRankings(policy.weighers, `packing ${seed}`, {
     pickAmong: policy.pickAmong,
-    maxShapes: trace.shapes,
+    maxShapes: Math.min(trace.shapes, MAX_SHAPES),
+    countsRefusals: false,
   });
   const curve = curveMaker(trace.gpuMilli);
   let arrived = 0;

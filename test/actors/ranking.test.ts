@@ -359,4 +359,20 @@ test('ranking - a filter that is asked late passes hosts over, best first', () =
   assert.equal([pick('h7'), pick('h0')], ['h0', 'h1']);
 });
 
+test('ranking - where nobody asks what refuses hosts, it is not found out, and the same hosts are picked', () => {
+  const view = viewOf({ host: 'h1', used: { VCPU: 7 } }, { host: 'h2' }, { host: 'h3', state: 'down' });
+  const picked = [true, false].map((countsRefusals) => {
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { countsRefusals });
+    const ranked = bestOfAll(rankings, view, { spec: specOf(4) }, 9);
+    const [shape] = rankings.shapes.values();
+    return { refused: shape?.census.refused.size, ranked: ranked.map(({ root, weight }) => [root, weight]) };
+  });
+  assert.equal(
+    picked.map(({ refused }) => refused),
+    [2, 0],
+  );
+  assert.equal(picked[0]?.ranked, picked[1]?.ranked);
+  assert.is(picked[0]?.ranked.length, 1);
+});
+
 test.run();
