@@ -24,12 +24,17 @@ export function positiveNumber(max: number): (text: string) => number {
   };
 }
 
-/** A part of the whole, 0 to 1. */
-export function share(text: string): number {
-  const value = numberIn(text);
-  if (value >= 0 && value <= 1) return value;
-  throw new InvalidArgumentError('It must be a number from 0 to 1.');
+/** A number from 0 to `max`. */
+export function numberUpTo(max: number): (text: string) => number {
+  return (text) => {
+    const value = numberIn(text);
+    if (value >= 0 && value <= max) return value;
+    throw new InvalidArgumentError(`It must be a number from 0 to ${max}.`);
+  };
 }
+
+/** A part of the whole, 0 to 1. */
+export const share = numberUpTo(1);
 
 /** A file or folder that can be read. */
 export function readable(path: string): string {

@@ -2,7 +2,7 @@
 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PACKING_POLICIES, type PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
-import { list, positiveNumber, readable, wholeNumber } from './options.ts';
+import { list, numberUpTo, readable, wholeNumber } from './options.ts';
 import type { PackFlags } from './perform-pack.ts';
 
 /** Enough to fill a fleet many times over; requests beyond it change nothing. */
@@ -23,7 +23,12 @@ export function addPack(program: Command): void {
         .default([...PACKING_POLICIES], 'all of them'),
     )
     .option('--seeds <number>', 'runs of each policy, each in an order of its own', wholeNumber(1, 1_000), 10)
-    .option('--tune <factor>', 'what is asked for in the end, as a multiple of all GPUs', positiveNumber(MAX_TUNE), 1.3)
+    .option(
+      '--tune <factor>',
+      'what is asked for in the end, as a multiple of all GPUs; 0: the requests of the trace, each once',
+      numberUpTo(MAX_TUNE),
+      1.3,
+    )
     .option('--json <file>', 'write the figures and the curves there')
     .option('--plot <file.svg>', 'draw the curves there', svgFile)
     .addHelpText('after', '\nThe experiment is that of Weng et al., "Beware of Fragmentation", USENIX ATC 2023.')

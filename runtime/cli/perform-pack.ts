@@ -3,9 +3,10 @@
 import { basename } from 'node:path';
 import { createLogUpdate } from 'log-update';
 import type { PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
+import { askedInTheEnd } from '../packing/arrivals.ts';
 import type { Experiment } from '../packing/experiment.ts';
 import { plotOf } from '../packing/plot.ts';
-import { type Allocation, type CurvePoint, type PackingReport, policyReport } from '../packing/report.ts';
+import { type Allocation, type CurvePoint, type PackingReport, policyReport, rounded } from '../packing/report.ts';
 import { performAll } from '../packing/runs.ts';
 import { readPackingTrace } from '../packing/trace.ts';
 import { checkApart, checkWritable, writeTo } from './files.ts';
@@ -44,6 +45,7 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   }
   const seeds = Array.from({ length: count }, (_, position) => FIRST_SEED + position);
   const experiments = policy.flatMap((name) => seeds.map((seed): Experiment => ({ policy: name, seed, tune })));
+  const asked = rounded(askedInTheEnd(trace, tune));
   const begunAt = performance.now();
   const interrupt = onInterrupt();
   const progress = showProgress(experiments);
@@ -58,9 +60,16 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
       requests: trace.requests.length,
       absentModels: Object.fromEntries(trace.absentModels),
       tune,
+      asked,
       seeds,
       policies: Object.fromEntries(
-        policy.map((name) => [name, policyReport(runs.filter((run) => run.policy === name))]),
+        policy.map((name) => [
+          name,
+          policyReport(
+            runs.filter((run) => run.policy === name),
+            asked,
+          ),
+        ]),
       ),
     };
     console.log(linesOf(report).join('\n'));
@@ -74,8 +83,8 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
 }
 
 /** What came of it, for people. */
-export function linesOf({ hosts, gpus, requests, tune, seeds, policies }: PackingReport): string[] {
-  const last = Math.round(100 * tune);
+export function linesOf({ hosts, gpus, requests, asked, seeds, policies }: PackingReport): string[] {
+  const last = Math.round(100 * asked);
   // What is asked for in the end has a column of its own, where the two that the literature has do not tell it.
   const isTold = last === 100 || last === 130;
   const rows = Object.entries(policies).map(([name, { allocationAt100, allocationAt130, refused, curve }]) => {

@@ -29,10 +29,10 @@ export function curveMaker(capacity: number): CurveMaker {
 /**
  * The allocation when this much has arrived: where a single request passed over the percent, as it was before it.
  * Null beyond what was to arrive.
- * @param tune What was to arrive, as a multiple of all GPUs.
+ * @param asked What was to arrive, as a multiple of all GPUs.
  */
-export function allocationAt(curve: Curve, percent: number, tune: number): number | null {
-  if (percent >= curve.length && percent > Math.round(100 * tune)) return null;
+export function allocationAt(curve: Curve, percent: number, asked: number): number | null {
+  if (percent >= curve.length && percent > Math.round(100 * asked)) return null;
   for (let at = Math.min(percent, curve.length - 1); at >= 0; at -= 1) {
     const allocation = curve[at];
     if (allocation !== null && allocation !== undefined) return allocation;

@@ -26,7 +26,7 @@ import type { PackingTrace } from './trace.ts';
 export interface Experiment {
   readonly policy: PackingPolicyName;
   readonly seed: number;
-  /** What the requests ask for in the end, as a multiple of all GPUs. */
+  /** What the requests ask for in the end, as a multiple of all GPUs; 0: as they are in the trace. */
   readonly tune: number;
 }
 

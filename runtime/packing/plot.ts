@@ -35,30 +35,36 @@ export function plotOf(report: PackingReport): string {
   });
   const scale = scaleOf(
     lines.flatMap(({ curve }) => curve),
-    report.tune,
+    report.asked,
   );
-  const { nodes, pods, gpus, seeds, tune } = report;
+  const { nodes, pods, gpus, seeds, tune, asked } = report;
   const of = `${basename(pods)} on ${basename(nodes)}: ${gpus.toLocaleString('en-US')} GPUs`;
+  const what = tune === 0 ? 'the requests of the trace,' : 'requests';
   return document(
     WIDTH,
     HEIGHT,
     element('title', {}, `GPU allocation by packing policy, ${of}`),
     element('rect', { width: WIDTH, height: HEIGHT, fill: '#ffffff' }),
     label(PLOT.left, 26, 'GPU allocation by packing policy', { 'font-size': 17, 'font-weight': 'bold' }),
-    label(PLOT.left, 46, `${of}, ${counted(seeds.length, 'seed')}, requests for ${tune} times all GPUs`, {
-      'font-size': 12,
-      fill: '#555555',
-    }),
+    label(
+      PLOT.left,
+      46,
+      `${of}, ${counted(seeds.length, 'seed')}, ${what} for ${Math.round(100 * asked) / 100} times all GPUs`,
+      {
+        'font-size': 12,
+        fill: '#555555',
+      },
+    ),
     ...axes(scale),
-    ...everythingPlaced(scale, tune),
+    ...everythingPlaced(scale, asked),
     ...lines.map(({ curve, colour }) => band(scale, curve, colour)),
     ...lines.map(({ curve, colour }) => line(scale, curve, colour)),
     ...names(scale, lines),
   );
 }
 
-function scaleOf(points: readonly CurvePoint[], tune: number): Scale {
-  const last = Math.max(TICK_EVERY, Math.round(100 * tune));
+function scaleOf(points: readonly CurvePoint[], asked: number): Scale {
+  const last = Math.max(TICK_EVERY, Math.round(100 * asked));
   const first = last >= FROM_IF_LAST ? FROM : 0;
   const shown = points.filter(({ arrived }) => arrived >= first);
   const down = (value: number) => Math.floor(value / TICK_EVERY) * TICK_EVERY;
@@ -106,9 +112,9 @@ function axes({ x, y, xTicks, yTicks }: Scale): Drawn[] {
 }
 
 /** The line on which nothing would ever be refused. */
-function everythingPlaced({ x, y, first, yTicks }: Scale, tune: number): Drawn[] {
+function everythingPlaced({ x, y, first, yTicks }: Scale, asked: number): Drawn[] {
   const from = Math.max(first, yTicks[0] as number);
-  const to = Math.min(100, 100 * tune);
+  const to = Math.min(100, 100 * asked);
   if (to <= from) return [];
   const d = pathThrough([
     [x(from), y(from)],

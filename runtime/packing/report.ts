@@ -37,21 +37,26 @@ export interface PackingReport {
   readonly requests: number;
   /** Models of GPUs that requests would take and no host has, with the number of these requests. */
   readonly absentModels: Readonly<Record<string, number>>;
+  /** As it was given: 0 for the requests as they are in the trace. */
   readonly tune: number;
+  /** What is asked for in the end, as a multiple of all GPUs: `tune`, or what the trace asks for. */
+  readonly asked: number;
   readonly seeds: readonly number[];
   readonly policies: Readonly<Partial<Record<PackingPolicyName, PolicyReport>>>;
 }
 
 /** Enough digits for any comparison, and none that depend on the order of a sum. */
-function rounded(value: number): number {
+export function rounded(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
 
-/** @param runs All of one policy, in the order of the seeds. */
-export function policyReport(runs: readonly Run[]): PolicyReport {
-  const { tune } = runs[0] as Run;
+/**
+ * @param runs All of one policy, in the order of the seeds.
+ * @param asked What was asked for in the end, as a multiple of all GPUs.
+ */
+export function policyReport(runs: readonly Run[], asked: number): PolicyReport {
   const at = (percent: number): Allocation => {
-    const seeds = runs.map(({ curve }) => allocationAt(curve, percent, tune));
+    const seeds = runs.map(({ curve }) => allocationAt(curve, percent, asked));
     const known = seeds.filter((one) => one !== null);
     return {
       mean: known.length === 0 ? null : rounded(meanOf(known)),
@@ -62,14 +67,14 @@ export function policyReport(runs: readonly Run[]): PolicyReport {
     allocationAt100: at(100),
     allocationAt130: at(130),
     refused: rounded(meanOf(runs.map(({ refused }) => refused))),
-    curve: pointsOf(runs, tune),
+    curve: pointsOf(runs, asked),
   };
 }
 
-function pointsOf(runs: readonly Run[], tune: number): CurvePoint[] {
-  const last = Math.round(100 * tune);
+function pointsOf(runs: readonly Run[], asked: number): CurvePoint[] {
+  const last = Math.round(100 * asked);
   return Array.from({ length: last + 1 }, (_, arrived) => {
-    const values = runs.map(({ curve }) => allocationAt(curve, arrived, tune) as number);
+    const values = runs.map(({ curve }) => allocationAt(curve, arrived, asked) as number);
     return {
       arrived,
       mean: rounded(meanOf(values)),

@@ -51,10 +51,16 @@ export function readPackingTrace(nodesFile: string, podsFile: string): PackingTr
     if (!models.has(modelTrait(model))) absentModels.set(model, (absentModels.get(model) ?? 0) + 1);
   });
   if (hosts.every(({ length }) => length === 1)) {
-    throw new MalformedError(`'${nodesFile}' column 'gpu': no host has a GPU`, { field: 'gpu' });
+    throw new MalformedError(
+      `'${nodesFile}' column 'gpu': no host has a GPU, and what is measured is how much of all GPUs is allocated`,
+      { field: 'gpu' },
+    );
   }
   if (requests.every((request) => request.gpuMilli === 0)) {
-    throw new MalformedError(`'${podsFile}' column 'num_gpu': no request asks for a GPU`, { field: 'num_gpu' });
+    throw new MalformedError(
+      `'${podsFile}' column 'num_gpu': no request asks for a GPU, and what is measured is how much of all GPUs is allocated`,
+      { field: 'num_gpu' },
+    );
   }
   const shapes = new Set(requests.map(({ spec }) => JSON.stringify(spec))).size;
   const gpuMilli = hosts.reduce((sum, providers) => sum + (providers.length - 1) * WHOLE_GPU_MILLI, 0);

@@ -129,6 +129,26 @@ test('figures - a model that requests would take and no host has is told', async
   );
 });
 
+test('figures - the requests as they are in the trace, each once, however much they ask for', async () => {
+  const pods = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,1,0,1,500,\nb,1,0,1,1000,\nc,1,0,0,0,\n';
+  const nodes = 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,4,T4\n';
+  await withTrace(
+    async (files) => {
+      const [json, plot] = [join(files.dir, 'figures.json'), join(files.dir, 'curves.svg')];
+      const flags = ['--nodes', files.nodes, '--pods', files.pods, '--policy', 'fgd', '--seeds', '2', '--tune', '0'];
+      const { code, out, err } = await pack(...flags, '--json', json, '--plot', plot);
+      assert.is(code, 0, err);
+      assert.match(out, /100 % were asked for +130 % +38 % +requests refused\n/);
+      const { tune, asked, policies } = JSON.parse(readFileSync(json, 'utf8')) as PackingReport;
+      assert.equal([tune, asked, policies.fgd?.refused], [0, 0.375, 0]);
+      assert.equal(policies.fgd?.allocationAt100, { mean: null, seeds: [null, null] });
+      assert.equal(policies.fgd?.curve.at(-1), { arrived: 38, mean: 37.5, least: 37.5, most: 37.5 });
+      assert.match(readFileSync(plot, 'utf8'), /2 seeds, the requests of the trace, for 0\.38 times all GPUs/);
+    },
+    { nodes, pods },
+  );
+});
+
 test('figures - file names that are markup do not break the plot', async () => {
   await withTrace(async ({ dir, nodes }) => {
     const pods = join(dir, 'a<b>&"c".csv');
@@ -152,8 +172,8 @@ test('usage - a wrong flag is refused by its name', async () => {
       [[...trace, '--policy', 'best'], /--policy.*'best' is none of random, dot-product, .*fgd/],
       [[...trace, '--policy', 'fgd,'], /--policy/],
       [[...trace, '--seeds', '0'], /--seeds.*'0'.*from 1 to 1000/],
-      [[...trace, '--tune', '0'], /--tune.*'0'.*above 0/],
-      [[...trace, '--tune', '11'], /--tune.*'11'.*at most 10/],
+      [[...trace, '--tune=-1'], /--tune.*'-1'.*from 0 to 10/],
+      [[...trace, '--tune', '11'], /--tune.*'11'.*from 0 to 10/],
       [[...trace, '--plot', join(dir, 'plot.png')], /--plot.*\.svg/],
       [[...trace, '--json', join(dir, 'nowhere', 'x.json')], /--json: '.*nowhere.*cannot be written/],
       [[...trace, '--plot', join(dir, 'nowhere', 'x.svg')], /--plot: '.*nowhere.*cannot be written/],

@@ -9,7 +9,7 @@ import * as assert from 'uvu/assert';
 import { PACKING_POLICIES } from '../../../actors/scheduler/weighers/packing/policies.ts';
 import { linesOf } from '../../../runtime/cli/perform-pack.ts';
 import { CellwrightError } from '../../../runtime/errors.ts';
-import { arrivalsOf } from '../../../runtime/packing/arrivals.ts';
+import { arrivalsOf, askedInTheEnd } from '../../../runtime/packing/arrivals.ts';
 import { allocationAt, curveMaker, meanOf } from '../../../runtime/packing/curve.ts';
 import { perform } from '../../../runtime/packing/experiment.ts';
 import { policyReport } from '../../../runtime/packing/report.ts';
@@ -199,6 +199,17 @@ test('arrivals - every request once in an order of the seed, then more until the
   assert.ok(namesOf(1, 0.5 * share).length < all.length, 'some are left out');
 });
 
+test('arrivals - as they are in the trace: each request once, whatever they ask for', async () => {
+  const trace = await smallTrace();
+  const names = trace.requests.map(({ name }) => name);
+  const arrivals = arrivalsOf(trace, 0, seededRandom(1)).map(({ name }) => name);
+  assert.is.not(arrivals.join(), names.join(), 'in an order of the seed');
+  assert.equal(arrivals.sort(), names);
+  const demand = trace.requests.reduce((sum, { gpuMilli }) => sum + gpuMilli, 0);
+  assert.is(askedInTheEnd(trace, 0), demand / trace.gpuMilli);
+  assert.is(askedInTheEnd(trace, 1.3), 1.3);
+});
+
 test('arrivals - a trace of crumbs is refused before it fills the memory', async () => {
   const { requests } = await smallTrace();
   const crumbs = requests.map((request) => ({ ...request, share: 1, gpuMilli: 1 }));
@@ -253,7 +264,7 @@ test('report - mean and each seed, and null for what was not to arrive', () => {
     const curve = Array.from({ length: 111 }, (_, percent) => Math.min(percent, allocated));
     return { policy: 'fgd' as const, seed, tune: 1.1, curve, placed: 5, refused: seed };
   };
-  const { allocationAt100, allocationAt130, refused, curve } = policyReport([runOf(1, 90), runOf(2, 91.00004)]);
+  const { allocationAt100, allocationAt130, refused, curve } = policyReport([runOf(1, 90), runOf(2, 91.00004)], 1.1);
   assert.equal(allocationAt100, { mean: 90.5, seeds: [90, 91] });
   assert.equal(allocationAt130, { mean: null, seeds: [null, null] });
   assert.is(refused, 1.5);
@@ -262,7 +273,7 @@ test('report - mean and each seed, and null for what was not to arrive', () => {
 });
 
 test('report - one of a kind is told as one', () => {
-  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 1, seeds: [42], policies: {} };
+  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 1, asked: 1, seeds: [42], policies: {} };
   assert.is(linesOf({ ...told, hosts: 1, gpus: 1, requests: 1 })[0], '1 GPU on 1 host, 1 request, one seed');
   assert.match(
     linesOf({ ...told, hosts: 2, gpus: 1_000, requests: 0 })[0] ?? '',
@@ -275,12 +286,12 @@ test('report - where neither as much is asked for in the end, the table has a co
     const curve = Array.from({ length: 51 }, (_, percent) => Math.min(percent, 40 + seed));
     return { policy: 'fgd' as const, seed, tune: 0.5, curve, placed: 5, refused: 0 };
   };
-  const told = { nodes: 'n', pods: 'p', absentModels: {}, hosts: 2, gpus: 8, requests: 9, seeds: [1, 2] };
-  const policies = { fgd: policyReport([runOf(1), runOf(2)]) };
-  const [, , header = '', row = ''] = linesOf({ ...told, tune: 0.5, policies });
+  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 0.5, hosts: 2, gpus: 8, requests: 9, seeds: [1, 2] };
+  const policies = { fgd: policyReport([runOf(1), runOf(2)], 0.5) };
+  const [, , header = '', row = ''] = linesOf({ ...told, asked: 0.5, policies });
   assert.match(header, /100 % were asked for +130 % +50 % +requests refused/);
   assert.match(row, /^fgd +not asked +not asked +41\.50 % \(41\.00 to 42\.00\) +0$/);
-  assert.not.match(linesOf({ ...told, tune: 1.3, policies }).join(), /50 %/);
+  assert.not.match(linesOf({ ...told, asked: 1.3, policies }).join(), /50 %/);
 });
 
 test('report - the mean of the requests refused is told as in the JSON, not as a whole number', () => {
@@ -292,9 +303,27 @@ test('report - the mean of the requests refused is told as in the JSON, not as a
     placed: 5,
     refused,
   });
-  const told = { nodes: 'n', pods: 'p', absentModels: {}, hosts: 2, gpus: 8, requests: 9, seeds: [1, 2], tune: 1 };
+  const told = {
+    nodes: 'n',
+    pods: 'p',
+    absentModels: {},
+    hosts: 2,
+    gpus: 8,
+    requests: 9,
+    seeds: [1, 2],
+    tune: 1,
+    asked: 1,
+  };
   const rowOf = (...refused: number[]) =>
-    linesOf({ ...told, policies: { fgd: policyReport(refused.map((count, seed) => runOf(seed, count))) } })[3] ?? '';
+    linesOf({
+      ...told,
+      policies: {
+        fgd: policyReport(
+          refused.map((count, seed) => runOf(seed, count)),
+          1,
+        ),
+      },
+    })[3] ?? '';
   assert.match(rowOf(1, 2), / 1\.5$/);
   assert.match(rowOf(2, 2), / 2$/);
 });

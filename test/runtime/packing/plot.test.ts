@@ -13,7 +13,15 @@ function reportOf(tune: number): PackingReport {
     return { arrived, mean, least: mean, most: mean };
   });
   const policies = { fgd: { curve } } as unknown as PackingReport['policies'];
-  return { nodes: 'nodes.csv', pods: 'pods.csv', gpus: 100, seeds: [1], tune, policies } as unknown as PackingReport;
+  return {
+    nodes: 'nodes.csv',
+    pods: 'pods.csv',
+    gpus: 100,
+    seeds: [1],
+    tune,
+    asked: tune,
+    policies,
+  } as unknown as PackingReport;
 }
 
 /** The labels below the plot, and where they stand. */
