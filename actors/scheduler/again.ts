@@ -1,6 +1,5 @@
 // Going on with what is under way: what is not answered is said again, and what waited to know more is looked at again.
 
-import { waitMs } from '../builds.ts';
 import type { GroupKnown, Located } from '../messages/placement.ts';
 import { noLongerBehind } from './awaited-claims.ts';
 import { claim, rank, recall } from './choosing.ts';
@@ -9,13 +8,13 @@ import { sayUnclaims } from './giving-back.ts';
 import { learnLocated, locate } from './locating.ts';
 import { locatedForParked } from './parking-others.ts';
 import { locatedForQuestion } from './questioning.ts';
-import { awaitedOf, take } from './rounds.ts';
-import { close, isOpen } from './selecting.ts';
+import { take } from './rounds.ts';
+import { armAgain, close, isOpen } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
 /** Says again what is not answered, unless the asker has given up. */
 export function sayAgain(work: Work, key: string): void {
-  const { state, turn, patience } = work;
+  const { state, turn } = work;
   const open = state.open.get(key);
   if (open === undefined) return;
   if (turn.now >= open.asked.expiresAt) return close(work, open);
@@ -35,7 +34,7 @@ export function sayAgain(work: Work, key: string): void {
     } else if (value === 'recalling') recall(work, open, instance);
     if (!isOpen(work, open)) return;
   }
-  turn.wakeAt(`select ${key}`, turn.now + waitMs(patience, open.repeats, key), awaitedOf(open));
+  armAgain(work, open);
 }
 
 /**

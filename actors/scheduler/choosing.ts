@@ -6,7 +6,6 @@ import { type SelectionEvent, selection as selectionMachine } from '../../machin
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { allocationsOf } from '../allocations.ts';
-import { waitMs } from '../builds.ts';
 import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
 import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
 import { placementOf } from '../routing.ts';
@@ -27,7 +26,6 @@ import { type ParkingHooks, park, tellCame, tryParked } from './parking.ts';
 import { keyOf } from './request.ts';
 import {
   askAll,
-  awaitedOf,
   FIRST_TRY,
   haveAllSaid,
   isOrdered,
@@ -39,6 +37,7 @@ import {
 } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import {
+  armAgain,
   close,
   concerns,
   contextOf,
@@ -91,7 +90,7 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     repeats: 0,
   };
   work.state.open.set(key, open);
-  work.turn.wakeAt(`select ${key}`, work.turn.now + waitMs(work.patience, 0, key), awaitedOf(open));
+  armAgain(work, open);
   for (const instance of asked.instances) work.state.selecting.set(instance, key);
   if (needsCompany(open)) locate(work, open);
   if (open.taken) beginAll(work, open);

@@ -4,6 +4,7 @@ import { waitMs } from '../builds.ts';
 import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './feeds.ts';
 import { buildsMatter } from './ranking.ts';
 import type { Work } from './state.ts';
@@ -16,6 +17,7 @@ const PAGE = 500;
 export const UNHEARD_FOR_WARM_UPS = 4;
 
 export const SILENCE_WAKE = 'silence';
+export const RESYNC_WAKE = 'resync';
 
 /** Those who follow all placement shards, of which nothing is heard yet. */
 export function followersOfPlacement(shards: number): Map<string, Follower> {
@@ -56,7 +58,7 @@ function askPage(work: Work, feed: string, follower: Follower, after: string | u
   const teller = cell === undefined ? placementAddress(shard) : cellAddress(cell);
   if (cell === undefined) work.turn.send(teller, { type: 'list-providers', ...page });
   else work.turn.send(teller, { type: 'list-hosts', ...page, followsBuilds: buildsMatter(work.state.rankings) });
-  work.turn.wakeAt(`resync ${feed}`, work.turn.now + waitMs(work.patience, 0), teller);
+  work.turn.wakeAt(wakeId(RESYNC_WAKE, feed), work.turn.now + waitMs(work.patience, 0), teller);
 }
 
 function heard(
@@ -87,7 +89,7 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed, page.shard);
   follower.ask = null;
   follower.complete = true;
-  work.turn.cancelWake(`resync ${feed}`);
+  work.turn.cancelWake(wakeId(RESYNC_WAKE, feed));
 }
 
 /**

@@ -10,7 +10,7 @@ export const UNCOUNTED_MS = 50;
 /** How often what is given up is dropped, ms. */
 const SWEEP_MS = 10_000;
 
-export const GIVEN_UP_WAKE = 'given up';
+export const GIVEN_UP_WAKE = 'given-up';
 
 export function emptyParking(): Parking {
   return {

@@ -4,6 +4,7 @@
 import { waitMs } from '../builds.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
+import { wakeId } from '../wakes.ts';
 import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
 import type { Company } from './request.ts';
 import type { Work } from './state.ts';
@@ -13,7 +14,7 @@ const MAX_WAITING = 16;
 /** How often a question is said again before it is forgotten. */
 const MAX_REPEATS = 5;
 
-export const QUESTION = 'question';
+export const QUESTION_WAKE = 'question';
 
 /** Answers a question once it is known where the instances are that it names; false when too many wait. */
 export function withCompany(
@@ -34,7 +35,7 @@ export function withCompany(
 }
 
 function arm({ turn, patience }: Work, ask: number, repeats: number): void {
-  turn.wakeAt(`${QUESTION} ${ask}`, turn.now + waitMs(patience, repeats));
+  turn.wakeAt(wakeId(QUESTION_WAKE, ask), turn.now + waitMs(patience, repeats));
 }
 
 export function sayQuestionAgain(work: Work, ask: number): void {
@@ -57,7 +58,7 @@ export function locatedForQuestion(work: Work, message: Located): boolean {
   if (question === undefined) return false;
   if (!learnRoots(question.locating, message)) return true;
   questions.delete(message.ask);
-  work.turn.cancelWake(`${QUESTION} ${message.ask}`);
+  work.turn.cancelWake(wakeId(QUESTION_WAKE, message.ask));
   question.then(work, companyOf(question.spec, question.locating.roots));
   return true;
 }

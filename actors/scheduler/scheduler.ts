@@ -13,6 +13,7 @@ import { asksFrom } from '../messages/common.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
+import { readWake, wakeId } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
@@ -24,6 +25,7 @@ import {
   noticeSilence,
   pageCame,
   providersChanged,
+  RESYNC_WAKE,
   resync,
   SILENCE_WAKE,
   UNHEARD_FOR_WARM_UPS,
@@ -32,10 +34,11 @@ import { unclaimed } from './giving-back.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { followOthers, OTHERS_WAKE } from './parking-others.ts';
-import { QUESTION, sayQuestionAgain } from './questioning.ts';
+import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import { keyOf } from './request.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
+import { SELECT_WAKE } from './selecting.ts';
 import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { goOn, SWEEP_WAKE } from './sweeps.ts';
@@ -78,6 +81,9 @@ export interface SchedulerOptions {
 }
 
 const DEFAULTS = { patience: { firstMs: 1_000, mostMs: 5_000 }, warmUpMs: 2_500, silentMs: 4_000 } as const;
+
+/** Its warm-up is over, or the time in which it waits for hosts of which no cell has told. */
+const WARM_WAKE = 'warm';
 
 type SchedulerTurn = Turn<never>;
 
@@ -164,22 +170,31 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   }
 
   function wake(work: Work, id: string): void {
-    const kind = id.slice(0, id.indexOf(' '));
-    const rest = id.slice(kind.length + 1);
-    if (id === SILENCE_WAKE) {
-      if (work.turn.now < work.state.sweptAt) clockSetBack(work);
-      return noticeSilence(work);
+    const [kind, about] = readWake(id);
+    switch (kind) {
+      case SILENCE_WAKE:
+        if (work.turn.now < work.state.sweptAt) clockSetBack(work);
+        return noticeSilence(work);
+      case SWEEP_WAKE:
+        return goOn(work);
+      case SEARCH_WAKE:
+        return search(work) ? searchedFor(work) : undefined;
+      case PARKED_WAKE:
+        // What waits is tried at the end of every turn.
+        return;
+      case GIVEN_UP_WAKE:
+        return dropGivenUp(work);
+      case OTHERS_WAKE:
+        return followOthers(work);
+      case QUESTION_WAKE:
+        return sayQuestionAgain(work, Number(about));
+      case RESYNC_WAKE:
+        return resync(work, about);
+      case WARM_WAKE:
+        return lookAgain(work);
+      case SELECT_WAKE:
+        return sayAgain(work, about);
     }
-    if (id === SWEEP_WAKE) return goOn(work);
-    if (id === SEARCH_WAKE) return search(work) ? searchedFor(work) : undefined;
-    // What waits is tried at the end of every turn.
-    if (id === PARKED_WAKE) return;
-    if (id === GIVEN_UP_WAKE) return dropGivenUp(work);
-    if (id === OTHERS_WAKE) return followOthers(work);
-    if (kind === QUESTION) return sayQuestionAgain(work, Number(rest));
-    if (kind === 'resync') return resync(work, rest);
-    if (kind === 'warm') return lookAgain(work);
-    sayAgain(work, rest);
   }
 
   function recover(state: SchedulerState, turn: SchedulerTurn): void {
@@ -187,8 +202,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
     state.startedAt = turn.now;
     state.asks = asksFrom(turn.now);
     for (const feed of state.followers.keys()) resync(work, feed);
-    turn.wakeAt('warm up', turn.now + warmUpMs);
-    turn.wakeAt('warm through', turn.now + warmUpMs * UNHEARD_FOR_WARM_UPS);
+    turn.wakeAt(wakeId(WARM_WAKE, 'up'), turn.now + warmUpMs);
+    turn.wakeAt(wakeId(WARM_WAKE, 'through'), turn.now + warmUpMs * UNHEARD_FOR_WARM_UPS);
     noticeSilence(work);
   }
 

@@ -3,19 +3,29 @@
 import type { Allocation, Selection } from '../../machines/instance-build.ts';
 import { claimsRefused, MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import { allocationsOf } from '../allocations.ts';
+import { waitMs } from '../builds.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import type { ClaimGranted, ProviderUsage } from '../messages/placement.ts';
 import { isSoft } from '../placement/groups.ts';
+import { wakeId } from '../wakes.ts';
 import { emptyDraft } from './decision.ts';
 import { groupKnownAt } from './group-rules.ts';
 import { promiseMember } from './groups-view.ts';
-import { isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
+import { awaitedOf, isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
 import { endPromise, learnUsage } from './view.ts';
 import { promiseBuild } from './view-hosts.ts';
 
 /** For how many refusals a wish is chosen anew: then what was chosen last is claimed, whatever others do meanwhile. */
 const MAX_CHOSEN_ANEW = 16;
+
+export const SELECT_WAKE = 'select';
+
+/** Has what is not answered said again after a while. */
+export function armAgain({ turn, patience }: Work, open: Open): void {
+  const { key, repeats } = open;
+  turn.wakeAt(wakeId(SELECT_WAKE, key), turn.now + waitMs(patience, repeats, key), awaitedOf(open));
+}
 
 export function openOf(work: Work, instance: string): Open | undefined {
   return work.state.open.get(work.state.selecting.get(instance) ?? '');
@@ -112,7 +122,7 @@ export function close(work: Work, open: Open): void {
   work.state.awaitingSearch.delete(open.key);
   work.state.awaitingClaims.delete(open.key);
   if (open.locating !== null) work.state.locating.delete(open.locating.ask);
-  work.turn.cancelWake(`select ${open.key}`);
+  work.turn.cancelWake(wakeId(SELECT_WAKE, open.key));
 }
 
 /** Whether a grant answers what was said last: by now that of an earlier claim may have been given back. */
