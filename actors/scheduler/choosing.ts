@@ -13,16 +13,16 @@ import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
 import { noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
 import { REFUSED_THE_CLAIM, whyNone } from './explain.ts';
-import { explainFailure } from './failing.ts';
+import { fail } from './failing.ts';
 import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
-import { admits, anyAdmits, gathersFirst, isRoomForAll, placesFor, whyNotTried } from './gangs.ts';
+import { gathersFirst, isRoomForAll, placesFor, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, MOVED, needsCompany } from './locating.ts';
-import { isBehindOthers, keepPlace, mayWait, stepOut } from './lots.ts';
-import { type ParkingHooks, park, tellCame, tryParked } from './parking.ts';
+import { isBehindOthers, mayWait, stepOut } from './lots.ts';
+import { tellCame } from './parking-others.ts';
 import { keyOf } from './request.ts';
 import {
   askAll,
@@ -315,13 +315,6 @@ function gathered(work: Work, open: Open): void {
   }
 }
 
-const HOOKS: ParkingHooks = { admits, anyAdmits, select };
-
-/** Tries what waits, as far as something has come free for it: once a turn. */
-export function serveParked(work: Work): void {
-  tryParked(work, HOOKS);
-}
-
 export function refused(work: Work, { consumer, refusal, usages, order }: ClaimRefused, from: Address): void {
   for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
   const open = openOf(work, consumer);
@@ -350,39 +343,4 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const isPassing = hasMoved || isChanged;
   advance(work, open, consumer, hopeless ? { type: 'GAVE_UP', reason } : { type: 'REFUSED', reason, isPassing });
   lookAgainForStranded(work, open);
-}
-
-/** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
-function fail(work: Work, open: Open, instance: string): void {
-  if (open.failing) return;
-  open.failing = true;
-  const { request, round, instances } = open.asked;
-  const { reason } = contextOf(open, instance);
-  const kept = instances.length - open.waiting.size;
-  const counted = `, and ${kept === 1 ? 'that counts' : 'those count'} as used`;
-  const which =
-    instances.length === 1 || kept === 0
-      ? ''
-      : `only ${kept} of ${instances.length} instances ${kept === 1 ? 'has' : 'have'} a host${counted}: `;
-  const draft = draftOf(open, instance);
-  // Those that only join the line are many, and are asked for again and again: too many for a long look at all hosts.
-  const mayTakeLong = !mayWait(open) || !isBehindOthers(work, open);
-  if (mayWait(open)) keepPlace(work, open);
-  explainFailure(work, open, draft, which, reason ?? '', mayTakeLong, (now, why, decision) => {
-    if (mayWait(open)) return parkWithNothing(now, open, why, decision);
-    for (const one of instances) expectNoMore(now.state.view, one);
-    close(now, open);
-    now.turn.send(open.from, { type: 'no-valid-host', request, round, reason: why, decision });
-  });
-}
-
-/** What some of its instances have is given back first: nothing is held for a request that waits. */
-function parkWithNothing(work: Work, open: Open, why: string, decision: string): void {
-  const wait = (now: Work) => {
-    close(now, open);
-    park(now, HOOKS, open, why, decision);
-  };
-  keepPlace(work, open);
-  if (isOrdered(work, open)) giveAllBack(work, open, wait);
-  else wait(work);
 }

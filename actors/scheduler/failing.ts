@@ -1,36 +1,69 @@
-// Explaining that a request has no host: the asker is told why, with what would have let it fit, as far as that is known of
-// the hosts as they stand when it is told.
+// The end of a request that has no host: it is parked, if it may wait, or else the asker is told. Either way it is said why,
+// with what would have let it fit, as far as that is known of the hosts as they stand when it is told.
 
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
-import { type Draft, decided, type Standing, standing } from './decision.ts';
+import { decided, type Standing, standing } from './decision.ts';
 import { absentOf, whyNoneOf, whyNoneTogether } from './explain.ts';
+import { giveAllBack } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { NO_ROOM_TOGETHER } from './grouping.ts';
+import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
+import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking.ts';
 import type { Request } from './request.ts';
-import { isOpen } from './selecting.ts';
+import { isOrdered } from './rounds.ts';
+import { close, contextOf, draftOf, isOpen } from './selecting.ts';
 import type { Found, Open, Work } from './state.ts';
 import { surveyFor } from './surveying.ts';
+import { expectNoMore } from './view-hosts.ts';
+
+/** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
+export function fail(work: Work, open: Open, instance: string): void {
+  if (open.failing) return;
+  open.failing = true;
+  const { request, round, instances } = open.asked;
+  // Those that only join the line are many, and are asked for again and again: too many for a long look at all hosts.
+  const mayTakeLong = !mayWait(open) || !isBehindOthers(work, open);
+  if (mayWait(open)) keepPlace(work, open);
+  explainFailure(work, open, instance, mayTakeLong, (now, reason, decision) => {
+    if (mayWait(open)) return parkWithNothing(now, open, reason, decision);
+    for (const one of instances) expectNoMore(now.state.view, one);
+    close(now, open);
+    now.turn.send(open.from, { type: 'no-valid-host', request, round, reason, decision });
+  });
+}
+
+/** What some of its instances have is given back first: nothing is held for a request that waits. */
+function parkWithNothing(work: Work, open: Open, reason: string, decision: string): void {
+  const wait = (now: Work) => {
+    close(now, open);
+    park(now, open, reason, decision);
+  };
+  keepPlace(work, open);
+  if (isOrdered(work, open)) giveAllBack(work, open, wait);
+  else wait(work);
+}
 
 /**
- * Answers why there is no host, once it is known what would have let the request fit.
- * @param which Said before the reason.
+ * Answers why there is no host for an instance, once it is known what would have let the request fit.
  * @param mayTakeLong Whether there is time to find that out, where it is not known.
  */
-export function explainFailure(
+function explainFailure(
   work: Work,
   open: Open,
-  draft: Draft,
-  which: string,
-  reason: string,
+  instance: string,
   mayTakeLong: boolean,
   tell: (work: Work, reason: string, decision: string) => void,
 ): void {
   const { instances } = open.asked;
   const { request } = open;
   const count = instances.length;
+  const kept = count - open.waiting.size;
+  const which = whichOf(count, kept);
+  const draft = draftOf(open, instance);
+  const reason = contextOf(open, instance).reason ?? '';
   const { now: draftedAt } = work.turn;
   const { revision } = work.state.view;
   const answer = (now: Work, found: Found | null) => {
@@ -68,7 +101,6 @@ export function explainFailure(
     tell(now, withWords(`${which}${why}`, adviceFor(now, found)), decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
-  const kept = count - open.waiting.size;
   if (kept > 0) {
     const hosts = new Set(
       [...open.machines.values()].flatMap(({ context: { candidate } }) => candidate?.provider ?? []),
@@ -77,6 +109,13 @@ export function explainFailure(
     return answer(work, { advice: [fewer] });
   }
   surveyFor(work, request, count, mayTakeLong, answer);
+}
+
+/** Said before the reason, where some of its instances have a host. */
+function whichOf(count: number, kept: number): string {
+  if (kept === 0) return '';
+  const has = kept === 1 ? 'has a host, and that counts as used' : 'have a host, and those count as used';
+  return `only ${kept} of ${count} instances ${has}: `;
 }
 
 /** Of a group that keeps together and finds no room for all, the hosts that fit have room for some. */

@@ -18,6 +18,11 @@ export function goesByOthers({ asked: { spec } }: Parked): boolean {
   return namesOthers(spec);
 }
 
+/** An instance has a host: it may be what those wait for who want to be with it. */
+export function tellCame({ state }: Work, instance: string): void {
+  for (const lot of state.parking.awaiting.get(instance) ?? []) lot.hopeful = true;
+}
+
 /** Asks where the instances are by which a lot goes, and from then on now and then: others may give them hosts. */
 export function askWhereOthersAre(work: Work, lot: Lot): void {
   const { parking } = work.state;

@@ -17,7 +17,7 @@ import { readWake, wakeId } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
-import { granted, nothingHeld, refused, select, serveParked, taken } from './choosing.ts';
+import { granted, nothingHeld, refused, select, taken } from './choosing.ts';
 import type { Filter } from './filters/filter.ts';
 import {
   followersOfPlacement,
@@ -39,6 +39,7 @@ import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import { keyOf } from './request.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
 import { SELECT_WAKE } from './selecting.ts';
+import { tryParked } from './serving.ts';
 import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { goOn, SWEEP_WAKE } from './sweeps.ts';
@@ -210,7 +211,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   function endTurn(state: SchedulerState, turn: SchedulerTurn): void {
     const work = workOf(state, turn);
     lookBehind(work);
-    serveParked(work);
+    tryParked(work);
     searchSoon(work);
   }
 
