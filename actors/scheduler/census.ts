@@ -4,6 +4,7 @@
 import { clipped } from '../messages/common.ts';
 import { MAX_MESSAGE_LENGTH } from '../messages/decision.ts';
 import { FILTER_FAILED } from './filters/filter.ts';
+import { type Entry, type Heap, insert, remove } from './heap.ts';
 
 /** Why a host is refused, in short: a stable code, and what it is about, such as a resource class or a trait. */
 export interface Obstacle {
@@ -15,11 +16,10 @@ export interface Obstacle {
   readonly message?: string | undefined;
 }
 
-/** A host that is refused: it counts for as long as it is the host's last. */
-interface Refused {
+/** A host that is refused. The less it fell short the more it weighs; least where that cannot be said. */
+interface Refused extends Entry {
   readonly root: string;
   readonly reason: Reason;
-  readonly short: number;
 }
 
 /** All hosts that one reason refuses. */
@@ -29,8 +29,8 @@ interface Reason {
   /** What was said of the first host, of a filter that failed: its name alone says nothing of why. */
   readonly message: string | undefined;
   hosts: number;
-  /** Those that fell short, the nearest first; it may hold some that count no more. */
-  near: Refused[];
+  /** Those of which it can be said how much they fell short, the nearest first. */
+  readonly near: Heap<Refused>;
 }
 
 export interface Census {
@@ -54,6 +54,9 @@ export interface NearHost {
   readonly lacksMore?: true;
 }
 
+/** What a host weighs of which it cannot be said how much it fell short. */
+const UNTOLD = Number.NEGATIVE_INFINITY;
+
 export function emptyCensus(): Census {
   return { refused: new Map(), reasons: new Map() };
 }
@@ -64,14 +67,16 @@ export function unrefuse(census: Census, root: string): void {
   if (before === undefined) return;
   census.refused.delete(root);
   before.reason.hosts -= 1;
+  if (before.weight !== UNTOLD) remove(before.reason.near, before);
   if (before.reason.hosts === 0) census.reasons.delete(keyOf(before.reason));
 }
 
 export function refuse(census: Census, root: string, { code, about, short, message = '' }: Obstacle): void {
+  const weight = short === undefined ? UNTOLD : -short;
   const before = census.refused.get(root);
   if (before !== undefined) {
     const { reason } = before;
-    if (reason.code === code && reason.about === about && before.short === (short ?? Number.POSITIVE_INFINITY)) return;
+    if (reason.code === code && reason.about === about && before.weight === weight) return;
     unrefuse(census, root);
   }
   const key = about === undefined ? code : keyOf({ code, about });
@@ -81,10 +86,10 @@ export function refuse(census: Census, root: string, { code, about, short, messa
     reason = { code, about, message: first, hosts: 0, near: [] };
     census.reasons.set(key, reason);
   }
-  const refused = { root, reason, short: short ?? Number.POSITIVE_INFINITY };
+  const refused = { root, reason, weight, tie: 0, at: 0 };
   census.refused.set(root, refused);
   reason.hosts += 1;
-  if (short !== undefined) push(census, reason, refused);
+  if (weight !== UNTOLD) insert(reason.near, refused);
 }
 
 const keyOf = ({ code, about }: { code: string; about: string | undefined }): string =>
@@ -93,49 +98,10 @@ const keyOf = ({ code, about }: { code: string; about: string | undefined }): st
 /** Every reason with its hosts, the one that refuses most first. */
 export function counted(census: Census): Counted[] {
   return [...census.reasons.values()]
-    .map((reason) => {
-      const { code, about, message, hosts } = reason;
-      const near = nearestOf(census, reason);
-      const nearest = near === undefined ? undefined : { root: near.root, short: near.short };
+    .map(({ code, about, message, hosts, near }) => {
+      const first = near[0];
+      const nearest = first === undefined ? undefined : { root: first.root, short: -first.weight };
       return { code, about, message, hosts, nearest };
     })
     .sort((one, other) => other.hosts - one.hosts);
-}
-
-function nearestOf(census: Census, { near }: Reason): Refused | undefined {
-  while (near.length > 0 && census.refused.get((near[0] as Refused).root) !== near[0]) pop(near);
-  return near[0];
-}
-
-function push(census: Census, reason: Reason, entry: Refused): void {
-  if (reason.near.length > 4 * reason.hosts + 64) {
-    // Most of it counts no more.
-    const counts = reason.near.filter((one) => census.refused.get(one.root) === one);
-    reason.near = counts.sort((one, other) => one.short - other.short);
-  }
-  const heap = reason.near;
-  let position = heap.length;
-  heap.push(entry);
-  while (position > 0) {
-    const parent = (position - 1) >> 1;
-    if ((heap[parent] as Refused).short <= entry.short) break;
-    heap[position] = heap[parent] as Refused;
-    position = parent;
-  }
-  heap[position] = entry;
-}
-
-function pop(heap: Refused[]): void {
-  const last = heap.pop() as Refused;
-  if (heap.length === 0) return;
-  let position = 0;
-  for (;;) {
-    let child = 2 * position + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && (heap[child + 1] as Refused).short < (heap[child] as Refused).short) child += 1;
-    if ((heap[child] as Refused).short >= last.short) break;
-    heap[position] = heap[child] as Refused;
-    position = child;
-  }
-  heap[position] = last;
 }

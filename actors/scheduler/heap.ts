@@ -1,4 +1,4 @@
-// Heaps of ranked hosts in which each entry knows where it stands, so that one host can be put in, taken out or moved
+// Heaps of hosts in which each entry knows where it stands, so that one host can be put in, taken out or moved
 // without looking at the others, and the best of several heaps can be read off without changing any.
 
 /** What a heap orders: the greater weight first, and among equals the lower tie. */
