@@ -148,8 +148,14 @@ export function textOfWeighing({ cell, host, weight, parts }: Weighing): Weighin
   return { names: JSON.stringify(Object.keys(parts)), text: `[${placeText({ cell, host })},${numbers.join()}]` };
 }
 
+type ReadOnly<Value> = Value extends (infer Item)[] ? readonly Item[] : Value;
+/** What may be absent may be undefined as well. */
+type Told<T> = {
+  readonly [Key in keyof T]: ReadOnly<T[Key]> | (T extends Record<Key, unknown> ? never : undefined);
+};
+
 /** A decision as it is packed: its weighings, all of the same weighers, are written already. */
-export type DecisionToPack = Omit<Decision, 'weights'> & { readonly weights: readonly WeighingText[] };
+export type DecisionToPack = Told<Omit<Decision, 'weights'>> & { readonly weights: readonly WeighingText[] };
 
 /** The record as a text that is kept, never longer than it may be; what is long of `where` is not kept. */
 export function packDecision(whole: DecisionToPack): string {
@@ -204,7 +210,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   }
   if (narrowedBy.length > 0) fields.push(`"l":${JSON.stringify(narrowedBy)}`);
   if (silentCells.length > 0) fields.push(`"q":${JSON.stringify(silentCells.slice(0, MAX_SILENT_TOLD))}`);
-  if (silentShards !== undefined) fields.push(`"s":${JSON.stringify(silentShards)}`);
+  if (silentShards !== undefined && silentShards.length > 0) fields.push(`"s":${JSON.stringify(silentShards)}`);
   if (shards !== undefined && weights.length > 0) fields.push(`"u":${JSON.stringify(shards)}`);
   if (where !== undefined) fields.push(`"e":${JSON.stringify(where)}`);
   if (advice.length > 0) fields.push(`"x":${JSON.stringify(advice.map(storedAdvice))}`);

@@ -2,11 +2,8 @@
 // in the end the alternates. The numbers come from figures that the ranking keeps anyway.
 
 import type { Selection } from '../../machines/instance-build.ts';
-import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import {
-  type Absent,
-  type Decision,
   type DecisionToPack,
   MAX_CLAIMS_TOLD,
   packDecision,
@@ -16,7 +13,6 @@ import {
   type Weighing,
   type WeighingText,
 } from '../messages/decision.ts';
-import type { Where } from '../messages/where.ts';
 import { isSoft } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { placementShardOf } from '../routing.ts';
@@ -42,24 +38,13 @@ const MAX_LOOKED_AT = 64;
 /** The name by which the rule of an instance group stands among filters. */
 export const INSTANCE_GROUP = 'instance-group';
 
-/** A record that is not finished. */
-export interface Draft {
-  hosts: number;
-  fits: number;
-  refused: readonly RefusedHosts[];
-  absent: Absent | undefined;
-  weights: readonly WeighingText[];
-  group: Decision['group'];
+type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
+
+/** A record that is not finished: how it ends is not in it yet. */
+export interface Draft extends Writable<Omit<DecisionToPack, 'at' | 'scheduler' | 'chosen' | 'alternates'>> {
+  refusedClaims: RefusedClaim[];
   /** What is said of the hosts that fit when the request fails all the same; null: it fails by something else. */
   ofFitting: string | null;
-  claimsRefused: number;
-  refusedClaims: RefusedClaim[];
-  advice: readonly Advice[];
-  narrowedBy: readonly string[];
-  silentCells: readonly string[];
-  silentShards: readonly number[];
-  shards: readonly number[] | undefined;
-  readonly where: Where | undefined;
 }
 
 export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
@@ -115,10 +100,15 @@ function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: n
   return refused === 0 ? [] : [{ code: `group-${group.policy}`, hosts: refused }];
 }
 
-const NONE_SILENT = { silentCells: [], silentShards: [] } as const;
+interface Silent {
+  readonly silentCells: readonly string[];
+  readonly silentShards: readonly number[];
+}
+
+const NONE_SILENT: Silent = { silentCells: [], silentShards: [] };
 
 /** The cells and placement shards that nothing was heard of lately. */
-export function silentAmong({ silentCells, silentShards }: View): Pick<Draft, 'silentCells' | 'silentShards'> {
+export function silentAmong({ silentCells, silentShards }: View): Silent {
   if (silentCells.size === 0 && silentShards.size === 0) return NONE_SILENT;
   return { silentCells: [...silentCells].sort(), silentShards: [...silentShards].sort((one, other) => one - other) };
 }
@@ -178,28 +168,13 @@ export function decided(
   chosen: Selection | null,
   alternates: readonly Selection[],
 ): string {
-  const { refused, absent, weights, group, advice, narrowedBy, silentCells, silentShards, shards, where } = draft;
-  const decision: DecisionToPack = {
+  return packDecision({
+    ...draft,
     at,
     scheduler,
-    hosts: draft.hosts,
-    fits: draft.fits,
-    refused: refused as RefusedHosts[],
-    ...(absent === undefined ? {} : { absent }),
-    weights,
-    ...(group === undefined ? {} : { group }),
-    claimsRefused: draft.claimsRefused,
-    refusedClaims: draft.refusedClaims,
-    advice: advice as Advice[],
-    narrowedBy: narrowedBy as string[],
-    silentCells: silentCells as string[],
-    ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
-    ...(shards === undefined ? {} : { shards: [...shards] }),
-    ...(where === undefined ? {} : { where }),
-    ...(chosen === null ? {} : { chosen: { cell: chosen.cell, host: chosen.host } }),
+    chosen: chosen ?? undefined,
     alternates: alternates.map(({ host }) => host),
-  };
-  return packDecision(decision);
+  });
 }
 
 /** How all hosts stand to a request. */
