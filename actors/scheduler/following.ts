@@ -7,8 +7,9 @@ import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './feeds.ts';
 import { buildsMatter } from './ranking.ts';
+import { noteShard } from './silence.ts';
 import type { Work } from './state.ts';
-import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, noteShard } from './view.ts';
+import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage } from './view.ts';
 import { expectNoMore, learnHosts } from './view-hosts.ts';
 
 const PAGE = 500;

@@ -6,7 +6,8 @@ import { nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import type { Request } from './request.ts';
-import { isShardSilent, type View } from './view.ts';
+import { isShardSilent } from './silence.ts';
+import type { View } from './view.ts';
 
 /** Whether the rule of its group lets a new member onto a host, as far as is known. */
 export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: string): boolean {

@@ -11,8 +11,9 @@ import { instancesLeft } from './instance-room.ts';
 import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
 import { type Rankings, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
+import { isShardSilent, SILENCES, silenceOf } from './silence.ts';
 import { holdsTimes } from './together.ts';
-import { SILENCES, silenceOf, treeOf, type View } from './view.ts';
+import { treeOf, type View } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
 /** The host that is picked for a request. */
@@ -48,7 +49,7 @@ export function pickOfGroup(
     const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
     // One of which nothing was heard only if there is no other.
     for (const silence of SILENCES) {
-      const found = inOrder.find((one) => silenceOf(view, one) <= silence);
+      const found = inOrder.find((one) => silenceOf(view, one.cell, isShardSilent(view, one.root)) <= silence);
       if (found !== undefined) return picked(found, soft);
     }
     return null;

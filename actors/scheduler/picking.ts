@@ -9,7 +9,8 @@ import { before, bestOf, type Heap } from './heap.ts';
 import { lookAgainFor } from './judging.ts';
 import { HEARINGS, type Hearing, lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
-import { isShardSilent, type Silence, treeOf, type View, type ViewHost } from './view.ts';
+import { isShardSilent, SILENCE, type Silence } from './silence.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
 export interface Ranked {
@@ -49,8 +50,8 @@ export function best(
   const { cells, avoidCells, preferCells } = request.where ?? {};
   const named = namedBy(request);
   const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
-    const hearing = silence === 2 ? 'silent' : 'heard';
-    const takesSilent = silence > 0 || view.silentCells.size === 0;
+    const hearing = silence === SILENCE.ofShard ? 'silent' : 'heard';
+    const takesSilent = silence !== SILENCE.ofNobody || view.silentCells.size === 0;
     const eligible: Eligible =
       takesSilent && preferCells === undefined && avoidCells === undefined
         ? ANY_CELL
@@ -70,9 +71,9 @@ export function best(
   const pick = (silence: Silence) =>
     pickIn(silence, true) ?? (preferCells === undefined ? undefined : pickIn(silence, false));
   const found =
-    pick(0) ??
-    (view.silentCells.size === 0 ? undefined : pick(1)) ??
-    (view.silentShards.size === 0 ? undefined : pick(2));
+    pick(SILENCE.ofNobody) ??
+    (view.silentCells.size === 0 ? undefined : pick(SILENCE.ofCell)) ??
+    (view.silentShards.size === 0 ? undefined : pick(SILENCE.ofShard));
   return found === undefined ? null : rankedOf(rankings, view, shape, found);
 }
 

@@ -6,7 +6,8 @@ import { isSoft } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import { membersOn } from './groups-view.ts';
 import type { Request } from './request.ts';
-import { isShardSilent, type Silence, type View } from './view.ts';
+import { isShardSilent, silenceOf } from './silence.ts';
+import type { View } from './view.ts';
 
 /** What a host's place goes by before its weight, and beside its cell. */
 interface BeforeWeight {
@@ -35,15 +36,14 @@ export function beforeWeight(view: View, { instanceGroup }: RequestSpec, root: s
  * which cells the request prefers, whatever hosts of others weigh, and then what they weigh.
  */
 export function comesBefore(
-  { silentCells }: View,
+  view: View,
   { spec, where }: Pick<Request, 'spec' | 'where'>,
   one: Standing,
   other: Standing,
 ): boolean {
-  const silenceOf = ({ cell, silentShard }: Standing): Silence =>
-    silentShard !== undefined ? 2 : silentCells.has(cell) ? 1 : 0;
-  const silence = silenceOf(one);
-  if (silence !== silenceOf(other)) return silence < silenceOf(other);
+  const silence = silenceOf(view, one.cell, one.silentShard !== undefined);
+  const ofOther = silenceOf(view, other.cell, other.silentShard !== undefined);
+  if (silence !== ofOther) return silence < ofOther;
   const more = (one.members ?? 0) - (other.members ?? 0);
   if (more !== 0) return spec.instanceGroup?.policy === 'soft-affinity' ? more > 0 : more < 0;
   const isPreferred = where?.preferCells?.includes(one.cell) ?? false;

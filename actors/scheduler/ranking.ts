@@ -15,7 +15,8 @@ import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
 import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
 import { HARD_TO_TELL, judge } from './judging.ts';
 import { type Request, rankedPart } from './request.ts';
-import { changesEnd, isShardSilent, type View } from './view.ts';
+import { isShardSilent } from './silence.ts';
+import { changesEnd, type View } from './view.ts';
 import { lookAgainAt } from './view-hosts.ts';
 import { preferredCell } from './weighers/preferred-cell.ts';
 import {

@@ -92,29 +92,6 @@ export function emptyView(shards = 1): View {
   };
 }
 
-/** Nothing is silent; the cell, which orders builds, may be; the placement shard, which decides claims, may be too. */
-export const SILENCES = [0, 1, 2] as const;
-export type Silence = (typeof SILENCES)[number];
-
-/** Who may take his time with a host: the less is silent, the sooner it is chosen. */
-export function silenceOf(view: View, { root, cell }: { readonly root: string; readonly cell: string }): Silence {
-  return isShardSilent(view, root) ? 2 : view.silentCells.has(cell) ? 1 : 0;
-}
-
-/** Whether nothing was heard lately of the placement shard that has a host. */
-export function isShardSilent({ silentShards, shards }: Pick<View, 'silentShards' | 'shards'>, root: string): boolean {
-  return silentShards.size > 0 && silentShards.has(placementShardOf(root, shards));
-}
-
-/** Notes that a placement shard is heard again, or no more. The set is another one then, by which rankings notice. */
-export function noteShard(view: View, shard: number, isSilent: boolean): void {
-  if (view.silentShards.has(shard) === isSilent) return;
-  const silentShards = new Set(view.silentShards);
-  if (isSilent) silentShards.add(shard);
-  else silentShards.delete(shard);
-  view.silentShards = silentShards;
-}
-
 /** The position in the changes up to which a reader that starts now has seen everything. */
 export function changesEnd(view: View): number {
   return view.changesDropped + view.changes.length;

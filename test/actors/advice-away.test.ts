@@ -8,7 +8,7 @@ import type { FittingHost } from '../../actors/messages/questions.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
-import { noteShard } from '../../actors/scheduler/view.ts';
+import { noteShard } from '../../actors/scheduler/silence.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';

@@ -6,7 +6,7 @@ import * as assert from 'uvu/assert';
 import { placementShardOf } from '../../actors/routing.ts';
 import { alternatesFor } from '../../actors/scheduler/alternates.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
-import { noteShard } from '../../actors/scheduler/view.ts';
+import { noteShard } from '../../actors/scheduler/silence.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { viewOf } from '../support/facts.ts';

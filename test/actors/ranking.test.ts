@@ -13,15 +13,8 @@ import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, HEARINGS, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
-import {
-  emptyView,
-  endPromise,
-  isShardSilent,
-  noteShard,
-  treeOf,
-  type View,
-  type ViewHost,
-} from '../../actors/scheduler/view.ts';
+import { isShardSilent, noteShard } from '../../actors/scheduler/silence.ts';
+import { emptyView, endPromise, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { factsOf, passTime, promiseBuild } from '../../actors/scheduler/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';

@@ -1,0 +1,38 @@
+// Cells and placement shards of which nothing was heard for a while: their hosts come last, since a build or a claim there
+// may take its time.
+
+import { placementShardOf } from '../routing.ts';
+import type { View } from './view.ts';
+
+/** Who is silent of those on whom a host depends; the more, the later it is chosen. */
+export const SILENCE = {
+  ofNobody: 0,
+  /** The cell, which orders builds. */
+  ofCell: 1,
+  /** The placement shard, which decides claims; its cell may be silent too. */
+  ofShard: 2,
+} as const;
+export type Silence = (typeof SILENCE)[keyof typeof SILENCE];
+
+/** The least first. */
+export const SILENCES: readonly Silence[] = Object.values(SILENCE);
+
+/** @param isOfShard Whether the placement shard of a host is silent. */
+export function silenceOf({ silentCells }: Pick<View, 'silentCells'>, cell: string, isOfShard: boolean): Silence {
+  if (isOfShard) return SILENCE.ofShard;
+  return silentCells.has(cell) ? SILENCE.ofCell : SILENCE.ofNobody;
+}
+
+/** Whether nothing was heard lately of the placement shard that has a host. */
+export function isShardSilent({ silentShards, shards }: Pick<View, 'silentShards' | 'shards'>, root: string): boolean {
+  return silentShards.size > 0 && silentShards.has(placementShardOf(root, shards));
+}
+
+/** Notes that a placement shard is heard again, or no more. The set is another one then, by which rankings notice. */
+export function noteShard(view: View, shard: number, isSilent: boolean): void {
+  if (view.silentShards.has(shard) === isSilent) return;
+  const silentShards = new Set(view.silentShards);
+  if (isSilent) silentShards.add(shard);
+  else silentShards.delete(shard);
+  view.silentShards = silentShards;
+}
