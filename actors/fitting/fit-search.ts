@@ -5,6 +5,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
+import { spend } from './effort.ts';
 import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts';
 import { hasAll, neededOf, type Offered } from './needs.ts';
 import type { ServerPreference } from './offer.ts';
@@ -18,9 +19,6 @@ import { twinsOf } from './twins.ts';
 const MAX_STRAIGHT_LOOKS = 1_000;
 /** How many the search may take that makes the choice with the fewest options first: 5 ms or so. */
 const MAX_THOROUGH_LOOKS = 20_000;
-
-/** All looks ever taken here: by how much it grows, those who look at many hosts know what that costs. */
-export const effort = { looks: 0 };
 
 interface Asked {
   readonly tree: readonly Provider[];
@@ -132,7 +130,7 @@ function simplyServed(choices: readonly Choice[], asked: Asked, looks: number): 
     if (provider === null) return null;
     served.push({ choice, provider });
   }
-  effort.looks += needed;
+  spend(needed);
   return allocationsOf(served);
 }
 
@@ -155,7 +153,7 @@ function bestOf({ tree, preference, options }: Asked, served: readonly Served[],
 function isServed(search: Search): boolean {
   const { looks } = search;
   const found = serveOpen(search);
-  effort.looks += looks - search.looks;
+  spend(looks - search.looks);
   return found;
 }
 

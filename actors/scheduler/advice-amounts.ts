@@ -1,7 +1,7 @@
 // Advice on amounts: what a group of a request might ask for of one class instead. For one host, the largest amount that
 // any of them can give; for several instances, the largest with which hosts hold all of them between them.
 
-import { effort } from '../fitting/fit-search.ts';
+import { effort } from '../fitting/effort.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';

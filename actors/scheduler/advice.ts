@@ -3,8 +3,8 @@
 // advised has been tried on the very hosts that are counted. An amount that lets several instances fit is searched for
 // over all hosts together.
 
+import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
-import { effort } from '../fitting/fit-search.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';

@@ -4,7 +4,7 @@
 // nothing is built on those, so that they would soon be the first in rank, and be passed each time.
 
 import type { Allocation } from '../../machines/instance-build.ts';
-import { effort } from '../fitting/fit-search.ts';
+import { effort } from '../fitting/effort.ts';
 import type { ServerPreference } from '../fitting/offer.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { WeighingText } from '../messages/decision.ts';

@@ -1,7 +1,7 @@
 // Hosts of which it is hard to tell whether they could serve a request are searched to the end a few a turn, so that others
 // are served in between. A request with no other host waits for that, within bounds.
 
-import { effort } from '../fitting/fit-search.ts';
+import { effort } from '../fitting/effort.ts';
 import { type Shape, shapeOf, weighAnew } from './ranking.ts';
 import type { Open, Work } from './state.ts';
 

@@ -1,7 +1,7 @@
 // Whose turn it is of those who wait: once a turn of the scheduler the requests are tried again for which something may
 // have come free, one of each project after the other, and never past one that came before.
 
-import { effort } from '../fitting/fit-search.ts';
+import { effort } from '../fitting/effort.ts';
 import { select } from './choosing.ts';
 import { admits, anyAdmits } from './gangs.ts';
 import { dropEmpty, isHeldUp, placeOf, UNCOUNTED_MS, unpark } from './lots.ts';

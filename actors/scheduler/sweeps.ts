@@ -1,7 +1,7 @@
 // Looking at all hosts, a slice of them a turn, so that requests for hosts go on being served in between: one sweep at a
 // time, the others wait.
 
-import { effort } from '../fitting/fit-search.ts';
+import { effort } from '../fitting/effort.ts';
 import type { Sweep, Work } from './state.ts';
 
 /** Hosts looked at in one turn, or looks at their providers: some milliseconds of work. */

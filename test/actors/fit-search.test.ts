@@ -4,9 +4,10 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { effort } from '../../actors/fitting/effort.ts';
 import { fit, fitAtOnce } from '../../actors/fitting/fit.ts';
 import { planOf } from '../../actors/fitting/fit-choices.ts';
-import { effort, serve } from '../../actors/fitting/fit-search.ts';
+import { serve } from '../../actors/fitting/fit-search.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
