@@ -1,9 +1,9 @@
 // How many instances of a request hosts would hold, as advice counts them.
 
 import { fit } from '../fitting/fit.ts';
+import { timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { timesIn } from './fit-times.ts';
 
 /** What a change would let fit: hosts, and how many instances they would hold. */
 export interface Room {

@@ -2,6 +2,7 @@
 // of groups, so that requests of one shape share them. A hard rule only spares claims that placement would refuse; a soft
 // one is kept among the hosts that fit, whatever weighers say.
 
+import { holdsTimes } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
 import type { FilterRefusal } from './filters/filter.ts';
@@ -12,7 +13,6 @@ import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
 import { type Rankings, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isShardSilent, SILENCES, silenceOf } from './silence.ts';
-import { holdsTimes } from './together.ts';
 import { treeOf, type View } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 

@@ -2,6 +2,7 @@
 // what to change when it does not.
 
 import { fit } from '../fitting/fit.ts';
+import { timesIn } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent } from '../messages/decision.ts';
@@ -28,7 +29,6 @@ import { company } from './filters/company.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
-import { timesIn } from './fit-times.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';

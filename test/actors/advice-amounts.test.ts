@@ -3,10 +3,10 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Inventory } from '../../actors/messages/placement.ts';
 import { whyNoneOf } from '../../actors/scheduler/explain.ts';
-import { timesIn } from '../../actors/scheduler/fit-times.ts';
 import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { seededRandom } from '../../runtime/random.ts';

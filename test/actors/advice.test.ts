@@ -4,13 +4,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
+import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { Advice } from '../../actors/messages/advice.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { unpackDecision } from '../../actors/messages/decision.ts';
 import { obstacleWords } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
-import { timesIn } from '../../actors/scheduler/fit-times.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';

@@ -4,10 +4,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
+import { holdsTimes, timesIn } from '../../actors/fitting/fit-times.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { makeProvider } from '../../actors/placement/providers.ts';
-import { timesIn } from '../../actors/scheduler/fit-times.ts';
-import { holdsTimes } from '../../actors/scheduler/together.ts';
 import { devicesOf, specOf, treeOf } from './packing/hosts.ts';
 
 const test = suite('fit');

@@ -1,0 +1,93 @@
+// How many times a request fits a tree, one after the other, each with what the ones before it left; and whether it fits
+// a certain number of times.
+
+import type { Allocation } from '../../machines/instance-build.ts';
+import type { RequestSpec } from '../messages/common.ts';
+import type { Provider } from '../placement/providers.ts';
+import { fit, fitAtOnce } from './fit.ts';
+
+/** How often the allocations may change from one to the next before the count is cut short. */
+const MAX_ROUNDS = 1_000;
+/** The last so many times a request for several groups is fitted one by one: what one takes may change where the next fits. */
+const ONE_BY_ONE = 8;
+
+/**
+ * How many times a request fits a tree (the root first), at most `most`.
+ * @param isThorough Without it, at least how many times: as far as that is found at once.
+ */
+export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: number, isThorough = true): number {
+  const search = isThorough ? fit : fitAtOnce;
+  if ((search(spec, tree) ?? null) === null) return 0;
+  if (most === 1) return 1;
+  const left = tree.map((provider) => ({
+    ...provider,
+    stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock }])),
+  }));
+  const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
+  const few = spec.groups.length > 1 ? ONE_BY_ONE : 0;
+  let times = 0;
+  for (let round = 0; round < MAX_ROUNDS && times < most; round += 1) {
+    const allocations = search(spec, left) ?? null;
+    if (allocations === null) break;
+    const taken = new Map<{ capacity: number; used: number }, number>();
+    for (const { provider, resources } of allocations) {
+      for (const resourceClass in resources) {
+        const stock = byId.get(provider)?.stocks.get(resourceClass);
+        if (stock !== undefined) taken.set(stock, (taken.get(stock) ?? 0) + (resources[resourceClass] as number));
+      }
+    }
+    // The same allocations fit again until one of the providers has too little: as often at once.
+    let more = most - times + few;
+    for (const [{ capacity, used }, amount] of taken) more = Math.min(more, Math.floor((capacity - used) / amount));
+    more = Math.max(1, more - few);
+    for (const [stock, amount] of taken) stock.used += more * amount;
+    times += more;
+  }
+  return times;
+}
+
+/**
+ * Whether `count` requests like this one fit a tree together: each is fitted anew beside those before it, so what is claimed
+ * one after the other fits as well.
+ */
+export function holdsTimes(spec: RequestSpec, tree: readonly Provider[], count: number): boolean {
+  if (count > 1 && !mayHold(spec, tree, count)) return false;
+  const taken: (readonly Allocation[])[] = [];
+  while (taken.length < count) {
+    const allocations = fit(spec, tree);
+    if (allocations === null) break;
+    taken.push(allocations);
+    use(tree, allocations, 1);
+  }
+  for (const allocations of taken) use(tree, allocations, -1);
+  return taken.length === count;
+}
+
+/** Whether there is as much of every class in the tree, taken together, as all need: cheap, and mostly enough to say no. */
+function mayHold({ groups }: RequestSpec, tree: readonly Provider[], count: number): boolean {
+  const needed = new Map<string, number>();
+  for (const { resources } of groups) {
+    for (const resourceClass in resources) {
+      needed.set(resourceClass, (needed.get(resourceClass) ?? 0) + count * (resources[resourceClass] as number));
+    }
+  }
+  for (const [resourceClass, amount] of needed) {
+    let free = 0;
+    for (const { stocks } of tree) {
+      const stock = stocks.get(resourceClass);
+      if (stock !== undefined) free += Math.max(0, stock.capacity - stock.used);
+    }
+    if (free < amount) return false;
+  }
+  return true;
+}
+
+function use(tree: readonly Provider[], allocations: readonly Allocation[], sign: 1 | -1): void {
+  for (const { provider: id, resources } of allocations) {
+    const stocks = tree.find(({ spec }) => spec.id === id)?.stocks;
+    for (const resourceClass in resources) {
+      const stock = stocks?.get(resourceClass);
+      if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
+    }
+  }
+}
