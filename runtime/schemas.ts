@@ -3,7 +3,7 @@
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Message } from '../actors/actor.ts';
-import type { Protocol } from '../actors/messages/common.ts';
+import { clipped, type Protocol } from '../actors/messages/common.ts';
 import { MalformedError } from './errors.ts';
 import { faultWords } from './fault-words.ts';
 
@@ -67,11 +67,6 @@ function kindsOf(schemaPath: string): string[] {
   return [...schemaPath.matchAll(/\/anyOf\/\d+/g)].map(({ index, 0: last }) =>
     schemaPath.slice(0, index + last.length),
   );
-}
-
-/** The beginning of a text, without half a character at its end, which could not be sent. */
-function clipped(text: string, length: number): string {
-  return text.length <= length ? text : `${text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '')}...`;
 }
 
 function unescapePointer(token: string): string {
