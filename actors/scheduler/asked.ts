@@ -10,13 +10,13 @@ import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts'
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
 import type { Ranked } from './picking.ts';
-import { beforeWeight, comesBefore, type Standing } from './precedence.ts';
+import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
 import { withCompany } from './questioning.ts';
 import type { Rankings } from './ranking.ts';
 import type { Company, Request } from './request.ts';
 import type { Sweep, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
-import { begin } from './sweeps.ts';
+import { beginSweep } from './sweeps.ts';
 import type { View, ViewHost } from './view.ts';
 import { weightOf } from './weighers/weigher.ts';
 
@@ -50,7 +50,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
         });
       },
     );
-    if (!begin(now, sweep)) decline(now, from, ask, 'overloaded', TOO_MANY);
+    if (!beginSweep(now, sweep)) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
@@ -79,7 +79,7 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
       turn.send(from, { type: 'cells', ask, cells: sorted });
     },
   };
-  if (!begin(work, sweep)) decline(work, from, ask, 'overloaded', TOO_MANY);
+  if (!beginSweep(work, sweep)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
 /** Once all cells have told, it says who has not: a placement shard may be away for long. */
@@ -114,7 +114,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     // Its cell may have told of it anew since the question came.
     const current = view.hosts.get(host.root) ?? host;
     const comparison = comparisonOf(rankings, view, requestOf(asked, company), current, answered);
-    if (!begin(now, comparison)) decline(now, from, ask, 'overloaded', TOO_MANY);
+    if (!beginSweep(now, comparison)) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
@@ -131,7 +131,7 @@ function comparisonOf(
 ): Sweep {
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersOf(rankings, request);
-  const weigh = (one: ViewHost, isThorough = true): (Ranked & Standing) | Refused => {
+  const weigh = (one: ViewHost, isThorough = true): (Ranked & Contender) | Refused => {
     const judged = judge(view, filters, request.spec, one, rankings.preference, isThorough);
     if (judged.obstacle !== null) return judged;
     const { facts, tree, allocations } = judged;
@@ -139,7 +139,7 @@ function comparisonOf(
     const { root, cell, host: name } = one;
     return { root, cell, host: name, weight, allocations, ...beforeWeight(view, request.spec, root) };
   };
-  const told = (one: Ranked & Standing) => ({
+  const told = (one: Ranked & Contender) => ({
     ...weighingOf(weighers, rankings.overrides, view, one),
     ...present({ members: one.members, silentShard: one.silentShard }),
   });
@@ -152,7 +152,7 @@ function comparisonOf(
   // Either may be gone when all have been looked at, so what is told of it is put together at once.
   const own = weigh(host);
   const standing = 'obstacle' in own ? { refusal: refusalOf(own) } : { weighing: told(own) };
-  let best: (Ranked & Standing) | null = null;
+  let best: (Ranked & Contender) | null = null;
   let first: Pick<HostStanding, 'best'> = {};
   let [hosts, fits, better] = [0, 0, 0];
   return {

@@ -28,10 +28,10 @@ import {
   askAll,
   FIRST_TRY,
   haveAllSaid,
+  type InTurn,
   isOrdered,
   mustRecall,
   orderOfClaim,
-  type Served,
   shardOf,
   take,
 } from './rounds.ts';
@@ -41,13 +41,13 @@ import {
   close,
   concerns,
   contextOf,
+  countToPlace,
   draftOf,
   isAnswer,
   isOpen,
   openOf,
   promiseClaim,
   settle,
-  together,
 } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 import { learnUsage, noteChange, type View, type ViewHost } from './view.ts';
@@ -57,12 +57,12 @@ import { tellGranted } from './weighers/weigher.ts';
 /** Refusals after which no other host would do. */
 const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', GROUP_CONFLICT]);
 
-/** @param served What it goes on from: it waited, and its turn has come. */
-export function select(work: Work, asked: Select, from: Address, served?: Served): void {
+/** @param inTurn What it goes on from: it waited, and its turn has come. */
+export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn): void {
   const key = keyOf(from, asked.request);
-  const standing = work.state.open.get(key);
-  if (standing !== undefined && standing.asked.round >= asked.round) return;
-  if (standing !== undefined) close(work, standing);
+  const before = work.state.open.get(key);
+  if (before !== undefined && before.asked.round >= asked.round) return;
+  if (before !== undefined) close(work, before);
   stepOut(work, { key, asked });
   work.state.asks += 1;
   const open: Open = {
@@ -72,8 +72,8 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     request: { spec: asked.spec, where: asked.where, project: asked.project },
     locating: null,
     machines: new Map(),
-    taker: served?.taker ?? `${work.incarnation} ${work.state.asks}`,
-    tryNumber: served?.tryNumber ?? FIRST_TRY,
+    taker: inTurn?.taker ?? `${work.incarnation} ${work.state.asks}`,
+    tryNumber: inTurn?.tryNumber ?? FIRST_TRY,
     taken: !isOrdered(work, { asked }),
     recalls: new Map(),
     waiting: new Set(asked.instances),
@@ -84,9 +84,9 @@ export function select(work: Work, asked: Select, from: Address, served?: Served
     drafts: new Map(),
     hopeless: null,
     failing: false,
-    gathering: gathersFirst(work, { key, asked }, served !== undefined) ? new Set() : null,
+    gathering: gathersFirst(work, { key, asked }, inTurn !== undefined) ? new Set() : null,
     givingBack: null,
-    turnOfProject: served?.turnOfProject ?? null,
+    turnOfProject: inTurn?.turnOfProject ?? null,
     repeats: 0,
   };
   work.state.open.set(key, open);
@@ -138,7 +138,7 @@ function bestFor(work: Work, open: Open, instance: string) {
   const { request } = open;
   const draft = draftOf(open, instance);
   const seed = `${instance} ${tried.length}`;
-  const count = together(open);
+  const count = countToPlace(open);
   const picked = pickOfGroup(rankings, view, request, count, (root) => tried.includes(root), seed);
   if (picked === null) {
     noteAll(draft, rankings, view, request, count);
@@ -182,7 +182,7 @@ export function rank(work: Work, open: Open, instance: string): void {
     return;
   }
   if (awaitsSearch(work, open)) return;
-  advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, together(open)) });
+  advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, countToPlace(open)) });
 }
 
 export function claim(work: Work, open: Open, instance: string): void {
@@ -238,7 +238,10 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (awaitsSearch(work, open) || awaitsClaims(work, open)) return;
   if (open.promised.size > 0) return void open.stranded.add(instance);
   draftOf(open, instance).ofFitting = REFUSED_THE_CLAIM;
-  advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNone(work.state, open.request, together(open)) });
+  advance(work, open, instance, {
+    type: 'NOTHING_HELD',
+    reason: whyNone(work.state, open.request, countToPlace(open)),
+  });
 }
 
 /** All that was claimed is answered: those that were left without a host are looked at once more, and told. */
@@ -331,7 +334,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const reason = `${refusal.code}: ${refusal.message}`;
   if (hopeless) open.hopeless = refusal.code;
   if (refusal.code === GROUP_CONFLICT) {
-    noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, together(open));
+    noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, countToPlace(open));
   }
   const isChanged = refusal.code === GROUP_CHANGED;
   const isElsewhere = isChanged && open.asked.spec.instanceGroup?.policy === 'soft-affinity';

@@ -14,7 +14,7 @@ import { lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
-import { draftOf, together } from './selecting.ts';
+import { countToPlace, draftOf } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
 import { promise } from './view.ts';
 import { expectNoMore, promiseBuild } from './view-hosts.ts';
@@ -71,10 +71,10 @@ export function isRoomForAll(work: Work, open: Open): boolean | undefined {
  * Whether it must be known of all instances what they hold before any is placed: an earlier question, whose answer was
  * lost, may have been granted some.
  */
-export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, served: boolean): boolean {
+export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, isInTurn: boolean): boolean {
   const { waits, instances, round } = one.asked;
   if (instances.length > 1) return waits !== undefined || (isOrdered(work, one) && round > 1);
-  return waits !== undefined && !served && lotOf(work, one) !== undefined;
+  return waits !== undefined && !isInTurn && lotOf(work, one) !== undefined;
 }
 
 /** What is said of hosts with room, to one that is not tried as others that ask for the same wait. */
@@ -84,7 +84,7 @@ const FOR_THE_FIRST = 'with room for whoever is first in line';
 export function whyNotTried(work: Work, open: Open, instance: string, isBehind: boolean): string {
   const { rankings, view } = work.state;
   const { request } = open;
-  const count = together(open);
+  const count = countToPlace(open);
   const draft = draftOf(open, instance);
   noteAll(draft, rankings, view, request, count);
   const isRoom = isBehind && (count === 1 || (draft.fits > 0 && placesFor(work, request, count) !== null));

@@ -30,9 +30,9 @@ export function locate(work: Work, open: Open): void {
   work.state.locating.set(open.locating.ask, open.key);
 }
 
-/** @param standing The question, if it was put before: then it is put again to those who have not answered. */
-export function askWhere({ state, turn, placementShards }: Work, { tree }: RequestSpec, standing?: Locating): Locating {
-  let locating = standing;
+/** @param before The question, if it was put before: then it is put again to those who have not answered. */
+export function askWhere({ state, turn, placementShards }: Work, { tree }: RequestSpec, before?: Locating): Locating {
+  let locating = before;
   if (locating === undefined) {
     state.asks += 1;
     const waiting = new Set(Array.from({ length: placementShards }, (_, shard) => shard));

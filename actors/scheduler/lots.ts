@@ -70,8 +70,8 @@ export function isBehindOthers(work: Work, open: Open): boolean {
 /** The lot of a request. */
 export function openLot({ turn, state: { parking, view } }: Work, { asked }: Open): Lot {
   const key = lotKeyOf(asked);
-  const standing = parking.lots.get(key);
-  if (standing !== undefined) return standing;
+  const known = parking.lots.get(key);
+  if (known !== undefined) return known;
   const lot: Lot = {
     key,
     project: asked.project ?? '',

@@ -17,7 +17,8 @@ interface BeforeWeight {
   readonly silentShard?: number;
 }
 
-export interface Standing extends BeforeWeight {
+/** A host that fits, as it is compared with others. */
+export interface Contender extends BeforeWeight {
   readonly cell: string;
   readonly weight: number;
 }
@@ -38,8 +39,8 @@ export function beforeWeight(view: View, { instanceGroup }: RequestSpec, root: s
 export function comesBefore(
   view: View,
   { spec, where }: Pick<Request, 'spec' | 'where'>,
-  one: Standing,
-  other: Standing,
+  one: Contender,
+  other: Contender,
 ): boolean {
   const silence = silenceOf(view, one.cell, one.silentShard !== undefined);
   const ofOther = silenceOf(view, other.cell, other.silentShard !== undefined);

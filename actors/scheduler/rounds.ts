@@ -15,8 +15,8 @@ const ORDERS_IN_TRY = 2 * MAX_CLAIMS_PER_SELECTION;
 const TRIES_IN_ROUND = 1_048_576;
 export const FIRST_TRY = 0;
 
-/** That, and when its project was served, counted: a turn that comes to nothing is none. */
-export interface Served extends Resumed {
+/** A request whose turn has come: with it when its project was served, counted, as a turn that comes to nothing is none. */
+export interface InTurn extends Resumed {
   readonly turnOfProject: { readonly before: number; readonly now: number };
 }
 

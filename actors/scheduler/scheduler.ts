@@ -42,7 +42,7 @@ import { SELECT_WAKE } from './selecting.ts';
 import { tryParked } from './serving.ts';
 import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
-import { goOn, SWEEP_WAKE } from './sweeps.ts';
+import { goOnSweeping, SWEEP_WAKE } from './sweeps.ts';
 import { emptyView } from './view.ts';
 import { passTime } from './view-hosts.ts';
 import { DEFAULT_WEIGHERS } from './weighers/defaults.ts';
@@ -177,7 +177,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         if (work.turn.now < work.state.sweptAt) clockSetBack(work);
         return noticeSilence(work);
       case SWEEP_WAKE:
-        return goOn(work);
+        return goOnSweeping(work);
       case SEARCH_WAKE:
         return search(work) ? searchedFor(work) : undefined;
       case PARKED_WAKE:

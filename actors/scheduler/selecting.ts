@@ -4,7 +4,6 @@ import type { Allocation, Selection } from '../../machines/instance-build.ts';
 import { claimsRefused, MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import { allocationsOf } from '../allocations.ts';
 import { waitMs } from '../builds.ts';
-import type { InstanceGroup } from '../messages/common.ts';
 import type { ClaimGranted, ProviderUsage } from '../messages/placement.ts';
 import { isSoft } from '../placement/groups.ts';
 import { wakeId } from '../wakes.ts';
@@ -80,7 +79,7 @@ export function promiseClaim(
   if (isSoft(instanceGroup) && context.passing < MAX_CHOSEN_ANEW && !isLast) {
     open.groupKnown.set(instance, groupKnownAt(view, open.request, candidate.provider));
   }
-  count(work, instanceGroup, candidate, 1);
+  promiseMember(view.groups, instanceGroup.id, candidate.provider, 1);
 }
 
 /**
@@ -106,11 +105,7 @@ export function settle(
   }
   endPromise(view, promised.provider, allocationsOf(spec, promised), usages, shard);
   const group = spec.instanceGroup;
-  if (group !== undefined) count(work, group, promised, -1);
-}
-
-function count({ state }: Work, { id }: InstanceGroup, { provider }: Selection, sign: 1 | -1): void {
-  promiseMember(state.view.groups, id, provider, sign);
+  if (group !== undefined) promiseMember(view.groups, group.id, promised.provider, -1);
 }
 
 export function close(work: Work, open: Open): void {
@@ -134,6 +129,6 @@ export function isAnswer(work: Work, open: Open, { consumer, order }: ClaimGrant
 }
 
 /** For how many instances a host is chosen: those that none is promised yet. */
-export function together({ waiting, promised }: Open): number {
+export function countToPlace({ waiting, promised }: Open): number {
   return waiting.size - promised.size;
 }

@@ -6,7 +6,7 @@ import { present } from '../present.ts';
 import type { Request } from './request.ts';
 import type { Found, Surveyed, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
-import { begin, isShort } from './sweeps.ts';
+import { beginSweep, isShort } from './sweeps.ts';
 
 /** How long a survey is told of, ms, where nothing is heard of a change: a filter may go by the time. */
 const FRESH_MS = 1_000;
@@ -52,7 +52,7 @@ export function surveyFor(
   surveyed.set(key, one);
   if (surveyed.size > MAX_KEPT) surveyed.delete(surveyed.keys().next().value as string);
   surveying.looked = looked;
-  if (begin(work, survey)) return;
+  if (beginSweep(work, survey)) return;
   surveyed.delete(key);
   // With too many to look for, it stays unknown.
   then(work, null);

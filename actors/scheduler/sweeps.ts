@@ -17,11 +17,11 @@ const MAX_SWEEPS = 16;
 export const SWEEP_WAKE = 'sweep';
 
 /** Begins a sweep, or puts it in line; false when too many wait already. What one slice can do is done there and then. */
-export function begin(work: Work, sweep: Sweep): boolean {
+export function beginSweep(work: Work, sweep: Sweep): boolean {
   const { sweeps, view } = work.state;
   if (sweeps.length >= MAX_SWEEPS) return false;
   sweeps.push({ sweep, roots: [...view.hosts.keys()], position: 0, looks: 0 });
-  if (sweeps.length === 1) goOn(work);
+  if (sweeps.length === 1) goOnSweeping(work);
   return true;
 }
 
@@ -31,7 +31,7 @@ export function isShort({ state: { sweeps, view } }: Work): boolean {
 }
 
 /** Looks at the next slice of the sweep whose turn it is. */
-export function goOn(work: Work): void {
+export function goOnSweeping(work: Work): void {
   const { sweeps, view } = work.state;
   const current = sweeps[0];
   if (current === undefined) return;

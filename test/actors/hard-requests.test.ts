@@ -12,7 +12,7 @@ import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
 import { keyOf } from '../../actors/scheduler/request.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
-import { begin, goOn } from '../../actors/scheduler/sweeps.ts';
+import { beginSweep, goOnSweeping } from '../../actors/scheduler/sweeps.ts';
 import type { View } from '../../actors/scheduler/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type HostPlan, type Rig, rig } from '../support/scheduler-desk.ts';
@@ -204,8 +204,8 @@ test('hard requests - a look at all hosts takes a bounded effort in each turn an
   let most = 0;
   let turns = 0;
   for (let before = first; told === undefined; before = effort.looks) {
-    if (turns === 0) assert.ok(begin(work, survey));
-    else goOn(work);
+    if (turns === 0) assert.ok(beginSweep(work, survey));
+    else goOnSweeping(work);
     most = Math.max(most, effort.looks - before);
     turns += 1;
   }

@@ -3,13 +3,13 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup } from '../../actors/messages/common.ts';
-import { comesBefore, type Standing } from '../../actors/scheduler/precedence.ts';
+import { type Contender, comesBefore } from '../../actors/scheduler/precedence.ts';
 import { emptyView } from '../../actors/scheduler/view.ts';
 
 const test = suite('scheduler - precedence');
 
 /** From the first to the last, as each rule decides before the next is asked. */
-function order(policy: InstanceGroup['policy'] | undefined, hosts: Readonly<Record<string, Standing>>): string[] {
+function order(policy: InstanceGroup['policy'] | undefined, hosts: Readonly<Record<string, Contender>>): string[] {
   const view = { ...emptyView(), silentCells: new Set(['silent']) };
   const group = policy === undefined ? {} : { instanceGroup: { id: 'g', policy } };
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const, ...group };
