@@ -16,8 +16,8 @@ import {
   Token,
   Traceparent,
 } from './common.ts';
-import { DecisionText } from './decision.ts';
 import { claimAnswers } from './placement.ts';
+import { DecisionText } from './stored-decision.ts';
 import { Where } from './where.ts';
 
 /** The longest that a request may wait for a host, ms: 30 days. */

@@ -13,10 +13,10 @@ import {
   SelectionSchema,
   Token,
 } from './common.ts';
-import { DecisionText } from './decision.ts';
 import { placementAnswers } from './placement.ts';
 import { CellsTold, Fitted, WhyNotTold } from './questions.ts';
 import { schedulerMessages } from './scheduler.ts';
+import { DecisionText } from './stored-decision.ts';
 import { Where } from './where.ts';
 
 /** An instance as people see it. Absent fields are not known to whoever answers. */

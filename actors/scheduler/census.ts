@@ -2,7 +2,7 @@
 // the one host that changed, so that a decision can say what stood against all hosts without looking at them.
 
 import { clipped } from '../messages/common.ts';
-import { MAX_MESSAGE_LENGTH } from '../messages/decision.ts';
+import { MAX_MESSAGE_LENGTH } from '../messages/stored-decision.ts';
 import { FILTER_FAILED } from './filters/filter.ts';
 import { type Entry, type Heap, insert, remove } from './heap.ts';
 

@@ -3,16 +3,14 @@
 
 import type { Selection } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import type { RefusedClaim, RefusedHosts, Weighing } from '../messages/decision.ts';
 import {
   type DecisionToPack,
   MAX_CLAIMS_TOLD,
   packDecision,
-  type RefusedClaim,
-  type RefusedHosts,
   textOfWeighing,
-  type Weighing,
   type WeighingText,
-} from '../messages/decision.ts';
+} from '../messages/stored-decision.ts';
 import { isSoft } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { placementShardOf } from '../routing.ts';

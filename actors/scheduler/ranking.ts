@@ -7,7 +7,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import { effort } from '../fitting/effort.ts';
 import type { ServerPreference } from '../fitting/offer.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { WeighingText } from '../messages/decision.ts';
+import type { WeighingText } from '../messages/stored-decision.ts';
 import { fnv1a } from '../routing.ts';
 import { type Census, emptyCensus, refuse, unrefuse } from './census.ts';
 import { ALWAYS } from './filters/always.ts';

@@ -2,8 +2,9 @@
 // followed. Neither needs the scheduler that decided.
 
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import { type Decision, StoredDecision, unpackDecision } from '../../actors/messages/decision.ts';
+import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
 import type { Where } from '../../actors/messages/where.ts';
 import { cellAddress, conductorOf } from '../../actors/routing.ts';
 import { checkOf } from '../schemas.ts';

@@ -7,7 +7,7 @@ import { fit } from '../../actors/fitting/fit.ts';
 import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { Advice } from '../../actors/messages/advice.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import { unpackDecision } from '../../actors/messages/decision.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { obstacleWords } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';

@@ -4,14 +4,14 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { clipped, type InstanceGroup } from '../../actors/messages/common.ts';
+import type { Decision } from '../../actors/messages/decision.ts';
 import {
-  type Decision,
   MAX_DECISION_LENGTH,
   packDecision,
   StoredDecision,
   textOfWeighing,
   unpackDecision,
-} from '../../actors/messages/decision.ts';
+} from '../../actors/messages/stored-decision.ts';
 import {
   decided,
   emptyDraft,

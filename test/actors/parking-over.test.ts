@@ -3,8 +3,8 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { countingFilter } from '../support/counting.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { FOREVER, rig } from '../support/waiting.ts';

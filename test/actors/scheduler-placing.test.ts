@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import { unpackDecision } from '../../actors/messages/decision.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { freeShare } from '../../actors/scheduler/weighers/free-share.ts';

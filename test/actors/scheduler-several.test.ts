@@ -4,9 +4,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
-import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';

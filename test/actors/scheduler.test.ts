@@ -4,9 +4,9 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { allocationsOf } from '../../actors/allocations.ts';
-import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Claim, PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
 import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import {
   actor,

@@ -4,8 +4,8 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { fleetByChance, TOTAL } from '../support/fleet-by-chance.ts';

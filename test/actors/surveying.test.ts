@@ -3,8 +3,8 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { unpackDecision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { countingFilter } from '../support/counting.ts';
 import type { HostWords } from '../support/facts.ts';

@@ -3,7 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { StoredDecision, unpackDecision } from '../../actors/messages/decision.ts';
+import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
 import { checkOf } from '../../runtime/schemas.ts';
