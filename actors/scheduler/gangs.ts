@@ -10,13 +10,13 @@ import { pickOfGroup } from './grouping.ts';
 import { promiseMember, rootsOf } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { lotOf } from './lots.ts';
+import { promise } from './promises.ts';
 import { lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { countToPlace, draftOf } from './selecting.ts';
 import type { Open, Parked, Work } from './state.ts';
-import { promise } from './view.ts';
 import { expectNoMore, promiseBuild } from './view-hosts.ts';
 
 /** Stands for an instance that is looked for a place only to see whether there is one. No instance has a space in its name. */

@@ -10,9 +10,10 @@ import { wakeId } from '../wakes.ts';
 import { emptyDraft } from './decision.ts';
 import { groupKnownAt } from './group-rules.ts';
 import { promiseMember } from './groups-view.ts';
+import { endPromise } from './promises.ts';
 import { awaitedOf, isOrdered, orderOfClaim, orderOfRecall } from './rounds.ts';
 import type { Open, SelectionSnapshot, Work } from './state.ts';
-import { endPromise, learnUsage } from './view.ts';
+import { learnUsage } from './view.ts';
 import { promiseBuild } from './view-hosts.ts';
 
 /** For how many refusals a wish is chosen anew: then what was chosen last is claimed, whatever others do meanwhile. */

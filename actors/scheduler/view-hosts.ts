@@ -5,7 +5,8 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { HostState, HostStats, HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { HostFacts } from './host-facts.ts';
-import { noteChange, promise, type View, type ViewHost } from './view.ts';
+import { promise } from './promises.ts';
+import { noteChange, type View, type ViewHost } from './view.ts';
 
 export function learnHost(view: View, cell: string, told: HostState): void {
   const { host, provider: root, state, reason, failures, stats = NO_STATS, until } = told;

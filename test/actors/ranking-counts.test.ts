@@ -5,16 +5,9 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best } from '../../actors/scheduler/picking.ts';
+import { endPromise, promise } from '../../actors/scheduler/promises.ts';
 import { emptyRankings, statsMatter } from '../../actors/scheduler/ranking.ts';
-import {
-  changesEnd,
-  endPromise,
-  learnProvider,
-  learnUsage,
-  promise,
-  treeOf,
-  type View,
-} from '../../actors/scheduler/view.ts';
+import { changesEnd, learnProvider, learnUsage, treeOf, type View } from '../../actors/scheduler/view.ts';
 import { expectNoMore, passTime, promiseBuild } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { stateOf, tellHost, tellView, viewOf } from '../support/facts.ts';

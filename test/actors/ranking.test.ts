@@ -11,10 +11,11 @@ import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filte
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
+import { endPromise } from '../../actors/scheduler/promises.ts';
 import { emptyRankings, HEARINGS, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { isShardSilent, noteShard } from '../../actors/scheduler/silence.ts';
-import { emptyView, endPromise, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
+import { emptyView, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { factsOf, passTime, promiseBuild } from '../../actors/scheduler/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
