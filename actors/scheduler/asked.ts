@@ -5,7 +5,7 @@ import type { Address } from '../actor.ts';
 import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
-import { weighersOf, weighingOf } from './decision.ts';
+import { weighingOf } from './decision.ts';
 import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
@@ -18,7 +18,7 @@ import type { Sweep, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { beginSweep } from './sweeps.ts';
 import type { View, ViewHost } from './view.ts';
-import { weightOf } from './weighers/weigher.ts';
+import { weighersFor, weightOf } from './weighers/weigher.ts';
 
 type Fit = Extract<SchedulerMessage, { type: 'fit' }>;
 type WhyNot = Extract<SchedulerMessage, { type: 'why-not' }>;
@@ -130,7 +130,7 @@ function comparisonOf(
   done: (standing: HostStanding, work: Work) => void,
 ): Sweep {
   const filters = allFiltersFor(rankings.filters, request);
-  const weighers = weighersOf(rankings, request);
+  const weighers = weighersFor(rankings.weighers, request);
   const weigh = (one: ViewHost, isThorough = true): (Ranked & Contender) | Refused => {
     const judged = judge(view, filters, request.spec, one, rankings.preference, isThorough);
     if (judged.obstacle !== null) return judged;

@@ -2,9 +2,9 @@
 
 import { MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Absent, OTHER, type RefusedHosts } from '../messages/decision.ts';
-import { nearestMiss, type Standing, standing } from './decision.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
+import { nearestMiss, type Standing, standing } from './standing.ts';
 import type { View } from './view.ts';
 
 interface Known {

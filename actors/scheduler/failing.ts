@@ -4,7 +4,7 @@
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
-import { decided, type Standing, standing } from './decision.ts';
+import { decided } from './decision.ts';
 import { absentOf, whyNoneOf, whyNoneTogether } from './explain.ts';
 import { giveAllBack } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
@@ -15,6 +15,7 @@ import { lateFiltersOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isOrdered } from './rounds.ts';
 import { close, contextOf, draftOf, isOpen } from './selecting.ts';
+import { type Standing, standing } from './standing.ts';
 import type { Found, Open, Work } from './state.ts';
 import { surveyFor } from './surveying.ts';
 import { expectNoMore } from './view-hosts.ts';

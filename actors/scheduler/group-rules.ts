@@ -9,6 +9,9 @@ import type { Request } from './request.ts';
 import { isShardSilent } from './silence.ts';
 import type { View } from './view.ts';
 
+/** The name by which the rule of an instance group stands among filters. */
+export const INSTANCE_GROUP = 'instance-group';
+
 /** Whether the rule of its group lets a new member onto a host, as far as is known. */
 export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: string): boolean {
   if (instanceGroup === undefined) return true;

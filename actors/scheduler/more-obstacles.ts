@@ -2,9 +2,8 @@
 
 import { fit } from '../fitting/fit.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
-import { INSTANCE_GROUP } from './decision.ts';
 import { type Filter, refusedBy } from './filters/filter.ts';
-import { toldMisfitOfGroup } from './group-rules.ts';
+import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
 import { allFiltersFor, type Judged } from './judging.ts';
 import type { Request } from './request.ts';

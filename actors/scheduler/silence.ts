@@ -36,3 +36,16 @@ export function noteShard(view: View, shard: number, isSilent: boolean): void {
   else silentShards.delete(shard);
   view.silentShards = silentShards;
 }
+
+interface Silent {
+  readonly silentCells: readonly string[];
+  readonly silentShards: readonly number[];
+}
+
+const NONE_SILENT: Silent = { silentCells: [], silentShards: [] };
+
+/** The cells and placement shards that nothing was heard of lately. */
+export function silentAmong({ silentCells, silentShards }: View): Silent {
+  if (silentCells.size === 0 && silentShards.size === 0) return NONE_SILENT;
+  return { silentCells: [...silentCells].sort(), silentShards: [...silentShards].sort((one, other) => one - other) };
+}

@@ -9,10 +9,11 @@ import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { GroupKnown } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
-import type { Draft, Standing } from './decision.ts';
+import type { Draft } from './decision.ts';
 import type { Follower } from './feeds.ts';
 import type { Rankings } from './ranking.ts';
 import type { Company, Request } from './request.ts';
+import type { Standing } from './standing.ts';
 import type { View, ViewHost } from './view.ts';
 
 export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];

@@ -20,7 +20,7 @@ import {
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
 import { type Counted, counted, emptyCensus, refuse } from './census.ts';
-import { INSTANCE_GROUP, refusedHosts, silentAmong, weighersOf, weighingOf } from './decision.ts';
+import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
 import { aggregates } from './filters/aggregates.ts';
 import { ALWAYS } from './filters/always.ts';
@@ -29,7 +29,7 @@ import { company } from './filters/company.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
-import { toldMisfitOfGroup } from './group-rules.ts';
+import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
@@ -37,10 +37,12 @@ import { filtersRefusing, isTold, lesserSpecs, refusingOf } from './more-obstacl
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
+import { silentAmong } from './silence.ts';
+import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
-import { weightOf } from './weighers/weigher.ts';
+import { weighersFor, weightOf } from './weighers/weigher.ts';
 
 /** The filters that go by what a request says of where it may go. */
 const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name, namedHosts.name, company.name]);
@@ -83,7 +85,7 @@ export function surveyOf(
 ): Sweep {
   const { spec } = request;
   const filters = allFiltersFor(rankings.filters, request);
-  const weighers = weighersOf(rankings, request);
+  const weighers = weighersFor(rankings.weighers, request);
   const census = emptyCensus();
   /** Hosts that fall short of more than they are counted for: near only where none falls short of that alone. */
   const lackingMore = emptyCensus();

@@ -19,7 +19,6 @@ import {
   noteRanked,
   noteRefused,
   noteStanding,
-  standing,
 } from '../../actors/scheduler/decision.ts';
 import { whyNone } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
@@ -30,6 +29,7 @@ import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
+import { standing } from '../../actors/scheduler/standing.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { checkOf } from '../../runtime/schemas.ts';
 import { viewOf } from '../support/facts.ts';

@@ -6,7 +6,6 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import { weighersOf } from '../../actors/scheduler/decision.ts';
 import { type Filter, filtersFor, refusedBy } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
@@ -258,7 +257,7 @@ test('ranking - a filter and a weigher may go by anything in a request, and whoe
   const others = { spec: { ...spec, instanceGroup: { id: 'web', policy: 'soft-anti-affinity' as const } } };
   assert.is(best(rankings, view, others, (root) => root !== 'p-h1')?.host, 'h1', 'another group is another ranking');
   assert.equal(fitting(others), ['h1', 'h2', 'h3']);
-  const weights = weighersOf(rankings, { spec }).map(({ part }) => part);
+  const weights = weighersFor(rankings.weighers, { spec }).map(({ part }) => part);
   assert.equal(weights, [['p-h9']], 'explanations weigh by the same');
   // Without a choice of its own, a filter goes by what requests are ranked by.
   for (const part of seen) assert.equal(part, { ...specOf(1), tree: { memberOf: [['a0']] } });

@@ -1,0 +1,122 @@
+// How all hosts stand to a request: which fit, what refuses the others, and which of those came nearest. The ranking keeps
+// the figures anyway; only what it does not go by is asked of each host that it has.
+
+import type { RequestSpec } from '../messages/common.ts';
+import type { RefusedHosts } from '../messages/decision.ts';
+import { present } from '../present.ts';
+import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
+import { type Asked, refusedBy } from './filters/filter.ts';
+import { toldMisfitOfGroup } from './group-rules.ts';
+import { lackOfRoom } from './grouping.ts';
+import { allFiltersFor, judge } from './judging.ts';
+import { lateFiltersOf, type Rankings, shapeOf } from './ranking.ts';
+import type { Request } from './request.ts';
+import { treeOf, type View, type ViewHost } from './view.ts';
+import { factsOf } from './view-hosts.ts';
+
+/** How all hosts stand to a request. */
+export interface Standing {
+  readonly hosts: number;
+  readonly fits: number;
+  readonly refused: readonly RefusedHosts[];
+  /** Some hosts were not searched to the end. */
+  readonly partly?: true;
+}
+
+/**
+ * How all hosts stand to a request: those that fit, and what refuses the others. They add up to all hosts.
+ * @param count For how many instances at once: a group that keeps together needs a host with room for all.
+ */
+export function standing(rankings: Rankings, view: View, request: Request, count: number): Standing {
+  const { current, census } = shapeOf(rankings, view, request);
+  const late = lateFiltersOf(rankings, request);
+  const refused = counted(census);
+  let fits = current.size;
+  if (late.length > 0 || request.spec.instanceGroup !== undefined) {
+    const lately = emptyCensus();
+    for (const root of current.keys()) {
+      const host = view.hosts.get(root) as ViewHost;
+      const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
+      const refusal =
+        by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(rankings, view, request, root, count);
+      if (refusal !== null) refuse(lately, root, { ...refusal, short: undefined });
+    }
+    fits -= lately.refused.size;
+    refused.push(...counted(lately));
+    refused.sort((one, other) => other.hosts - one.hosts);
+  }
+  return { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
+}
+
+/** The host that came nearest, as the census has it: for whoever goes on with it here; it is no part of messages and records. */
+const NEAR = Symbol('near');
+
+type Nearest = NonNullable<RefusedHosts['nearest']> & { readonly [NEAR]?: NearHost };
+
+/**
+ * What a census counted, with the hosts by their names.
+ * @param unasked Filters that hosts were not asked by: one that they refuse came near to nothing.
+ */
+export function refusedHosts(view: View, reasons: readonly Counted[], unasked: readonly Asked[] = []): RefusedHosts[] {
+  const mayServe = (host: ViewHost, root: string) =>
+    unasked.length === 0 || refusedBy(unasked, factsOf(view, host, treeOf(view, root))) === null;
+  return reasons.map(({ code, about, message, hosts, nearest }) => {
+    const more = nearest?.lacksMore === true ? { lacksMore: true as const } : {};
+    const named = nearest === undefined ? undefined : view.hosts.get(nearest.root);
+    const near = named !== undefined && mayServe(named, nearest?.root ?? '') ? named : undefined;
+    return {
+      code,
+      ...present({ about, message }),
+      hosts,
+      ...(near === undefined || nearest === undefined
+        ? {}
+        : { nearest: { cell: near.cell, host: near.host, short: nearest.short, ...more, [NEAR]: nearest } }),
+    };
+  });
+}
+
+/**
+ * What is told of the host that came nearest of all, in words: of one that falls short of that alone, if there is any.
+ * Hosts of several cells may have one name.
+ */
+export function nearestMiss(
+  rankings: Rankings,
+  view: View,
+  request: Request,
+  refused: readonly RefusedHosts[],
+): string | null {
+  const near = refused
+    .flatMap(({ nearest, ...reason }) => {
+      const { cell = '', host = '', short = 0, [NEAR]: found } = (nearest ?? {}) as Partial<Nearest>;
+      if (found === undefined) return [];
+      const { root, lacksMore = false } = found;
+      return [{ cell, host, root, short, lacksMore, share: shareShort(request.spec, reason, short) }];
+    })
+    .sort(
+      (one, other) =>
+        Number(one.lacksMore) - Number(other.lacksMore) || one.share - other.share || one.short - other.short,
+    );
+  const filters = allFiltersFor(rankings.filters, request);
+  for (const { cell, host: name, root, short, lacksMore } of near) {
+    const host = view.hosts.get(root);
+    const obstacle = host === undefined ? null : judge(view, filters, request.spec, host).obstacle;
+    // Where a filter refuses it that was not asked before, it is not what it is short of that stands in the way.
+    if (obstacle?.short !== short) continue;
+    return `${cell}/${name}: ${obstacle.message}${lacksMore ? ', and more stands in its way' : ''}`;
+  }
+  return null;
+}
+
+/**
+ * Which part of what is asked of a class is not there: amounts of two classes cannot be compared. What filters count by
+ * measures of their own comes last.
+ */
+function shareShort(
+  { groups }: RequestSpec,
+  { code, about = '' }: Pick<RefusedHosts, 'code' | 'about'>,
+  short: number,
+) {
+  const asked = groups.reduce((sum, { resources }) => sum + (resources[about] ?? 0), 0);
+  const isOfClass = code === 'exceeds-capacity' || code === 'unit-constraint';
+  return isOfClass && asked > 0 ? short / asked : Number.MAX_VALUE;
+}
