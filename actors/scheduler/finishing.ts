@@ -3,10 +3,14 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import { inShort } from '../allocations.ts';
 import { alternatesFor } from './alternates.ts';
-import { inMessages } from './answers.ts';
 import { decided } from './decision.ts';
 import { close, contextOf, draftOf } from './selecting.ts';
-import type { Open, Work } from './state.ts';
+import type { Open, Selected, Work } from './state.ts';
+
+/** The most allocations in one answer; each takes some hundred bytes, and a message a megabyte at most. */
+const MAX_ALLOCATIONS_TOLD = 1_000;
+/** The record of a decision takes as much room in an answer as an allocation for each so many of its characters. */
+const CHARACTERS_AS_ALLOCATION = 200;
 
 /** A host is claimed for an instance; when that is so of all, the asker is told them, with alternates and records. */
 export function finish(work: Work, open: Open, instance: string): void {
@@ -31,4 +35,26 @@ export function finish(work: Work, open: Open, instance: string): void {
     work.turn.send(open.from, { type: 'selected', request, round, selections: some });
   }
   close(work, open);
+}
+
+/**
+ * The selections of a request, in as many messages as it takes: with their alternates those of a large request are more
+ * than one message may carry. Of one that is lost, the asker asks again.
+ */
+function inMessages(selections: readonly Selected[]): Selected[][] {
+  const messages: Selected[][] = [];
+  let room = 0;
+  for (const one of selections) {
+    const allocations = [one.selection, ...one.alternates].reduce(
+      (sum, { allocations = [] }) => sum + Math.max(1, allocations.length),
+      Math.ceil(one.decision.length / CHARACTERS_AS_ALLOCATION),
+    );
+    if (messages.length === 0 || allocations > room) {
+      messages.push([]);
+      room = MAX_ALLOCATIONS_TOLD;
+    }
+    messages.at(-1)?.push(one);
+    room -= allocations;
+  }
+  return messages;
 }
