@@ -2,7 +2,8 @@
 
 import type { GroupKnown, Located } from '../messages/placement.ts';
 import { noLongerBehind } from './awaited-claims.ts';
-import { claim, rank, recall } from './choosing.ts';
+import { rank, recall } from './choosing.ts';
+import { claim } from './claiming.ts';
 import { isForming } from './following.ts';
 import { sayUnclaims } from './giving-back.ts';
 import { learnLocated, locate } from './locating.ts';

@@ -1,61 +1,28 @@
-// Choosing hosts and claiming them: each instance of a request has a selection machine, stepped by what the ranking
-// finds and what placement answers.
+// Choosing hosts: each instance of a request has a selection machine, stepped by what the ranking finds and by what
+// placement answers, see claim-answers.ts.
 
-import type { Selection } from '../../machines/instance-build.ts';
 import { type SelectionEvent, selection as selectionMachine } from '../../machines/selection.ts';
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
-import { allocationsOf } from '../allocations.ts';
-import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
-import type { NothingHeld, Select, Take } from '../messages/scheduler.ts';
-import { placementOf } from '../routing.ts';
+import type { Select, Take } from '../messages/scheduler.ts';
 import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
-import { noteAll, noteRanked, noteRefused, noteStanding } from './decision.ts';
+import { claim } from './claiming.ts';
+import { noteAll, noteRanked, noteStanding } from './decision.ts';
 import { REFUSED_THE_CLAIM, whyNone } from './explain.ts';
 import { fail } from './failing.ts';
 import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
 import { gathersFirst, isRoomForAll, placesFor, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
-import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
-import { locate, MOVED, needsCompany } from './locating.ts';
+import { locate, needsCompany } from './locating.ts';
 import { isBehindOthers, mayWait, stepOut } from './lots.ts';
-import { tellCame } from './parking-others.ts';
 import { keyOf } from './request.ts';
-import {
-  askAll,
-  FIRST_TRY,
-  haveAllSaid,
-  type InTurn,
-  isOrdered,
-  mustRecall,
-  orderOfClaim,
-  shardOf,
-  take,
-} from './rounds.ts';
+import { askAll, FIRST_TRY, type InTurn, isOrdered, mustRecall, take } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
-import {
-  armAgain,
-  close,
-  concerns,
-  contextOf,
-  countToPlace,
-  draftOf,
-  isAnswer,
-  isOpen,
-  openOf,
-  promiseClaim,
-  settle,
-} from './selecting.ts';
+import { armAgain, close, contextOf, countToPlace, draftOf, isOpen } from './selecting.ts';
 import type { Open, Work } from './state.ts';
-import { learnUsage, noteChange, type View, type ViewHost } from './view.ts';
-import { expectNoMore } from './view-hosts.ts';
-import { tellGranted } from './weighers/weigher.ts';
-
-/** Refusals after which no other host would do. */
-const HOPELESS: ReadonlySet<string> = new Set(['consumer-deleted', 'superseded', 'expired', GROUP_CONFLICT]);
 
 /** @param inTurn What it goes on from: it waited, and its turn has come. */
 export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn): void {
@@ -113,7 +80,7 @@ export function taken(work: Work, { request, round, taker }: Take, from: Address
   beginAll(work, open);
 }
 
-function advance(work: Work, open: Open, instance: string, event: SelectionEvent): void {
+export function advance(work: Work, open: Open, instance: string, event: SelectionEvent): void {
   const before = open.machines.get(instance);
   if (before === undefined) return;
   const { snapshot, effects } = step(selectionMachine, before, event);
@@ -185,29 +152,6 @@ export function rank(work: Work, open: Open, instance: string): void {
   advance(work, open, instance, { type: 'NONE_FITS', reason: whyNone(work.state, open.request, countToPlace(open)) });
 }
 
-export function claim(work: Work, open: Open, instance: string): void {
-  const candidate = contextOf(open, instance).candidate as Selection;
-  const { provider, maxInstances } = candidate;
-  const { spec, expiresAt } = open.asked;
-  const allocations = allocationsOf(spec, candidate);
-  open.behind = null;
-  promiseClaim(work, open, instance, candidate, allocations);
-  const groupKnown = open.groupKnown.get(instance);
-  work.turn.send(placementOf(provider, work.placementShards), {
-    type: 'claim',
-    consumer: instance,
-    attempt: 1,
-    spec,
-    allocations,
-    keep: [],
-    expiresAt,
-    ...(allocations.every((one) => one.provider === provider) ? {} : { root: provider }),
-    ...(maxInstances === undefined ? {} : { maxInstances }),
-    ...(groupKnown === undefined ? {} : { groupKnown }),
-    ...orderOfClaim(work, open, instance),
-  });
-}
-
 /**
  * Asks for what an earlier ask was granted. One shard knows; of several each is asked once a round, before its first
  * claim, and from then on grants nothing to earlier ones: what this round claimed itself, it was refused.
@@ -216,20 +160,14 @@ export function recall(work: Work, open: Open, instance: string): void {
   if (askAll(work, open, instance)) holdsNothing(work, open, instance);
 }
 
-export function nothingHeld(work: Work, { consumer: instance, order }: NothingHeld, from: Address): void {
-  const open = openOf(work, instance);
-  if (open === undefined || open.machines.get(instance)?.value !== 'recalling') return;
-  if (haveAllSaid(work, open, instance, order, from)) holdsNothing(work, open, instance);
-}
-
-function holdsNothing(work: Work, open: Open, instance: string): void {
+export function holdsNothing(work: Work, open: Open, instance: string): void {
   if (open.gathering === null) return lookOnceMore(work, open, instance);
   open.gathering.add(instance);
   gathered(work, open);
 }
 
 /** What placement said before it said that it holds nothing is known by now, so the ranking looks once more. */
-function lookOnceMore(work: Work, open: Open, instance: string): void {
+export function lookOnceMore(work: Work, open: Open, instance: string): void {
   // While it is found out why there is none for one instance, a host that comes free would be claimed for another in vain.
   if (open.locating !== null || open.failing) return;
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
@@ -242,16 +180,6 @@ function lookOnceMore(work: Work, open: Open, instance: string): void {
     type: 'NOTHING_HELD',
     reason: whyNone(work.state, open.request, countToPlace(open)),
   });
-}
-
-/** All that was claimed is answered: those that were left without a host are looked at once more, and told. */
-function lookAgainForStranded(work: Work, open: Open): void {
-  if (open.promised.size > 0) return;
-  for (const instance of [...open.stranded]) {
-    open.stranded.delete(instance);
-    if (!isOpen(work, open) || open.failing) return;
-    if (open.machines.get(instance)?.value === 'recalling') lookOnceMore(work, open, instance);
-  }
 }
 
 /** The host of a request that keeps together has no room for this one: all go elsewhere, if they can. */
@@ -268,39 +196,8 @@ function tryElsewhere(work: Work, open: Open, instance: string): boolean {
   return true;
 }
 
-/**
- * The host that was granted. Of one that is known it may be a provider that is not, such as a device that it was given
- * meanwhile: of each provider that was granted its root is told too.
- */
-function hostOf({ hosts, providers }: View, { allocations, usages }: ClaimGranted): ViewHost | undefined {
-  const root = providers.get(allocations[0]?.provider ?? '')?.root ?? usages.find(({ id }) => hosts.has(id))?.id;
-  return hosts.get(root ?? '');
-}
-
-export function granted(work: Work, told: ClaimGranted, from: Address): void {
-  const { consumer, attempt, allocations, usages } = told;
-  const shard = shardOf(from);
-  tellCame(work, consumer);
-  const open = openOf(work, consumer);
-  if (open === undefined || attempt !== 1 || !isAnswer(work, open, told)) {
-    for (const usage of usages) learnUsage(work.state.view, usage, shard);
-    return;
-  }
-  settle(work, open, consumer, usages, shard);
-  const { rankings, view } = work.state;
-  const isWeighedAnew = tellGranted(rankings.weighers, allocations);
-  const host = hostOf(view, told);
-  if (host !== undefined && isWeighedAnew) noteChange(view, host.root);
-  // An earlier ask was granted a host that this scheduler has not heard of yet: the asker will ask again.
-  if (host === undefined) return;
-  const held = { cell: host.cell, host: host.host, provider: host.root, allocations };
-  advance(work, open, consumer, { type: 'GRANTED', held });
-  if (open.gathering !== null && isOpen(work, open)) gathered(work, open);
-  lookAgainForStranded(work, open);
-}
-
 /** Once it is known which instances hold nothing: they are placed together, or wait together. */
-function gathered(work: Work, open: Open): void {
+export function gathered(work: Work, open: Open): void {
   const rest = open.gathering;
   if (rest === null || rest.size < open.waiting.size) return;
   open.gathering = null;
@@ -316,34 +213,4 @@ function gathered(work: Work, open: Open): void {
     if (isTried) lookOnceMore(work, open, instance);
     else advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNotTried(work, open, instance, isBehind) });
   }
-}
-
-export function refused(work: Work, { consumer, refusal, usages, order }: ClaimRefused, from: Address): void {
-  for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
-  const open = openOf(work, consumer);
-  if (open?.machines.has(consumer) !== true) return;
-  if (order !== orderOfClaim(work, open, consumer).order) return;
-  const hopeless = HOPELESS.has(refusal.code);
-  // A claim that was said twice is refused twice: the second time another host is being asked already.
-  if (!hopeless && usages.length > 0 && !concerns(usages, open, consumer)) return;
-  expectNoMore(work.state.view, consumer);
-  settle(work, open, consumer);
-  if (!hopeless) work.state.conflicts += 1;
-  const { candidate } = contextOf(open, consumer);
-  if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
-  const reason = `${refusal.code}: ${refusal.message}`;
-  if (hopeless) open.hopeless = refusal.code;
-  if (refusal.code === GROUP_CONFLICT) {
-    noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, countToPlace(open));
-  }
-  const isChanged = refusal.code === GROUP_CHANGED;
-  const isElsewhere = isChanged && open.asked.spec.instanceGroup?.policy === 'soft-affinity';
-  if (isElsewhere || refusal.code === 'group-affinity') {
-    open.request = { ...open.request, groupAt: refusal.provider };
-  }
-  const hasMoved = MOVED.has(refusal.code);
-  if (hasMoved && open.locating === null) locate(work, open);
-  const isPassing = hasMoved || isChanged;
-  advance(work, open, consumer, hopeless ? { type: 'GAVE_UP', reason } : { type: 'REFUSED', reason, isPassing });
-  lookAgainForStranded(work, open);
 }

@@ -17,7 +17,8 @@ import { readWake, wakeId } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
-import { granted, nothingHeld, refused, select, taken } from './choosing.ts';
+import { select, taken } from './choosing.ts';
+import { granted, nothingHeld, refused } from './claim-answers.ts';
 import type { Filter } from './filters/filter.ts';
 import {
   followersOfPlacement,
