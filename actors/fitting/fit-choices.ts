@@ -36,12 +36,6 @@ export type Need = readonly string[];
 
 export type ChoiceList = readonly Choice[];
 
-/** A choice that is made. */
-export interface Served {
-  readonly choice: Choice;
-  readonly provider: Provider;
-}
-
 /** The choices of a request. */
 export interface Plan {
   /** The unnamed group when it asks for nothing but conditions: the host itself must meet them. */

@@ -3,10 +3,19 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { spend } from './effort.ts';
-import { type Choice, optionsOf, type Plan, type Served } from './fit-choices.ts';
+import { type Choice, optionsOf, type Plan } from './fit-choices.ts';
+import {
+  allocationsOf,
+  freeBeside,
+  hasRoomBeside,
+  isServing,
+  type Served,
+  servedBy,
+  servesNamed,
+  takenOf,
+} from './fit-served.ts';
 import { hasAll, neededOf, type Offered } from './needs.ts';
 import type { ServerPreference } from './offer.ts';
 import { mayJoin, type Subtrees, standingFor, subtreesOf } from './subtrees.ts';
@@ -216,9 +225,9 @@ function serveOpen(search: Search): boolean {
     inVain.push(provider);
     // Its like that serve nothing either would be tried in vain too.
     const twin = twins?.get(provider);
-    if (twin === undefined || isServing(search, provider)) continue;
+    if (twin === undefined || isServing(served, provider)) continue;
     for (const other of servers) {
-      if (other !== provider && twins?.get(other) === twin && !isServing(search, other)) inVain.push(other);
+      if (other !== provider && twins?.get(other) === twin && !isServing(served, other)) inVain.push(other);
     }
   }
   inVain.length = inVainBefore;
@@ -262,35 +271,6 @@ function serversOf(search: Search, choice: Choice): Provider[] {
   return servers;
 }
 
-function hasRoomBeside(served: readonly Served[], provider: Provider, { demands }: Choice): boolean {
-  const beside = servedBy(served, provider);
-  for (const { resourceClass, amount } of demands) {
-    if (amount > freeBeside(beside, provider, resourceClass)) return false;
-  }
-  return true;
-}
-
-/** How much more of a class of a provider one claim may take, beside what the choices that are made take. */
-function freeBeside(served: readonly Served[], provider: Provider, resourceClass: string): number {
-  const { used, capacity, inventory } = provider.stocks.get(resourceClass) as Stock;
-  return Math.min(capacity - used, inventory.max_unit) - takenOf(served, provider, resourceClass);
-}
-
-const NOTHING: readonly Served[] = [];
-
-/** What is served, for a provider that serves any of it: most serve nothing, of which no class need be looked at. */
-function servedBy(served: readonly Served[], provider: Provider): readonly Served[] {
-  for (const one of served) if (one.provider === provider) return served;
-  return NOTHING;
-}
-
-/** What the choices that are made take of a class of a provider. */
-function takenOf(served: readonly Served[], provider: Provider, resourceClass: string): number {
-  let sum = 0;
-  for (const one of served) if (one.provider === provider) sum += one.choice.resources[resourceClass] ?? 0;
-  return sum;
-}
-
 /** Whether the providers have room for all open choices that are like this one. */
 function areEnough({ isolate, open, served }: Search, choice: Choice, servers: readonly Provider[]): boolean {
   if (servers.length === 0) return false;
@@ -310,16 +290,6 @@ function areEnough({ isolate, open, served }: Search, choice: Choice, servers: r
   return false;
 }
 
-function isServing({ served }: Search, provider: Provider): boolean {
-  for (const one of served) if (one.provider === provider) return true;
-  return false;
-}
-
-function servesNamed(served: readonly Served[], provider: Provider): boolean {
-  for (const one of served) if (one.provider === provider && one.choice.isNamed) return true;
-  return false;
-}
-
 /** Servers in the order in which they are tried: for a class of the unnamed group that of the tree, the host first. */
 function preferred(search: Search, choice: Choice, servers: readonly Provider[]): readonly Provider[] {
   const { tree, served, preference } = search;
@@ -336,15 +306,6 @@ function preferred(search: Search, choice: Choice, servers: readonly Provider[])
 type Rated = { readonly provider: Provider; readonly left: number };
 const byLeft = (one: Rated, other: Rated): number => one.left - other.left;
 const providerOf = ({ provider }: Rated): Provider => provider;
-const byPosition = (one: Served, other: Served): number => one.choice.position - other.choice.position;
-
-function isInOrder(served: readonly Served[]): boolean {
-  for (let at = 1; at < served.length; at += 1) {
-    if (byPosition(served[at - 1] as Served, served[at] as Served) > 0) return false;
-  }
-  return true;
-}
-
 /** By what servers are ordered, the least first. The allocations are those of what is served. */
 function leftBy(
   preference: ServerPreference | undefined,
@@ -370,31 +331,4 @@ function leftOf(served: readonly Served[], provider: Provider, { demands }: Choi
     left += (capacity - used - takenOf(beside, provider, resourceClass) - amount) / capacity;
   }
   return left;
-}
-
-/** What a provider gives that serves a choice too; as a rule it has served all before it, and nothing need be made. */
-function together(before: Allocation['resources'], last: Choice | undefined, choice: Choice): Allocation['resources'] {
-  const isNext = last !== undefined && last.position + 1 === choice.position && last.upToHere === before;
-  return isNext ? choice.upToHere : { ...before, ...choice.resources };
-}
-
-/** What is served, in the order of the request; what one provider gives to the unnamed group is one allocation. */
-function allocationsOf(served: readonly Served[]): Allocation[] {
-  const inOrder = isInOrder(served) ? served : served.slice().sort(byPosition);
-  const allocations: Allocation[] = [];
-  let last: Choice | undefined;
-  for (const { choice, provider } of inOrder) {
-    const { id } = provider.spec;
-    const { group, isNamed, resources } = choice;
-    let given = isNamed ? allocations.length : 0;
-    while (given < allocations.length && allocations[given]?.provider !== id) given += 1;
-    const before = allocations[given]?.resources;
-    allocations[given] = {
-      provider: id,
-      group: group.name,
-      resources: before === undefined ? resources : together(before, last, choice),
-    };
-    last = choice;
-  }
-  return allocations;
 }

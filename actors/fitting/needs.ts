@@ -2,7 +2,8 @@
 // itself is had by those that serve the others already, or by one that could.
 
 import type { Provider } from '../placement/providers.ts';
-import type { Choice, Need, Served } from './fit-choices.ts';
+import type { Choice, Need } from './fit-choices.ts';
+import type { Served } from './fit-served.ts';
 
 /** By need of a choice: whether any of the providers that could serve it has it. */
 export type Offered = readonly boolean[];

@@ -3,7 +3,8 @@
 
 import type { Provider } from '../placement/providers.ts';
 import { type Ancestry, ancestryOf, isBelow, meetOf } from './ancestry.ts';
-import type { Choice, ChoiceList, Served } from './fit-choices.ts';
+import type { Choice, ChoiceList } from './fit-choices.ts';
+import type { Served } from './fit-served.ts';
 
 export interface Subtrees {
   /** The choices in the order in which they are best made: groups that belong together one after the other. */
