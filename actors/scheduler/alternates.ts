@@ -7,7 +7,7 @@ import { isSoft } from '../placement/groups.ts';
 import { mayBeAlternate, softlyRanked } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
-import type { Hearing, Rankings } from './ranking.ts';
+import type { Fleet, Hearing } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -20,7 +20,7 @@ const MIN_RANKED = 32;
 const AMPLE_ROOM = 4;
 
 /** A host as it is to be claimed, with the conditions that filters make of the claim. */
-export function selectionOf(rankings: Rankings, view: View, request: Request, ranked: Ranked): Selection {
+export function selectionOf({ rankings, view }: Fleet, request: Request, ranked: Ranked): Selection {
   const { cell, host, root, allocations } = ranked;
   const selection = { cell, host, provider: root, allocations };
   if (rankings.limits.length === 0) return selection;
@@ -45,12 +45,12 @@ interface Hand {
  * own list would be too short.
  */
 export function alternatesFor(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   chosen: readonly Selection[],
   wanted: number,
 ): Selection[][] {
+  const { view } = fleet;
   if (wanted === 0) return chosen.map(() => []);
   const claimed = new Set(chosen.map(({ provider }) => provider));
   const mayBe = mayBeAlternate(view, request.spec);
@@ -60,20 +60,18 @@ export function alternatesFor(
     const inCell = hands.filter((_, position) => chosen[position]?.cell === cell);
     const needed = Math.min(MAX_RANKED, wanted * inCell.length);
     const isOut = (root: string) => claimed.has(root) || !mayBe(root);
-    const pool = heardFirst(view, needed, (hearing) =>
-      poolOf(rankings, view, request, { cell, hearing }, needed, isOut),
-    );
+    const pool = heardFirst(view, needed, (hearing) => poolOf(fleet, request, { cell, hearing }, needed, isOut));
     // A soft rule is followed rather than that hosts differ: those of others have members.
     const isOneForEach = pool.length >= inCell.length || (instanceGroup !== undefined && isSoft(instanceGroup));
     if (isOneForEach) deal(pool, inCell, wanted);
     if ((isOneForEach && pool.length >= wanted) || inCell.length === 1) continue;
     const own = new Set(inCell.map((hand) => hand.own));
-    const shared = poolOfClaimed(rankings, view, request, own, (root) => !own.has(root) || !mayBe(root));
+    const shared = poolOfClaimed(fleet, request, own, (root) => !own.has(root) || !mayBe(root));
     const inOrder = inOrderOf(shared, inCell);
     if (isOneForEach) deal(shared, inOrder, wanted - pool.length);
     else deal([...pool, ...shared], inOrder, wanted);
   }
-  return hands.map(({ alternates }) => alternates.map((one) => selectionOf(rankings, view, request, one)));
+  return hands.map(({ alternates }) => alternates.map((one) => selectionOf(fleet, request, one)));
 }
 
 /** Hosts of which the placement shard was heard lately, and others only where these are fewer than needed. */
@@ -85,15 +83,15 @@ function heardFirst(view: View, needed: number, find: (hearing: Hearing) => read
 
 /** Hosts of a part of a cell to be dealt as alternates, at least as many as are needed if there are, the best first. */
 function poolOf(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   part: PartOfCell,
   needed: number,
   isOut: (root: string) => boolean,
 ): readonly Ranked[] {
+  const { view } = fleet;
   const { spec } = request;
-  const upTo = (most: number, skip: (root: string) => boolean) => bestOfCell(rankings, view, request, part, most, skip);
+  const upTo = (most: number, skip: (root: string) => boolean) => bestOfCell(fleet, request, part, most, skip);
   if (spec.instanceGroup === undefined) {
     const pool = upTo(needed, isOut);
     // Usually the first in rank have room to spare, and there is no need to look at more for others to prefer.
@@ -102,7 +100,7 @@ function poolOf(
     return roomyFirst(view, spec, needed >= MIN_RANKED ? pool : upTo(MIN_RANKED, isOut));
   }
   const most = Math.max(needed, MIN_RANKED);
-  const soft = softlyRanked(rankings, view, request, isOut);
+  const soft = softlyRanked(fleet, request, isOut);
   if (soft === null) return roomyFirst(view, spec, upTo(most, isOut));
   // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
   const withMembers = soft.ranked.filter((one) => isInPart(view, part, one));
@@ -116,14 +114,14 @@ function poolOf(
 
 /** Of the hosts that a request has claimed those with room for one more, the best first. */
 function poolOfClaimed(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   claimed: ReadonlySet<string>,
   isOut: (root: string) => boolean,
 ): readonly Ranked[] {
-  const soft = softlyRanked(rankings, view, request, isOut);
-  return soft?.ranked ?? roomyFirst(view, request.spec, rankedAmong(rankings, view, request, claimed, isOut));
+  const { view } = fleet;
+  const soft = softlyRanked(fleet, request, isOut);
+  return soft?.ranked ?? roomyFirst(view, request.spec, rankedAmong(fleet, request, claimed, isOut));
 }
 
 /**

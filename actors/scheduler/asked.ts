@@ -12,12 +12,12 @@ import { isMoreInTheWay } from './more-obstacles.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
 import { withCompany } from './questioning.ts';
-import type { Rankings } from './ranking.ts';
+import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
 import type { Sweep, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { beginSweep } from './sweeps.ts';
-import type { View, ViewHost } from './view.ts';
+import type { ViewHost } from './view.ts';
 import { weighersFor, weightOf } from './weighers/weigher.ts';
 
 type Fit = Extract<SchedulerMessage, { type: 'fit' }>;
@@ -96,7 +96,7 @@ function decline({ turn }: Work, to: Address, ask: number, code: string, reason:
 
 export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const { ask, cell, host: name } = asked;
-  const { rankings, view } = work.state;
+  const { view } = work.state;
   const named = [...view.hosts.values()].filter((one) => one.host === name && (cell ?? one.cell) === one.cell);
   const [host, other] = named;
   if (host === undefined) {
@@ -113,7 +113,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const compare = (now: Work, company: Company | undefined) => {
     // Its cell may have told of it anew since the question came.
     const current = view.hosts.get(host.root) ?? host;
-    const comparison = comparisonOf(rankings, view, requestOf(asked, company), current, answered);
+    const comparison = comparisonOf(now.state, requestOf(asked, company), current, answered);
     if (!beginSweep(now, comparison)) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
@@ -123,8 +123,7 @@ type Refused = Exclude<Judged, { readonly obstacle: null }>;
 
 /** Compares one host with all others: each is judged and weighed. */
 function comparisonOf(
-  rankings: Rankings,
-  view: View,
+  { rankings, view }: Fleet,
   request: Request,
   host: ViewHost,
   done: (standing: HostStanding, work: Work) => void,

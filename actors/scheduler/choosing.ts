@@ -100,19 +100,19 @@ function perform(work: Work, open: Open, instance: string, effects: readonly Eff
 
 /** The best host that has not refused it, noted in the record of the decision. */
 function bestFor(work: Work, open: Open, instance: string) {
-  const { rankings, view } = work.state;
+  const { state } = work;
   const { tried } = contextOf(open, instance);
   const { request } = open;
   const draft = draftOf(open, instance);
   const seed = `${instance} ${tried.length}`;
   const count = countToPlace(open);
-  const picked = pickOfGroup(rankings, view, request, count, (root) => tried.includes(root), seed);
+  const picked = pickOfGroup(state, request, count, (root) => tried.includes(root), seed);
   if (picked === null) {
-    noteAll(draft, rankings, view, request, count);
+    noteAll(draft, state, request, count);
     return null;
   }
-  noteStanding(draft, rankings, view, request);
-  noteRanked(draft, rankings, view, request, picked, count);
+  noteStanding(draft, state, request);
+  noteRanked(draft, state, request, picked, count);
   return picked.found;
 }
 
@@ -120,7 +120,7 @@ function bestFor(work: Work, open: Open, instance: string) {
 function tryBest(work: Work, open: Open, instance: string): boolean {
   const found = bestFor(work, open, instance);
   if (found === null) return false;
-  const candidate = selectionOf(work.state.rankings, work.state.view, open.request, found);
+  const candidate = selectionOf(work.state, open.request, found);
   advance(work, open, instance, { type: 'RANKED', candidate });
   return true;
 }

@@ -67,7 +67,7 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   const reason = `${refusal.code}: ${refusal.message}`;
   if (hopeless) open.hopeless = refusal.code;
   if (refusal.code === GROUP_CONFLICT) {
-    noteAll(draftOf(open, consumer), work.state.rankings, work.state.view, open.request, countToPlace(open));
+    noteAll(draftOf(open, consumer), work.state, open.request, countToPlace(open));
   }
   const isChanged = refusal.code === GROUP_CHANGED;
   const isElsewhere = isChanged && open.asked.spec.instanceGroup?.policy === 'soft-affinity';

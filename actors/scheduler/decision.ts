@@ -18,7 +18,7 @@ import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
 import { firstOfGroup, type Picked } from './grouping.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import { type Ranked, rankedOf } from './picking.ts';
-import { lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
+import { type Fleet, lateFiltersOf, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { silentAmong } from './silence.ts';
 import { refusedHosts, standing } from './standing.ts';
@@ -65,11 +65,12 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
  * Notes how all hosts stand to a request, as it is ranked. Filters that are asked only when a host is picked look at all
  * that are left where these are not many; else they are named. One that has room for one instance counts as one that fits.
  */
-export function noteStanding(draft: Draft, rankings: Rankings, view: View, request: Request): void {
-  const { current, census } = shapeOf(rankings, view, request);
+export function noteStanding(draft: Draft, fleet: Fleet, request: Request): void {
+  const { rankings, view } = fleet;
+  const { current, census } = shapeOf(fleet, request);
   const late = lateFiltersOf(rankings, request);
   Object.assign(draft, silentAmong(view));
-  if (late.length > 0 && current.size <= MAX_LOOKED_AT) return noteAll(draft, rankings, view, request, 1);
+  if (late.length > 0 && current.size <= MAX_LOOKED_AT) return noteAll(draft, fleet, request, 1);
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
   draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
@@ -95,11 +96,11 @@ function refusedByGroup(view: View, spec: RequestSpec, hosts: { readonly size: n
 }
 
 /** Notes how all hosts stand, each looked at by every filter. */
-export function noteAll(draft: Draft, rankings: Rankings, view: View, request: Request, count: number): void {
+export function noteAll(draft: Draft, fleet: Fleet, request: Request, count: number): void {
   Object.assign(draft, {
-    ...standing(rankings, view, request, count),
+    ...standing(fleet, request, count),
     narrowedBy: [],
-    ...silentAmong(view),
+    ...silentAmong(fleet.view),
   });
 }
 
@@ -107,19 +108,13 @@ export function noteAll(draft: Draft, rankings: Rankings, view: View, request: R
  * Notes the host that was picked, and those that came next.
  * @param count For how many instances together.
  */
-export function noteRanked(
-  draft: Draft,
-  rankings: Rankings,
-  view: View,
-  request: Request,
-  picked: Picked,
-  count = 1,
-): void {
-  const top = firstOfGroup(rankings, view, request, count, RUNNERS_UP + 1, picked);
-  const shape = shapeOf(rankings, view, request);
+export function noteRanked(draft: Draft, fleet: Fleet, request: Request, picked: Picked, count = 1): void {
+  const { view } = fleet;
+  const top = firstOfGroup(fleet, request, count, RUNNERS_UP + 1, picked);
+  const shape = shapeOf(fleet, request);
   const taken = shape.current.get(picked.found.root) as Weighed;
   const all = top.includes(taken) ? top : [...top.slice(0, RUNNERS_UP), taken];
-  draft.weights = all.map((one) => toldOf(rankings, view, shape, one));
+  draft.weights = all.map((one) => toldOf(fleet, shape, one));
   draft.shards = view.silentShards.size === 0 ? undefined : all.map(({ root }) => placementShardOf(root, view.shards));
   const group = request.spec.instanceGroup;
   if (group === undefined) return;
@@ -127,10 +122,9 @@ export function noteRanked(
 }
 
 /** Written once for each weighing of a host: those that come next are told of again and again. */
-function toldOf(rankings: Rankings, view: View, shape: Shape, one: Weighed): WeighingText {
-  one.told ??= textOfWeighing(
-    weighingOf(shape.weighers, rankings.overrides, view, rankedOf(rankings, view, shape, one)),
-  );
+function toldOf(fleet: Fleet, shape: Shape, one: Weighed): WeighingText {
+  const { rankings, view } = fleet;
+  one.told ??= textOfWeighing(weighingOf(shape.weighers, rankings.overrides, view, rankedOf(fleet, shape, one)));
   return one.told;
 }
 

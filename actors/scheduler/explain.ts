@@ -2,15 +2,10 @@
 
 import { MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Absent, OTHER, type RefusedHosts } from '../messages/decision.ts';
-import type { Rankings } from './ranking.ts';
+import type { Fleet } from './ranking.ts';
 import type { Request } from './request.ts';
 import { nearestMiss, type Standing, standing } from './standing.ts';
 import type { View } from './view.ts';
-
-interface Known {
-  readonly view: View;
-  readonly rankings: Rankings;
-}
 
 /** Of the words that a failure may have, in characters, so many may be reasons. */
 const MAX_REASONS_LENGTH = MAX_REASON_LENGTH / 4;
@@ -25,18 +20,18 @@ export const REFUSED_THE_CLAIM = 'refused the claim';
  * Why no host was left, in numbers that add up to all hosts.
  * @param count For how many instances at once.
  */
-export function whyNone(state: Known, request: Request, count = 1): string {
-  return whyNoneOf(state, request, standing(state.rankings, state.view, request, count));
+export function whyNone(fleet: Fleet, request: Request, count = 1): string {
+  return whyNoneOf(fleet, request, standing(fleet, request, count));
 }
 
 /** That each instance would have a host alone is not enough. */
-export function whyNoneTogether(state: Known, request: Request, count: number, stands: Standing): string {
-  return `no room for ${count} instances at once: ${whyNoneOf(state, request, stands, 'with room for some')}`;
+export function whyNoneTogether(fleet: Fleet, request: Request, count: number, stands: Standing): string {
+  return `no room for ${count} instances at once: ${whyNoneOf(fleet, request, stands, 'with room for some')}`;
 }
 
 /** The same as `whyNone`, of how all hosts stand. */
 export function whyNoneOf(
-  { view, rankings }: Known,
+  fleet: Fleet,
   request: Request,
   { hosts, fits, refused }: Standing,
   ofFitting = REFUSED_THE_CLAIM,
@@ -44,9 +39,9 @@ export function whyNoneOf(
   if (hosts === 0) return NO_HOST_KNOWN;
   const told = reasonsIn(refused);
   if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
-  const near = nearestMiss(rankings, view, request, refused);
+  const near = nearestMiss(fleet, request, refused);
   const nearly = near === null ? '' : `; nearest ${near}`;
-  const absent = absentOf(view, request);
+  const absent = absentOf(fleet.view, request);
   const absence = absent === undefined ? '' : `; ${absenceWords(absent)}`;
   return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}${absence}`;
 }

@@ -71,7 +71,7 @@ function explainFailure(
     if (!isOpen(now, open)) return;
     const { rankings, view } = now.state;
     const isAsDrafted = view.revision === revision;
-    const stands = found?.standing ?? (isAsDrafted ? undefined : standing(rankings, view, request, count));
+    const stands = found?.standing ?? (isAsDrafted ? undefined : standing(now.state, request, count));
     draft.advice = found?.advice ?? [];
     // Of a refusal after which no host would do, its own words say most.
     const isOfHosts = open.hopeless === null;

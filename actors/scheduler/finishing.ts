@@ -18,7 +18,7 @@ export function finish(work: Work, open: Open, instance: string): void {
   if (open.waiting.size > 0) return;
   const { request, round, spec, instances, alternates: wanted } = open.asked;
   const chosen = instances.map((one) => contextOf(open, one).candidate as Selection);
-  const alternates = alternatesFor(work.state.rankings, work.state.view, open.request, chosen, wanted);
+  const alternates = alternatesFor(work.state, open.request, chosen, wanted);
   const selections = instances.map((one, position) => ({
     instance: one,
     selection: inShort(spec, chosen[position] as Selection),

@@ -23,16 +23,13 @@ import { expectNoMore, promiseBuild } from './view-hosts.ts';
 const nameOf = (place: number): string => `place ${place}`;
 
 /** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
-export function placesFor(
-  { state: { rankings, view } }: Work,
-  request: Request,
-  count: number,
-): readonly (readonly Allocation[])[] | null {
+export function placesFor({ state }: Work, request: Request, count: number): readonly (readonly Allocation[])[] | null {
+  const { view } = state;
   const places: { readonly root: string; readonly allocations: readonly Allocation[] }[] = [];
   const group = request.spec.instanceGroup?.id;
   const { revision } = view;
   while (places.length < count) {
-    const found = pickOfGroup(rankings, view, request, count - places.length, () => false, '')?.found;
+    const found = pickOfGroup(state, request, count - places.length, () => false, '')?.found;
     if (found === undefined) break;
     places.push(found);
     promiseBuild(view, nameOf(places.length), found.root, found.allocations);
@@ -52,12 +49,12 @@ export function placesFor(
 }
 
 /** Whether each instance could have a host of its own, as hosts are ranked; a group that keeps together is looked at as a whole. */
-function hasAmpleRoom({ state: { rankings, view } }: Work, { request }: Open, count: number): boolean {
+function hasAmpleRoom({ state }: Work, { request }: Open, count: number): boolean {
   const group = request.spec.instanceGroup;
   if (group?.policy === 'affinity') return true;
-  if (lateFiltersOf(rankings, request).length > 0) return false;
-  const taken = group?.policy === 'anti-affinity' ? rootsOf(view.groups, group.id).length : 0;
-  return shapeOf(rankings, view, request).current.size - taken >= count;
+  if (lateFiltersOf(state.rankings, request).length > 0) return false;
+  const taken = group?.policy === 'anti-affinity' ? rootsOf(state.view.groups, group.id).length : 0;
+  return shapeOf(state, request).current.size - taken >= count;
 }
 
 /** Whether there is room for all of several instances; undefined while it is too early to say that there is none. */
@@ -82,15 +79,15 @@ const FOR_THE_FIRST = 'with room for whoever is first in line';
 
 /** That there is no room for all together, or only for those who came before. It looks no oftener than it must. */
 export function whyNotTried(work: Work, open: Open, instance: string, isBehind: boolean): string {
-  const { rankings, view } = work.state;
+  const { state } = work;
   const { request } = open;
   const count = countToPlace(open);
   const draft = draftOf(open, instance);
-  noteAll(draft, rankings, view, request, count);
+  noteAll(draft, state, request, count);
   const isRoom = isBehind && (count === 1 || (draft.fits > 0 && placesFor(work, request, count) !== null));
-  if (!isRoom) return whyNoneTogether(work.state, request, count, draft);
+  if (!isRoom) return whyNoneTogether(state, request, count, draft);
   draft.ofFitting = FOR_THE_FIRST;
-  return whyNoneOf(work.state, request, draft, FOR_THE_FIRST);
+  return whyNoneOf(state, request, draft, FOR_THE_FIRST);
 }
 
 /**
@@ -106,7 +103,6 @@ export function admits({ state: { view, rankings } }: Work, { request }: Parked,
 
 /** Whether there is room for all instances of a request. */
 export function anyAdmits(work: Work, { asked: { instances }, request }: Parked): boolean {
-  const { rankings, view } = work.state;
   if (instances.length > 1) return placesFor(work, request, instances.length) !== null;
-  return pickOfGroup(rankings, view, request, 1, () => false, '') !== null;
+  return pickOfGroup(work.state, request, 1, () => false, '') !== null;
 }

@@ -10,7 +10,7 @@ import { groupAllows } from './group-rules.ts';
 import { membersOn, rootsOf, toldOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
-import { type Rankings, shapeOf, type Weighed } from './ranking.ts';
+import { type Fleet, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isShardSilent, SILENCES, silenceOf } from './silence.ts';
 import { treeOf, type View } from './view.ts';
@@ -28,21 +28,21 @@ export interface Picked {
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  */
 export function pickOfGroup(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   count: number,
   skip: (root: string) => boolean,
   seed: string,
 ): Picked | null {
+  const { view } = fleet;
   const { spec, groupAt } = request;
   const group = spec.instanceGroup;
   const bestBut = (mayNot: (root: string) => boolean) =>
-    best(rankings, view, request, (root) => skip(root) || mayNot(root), seed);
+    best(fleet, request, (root) => skip(root) || mayNot(root), seed);
   const picked = (found: Ranked | null, soft: SoftlyRanked | null = null) => (found === null ? null : { found, soft });
-  if (group === undefined) return picked(best(rankings, view, request, skip, seed));
+  if (group === undefined) return picked(best(fleet, request, skip, seed));
   if (group.policy === 'anti-affinity') return picked(bestBut((root) => !groupAllows(view, spec, root)));
-  const soft = softlyRanked(rankings, view, request, skip);
+  const soft = softlyRanked(fleet, request, skip);
   if (soft !== null) {
     const without = bestBut(soft.has);
     const others = without === null ? [] : [without];
@@ -55,9 +55,9 @@ export function pickOfGroup(
     return null;
   }
   // All of them on one host or none: a host that has room for some only would be claimed in vain.
-  const lacksRoom = (root: string) => lackOfRoom(rankings, view, request, root, count) !== null;
+  const lacksRoom = (root: string) => lackOfRoom(fleet, request, root, count) !== null;
   const bestAmong = (roots: readonly string[]) =>
-    rankedAmong(rankings, view, request, roots, (root) => skip(root) || lacksRoom(root))[0] ?? null;
+    rankedAmong(fleet, request, roots, (root) => skip(root) || lacksRoom(root))[0] ?? null;
   const roots = rootsOf(view.groups, group.id);
   if (roots.length > 0) return picked(bestAmong(roots));
   return picked((groupAt === undefined ? null : bestAmong([groupAt])) ?? bestBut(lacksRoom));
@@ -70,26 +70,26 @@ export function pickOfGroup(
  * @param count For how many instances together, as in `pickOfGroup`.
  */
 export function firstOfGroup(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   count: number,
   most: number,
   { found, soft }: Picked,
 ): readonly Weighed[] {
+  const { view } = fleet;
   const { spec, groupAt } = request;
   const group = spec.instanceGroup;
-  if (group === undefined) return bestOfAll(rankings, view, request, most);
-  const { current } = shapeOf(rankings, view, request);
+  if (group === undefined) return bestOfAll(fleet, request, most);
+  const { current } = shapeOf(fleet, request);
   const weighed = ({ root }: Ranked) => current.get(root) as Weighed;
   if (soft !== null) {
     const withMembers = soft.ranked.slice(0, most).map(weighed);
-    const without = bestOfAll(rankings, view, request, most, (root) => soft.has(root));
+    const without = bestOfAll(fleet, request, most, (root) => soft.has(root));
     return (soft.first ? [...withMembers, ...without] : [...without, ...withMembers]).slice(0, most);
   }
   const isFirst = count === 1 && groupAt === undefined && rootsOf(view.groups, group.id).length === 0;
   if (group.policy === 'affinity' && !isFirst) return [weighed(found)];
-  return bestOfAll(rankings, view, request, most, (root) => !groupAllows(view, spec, root));
+  return bestOfAll(fleet, request, most, (root) => !groupAllows(view, spec, root));
 }
 
 /** The code of a host that has room for some of those that keep together, and not for all. */
@@ -97,8 +97,7 @@ export const NO_ROOM_TOGETHER = 'no-room-together';
 
 /** That a host has no room for all that keep together, or null. */
 export function lackOfRoom(
-  rankings: Rankings,
-  view: View,
+  { rankings, view }: Fleet,
   request: Request,
   root: string,
   count: number,
@@ -136,12 +135,8 @@ export interface SoftlyRanked {
 }
 
 /** Where the members of the group of a request are, as a soft rule sees it; null when it has none. */
-export function softlyRanked(
-  rankings: Rankings,
-  view: View,
-  request: Request,
-  skip: (root: string) => boolean,
-): SoftlyRanked | null {
+export function softlyRanked(fleet: Fleet, request: Request, skip: (root: string) => boolean): SoftlyRanked | null {
+  const { view } = fleet;
   const group = request.spec.instanceGroup;
   if (group === undefined || !isSoft(group)) return null;
   const first = group.policy === 'soft-affinity';
@@ -151,7 +146,7 @@ export function softlyRanked(
   const told = ({ root }: Ranked) => toldOn(view.groups, group.id, root) || Number(root === at);
   const members = ({ root }: Ranked) => membersOn(view.groups, group.id, root);
   // Where members are comes before where they may come: claims that are refused could draw each other to and fro.
-  const ranked = [...rankedAmong(rankings, view, request, roots, skip)].sort((one, other) =>
+  const ranked = [...rankedAmong(fleet, request, roots, skip)].sort((one, other) =>
     first ? told(other) - told(one) || members(other) - members(one) : members(one) - members(other),
   );
   const all = new Set(roots);

@@ -7,7 +7,7 @@ import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
 import { before, bestOf, type Heap } from './heap.ts';
 import { lookAgainFor } from './judging.ts';
-import { HEARINGS, type Hearing, lateFiltersOf, type Rankings, type Shape, shapeOf, type Weighed } from './ranking.ts';
+import { type Fleet, HEARINGS, type Hearing, lateFiltersOf, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isShardSilent, SILENCE, type Silence } from './silence.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
@@ -38,15 +38,10 @@ const ANY_CELL: Eligible = () => true;
  * other at all.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  */
-export function best(
-  rankings: Rankings,
-  view: View,
-  request: Request,
-  skip: (root: string) => boolean,
-  seed = '',
-): Ranked | null {
-  const shape = shapeOf(rankings, view, request);
-  const accept = acceptedBy(rankings, view, request, skip);
+export function best(fleet: Fleet, request: Request, skip: (root: string) => boolean, seed = ''): Ranked | null {
+  const { rankings, view } = fleet;
+  const shape = shapeOf(fleet, request);
+  const accept = acceptedBy(fleet, request, skip);
   const { cells, avoidCells, preferCells } = request.where ?? {};
   const named = namedBy(request);
   const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
@@ -74,7 +69,7 @@ export function best(
     pick(SILENCE.ofNobody) ??
     (view.silentCells.size === 0 ? undefined : pick(SILENCE.ofCell)) ??
     (view.silentShards.size === 0 ? undefined : pick(SILENCE.ofShard));
-  return found === undefined ? null : rankedOf(rankings, view, shape, found);
+  return found === undefined ? null : rankedOf(fleet, shape, found);
 }
 
 /**
@@ -82,14 +77,13 @@ export function best(
  * without chance; those of silent cells and placement shards count like others.
  */
 export function bestOfAll(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   most: number,
   skip: (root: string) => boolean = () => false,
 ): readonly Weighed[] {
-  const shape = shapeOf(rankings, view, request);
-  const accept = acceptedBy(rankings, view, request, skip);
+  const shape = shapeOf(fleet, request);
+  const accept = acceptedBy(fleet, request, skip);
   const named = namedBy(request);
   const preferred = request.where?.preferCells;
   const bestIn = (isIn: Eligible, count: number) =>
@@ -107,41 +101,40 @@ export function bestOfAll(
 
 /** Up to `most` hosts of a part of one cell that `skip` does not name, best first. */
 export function bestOfCell(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   part: PartOfCell,
   most: number,
   skip: (root: string) => boolean,
 ): readonly Ranked[] {
-  const shape = shapeOf(rankings, view, request);
-  const accept = acceptedBy(rankings, view, request, skip);
+  const { view } = fleet;
+  const shape = shapeOf(fleet, request);
+  const accept = acceptedBy(fleet, request, skip);
   const named = namedBy(request);
   const found =
     named === null
       ? bestOf(heapsOf(shape, part.hearing, [part.cell], ANY_CELL), most, accept)
       : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
-  return found.map((one) => rankedOf(rankings, view, shape, one));
+  return found.map((one) => rankedOf(fleet, shape, one));
 }
 
 /** Those of some hosts that can serve a request and that `skip` does not name, those of preferred cells first. */
 export function rankedAmong(
-  rankings: Rankings,
-  view: View,
+  fleet: Fleet,
   request: Request,
   roots: Iterable<string>,
   skip: (root: string) => boolean,
 ): readonly Ranked[] {
-  const shape = shapeOf(rankings, view, request);
-  const found = among(shape, roots, acceptedBy(rankings, view, request, skip));
+  const shape = shapeOf(fleet, request);
+  const found = among(shape, roots, acceptedBy(fleet, request, skip));
   const preferred = request.where?.preferCells;
   if (preferred !== undefined) {
     found.sort((one, other) => Number(preferred.includes(other.cell)) - Number(preferred.includes(one.cell)));
   }
-  return found.map((one) => rankedOf(rankings, view, shape, one));
+  return found.map((one) => rankedOf(fleet, shape, one));
 }
 
-function acceptedBy(rankings: Rankings, view: View, request: Request, skip: (root: string) => boolean): Accept {
+function acceptedBy({ rankings, view }: Fleet, request: Request, skip: (root: string) => boolean): Accept {
   const late = lateFiltersOf(rankings, request);
   if (late.length === 0) return ({ root }) => !skip(root);
   return ({ root }) => {
@@ -213,7 +206,7 @@ function heapsOf(
 }
 
 /** The ranking is up to date, so what fitted when the host was ranked fits, and in the same way. */
-export function rankedOf({ preference }: Rankings, view: View, { spec }: Shape, one: Weighed): Ranked {
+export function rankedOf({ rankings: { preference }, view }: Fleet, { spec }: Shape, one: Weighed): Ranked {
   const { root, cell, host, weight } = one;
   one.offered ??= fit(spec, treeOf(view, root), preference) as readonly Allocation[];
   return { root, cell, host, weight, allocations: one.offered };

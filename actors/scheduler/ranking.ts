@@ -108,6 +108,12 @@ export interface Rankings {
   readonly asked: WeakMap<Request, AskedOf>;
 }
 
+/** All hosts as a scheduler knows them, and as it ranks them; its state is one. */
+export interface Fleet {
+  readonly view: View;
+  readonly rankings: Rankings;
+}
+
 interface AskedOf extends Pick<Shape, 'spec' | 'filters' | 'weighers'> {
   /** The same for requests that are ranked alike. */
   readonly key: string;
@@ -178,7 +184,8 @@ export function lateFiltersOf(rankings: Rankings, request: Request): readonly As
 }
 
 /** The ranking for requests like this one, up to date. */
-export function shapeOf(rankings: Rankings, view: View, request: Request): Shape {
+export function shapeOf(fleet: Fleet, request: Request): Shape {
+  const { rankings, view } = fleet;
   const { shapes } = rankings;
   const { key, spec, filters, weighers } = askedBy(rankings, request);
   let shape = shapes.get(key);
@@ -198,13 +205,13 @@ export function shapeOf(rankings: Rankings, view: View, request: Request): Shape
       searched: searched ?? { looks: 0, since: view.now },
       seen: changesEnd(view),
     };
-    weighAll(rankings, view, shape, view.hosts.keys(), LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
+    weighAll(fleet, shape, view.hosts.keys(), LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
     // One that is made again and again, because there is no room to keep it, is not searched without end.
     if (searched !== undefined) searched.looks += effort.looks - begun;
     if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
   } else {
     if (shape.silentShards !== view.silentShards) setApart(view, shape);
-    if (shape.seen < changesEnd(view)) catchUp(rankings, view, shape);
+    if (shape.seen < changesEnd(view)) catchUp(fleet, shape);
     if (shapes.size === 1) return shape;
   }
   shapes.delete(key);
@@ -229,34 +236,36 @@ function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searc
 }
 
 /** Weighs the hosts anew that have changed since this was done last. */
-function catchUp(rankings: Rankings, view: View, shape: Shape): void {
+function catchUp(fleet: Fleet, shape: Shape): void {
+  const { view } = fleet;
   const { changes, changesDropped } = view;
   const first = shape.seen - changesDropped;
-  if (changes.length === first + 1) weighAnew(rankings, view, shape, changes[first] as string, true);
+  if (changes.length === first + 1) weighAnew(fleet, shape, changes[first] as string, true);
   else {
     const changed = new Set(changes.slice(first));
-    weighAll(rankings, view, shape, changed, LOOKS_FOR_EACH * changed.size + LOOKS_BEYOND.ofChanged);
+    weighAll(fleet, shape, changed, LOOKS_FOR_EACH * changed.size + LOOKS_BEYOND.ofChanged);
   }
   shape.seen = changesEnd(view);
 }
 
-function weighAll(rankings: Rankings, view: View, shape: Shape, roots: Iterable<string>, looks: number): void {
+function weighAll(fleet: Fleet, shape: Shape, roots: Iterable<string>, looks: number): void {
   const others: string[] = [];
   // Those that fitted come first, so that none is lost because of what others cost.
   let end = effort.looks + looks;
   for (const root of roots) {
-    if (shape.current.has(root)) weighAnew(rankings, view, shape, root, effort.looks < end);
+    if (shape.current.has(root)) weighAnew(fleet, shape, root, effort.looks < end);
     else others.push(root);
   }
   end = effort.looks + looks;
-  for (const root of others) weighAnew(rankings, view, shape, root, effort.looks < end);
+  for (const root of others) weighAnew(fleet, shape, root, effort.looks < end);
 }
 
 /** Weighs a host anew. */
-export function weighAnew(rankings: Rankings, view: View, shape: Shape, root: string, isThorough: boolean): void {
+export function weighAnew(fleet: Fleet, shape: Shape, root: string, isThorough: boolean): void {
+  const { view } = fleet;
   const { current } = shape;
   const known = current.get(root);
-  const weighed = weigh(rankings, view, shape, root, isThorough, known?.tie);
+  const weighed = weigh(fleet, shape, root, isThorough, known?.tie);
   if (known !== undefined && weighed !== null && known.cell === weighed.cell) {
     replace(heapOf(view, shape, known), known, weighed);
     current.set(root, weighed);
@@ -282,8 +291,7 @@ function heapOf({ shards }: View, { heaps, silentShards }: Shape, { root, cell }
 }
 
 function weigh(
-  { overrides, salt, preference, countsRefusals }: Rankings,
-  view: View,
+  { rankings: { overrides, salt, preference, countsRefusals }, view }: Fleet,
   shape: Shape,
   root: string,
   isThorough: boolean,

@@ -21,7 +21,7 @@ function maySearch({ unsearched, searched }: Shape, now: number): boolean {
 
 /** Has a request without a host wait while hosts that may serve it are being searched; false when there are none. */
 export function awaitsSearch({ state, turn }: Work, { key, request }: Open): boolean {
-  if (!maySearch(shapeOf(state.rankings, state.view, request), turn.now)) return false;
+  if (!maySearch(shapeOf(state, request), turn.now)) return false;
   state.awaitingSearch.add(key);
   if (!state.isSearching) searchAfter({ state, turn }, BETWEEN_MS.awaited);
   return true;
@@ -51,27 +51,27 @@ export function search(work: Work): boolean {
 
 /** One that is waited for, or else the one that was used longest ago. */
 function nextShape({ state, turn }: Work): Shape | undefined {
-  const { rankings, view, open } = state;
+  const { rankings, open } = state;
   for (const key of state.awaitingSearch) {
     const waiting = open.get(key);
-    const shape = waiting === undefined ? undefined : shapeOf(rankings, view, waiting.request);
+    const shape = waiting === undefined ? undefined : shapeOf(state, waiting.request);
     if (shape !== undefined && maySearch(shape, turn.now)) return shape;
   }
   for (const shape of rankings.shapes.values()) if (maySearch(shape, turn.now)) return shape;
   return undefined;
 }
 
-function searchOf({ state: { rankings, view }, turn }: Work, shape: Shape): boolean {
+function searchOf({ state, turn }: Work, shape: Shape): boolean {
   const { unsearched, searched } = shape;
   if (turn.now >= searched.since + WITHIN_MS) Object.assign(searched, { looks: 0, since: turn.now });
   const begun = effort.looks;
   let found = false;
   for (const root of unsearched) {
     if (effort.looks - begun >= LOOKS_A_TURN) break;
-    weighAnew(rankings, view, shape, root, true);
+    weighAnew(state, shape, root, true);
     if (!shape.current.has(root)) continue;
     found = true;
-    view.freed?.add(root);
+    state.view.freed?.add(root);
   }
   searched.looks += effort.looks - begun;
   return found || !maySearch(shape, turn.now);

@@ -9,7 +9,7 @@ import { type Asked, refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import { lackOfRoom } from './grouping.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { lateFiltersOf, type Rankings, shapeOf } from './ranking.ts';
+import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -27,8 +27,9 @@ export interface Standing {
  * How all hosts stand to a request: those that fit, and what refuses the others. They add up to all hosts.
  * @param count For how many instances at once: a group that keeps together needs a host with room for all.
  */
-export function standing(rankings: Rankings, view: View, request: Request, count: number): Standing {
-  const { current, census } = shapeOf(rankings, view, request);
+export function standing(fleet: Fleet, request: Request, count: number): Standing {
+  const { rankings, view } = fleet;
+  const { current, census } = shapeOf(fleet, request);
   const late = lateFiltersOf(rankings, request);
   const refused = counted(census);
   let fits = current.size;
@@ -38,7 +39,7 @@ export function standing(rankings: Rankings, view: View, request: Request, count
       const host = view.hosts.get(root) as ViewHost;
       const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
       const refusal =
-        by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(rankings, view, request, root, count);
+        by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(fleet, request, root, count);
       if (refusal !== null) refuse(lately, root, { ...refusal, short: undefined });
     }
     fits -= lately.refused.size;
@@ -80,8 +81,7 @@ export function refusedHosts(view: View, reasons: readonly Counted[], unasked: r
  * Hosts of several cells may have one name.
  */
 export function nearestMiss(
-  rankings: Rankings,
-  view: View,
+  { rankings, view }: Fleet,
   request: Request,
   refused: readonly RefusedHosts[],
 ): string | null {

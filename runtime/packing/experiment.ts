@@ -63,6 +63,7 @@ export function perform(
     maxShapes: Math.min(trace.shapes, MAX_SHAPES),
     countsRefusals: false,
   });
+  const known = { rankings, view };
   const curve = curveMaker(trace.gpuMilli);
   let arrived = 0;
   let used = 0;
@@ -70,7 +71,7 @@ export function perform(
   for (const [position, { spec, gpuMilli }] of arrivals.entries()) {
     if (position % TELL_EVERY === 0) onProgress(position / arrivals.length);
     const instance = `request-${position}`;
-    const chosen = best(rankings, view, { spec }, () => false, instance);
+    const chosen = best(known, { spec }, () => false, instance);
     arrived += gpuMilli;
     if (chosen !== null) {
       const { allocations, usages } = fleet.claim(instance, spec, chosen.allocations);

@@ -83,7 +83,7 @@ test('scheduler - hosts of a cell or placement shard that is silent come last in
     }
     const few = survey(view, spec, 1, 3);
     assert.equal(few.best, all.best.slice(0, 3));
-    const chosen = best(emptyRankings(DEFAULT_WEIGHERS, 's'), view, { spec }, () => false);
+    const chosen = best({ rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view }, { spec }, () => false);
     assert.is(chosen?.cell === 'c1', all.best[0]?.cell === 'c1');
     if (chosen !== null) assert.is(isUnclaimed(chosen.host), silences[0] === 2);
   }

@@ -30,7 +30,7 @@ test('alternates - instances that share hosts have first alternates of their own
     }));
     const wanted = random.integer(1, hosts.length);
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
-    const dealt = alternatesFor(rankings, view, { spec }, chosen, wanted).map((one) => one.map(({ host }) => host));
+    const dealt = alternatesFor({ rankings, view }, { spec }, chosen, wanted).map((one) => one.map(({ host }) => host));
     for (const [at, alternates] of dealt.entries()) {
       const own = chosen[at]?.host as string;
       assert.is(new Set([own, ...alternates]).size, alternates.length + 1, `seed ${seed}: ${own}, ${alternates}`);
@@ -52,7 +52,12 @@ test('alternates - hosts of a silent placement shard are alternates where there 
   noteShard(view, 1, true);
   const own = hosts.find((host) => shardOf(host) === 0) as string;
   const chosen = [{ cell: 'c1', host: own, provider: `p-${own}`, allocations: [] }];
-  const [alternates = []] = alternatesFor(emptyRankings(DEFAULT_WEIGHERS, 's'), view, { spec }, chosen, 7);
+  const [alternates = []] = alternatesFor(
+    { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view },
+    { spec },
+    chosen,
+    7,
+  );
   const shards = alternates.map(({ host }) => shardOf(host));
   assert.equal([shards.length, shards], [7, [...shards].sort()]);
   assert.ok(shards.includes(0) && shards.includes(1));

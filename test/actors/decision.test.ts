@@ -55,7 +55,7 @@ test('scheduler - what fits and what is refused add up to all hosts, after every
     const specs = [fleet.spec(), fleet.spec()];
     for (let round = 0; round < 15; round += 1) {
       for (const spec of specs) {
-        const { hosts, fits, refused } = standing(rankings, view, { spec }, 1);
+        const { hosts, fits, refused } = standing({ rankings, view }, { spec }, 1);
         assert.is(hosts, view.hosts.size);
         assert.is(
           refused.reduce((sum, one) => sum + one.hosts, fits),
@@ -93,11 +93,11 @@ test('scheduler - the parts of a weight add up to it, and the best host comes fi
     const fleet = randomFleet(`weights ${seed}`, 30);
     const spec = fleet.spec();
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
-    const found = best(rankings, fleet.view, { spec }, () => false);
+    const found = best({ rankings, view: fleet.view }, { spec }, () => false);
     if (found === null) continue;
     const draft = emptyDraft({ where: undefined });
-    noteRanked(draft, rankings, fleet.view, { spec }, { found, soft: null });
-    const { fits } = standing(rankings, fleet.view, { spec }, 1);
+    noteRanked(draft, { rankings, view: fleet.view }, { spec }, { found, soft: null });
+    const { fits } = standing({ rankings, view: fleet.view }, { spec }, 1);
     const { weights } = read(decided(draft, 1_234, 's', null, []));
     assert.is(weights.length, Math.min(fits, 3));
     assert.is(weights[0]?.host, found.host);
@@ -116,7 +116,7 @@ test('scheduler - hosts that the request does not want, or its group may not use
     const view = viewOf(...Array.from({ length: hosts }, (_, n) => ({ host: `h${n}`, has: { VCPU: 4 } })));
     learnMembers(view.groups, 'p-h0', { g: 1 }, undefined);
     const draft = emptyDraft({ where: undefined });
-    noteStanding(draft, emptyRankings(DEFAULT_WEIGHERS, 's', { filters }), view, request);
+    noteStanding(draft, { rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters }), view }, request);
     const { fits, refused, narrowedBy } = read(decided(draft, 0, 's', null, []));
     return { fits, refused: refused.map(({ code, hosts }) => `${hosts} ${code}`).sort(), narrowedBy };
   };
@@ -158,7 +158,7 @@ test('scheduler - a record names the cells that are silent when its hosts are ra
   for (const note of [noteStanding, noteAll] as const) {
     const draft = emptyDraft({ where: undefined });
     const told = () => {
-      note(draft, rankings, view, request, 1);
+      note(draft, { rankings, view }, request, 1);
       return read(decided(draft, 0, 's', null, [])).silentCells;
     };
     view.silentCells.add('c2').add('c1');
@@ -173,10 +173,10 @@ test('scheduler - a record reads back as it was made', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
   const draft = emptyDraft({ where: undefined });
-  noteStanding(draft, rankings, fleet.view, { spec });
-  const found = best(rankings, fleet.view, { spec }, () => false);
+  noteStanding(draft, { rankings, view: fleet.view }, { spec });
+  const found = best({ rankings, view: fleet.view }, { spec }, () => false);
   assert.ok(found);
-  noteRanked(draft, rankings, fleet.view, { spec }, { found, soft: null });
+  noteRanked(draft, { rankings, view: fleet.view }, { spec }, { found, soft: null });
   const { cell, host, root, allocations } = found;
   const chosen = { cell, host, provider: root, allocations };
   noteRefused(draft, { ...chosen, host: 'other' }, 'exceeds-capacity', 'it was full');
@@ -190,7 +190,7 @@ test('scheduler - a record reads back as it was made', () => {
   assert.equal(told.refusedClaims, [{ cell, host: 'other', code: 'exceeds-capacity', message: 'it was full' }]);
   assert.equal(
     told.weights.map((one) => one.host),
-    bestOfAll(rankings, fleet.view, { spec }, 3).map((one) => one.host),
+    bestOfAll({ rankings, view: fleet.view }, { spec }, 3).map((one) => one.host),
   );
 });
 
@@ -286,9 +286,9 @@ test('scheduler - of a request with an instance group the hosts that it may use 
     const spec = { groups, groupPolicy: 'none' as const, instanceGroup: { id: '/g', policy } };
     const request = { spec, ...(groupAt === undefined ? {} : { groupAt }) };
     const draft = emptyDraft({ where: undefined });
-    const picked = pickOfGroup(rankings, view, request, count, () => false, '');
+    const picked = pickOfGroup({ rankings, view }, request, count, () => false, '');
     assert.ok(picked);
-    noteRanked(draft, rankings, view, request, picked, count);
+    noteRanked(draft, { rankings, view }, request, picked, count);
     const { weights, group } = read(decided(draft, 0, 's', null, []));
     assert.is(weights[0]?.host, picked.found.host);
     assert.is(group?.policy, policy);

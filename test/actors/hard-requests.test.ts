@@ -109,7 +109,7 @@ test('hard requests - shapes of which there is no room to keep all are not searc
   const spec = (name: string): RequestSpec => ({ ...HARD, groups: [{ ...first, name }, ...others] });
   let searched = 0;
   for (let times = 0; times < 2; times += 1) {
-    for (const name of ['x', 'y', 'z']) searched = shapeOf(rankings, view, { spec: spec(name) }).searched.looks;
+    for (const name of ['x', 'y', 'z']) searched = shapeOf({ rankings, view }, { spec: spec(name) }).searched.looks;
   }
   assert.ok(searched > 1_000_000, `${searched} looks are on account of what is made anew`);
 });
@@ -117,7 +117,10 @@ test('hard requests - shapes of which there is no room to keep all are not searc
 test('hard requests - a filter that says the same word refuses, and nobody waits for a search', () => {
   const { view } = rig(hardHosts(3)).on.state;
   const filter: Filter = { name: 'own', refusal: () => ({ code: 'hard-to-tell', message: 'no' }) };
-  const shape = shapeOf(emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [filter] }), view, { spec: HARD });
+  const shape = shapeOf(
+    { rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [filter] }), view },
+    { spec: HARD },
+  );
   assert.equal([shape.census.refused.size, shape.unsearched.size], [3, 0]);
 });
 
@@ -142,7 +145,7 @@ test('hard requests - one that waits is served when the host that fits has been 
   assert.equal(sentOf(told, 'claim'), [], 'placement has not told of it yet');
   const { view, rankings } = desk.on.state;
   assert.is(
-    best(rankings, view, { spec: HARD }, () => false),
+    best({ rankings, view }, { spec: HARD }, () => false),
     null,
   );
   for (const root of view.hosts.keys()) view.changes.push(root);
@@ -168,7 +171,7 @@ test('hard requests - what fits every host is found on each, however much it ask
   ] as const) {
     const asked = Array.from({ length: groups }, (_, at) => ({ name: `g${at}`, resources: { PGPU: 51 + at } }));
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
-    assert.is(standing(rankings, view, { spec: { groups: asked, groupPolicy } }, 1).fits, 300);
+    assert.is(standing({ rankings, view }, { spec: { groups: asked, groupPolicy } }, 1).fits, 300);
   }
 });
 
@@ -177,7 +180,7 @@ test('hard requests - one that fitted is not lost when all hosts change, and the
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const request = { spec: HARD };
   const count = () => {
-    const { hosts, fits, refused } = standing(rankings, view, request, 1);
+    const { hosts, fits, refused } = standing({ rankings, view }, request, 1);
     assert.is(
       refused.reduce((sum, one) => sum + one.hosts, fits),
       hosts,
@@ -186,9 +189,9 @@ test('hard requests - one that fitted is not lost when all hosts change, and the
   };
   assert.ok(count() > 50, `${count()}`);
   view.changes.push('p-fitting');
-  assert.is(best(rankings, view, request, () => false)?.host, 'fitting');
+  assert.is(best({ rankings, view }, request, () => false)?.host, 'fitting');
   for (const root of view.hosts.keys()) view.changes.push(root);
-  assert.is(best(rankings, view, request, () => false)?.host, 'fitting');
+  assert.is(best({ rankings, view }, request, () => false)?.host, 'fitting');
   assert.ok(count() > 50, `${count()}`);
 });
 

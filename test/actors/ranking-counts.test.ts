@@ -73,7 +73,7 @@ test('ranking - a host where one left and another came may be what somebody wait
 test('ranking - an instance that is claimed counts towards a limit at once, and no longer than placement has it', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(2)] });
   const view = viewOf({ host: 'h1', instances: 1 });
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  const fits = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   const claim = () => promise(view, 'p-h1', [oneCpuOf('h1')], 1);
   const answer = (generation: number, tenants: number) =>
     endPromise(view, 'p-h1', [oneCpuOf('h1')], [{ id: 'p-h1', generation, used: { VCPU: 1 }, tenants }], 0);
@@ -110,7 +110,7 @@ test('ranking - a build that was just claimed counts towards a limit, until the 
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
   const view = viewOf({ host: 'h1', instances: 1, builds: 1, ordered: 1 });
   passTime(view, 10_000);
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  const fits = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   assert.ok(fits());
   promiseBuild(view, 'refused', 'p-h1', [oneCpuOf('h1')]);
   assert.not(fits());
@@ -133,7 +133,7 @@ test('ranking - a build that was just claimed counts, too, where the cell has mo
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2), instanceLimit(9)] });
   const view = viewOf({ host: 'h1' });
   tellHost(view, { instances: 5 });
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  const fits = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   claim(view, 1);
   assert.ok(fits());
   claim(view, 2);
@@ -160,7 +160,7 @@ test('ranking - what a cell has counted is not counted again, however many claim
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [buildLimit(2)] });
   const view = viewOf({ host: 'h1' });
   passTime(view, 10_000);
-  const fits = () => best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+  const fits = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   for (let ordered = 1; ordered < 20; ordered += 1) {
     assert.ok(fits(), `${ordered - 1} were built there and are gone`);
     claim(view, 1);

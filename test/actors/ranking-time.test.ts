@@ -16,16 +16,16 @@ test('ranking - failures fade: a host that failed comes back up the ranking with
   const rankings = emptyRankings([buildFailures], 's');
   const view = viewOf({ host: 'h1', failures: { weight: 8, at: 0 } }, { host: 'h2', failures: { weight: 1, at: 0 } });
   passTime(view, 1_000);
-  const chosen = () => best(rankings, view, { spec: specOf(1) }, NOBODY);
+  const chosen = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY);
   assert.is(chosen()?.host, 'h2');
-  const before = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
+  const before = bestOfCell({ rankings, view }, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
     ?.weight as number;
   passTime(view, 3_600_000);
-  const after = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
+  const after = bestOfCell({ rankings, view }, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY).at(-1)
     ?.weight as number;
   assert.ok(after > before);
   passTime(view, 36_000_000);
-  const forgotten = bestOfCell(rankings, view, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY);
+  const forgotten = bestOfCell({ rankings, view }, { spec: specOf(1) }, { cell: 'c1', hearing: 'heard' }, 2, NOBODY);
   assert.equal(
     forgotten.map(({ weight }) => weight),
     [1, 1],
@@ -51,7 +51,7 @@ test('ranking - a filter that goes by time is asked again when it says so, of a 
   const view = viewOf({ host: 'h1' });
   const fitsAt = (now: number) => {
     passTime(view, now);
-    return best(rankings, view, { spec: specOf(1) }, NOBODY) !== null;
+    return best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
   };
   assert.equal([5_000, 9_000, 10_000, 15_000, 20_000, 90_000].map(fitsAt), [true, true, false, false, true, true]);
   assert.equal(asked, [5_000, 10_000, 20_000], 'and at no other time');
@@ -77,7 +77,7 @@ test('ranking - a filter or weigher that says a time that has passed is not aske
   const view = viewOf({ host: 'h1' });
   for (let now = 5_000; now < 9_000; now += 100) {
     passTime(view, now);
-    best(rankings, view, { spec: specOf(1) }, NOBODY);
+    best({ rankings, view }, { spec: specOf(1) }, NOBODY);
   }
   assert.is(asked, 2);
 });

@@ -115,7 +115,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
       let builds = 0;
       const check = (request: Request) => {
         const wanted = bestByHand(rankings, view, request);
-        const found = best(rankings, view, request, NOBODY);
+        const found = best({ rankings, view }, request, NOBODY);
         assert.is(found?.weight, wanted[0]?.weight);
         if (found === null) return;
         const same = wanted.find(({ root }) => root === found.root);
@@ -125,7 +125,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
           const ofCell = bestByHand(rankings, view, request, 'c1').filter(
             ({ isSilent }) => isSilent === (hearing === 'silent'),
           );
-          const inCell = bestOfCell(rankings, view, request, { cell: 'c1', hearing }, 3, NOBODY);
+          const inCell = bestOfCell({ rankings, view }, request, { cell: 'c1', hearing }, 3, NOBODY);
           assert.equal(
             inCell.map(({ weight }) => weight),
             ofCell.slice(0, 3).map(({ weight }) => weight),
@@ -134,7 +134,7 @@ test('ranking - what is picked is what a look at every host would pick, after wh
         }
         const { cells: _, avoidCells: __, ...anywhere } = request.where ?? {};
         const ofAll = bestByHand(rankings, view, { ...request, where: anywhere });
-        const inAll = bestOfAll(rankings, view, { ...request, where: anywhere }, ofAll.length + 1);
+        const inAll = bestOfAll({ rankings, view }, { ...request, where: anywhere }, ofAll.length + 1);
         assert.equal(
           inAll.map(({ weight }) => weight),
           ofAll.map(({ weight }) => weight).sort((one, other) => other - one),
@@ -184,15 +184,15 @@ test('ranking - a host is weighed once for requests that are alike, and again on
     { company: { far: new Set(['p-h3']) } },
     { project: 'p' },
   ];
-  for (const more of differing) assert.ok(best(rankings, view, { spec: specOf(1), ...more }, NOBODY) !== null);
+  for (const more of differing) assert.ok(best({ rankings, view }, { spec: specOf(1), ...more }, NOBODY) !== null);
   assert.equal(weighed.sort(), HOSTS, 'they share one ranking');
   weighed.length = 0;
   tellView(view, { host: 'h4', cell: 'c1', used: { VCPU: 3 } }, 1);
   // Of what a host is doing this weigher wants to know nothing.
   tellView(view, { host: 'h5', cell: 'c2', instances: 4, builds: 4 }, 0);
-  best(rankings, view, { spec: specOf(1) }, NOBODY);
+  best({ rankings, view }, { spec: specOf(1) }, NOBODY);
   assert.equal(weighed, ['h4']);
-  best(rankings, view, { spec: specOf(2) }, NOBODY);
+  best({ rankings, view }, { spec: specOf(2) }, NOBODY);
   assert.is(weighed.length, 1 + HOSTS.length, 'another amount is another ranking');
 });
 
@@ -208,7 +208,7 @@ test('ranking - a filter of the request is one ranking for each different part t
   };
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [byProject] });
   const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host) })));
-  const pick = (project?: string) => best(rankings, view, { spec: specOf(1), project }, NOBODY);
+  const pick = (project?: string) => best({ rankings, view }, { spec: specOf(1), project }, NOBODY);
   assert.ok(pick() !== null);
   assert.is(asked, 0, 'a request without the part does not concern it');
   assert.ok(pick('p') !== null && pick('p') !== null);
@@ -248,14 +248,18 @@ test('ranking - a filter and a weigher may go by anything in a request, and whoe
     [...view.hosts.values()]
       .filter((host) => judge(view, allFiltersFor(rankings.filters, request), request.spec, host).obstacle === null)
       .map(({ host }) => host);
-  assert.is(best(rankings, view, { spec }, NOBODY)?.host, 'h3');
+  assert.is(best({ rankings, view }, { spec }, NOBODY)?.host, 'h3');
   assert.is(
-    best(rankings, view, { spec }, (root) => root !== 'p-h1'),
+    best({ rankings, view }, { spec }, (root) => root !== 'p-h1'),
     null,
   );
   assert.equal(fitting({ spec }), ['h2', 'h3']);
   const others = { spec: { ...spec, instanceGroup: { id: 'web', policy: 'soft-anti-affinity' as const } } };
-  assert.is(best(rankings, view, others, (root) => root !== 'p-h1')?.host, 'h1', 'another group is another ranking');
+  assert.is(
+    best({ rankings, view }, others, (root) => root !== 'p-h1')?.host,
+    'h1',
+    'another group is another ranking',
+  );
   assert.equal(fitting(others), ['h1', 'h2', 'h3']);
   const weights = weighersFor(rankings.weighers, { spec }).map(({ part }) => part);
   assert.equal(weights, [['p-h9']], 'explanations weigh by the same');
@@ -277,7 +281,8 @@ test('ranking - a filter and a weigher of one name that go by different parts ar
   };
   const rankings = emptyRankings([weigher], 's', { filters: [filter] });
   const view = viewOf({ host: 'h1' }, { host: 'h2' });
-  const pick = (hints: Record<string, string>) => best(rankings, view, { spec: specOf(1), where: { hints } }, NOBODY);
+  const pick = (hints: Record<string, string>) =>
+    best({ rankings, view }, { spec: specOf(1), where: { hints } }, NOBODY);
   assert.is(pick({ not: 'h1' })?.host, 'h2');
   assert.is(pick({ rather: 'h1' })?.host, 'h1');
 });
@@ -285,7 +290,8 @@ test('ranking - a filter and a weigher of one name that go by different parts ar
 test('ranking - one of the best few is picked by chance, the same for the same seed, never one that is worse', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { pickAmong: 3 });
   const view = viewOf(...HOSTS.map((host, n) => ({ host, cell: cellOf(host), used: { VCPU: n } })));
-  const pick = (seed: string, salt = 's') => best({ ...rankings, salt }, view, { spec: specOf(1) }, NOBODY, seed)?.host;
+  const pick = (seed: string, salt = 's') =>
+    best({ rankings: { ...rankings, salt }, view }, { spec: specOf(1) }, NOBODY, seed)?.host;
   const picked = Array.from({ length: 300 }, (_, n) => pick(`i${n} 0`));
   assert.equal([...new Set(picked)].sort(), ['h0', 'h1', 'h2']);
   for (const host of ['h0', 'h1', 'h2']) {
@@ -316,7 +322,7 @@ test('ranking - preferred cells come first, however many are picked among, whate
     const view = viewOf(...HOSTS.map((host) => ({ host, cell: cellOf(host), used: { VCPU: host === 'h0' ? 7 : 0 } })));
     const isIn = (tree: RequestSpec['tree'] = {}) => {
       const request = { spec: { ...specOf(1), tree }, where: { preferCells: ['c0', 'c9'] } };
-      const picked = Array.from({ length: 40 }, (_, n) => best(rankings, view, request, NOBODY, `i${n}`)?.cell);
+      const picked = Array.from({ length: 40 }, (_, n) => best({ rankings, view }, request, NOBODY, `i${n}`)?.cell);
       assert.not(picked.includes(undefined));
       const inCell = picked.filter((cell) => cell === 'c0').length;
       assert.ok([0, picked.length].includes(inCell), `${inCell} of ${picked.length} are in the preferred cell`);
@@ -326,7 +332,7 @@ test('ranking - preferred cells come first, however many are picked among, whate
     assert.ok(isIn({ oneOf: ['p-h1', 'p-h2', 'p-h3', 'p-h4'] }), 'of hosts that it names too');
     assert.not(isIn({ noneOf: ['p-h0', 'p-h3', 'p-h6'] }), 'with none there, the others are as good as ever');
     const roots = ['p-h1', 'p-h0'];
-    const [first] = rankedAmong(rankings, view, { spec: specOf(1), where: { preferCells: ['c0'] } }, roots, NOBODY);
+    const [first] = rankedAmong({ rankings, view }, { spec: specOf(1), where: { preferCells: ['c0'] } }, roots, NOBODY);
     assert.is(first?.host, 'h0');
     view.silentCells.add('c0');
     assert.not(isIn(), 'a silent cell is the last resort all the same');
@@ -335,8 +341,8 @@ test('ranking - preferred cells come first, however many are picked among, whate
 
 test('ranking - few hosts: chance picks among those that there are', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { pickAmong: 100 });
-  assert.is(best(rankings, emptyView(), { spec: specOf(1) }, NOBODY, 'x'), null);
-  assert.is(best(rankings, viewOf({ host: 'h1' }), { spec: specOf(1) }, NOBODY, 'x')?.host, 'h1');
+  assert.is(best({ rankings, view: emptyView() }, { spec: specOf(1) }, NOBODY, 'x'), null);
+  assert.is(best({ rankings, view: viewOf({ host: 'h1' }) }, { spec: specOf(1) }, NOBODY, 'x')?.host, 'h1');
 });
 
 test('ranking - a filter that is asked late passes hosts over, best first', () => {
@@ -348,7 +354,7 @@ test('ranking - a filter that is asked late passes hosts over, best first', () =
   };
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [late] });
   const view = viewOf(...HOSTS.map((host, n) => ({ host, cell: cellOf(host), used: { VCPU: n } })));
-  const pick = (not: string) => best(rankings, view, { spec: specOf(1), where: { hints: { not } } }, NOBODY)?.host;
+  const pick = (not: string) => best({ rankings, view }, { spec: specOf(1), where: { hints: { not } } }, NOBODY)?.host;
   assert.equal([pick('h7'), pick('h0')], ['h0', 'h1']);
 });
 

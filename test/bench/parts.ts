@@ -117,12 +117,13 @@ export function selects(report: Report): void {
       const view = fleetOf(hosts);
       const rankings = make();
       view.statsMatter = statsMatter(rankings);
+      const fleet = { rankings, view };
       const tookUs: number[] = [];
-      best(rankings, view, request, () => false);
+      best(fleet, request, () => false);
       for (let n = 0; n < SELECTIONS; n += 1) {
         churn(view, hosts, n, random);
         const begun = performance.now();
-        const found = best(rankings, view, request, () => false, `i${n}`);
+        const found = best(fleet, request, () => false, `i${n}`);
         if (found !== null) promiseBuild(view, `i${n}`, found.root, found.allocations);
         tookUs.push((performance.now() - begun) * 1_000);
       }

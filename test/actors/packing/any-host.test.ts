@@ -52,7 +52,7 @@ test('any host - each that fits is drawn as often as the others, and none that d
     // One host changes all the time: what was weighed of it before must not be drawn.
     generation += 1;
     use(1, generation, generation % 2);
-    return best(rankings, view, { spec }, () => false, `request-${time}`)?.root ?? 'none';
+    return best({ rankings, view }, { spec }, () => false, `request-${time}`)?.root ?? 'none';
   });
   assert.is(found.size, 13, '20 hosts, of which 7 have no room');
   for (const [root, times] of found) {
@@ -65,7 +65,7 @@ test('any host - when hardly any of many is left, that one is found', () => {
   const { view, use } = someHosts();
   const rankings = anyHost();
   const drawn = (skip: (root: string) => boolean) =>
-    counts(50, (time) => best(rankings, view, { spec }, skip, `${time}`)?.root ?? 'none');
+    counts(50, (time) => best({ rankings, view }, { spec }, skip, `${time}`)?.root ?? 'none');
   assert.is(drawn(() => false).size > 5, true);
   assert.equal([...drawn((root) => root !== 'h8')], [['h8', 50]]);
   for (let host = 0; host < HOSTS; host += 1) if (host !== 7) use(host, 2, 4_000);
@@ -81,7 +81,7 @@ test('any host - the same request draws the same, another scheduler another', ()
     const rankings = emptyRankings([], name, { pickAmong: Number.POSITIVE_INFINITY });
     const roots = Array.from(
       { length: 20 },
-      (_, time) => best(rankings, view, { spec }, () => false, `r${time}`)?.root,
+      (_, time) => best({ rankings, view }, { spec }, () => false, `r${time}`)?.root,
     );
     return roots.join(' ');
   };
