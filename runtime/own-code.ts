@@ -3,7 +3,8 @@
 // from changing by mistake what schedulers go on with: lists, allocations and counts that it is given are copies, and
 // requests are frozen. Providers themselves are the scheduler's own, which would cost too much to copy.
 
-import { type Filter, type FilterRefusal, isPlain, isRefusal } from '../actors/scheduler/filters/filter.ts';
+import { type Filter, type FilterRefusal, isRefusal } from '../actors/scheduler/filters/filter.ts';
+import { isPlain } from '../actors/scheduler/goes-by.ts';
 import type { HostFacts } from '../actors/scheduler/host-facts.ts';
 import type { Request } from '../actors/scheduler/request.ts';
 import type { Candidate, Weigher } from '../actors/scheduler/weighers/weigher.ts';

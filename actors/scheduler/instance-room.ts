@@ -2,7 +2,8 @@
 // first as a condition, and for whoever counts how many more there is room for.
 
 import { MAX_AMOUNT } from '../messages/common.ts';
-import { limitBy, partOf } from './filters/filter.ts';
+import { limitBy } from './filters/filter.ts';
+import { partOf } from './goes-by.ts';
 import type { HostFacts } from './host-facts.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';

@@ -4,8 +4,9 @@
 // filter says that it will answer something else.
 
 import { clipped, MAX_REASON_LENGTH } from '../../messages/common.ts';
+import { partOf, Unreadable } from '../goes-by.ts';
 import type { HostFacts } from '../host-facts.ts';
-import { type Request, rankedPart } from '../request.ts';
+import type { Request } from '../request.ts';
 
 /** The longest word on what a refusal is about, in characters: as long as a trait may be. */
 const MAX_ABOUT_LENGTH = 255;
@@ -84,48 +85,10 @@ export function filtersFor(filters: readonly Filter[], request: Request, late: b
     const part = partOf(filter, request, late);
     if (part instanceof Unreadable) {
       const { name } = filter;
-      asked.push({ filter: { name, goesBy: () => part, refusal: () => part.refusal(name) }, part });
+      asked.push({ filter: { name, goesBy: () => part, refusal: () => failure(name, part.why) }, part });
     } else if (part !== undefined) asked.push({ filter, part });
   }
   return asked;
-}
-
-/** A filter or weigher could not say which part of a request it goes by. */
-export class Unreadable {
-  readonly why: string;
-  constructor(why: string) {
-    this.why = why;
-  }
-  refusal(name: string): FilterRefusal {
-    return failure(name, this.why);
-  }
-}
-
-/**
- * What a filter or weigher goes by, of a request: its own choice, or else the part of the spec that every ranking is made
- * for. Rankings are told apart by it, so it must be plain data, unless it is asked late.
- */
-export function partOf(asker: { goesBy?(request: Request): unknown }, request: Request, late = false): unknown {
-  if (asker.goesBy === undefined) return late ? request.spec : rankedPart(request);
-  try {
-    const part = asker.goesBy(request);
-    return late || isPlain(part)
-      ? part
-      : new Unreadable('goesBy must answer plain data, by which rankings are told apart');
-  } catch (error) {
-    return new Unreadable(error instanceof Error ? error.message : String(error));
-  }
-}
-
-/** Whether it is nothing but numbers, texts and the like, lists and objects of them. */
-export function isPlain(value: unknown): boolean {
-  if (typeof value === 'number') return Number.isFinite(value);
-  if (typeof value !== 'object' || value === null) return !['function', 'bigint', 'symbol'].includes(typeof value);
-  const prototype = Object.getPrototypeOf(value);
-  return (
-    (Array.isArray(value) || prototype === Object.prototype || prototype === null) &&
-    Object.values(value).every(isPlain)
-  );
 }
 
 /** The first refusal of a host, with the name of the filter, or null. A filter that throws refuses: it cannot vouch. */

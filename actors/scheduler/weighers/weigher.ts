@@ -7,7 +7,7 @@
 import type { Allocation } from '../../../machines/instance-build.ts';
 import type { ServerPreference } from '../../fitting/offer.ts';
 import type { Provider } from '../../placement/providers.ts';
-import { partOf, Unreadable } from '../filters/filter.ts';
+import { partOf, Unreadable } from '../goes-by.ts';
 import type { HostFacts } from '../host-facts.ts';
 import type { Request } from '../request.ts';
 
