@@ -6,7 +6,7 @@ import { unmet } from '../placement/conditions.ts';
 import { type Stock, unitAllowed } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 
-export interface Demand {
+interface Demand {
   readonly resourceClass: string;
   readonly amount: number;
 }
@@ -50,7 +50,7 @@ export interface Plan {
 }
 
 /** All choices of one kind that ask for a class. */
-export interface Asker {
+interface Asker {
   readonly choice: Choice;
   readonly amount: number;
   times: number;

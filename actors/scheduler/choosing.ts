@@ -32,7 +32,17 @@ export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn
   if (before !== undefined) close(work, before);
   stepOut(work, { key, asked });
   work.state.asks += 1;
-  const open: Open = {
+  const open = newOpen(work, key, asked, from, inTurn);
+  work.state.open.set(key, open);
+  armAgain(work, open);
+  for (const instance of asked.instances) work.state.selecting.set(instance, key);
+  if (needsCompany(open)) locate(work, open);
+  if (open.taken) beginAll(work, open);
+  else take(work, open);
+}
+
+function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: InTurn | undefined): Open {
+  return {
     key,
     asked,
     from,
@@ -56,12 +66,6 @@ export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn
     turnOfProject: inTurn?.turnOfProject ?? null,
     repeats: 0,
   };
-  work.state.open.set(key, open);
-  armAgain(work, open);
-  for (const instance of asked.instances) work.state.selecting.set(instance, key);
-  if (needsCompany(open)) locate(work, open);
-  if (open.taken) beginAll(work, open);
-  else take(work, open);
 }
 
 function beginAll(work: Work, open: Open): void {

@@ -126,7 +126,7 @@ export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) =>
 }
 
 /** The hosts that have members of a group with a soft rule. */
-export interface SoftlyRanked {
+interface SoftlyRanked {
   /** In the order in which the rule prefers them, those with as many members by rank; those that `skip` names left out. */
   readonly ranked: readonly Ranked[];
   /** Whether they come before hosts without a member. */

@@ -57,7 +57,7 @@ export interface Weighed extends Entry {
 }
 
 /** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
-export interface Searched {
+interface Searched {
   looks: number;
   since: number;
 }

@@ -11,10 +11,10 @@ import type { GroupKnown } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft } from './decision.ts';
 import type { Follower } from './feeds.ts';
-import type { Rankings } from './ranking.ts';
+import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
 import type { Standing } from './standing.ts';
-import type { View, ViewHost } from './view.ts';
+import type { ViewHost } from './view.ts';
 
 export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
 
@@ -37,6 +37,7 @@ export interface Open {
   request: Request;
   /** The question where other instances are, while its answer is waited for. */
   locating: Locating | null;
+  /** The selection of each instance. */
   readonly machines: Map<string, SelectionSnapshot>;
   /** Names this taking of the round: asked of the same scheduler twice, it is two. */
   readonly taker: string;
@@ -68,6 +69,7 @@ export interface Open {
   givingBack: GivingBack | null;
   /** When its project was served before, and by its turn now, counted; null: it did not wait. */
   readonly turnOfProject: { readonly before: number; readonly now: number } | null;
+  /** How often what is not answered was said again. */
   repeats: number;
 }
 
@@ -92,6 +94,7 @@ export interface Question {
   readonly locating: Locating;
   readonly spec: RequestSpec;
   then(work: Work, company: Company): void;
+  /** How often it was put again. */
   repeats: number;
 }
 
@@ -107,7 +110,7 @@ export interface Sweep {
 }
 
 /** A sweep that is under way, or waits. */
-export interface Sweeping {
+interface Sweeping {
   readonly sweep: Sweep;
   readonly roots: readonly string[];
   position: number;
@@ -172,6 +175,7 @@ export interface Parking {
   readonly locating: Map<number, Lot>;
   /** When each project was served last, counted. */
   readonly servedAt: Map<string, number>;
+  /** How many turns there were so far. */
   served: number;
   /** Those whose turn it was, and whose claims may be still to come, with when that was, ms since the epoch. */
   readonly serving: Map<string, number>;
@@ -199,9 +203,7 @@ export interface Surveyed {
 }
 
 /** All that a scheduler holds. */
-export interface SchedulerState {
-  readonly view: View;
-  readonly rankings: Rankings;
+export interface SchedulerState extends Fleet {
   /** By the keys of requests, as all that names requests here. */
   readonly open: Map<string, Open>;
   /** Which selection an instance belongs to. */
@@ -234,7 +236,9 @@ export interface SchedulerState {
   readonly surveying: { since: number; looked: number };
   /** Whether a turn is to come that searches hosts of which it is hard to tell whether they fit. */
   isSearching: boolean;
+  /** The number of the last question, whatever was asked, and of the last request that was taken on. */
   asks: number;
+  /** When this life of it began, ms since the epoch. */
   startedAt: number;
   /** Whether it has just begun, and the whole fleet is not known yet. */
   isForming: boolean;

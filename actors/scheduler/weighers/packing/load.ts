@@ -34,7 +34,7 @@ export interface DeviceLoad {
   readonly asked: number;
 }
 
-export interface HostLoad {
+interface HostLoad {
   readonly processorFree: number;
   readonly processorAsked: number;
   /** In the order of the tree. */

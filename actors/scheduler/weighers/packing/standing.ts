@@ -10,7 +10,7 @@ import type { DeviceRequest, TypicalRequest } from './fragmentation.ts';
 import type { PackingScale } from './load.ts';
 
 /** The typical requests by what they want of devices, field by field: it is gone through for every host and device. */
-export interface TypicalTable {
+interface TypicalTable {
   /** How often all typical requests were seen, those for no device too. */
   readonly times: number;
   /** How many kinds of request for devices there are. */
