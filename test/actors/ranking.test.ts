@@ -362,7 +362,7 @@ test('ranking - where nobody asks what refuses hosts, it is not found out, and t
   const view = viewOf({ host: 'h1', used: { VCPU: 7 } }, { host: 'h2' }, { host: 'h3', state: 'down' });
   const picked = [true, false].map((countsRefusals) => {
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { countsRefusals });
-    const ranked = bestOfAll(rankings, view, { spec: specOf(4) }, 9);
+    const ranked = bestOfAll({ rankings, view }, { spec: specOf(4) }, 9);
     const [shape] = rankings.shapes.values();
     return { refused: shape?.census.refused.size, ranked: ranked.map(({ root, weight }) => [root, weight]) };
   });
