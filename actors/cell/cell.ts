@@ -18,6 +18,7 @@ import type { HostState } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorOf, FEED_BEAT_MS } from '../routing.ts';
 import { joined } from '../snapshot.ts';
+import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import {
   advance,
@@ -208,21 +209,20 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     if (id === 'sweep-silent') return sweepByEcho(work);
     if (id === 'beat') return beat(state, turn);
     if (id === FORGET_WAKE) return forget(work);
-    const kind = id.slice(0, id.indexOf(' '));
-    const rest = id.slice(kind.length + 1);
+    const [kind, about] = readWake(id);
     if (kind === 'remove') {
-      const removal = state.removals.get(rest);
+      const removal = state.removals.get(about);
       if (removal !== undefined) clearAway(work, removal);
       return;
     }
-    if (kind === 'rested') return rested(work, rest);
-    const entry = state.instances.get(rest);
+    if (kind === 'rested') return rested(work, about);
+    const entry = state.instances.get(about);
     if (entry === undefined) return;
     if (kind === 'lost') return tellLost(work, entry);
     const { deadlineAt, snapshot } = entry.build;
     // What a host said while the cell was held up may not be read yet.
     const isOver = deadlineAt !== null && turn.now >= deadlineAt && !wasHeldUp(work);
-    if (isOver) return timedOut(work, rest, snapshot.context.selection?.host);
+    if (isOver) return timedOut(work, about, snapshot.context.selection?.host);
     entry.build.repeats += 1;
     for (const effect of obligations(snapshot)) perform(work, entry, effect, true);
   }

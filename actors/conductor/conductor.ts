@@ -12,6 +12,7 @@ import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
+import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { askSchedulers, noteAnswer, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
@@ -135,16 +136,16 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   function wake(work: Work, id: string): void {
     if (id === FORGET_WAKE) return forget(work);
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
-    const [kind, name] = id.split(' ') as [string, string];
-    if (kind === 'request') return wakeRequest(work, name);
-    const entry = work.state.instances.get(name);
+    const [kind, about] = readWake(id);
+    if (kind === 'request') return wakeRequest(work, about);
+    const entry = work.state.instances.get(about);
     if (entry === undefined) return;
     entry.repeats += 1;
-    if (kind === 'release' && entry.releaseOwed) release(work, name, entry);
-    if (kind === 'delete' && entry.phase === 'deleting') deleteInCell(work, name, entry);
+    if (kind === 'release' && entry.releaseOwed) release(work, about, entry);
+    if (kind === 'delete' && entry.phase === 'deleting') deleteInCell(work, about, entry);
     if (kind === 'build' && entry.phase === 'here' && entry.build !== null) {
       entry.build.repeats += 1;
-      for (const effect of obligations(entry.build.snapshot)) perform(work, name, entry, effect);
+      for (const effect of obligations(entry.build.snapshot)) perform(work, about, entry, effect);
     }
   }
 
