@@ -5,6 +5,7 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import { fit, fitAtOnce } from '../fitting/fit.ts';
 import type { ServerPreference } from '../fitting/offer.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import { OTHER } from '../messages/decision.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { Obstacle } from './census.ts';
 import { type Asked, changeBy, type Filter, filtersFor, refusedBy } from './filters/filter.ts';
@@ -81,7 +82,8 @@ export function lookAgainFor(view: View, root: string, filters: readonly Asked[]
 /** The code of a host that was not searched to the end, because the request is as hard on so many others. */
 export const HARD_TO_TELL = 'hard-to-tell';
 
-const UNEXPLAINED = { code: 'does-not-fit', message: 'the host cannot serve the request' } as const;
+/** Of a host that is not asked what it lacks: nobody is told of it. */
+const UNEXPLAINED = { code: OTHER, message: 'the host cannot serve the request' } as const;
 
 function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
   return { code: HARD_TO_TELL, message: `whether '${host}' could serve all groups at once takes long to find out` };
