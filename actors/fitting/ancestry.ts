@@ -62,14 +62,19 @@ function spansOf(ancestry: Ancestry): ReadonlyMap<Provider, Span> {
     if (parent !== undefined) below.get(parent)?.push(provider);
   }
   const spans = new Map<Provider, Span>();
-  const number = (provider: Provider): void => {
-    if (spans.has(provider)) return;
-    const span = { from: spans.size, to: spans.size };
-    spans.set(provider, span);
-    below.get(provider)?.forEach(number);
-    span.to = spans.size - 1;
-  };
-  for (const provider of tree) if (above(ancestry, provider) === undefined) number(provider);
-  tree.forEach(number);
+  // No call goes down the tree: a chain may be longer than calls may be deep. In a ring nobody is at the top.
+  for (const top of [...tree.filter((provider) => above(ancestry, provider) === undefined), ...tree]) {
+    const waiting = [top];
+    for (let one = waiting.pop(); one !== undefined; one = waiting.pop()) {
+      if (spans.has(one)) continue;
+      spans.set(one, { from: spans.size, to: spans.size });
+      for (const child of below.get(one) as Provider[]) waiting.push(child);
+    }
+  }
+  for (const [provider, { to }] of [...spans].reverse()) {
+    const parent = above(ancestry, provider);
+    const span = parent === undefined ? undefined : spans.get(parent);
+    if (span !== undefined) span.to = Math.max(span.to, to);
+  }
   return spans;
 }

@@ -353,4 +353,15 @@ test('subtrees - in trees of any depth it is told alike which provider is below 
   assert.is(met.size, 2);
 });
 
+test('groups of one subtree - where providers stand is told of a tree of any depth', () => {
+  const levels = 20_000;
+  const tree = viewOf(Array.from({ length: levels }, (_, at) => provider(`n${at}`, at === 0 ? null : `n${at - 1}`)));
+  const ancestry = ancestryOf(tree);
+  const [top, middle, last] = [0, levels / 2, levels - 1].map((at) => tree[at] as Provider);
+  assert.ok(isBelow(ancestry, last as Provider, top as Provider));
+  assert.ok(isBelow(ancestry, last as Provider, middle as Provider));
+  assert.not.ok(isBelow(ancestry, middle as Provider, last as Provider));
+  assert.is(meetOf(ancestry, last as Provider, middle as Provider), middle);
+});
+
 test.run();
