@@ -91,25 +91,32 @@ function builderOf({ cell }: Work, { build }: Entry): Address {
   return computeAddress(cell, build.snapshot.context.selection?.host ?? '');
 }
 
-/** Tells the compute to build. Before the first order, a host that is not up costs the attempt and nothing else. */
-export function dispatch(work: Work, entry: Entry, again: boolean): void {
+/** Has the compute build. Before the first order, a host that is not up costs the attempt and nothing else. */
+function dispatch(work: Work, entry: Entry, again: boolean): void {
   const { build } = entry;
-  const { instance, spec, payload } = build.facts;
   const { selection, attempt, alternates } = build.snapshot.context;
-  const host = work.state.hosts.get(selection?.host ?? '');
-  const reason = unfit(host, alternates.length === 0);
-  if (reason !== null && !again) return advance(work, instance, { type: 'REFUSED', attempt, reason });
-  if (host !== undefined && !isAway(host)) {
-    work.turn.send(builderOf(work, entry), {
-      type: 'build',
-      instance,
-      attempt,
-      incarnation: host.incarnation,
-      allocations: selection === null ? [] : allocationsOf(spec, selection),
-      ...(payload === undefined ? {} : { payload }),
-    });
+  const reason = unfit(work.state.hosts.get(selection?.host ?? ''), alternates.length === 0);
+  if (reason !== null && !again) {
+    return advance(work, build.facts.instance, { type: 'REFUSED', attempt, reason });
   }
+  order(work, entry);
   armBuild(build, work.patience, work.turn, builderOf(work, entry));
+}
+
+/** Tells the compute to build, if it is there to be told. When it is to be told again is not changed by it. */
+export function order(work: Work, entry: Entry): void {
+  const { facts, snapshot } = entry.build;
+  const { selection, attempt } = snapshot.context;
+  const host = work.state.hosts.get(selection?.host ?? '');
+  if (host === undefined || isAway(host)) return;
+  work.turn.send(builderOf(work, entry), {
+    type: 'build',
+    instance: facts.instance,
+    attempt,
+    incarnation: host.incarnation,
+    allocations: selection === null ? [] : allocationsOf(facts.spec, selection),
+    ...(facts.payload === undefined ? {} : { payload: facts.payload }),
+  });
 }
 
 /**

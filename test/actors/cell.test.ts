@@ -20,6 +20,7 @@ import {
   viewOf,
 } from '../support/cells.ts';
 import { selectionAt } from '../support/machine-paths.ts';
+import { comesUp } from '../support/new-life.ts';
 import { bench, type Sent, sentOf, told } from '../support/turn.ts';
 
 const test = suite('cell');
@@ -266,6 +267,20 @@ test('cell - a deadline that has passed while the cell was held up ends nothing 
     on.pass(2 * OPTIONS.patience.firstMs);
     assert.is(viewOf(on)?.state, hasBuilt ? 'active' : 'failed');
   }
+});
+
+test('cell - a deadline that has passed while the cell was away ends a build however often its host begins anew', () => {
+  const on = building(['h2']);
+  const restarted = bench(
+    { ...actor, init: () => actor.restore([on.stored()]) },
+    { at: on.now + BEYOND_DEADLINES_MS, address: 'cell/c1' },
+  );
+  for (let life = 2; life < 20 && viewOf(restarted)?.state === 'building'; life += 1) {
+    assert.equal(orderIn(comesUp(restarted, up('h1', `life-${life}`))).attempt, 1);
+    restarted.pass(OPTIONS.patience.firstMs / 2);
+    restarted.tell({ type: 'alive', host: 'h2', incarnation: 'life-1' }, 'compute/c1/h2');
+  }
+  assert.is(viewOf(restarted)?.state, 'rescheduling');
 });
 
 test('cell - the story of a build tells where it is, what failed, and where it goes next', () => {
