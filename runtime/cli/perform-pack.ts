@@ -31,7 +31,7 @@ const WRITE_EVERY_MS = 2_000;
 
 /**
  * @throws CellwrightError `interrupted`, `unwritable`, `bad-option` when one file would be written over another; what
- * reading the trace throws.
+ * reading the trace throws, and what it throws when too much is asked for.
  */
 export async function performPack({ nodes, pods, policy, seeds: count, tune, json, plot }: PackFlags): Promise<void> {
   checkWritable('json', json);

@@ -7,10 +7,19 @@ import type { PackingRequest, PackingTrace } from './trace.ts';
 
 /** More than that would be a trace of next to nothing but crumbs. */
 const MAX_ARRIVALS = 1_000_000;
+/** As a multiple of all GPUs. Curves have a point for each percent: of more they would be too long to be written down. */
+const MAX_ASKED = 1_000;
 
-/** What the requests ask for in the end, as a multiple of the GPUs that there are. */
+/**
+ * What the requests ask for in the end, as a multiple of the GPUs that there are.
+ * @throws MalformedError when those of the trace, wanted as they are, ask for too much.
+ */
 export function askedInTheEnd(trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>, tune: number): number {
-  return tune === 0 ? milliAsked(trace) / trace.gpuMilli : tune;
+  if (tune !== 0) return tune;
+  const asked = milliAsked(trace) / trace.gpuMilli;
+  if (asked <= MAX_ASKED) return asked;
+  const message = `the requests ask for ${Math.ceil(asked)} times all GPUs; as they are they may for ${MAX_ASKED} times at most`;
+  throw new MalformedError(message, { field: 'tune' });
 }
 
 /**

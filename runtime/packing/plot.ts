@@ -66,9 +66,9 @@ export function plotOf(report: PackingReport): string {
 function scaleOf(points: readonly CurvePoint[], asked: number): Scale {
   const last = Math.max(TICK_EVERY, Math.round(100 * asked));
   const first = last >= FROM_IF_LAST ? FROM : 0;
-  const shown = points.filter(({ arrived }) => arrived >= first);
+  const leastOfAll = points.reduce((least, one) => (one.arrived < first ? least : Math.min(least, one.least)), 100);
   const down = (value: number) => Math.floor(value / TICK_EVERY) * TICK_EVERY;
-  const lowest = Math.max(0, Math.min(first, down(Math.min(...shown.map(({ least }) => least)))));
+  const lowest = Math.max(0, Math.min(first, down(leastOfAll)));
   const across = (PLOT.right - PLOT.left) / (last - first);
   const up = (PLOT.bottom - PLOT.top) / (100 - lowest);
   return {

@@ -210,6 +210,13 @@ test('arrivals - as they are in the trace: each request once, whatever they ask 
   assert.is(askedInTheEnd(trace, 1.3), 1.3);
 });
 
+test('arrivals - requests as they are that ask for far more than there is are refused before curves fill the memory', async () => {
+  const trace = await smallTrace();
+  const demand = trace.requests.reduce((sum, { gpuMilli }) => sum + gpuMilli, 0);
+  assert.is(askedInTheEnd({ ...trace, gpuMilli: demand / 1_000 }, 0), 1_000);
+  assert.throws(() => askedInTheEnd({ ...trace, gpuMilli: demand / 1_001 }, 0), /ask for 1001 times all GPUs.* 1000 /);
+});
+
 test('arrivals - a trace of crumbs is refused before it fills the memory', async () => {
   const { requests } = await smallTrace();
   const crumbs = requests.map((request) => ({ ...request, share: 1, gpuMilli: 1 }));

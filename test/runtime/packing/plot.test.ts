@@ -58,4 +58,10 @@ test('packing plot - with little asked for, the curve begins with nothing', () =
   }
 });
 
+test('packing plot - curves of very many points are drawn', () => {
+  const { policies, ...report } = reportOf(1_000);
+  const several = { fgd: policies.fgd, 'best-fit': policies.fgd, random: policies.fgd } as PackingReport['policies'];
+  assert.is(labelsOf(plotOf({ ...report, policies: several })).at(-1)?.percent, 100_000);
+});
+
 test.run();
