@@ -348,6 +348,28 @@ test('scheduler - a filter that fails is told apart from one that refuses, and w
   assert.match(words(advice[1] as Advice), /^if filter 'broken' let it, /);
 });
 
+test('scheduler - hosts that fit do not count for advice where a filter would refuse what is advised there', () => {
+  const hosts: HostWords[] = [
+    { host: 'h1', has: { VCPU: 4 } },
+    { host: 'h2', has: { VCPU: 2 } },
+  ];
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 4 } }], groupPolicy: 'none' };
+  const adviceWith = (refusing: string) => {
+    const large: Filter = {
+      name: 'large',
+      refusal: ({ host }, { groups }) =>
+        host === refusing && (groups[0]?.resources.VCPU ?? 0) < 4 ? { code: 'small', message: 'it is small' } : null,
+    };
+    const [desk] = schedulersOf(hosts, [{ name: 's', filters: [large] }]).desks;
+    const [told] = desk?.tell({ type: 'fit', ask: 1, spec, count: 2, limit: 1 }, 'gateway/g').sent ?? [];
+    if (told?.message.type !== 'fitted') throw new Error('no answer');
+    return told.message.advice.map(({ code, to, hosts }) => [code, to, hosts]);
+  };
+  const fewer = ['fewer-instances', 1, 1];
+  assert.equal(adviceWith('nobody').slice(0, 2), [fewer, ['less', 2, 2]]);
+  assert.equal(adviceWith('h1'), [fewer]);
+});
+
 test('scheduler - what whoever asks can change himself is advised first, and all schedulers advise the same first', () => {
   const refusing = (name: string, on: string): Filter => ({
     name,
