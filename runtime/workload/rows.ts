@@ -86,7 +86,7 @@ function rowOf<Column extends string>(file: string, line: number, record: Record
       return name;
     },
     models(column) {
-      const models = record[column] === '' ? [] : record[column].split('|');
+      const models = record[column] === '' ? [] : record[column].split('|').map((model) => model.trim());
       if (!models.every((model) => /^\w[\w .-]{0,63}$/.test(model))) {
         throw wrong(
           column,

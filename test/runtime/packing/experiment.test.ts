@@ -124,6 +124,17 @@ test('trace - models and hosts are named as fleets name them, and blank lines ar
   );
 });
 
+test('trace - spaces around the names of models are none of theirs', async () => {
+  const pods = 'name,cpu_milli,num_gpu,gpu_milli,gpu_spec\np1,1000,1,500, T4 | P100|A10 \n';
+  await withTrace(
+    (files) => {
+      const { requests } = readPackingTrace(files.nodes, files.pods);
+      assert.equal(requests[0]?.spec.groups[1]?.anyOf, [['CUSTOM_GPU_T4', 'CUSTOM_GPU_P100', 'CUSTOM_GPU_A10']]);
+    },
+    { pods },
+  );
+});
+
 test('trace - what is wrong is refused with file, line and column', async () => {
   const nodes = nodesText(2);
   const pods = podsText(2);
