@@ -210,6 +210,23 @@ test('arrivals - every request once in an order of the seed, then more until the
   assert.ok(namesOf(1, 0.5 * share).length < all.length, 'some are left out');
 });
 
+test('arrivals - of very many requests most are left out at once', async () => {
+  const { requests } = await smallTrace();
+  const many = Array.from(
+    { length: 400_000 },
+    (_, at) => ({ ...requests[0], gpuMilli: at < 200_000 ? 1_000 : 0 }) as never,
+  );
+  const begunAt = performance.now();
+  const arrivals = arrivalsOf({ requests: many, gpuMilli: 1_000_000 }, 1.3, seededRandom(1));
+  assert.is(
+    arrivals.reduce((sum, { gpuMilli }) => sum + gpuMilli, 0),
+    1_300_000,
+  );
+  const others = arrivals.filter(({ gpuMilli }) => gpuMilli === 0).length;
+  assert.ok(others > 1_100 && others < 1_500, `${others} that ask for no GPU are left, as many as that do`);
+  assert.ok(performance.now() - begunAt < 5_000, `it took ${performance.now() - begunAt} ms`);
+});
+
 test('arrivals - as they are in the trace: each request once, whatever they ask for', async () => {
   const trace = await smallTrace();
   const names = trace.requests.map(({ name }) => name);
