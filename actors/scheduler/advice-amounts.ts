@@ -4,6 +4,7 @@
 import { effort } from '../fitting/effort.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
+import { groupsToChange } from './advice-groups.ts';
 import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';
 import { largestOf, rangesBelow, timesAtMost } from './amount-ranges.ts';
 
@@ -222,8 +223,8 @@ function amountsOf({ spec, amounts }: AdviserOnAmounts, position: number, resour
 
 /** Where hosts fit, and too few: less of anything might let them hold more. */
 export function noteAllAmounts(adviser: AdviserOnAmounts): void {
-  for (const [position, { resources }] of adviser.spec.groups.entries()) {
-    for (const resourceClass of Object.keys(resources)) amountsOf(adviser, position, resourceClass);
+  for (const { position, group } of groupsToChange(adviser.spec)) {
+    for (const resourceClass of Object.keys(group.resources)) amountsOf(adviser, position, resourceClass);
   }
 }
 

@@ -21,6 +21,7 @@ import {
   replaced,
   specWith,
 } from './advice-amounts.ts';
+import { groupsToChange } from './advice-groups.ts';
 import type { Wish } from './advice-places.ts';
 import { add, letFor, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
@@ -124,19 +125,23 @@ export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void
 export function consider(adviser: Adviser, tree: readonly Provider[]): void {
   const { spec } = adviser;
   const endOfLooks = effort.looks + MAX_LOOKS_ON_ONE;
-  for (const [position, group] of spec.groups.entries()) {
-    const alone = aloneIn(spec, group);
-    // In the way are groups that do not fit even alone; when each does, any of them may be.
-    if (spec.groups.length > 1 && fit(alone, tree) !== null && !eachFitsAlone(spec, tree)) continue;
-    for (const { advice, cost, without } of conditionsOf(group)) {
-      const changed = replaced(spec, position, without);
-      const times = roomOn(adviser, changed, tree);
-      if (times > 0) note(adviser, { advice: { ...advice, group: group.name }, cost, changed }, times, tree);
-    }
+  const changes = changesOf(spec);
+  const groups = groupsToChange(spec);
+  // In the way are groups that do not fit even alone; when each does, any of them may be.
+  const unfit = spec.groups.length > 1 ? groups.filter(({ alone }) => fit(alone, tree) === null) : [];
+  for (const { position, group } of unfit.length > 0 ? unfit : groups) {
     for (const resourceClass of Object.keys(group.resources))
-      considerAmount(adviser, position, resourceClass, tree, endOfLooks);
+      considerAmounts(adviser, position, resourceClass, tree, endOfLooks);
+    const { ofConditions, ofResources } = changes.ofGroups.get(position) as ChangesOfGroup;
+    considerChanges(adviser, ofConditions, tree);
+    considerChanges(adviser, ofResources, tree);
   }
-  for (const change of [...conditionsOfRoot(spec), ...conditionsOfGroups(spec)]) {
+  considerChanges(adviser, changes.ofRoot, tree);
+  considerChanges(adviser, changes.betweenGroups, tree);
+}
+
+function considerChanges(adviser: Adviser, changes: readonly ChangeOfRequest[], tree: readonly Provider[]): void {
+  for (const change of changes) {
     const times = roomOn(adviser, change.changed, tree);
     if (times > 0) note(adviser, change, times, tree);
   }
@@ -155,17 +160,14 @@ function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): Ch
  */
 function noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provider[])[]): void {
   const { spec, limits } = adviser;
-  for (const [position, group] of spec.groups.entries()) {
-    for (const { advice, cost, only, without } of conditionsOf(group)) {
-      if (!fitting.some((tree) => holdsBack(only, group, tree))) continue;
-      roomWith(adviser, { advice: { ...advice, group: group.name }, cost, changed: replaced(spec, position, without) });
+  const { ofGroups, betweenGroups } = changesOf(spec);
+  for (const { group, ofConditions, ofResources } of ofGroups.values()) {
+    for (const change of ofConditions) {
+      if (fitting.some((tree) => holdsBack(change.only, group, tree))) roomWith(adviser, change);
     }
-    for (const resourceClass of Object.keys(group.resources)) {
-      const change = withoutResource(spec, position, resourceClass);
-      if (change !== null) roomWith(adviser, change);
-    }
+    for (const change of ofResources) roomWith(adviser, change);
   }
-  for (const change of conditionsOfGroups(spec)) roomWith(adviser, change);
+  for (const change of betweenGroups) roomWith(adviser, change);
   for (const limit of limits) roomWith(adviser, withoutFilter(limit));
   if (spec.instanceGroup !== undefined && !isSoft(spec.instanceGroup)) roomWith(adviser, withoutInstanceGroup(spec));
 }
@@ -180,11 +182,40 @@ function holdsBack(only: ResourceGroup, { resources }: ResourceGroup, tree: read
   );
 }
 
-const eachFitsAlone = (spec: RequestSpec, tree: readonly Provider[]): boolean =>
-  spec.groups.every((group) => fit(aloneIn(spec, group), tree) !== null);
+interface ChangesOfGroup {
+  readonly group: ResourceGroup;
+  readonly ofConditions: readonly ConditionOfGroup[];
+  readonly ofResources: readonly ChangeOfRequest[];
+}
 
-function aloneIn({ sameSubtree: _, ...spec }: RequestSpec, group: ResourceGroup): RequestSpec {
-  return { ...spec, groups: [group] };
+/** What may be left out of a request. */
+interface Changes {
+  /** Of groups to change, by their place in the request. */
+  readonly ofGroups: ReadonlyMap<number, ChangesOfGroup>;
+  readonly ofRoot: readonly ChangeOfRequest[];
+  readonly betweenGroups: readonly ChangeOfRequest[];
+}
+
+/** They are tried on host after host, and are the same for each. */
+const changesKnown = new WeakMap<RequestSpec, Changes>();
+
+function changesOf(spec: RequestSpec): Changes {
+  let changes = changesKnown.get(spec);
+  if (changes === undefined) {
+    const ofGroups = groupsToChange(spec).map(({ position, group }): [number, ChangesOfGroup] => {
+      const ofResources = Object.keys(group.resources).flatMap(
+        (resourceClass) => withoutResource(spec, position, resourceClass) ?? [],
+      );
+      return [position, { group, ofConditions: conditionsOf(spec, position), ofResources }];
+    });
+    changes = {
+      ofGroups: new Map(ofGroups),
+      ofRoot: conditionsOfRoot(spec),
+      betweenGroups: conditionsOfGroups(spec),
+    };
+    changesKnown.set(spec, changes);
+  }
+  return changes;
 }
 
 const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
@@ -229,66 +260,40 @@ function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
   ];
 }
 
-interface ConditionOfGroup extends Change {
+interface ConditionOfGroup extends ChangeOfRequest {
   /** The group with nothing but the condition. */
   readonly only: ResourceGroup;
-  readonly without: ResourceGroup;
 }
 
-/** The conditions of a group beside amounts, each by itself, and with the group as it would be without. */
-function conditionsOf(group: ResourceGroup): ConditionOfGroup[] {
+/** The conditions of a group beside amounts, each by itself, and with the request as it would be without. */
+function conditionsOf(spec: RequestSpec, position: number): ConditionOfGroup[] {
+  const group = spec.groups[position] as ResourceGroup;
   const { name, required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
-  const none = { name, resources: {} };
-  const cost = 0.5;
+  const conditionOf = (
+    code: Advice['code'],
+    about: string,
+    asked: Partial<ResourceGroup>,
+    left: Partial<ResourceGroup>,
+  ): ConditionOfGroup => ({
+    advice: { code, about, group: name },
+    cost: 0.5,
+    only: { name, resources: {}, ...asked },
+    changed: replaced(spec, position, { ...group, ...left }),
+  });
   return [
-    ...required.map(
-      (about, left): ConditionOfGroup => ({
-        advice: { code: 'without-required', about },
-        cost,
-        only: { ...none, required: [about] },
-        without: { ...group, required: others(required, left) },
-      }),
+    ...required.map((about, left) =>
+      conditionOf('without-required', about, { required: [about] }, { required: others(required, left) }),
     ),
-    ...anyOf.map(
-      (traits, left): ConditionOfGroup => ({
-        advice: { code: 'without-any-of', about: traits.join(', ') },
-        cost,
-        only: { ...none, anyOf: [traits] },
-        without: { ...group, anyOf: others(anyOf, left) },
-      }),
+    ...anyOf.map((traits, left) =>
+      conditionOf('without-any-of', traits.join(', '), { anyOf: [traits] }, { anyOf: others(anyOf, left) }),
     ),
-    ...forbidden.map(
-      (about, left): ConditionOfGroup => ({
-        advice: { code: 'without-forbidden', about },
-        cost,
-        only: { ...none, forbidden: [about] },
-        without: { ...group, forbidden: others(forbidden, left) },
-      }),
+    ...forbidden.map((about, left) =>
+      conditionOf('without-forbidden', about, { forbidden: [about] }, { forbidden: others(forbidden, left) }),
     ),
-    ...memberOf.map(
-      (aggregates, left): ConditionOfGroup => ({
-        advice: { code: 'without-member-of', about: aggregates.join(', ') },
-        cost,
-        only: { ...none, memberOf: [aggregates] },
-        without: { ...group, memberOf: others(memberOf, left) },
-      }),
+    ...memberOf.map((ids, left) =>
+      conditionOf('without-member-of', ids.join(', '), { memberOf: [ids] }, { memberOf: others(memberOf, left) }),
     ),
   ];
-}
-
-/** What of a class the host could give instead, or whether it would fit with none of it. */
-function considerAmount(
-  adviser: Adviser,
-  position: number,
-  resourceClass: string,
-  tree: readonly Provider[],
-  endOfLooks: number,
-): void {
-  considerAmounts(adviser, position, resourceClass, tree, endOfLooks);
-  const change = withoutResource(adviser.spec, position, resourceClass);
-  if (change === null) return;
-  const times = roomOn(adviser, change.changed, tree);
-  if (times > 0) note(adviser, change, times, tree);
 }
 
 /** Null: nothing would be asked for. */
@@ -375,10 +380,6 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     next();
   }
   const advised: Advice[] = [];
-  const isOfTwin = twinsOf(spec);
-  const advise = (advice: Advice) => {
-    if (!advised.some((other) => isOfTwin(other, advice))) advised.push(advice);
-  };
   const isEnough = (tried: number) => tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED;
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort(inOrder);
@@ -400,7 +401,7 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     const alone = mostOf(elements, heldBy);
     const withoutIt = alone === null ? null : roomOf(adviser, spec, fitting, alone.room);
     if (alone !== null && withoutIt !== null && heldBy(withoutIt) >= count) {
-      advise({ ...change.advice, about: alone.element, hosts: withoutIt.hosts });
+      advised.push({ ...change.advice, about: alone.element, hosts: withoutIt.hosts });
       continue;
     }
     // Of hosts that are away it is said which they are, of others where it would fit then.
@@ -409,7 +410,7 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
     const host = timesWithIt >= count ? named?.host : undefined;
     // Hosts to be avoided the request names by their providers.
     const names = elements.size === 0 ? about : (about ?? [...elements.keys()].sort().join(', '));
-    advise({ ...change.advice, hosts, ...present({ about: names, until, host }) });
+    advised.push({ ...change.advice, hosts, ...present({ about: names, until, host }) });
   }
   return advised;
 }
@@ -422,15 +423,6 @@ function inOrder(one: RoomWith, other: RoomWith): number {
 }
 
 const nameOf = ({ code, group = '', about = '' }: Omit<Advice, 'hosts'>): string => `${code} ${group} ${about}`;
-
-/** Whether two pieces of advice are one and the same, but for two named groups of which the same is asked. */
-function twinsOf({ groups, sameSubtree = [] }: RequestSpec): (one: Advice, other: Advice) => boolean {
-  const asked = new Map(
-    groups.map(({ name, ...all }) => [name, JSON.stringify([all, sameSubtree.map((names) => names.includes(name))])]),
-  );
-  return ({ group: one = '', ...advice }, { group: other = '', ...same }) =>
-    one !== '' && asked.get(one) === asked.get(other) && JSON.stringify(advice) === JSON.stringify(same);
-}
 
 /** The element of a list without which most would fit; of several the same one, whichever is looked at first. */
 function mostOf(elements: ReadonlyMap<string, Room>, heldBy: (room: Room) => number) {

@@ -422,4 +422,16 @@ test('scheduler - for several instances, many traits that hold none of the hosts
   }
 });
 
+test('scheduler - of many groups alike one is looked at, so that what many devices lack is told as soon as what few do', () => {
+  const hosts = Array.from({ length: 1_000 }, (_, n) => ({ host: `h${n}`, has: { VGPU: 80 } }));
+  const view = viewOf(...hosts);
+  const groups = Array.from({ length: 31 }, (_, n) => ({
+    name: `g${n}`,
+    resources: { VGPU: 10 },
+  }));
+  const begunAt = performance.now();
+  assert.equal(survey(view, { groups, groupPolicy: 'isolate' }).advice, []);
+  assert.ok(performance.now() - begunAt < 3_000, `it took ${performance.now() - begunAt} ms`);
+});
+
 test.run();

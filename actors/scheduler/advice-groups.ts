@@ -1,0 +1,38 @@
+// The groups of a request that advice is sought for: of named groups that ask for the same, one, for what helps with it
+// would with each.
+
+import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+
+export interface GroupToChange {
+  /** Its place among the groups of the request. */
+  readonly position: number;
+  readonly group: ResourceGroup;
+  /** The request with nothing but this group, wherever it is served. */
+  readonly alone: RequestSpec;
+}
+
+/** Host after host is considered, and each request that is tried has a plan: they are made once. */
+const known = new WeakMap<RequestSpec, readonly GroupToChange[]>();
+
+/** Of several alike the one whose name comes first. */
+export function groupsToChange(spec: RequestSpec): readonly GroupToChange[] {
+  let found = known.get(spec);
+  if (found === undefined) {
+    found = newGroupsToChange(spec);
+    known.set(spec, found);
+  }
+  return found;
+}
+
+function newGroupsToChange({ sameSubtree = [], ...spec }: RequestSpec): GroupToChange[] {
+  const byKind = new Map<string, GroupToChange>();
+  for (const [position, group] of spec.groups.entries()) {
+    const { name, ...asked } = group;
+    const kind = name === '' ? '' : JSON.stringify([asked, sameSubtree.map((names) => names.includes(name))]);
+    const first = byKind.get(kind)?.group.name;
+    if (first === undefined || name < first) {
+      byKind.set(kind, { position, group, alone: { ...spec, groups: [group] } });
+    }
+  }
+  return [...byKind.values()];
+}
