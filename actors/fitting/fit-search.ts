@@ -102,16 +102,44 @@ function askedBy(
 }
 
 function straightlyServed(
-  { choices }: Plan,
+  { choices, askers }: Plan,
   asked: Asked,
   looks = looksFor(choices, asked),
 ): Allocation[] | null | undefined {
   const simply = simplyServed(choices, asked, looks);
   if (simply !== null) return simply;
+  if (!isEnoughTogether(askers, asked.tree)) return null;
   const straight = newSearch(asked, asked.subtrees?.order ?? choices, looks, null);
   if (isServed(straight)) return allocationsOf(straight.served);
   // With looks to spare it has tried everything.
   return straight.looks >= 0 ? null : undefined;
+}
+
+/** Whether the tree has as much of each class as all choices ask together: else no search finds how to deal it. */
+function isEnoughTogether(askers: Plan['askers'], tree: readonly Provider[]): boolean {
+  for (const [resourceClass, all] of askers) {
+    let missing = 0;
+    let choices = 0;
+    for (const { amount, times } of all) {
+      missing += amount * times;
+      choices += times;
+    }
+    // For one alone there are providers that could serve it.
+    if (choices > 1 && !hasInAll(tree, resourceClass, missing)) return false;
+  }
+  return true;
+}
+
+/** In vain it costs as many looks as there are providers; else the search that follows does. */
+function hasInAll(tree: readonly Provider[], resourceClass: string, amount: number): boolean {
+  let missing = amount;
+  for (const { stocks } of tree) {
+    const stock = stocks.get(resourceClass);
+    if (stock !== undefined) missing -= Math.max(0, stock.capacity - stock.used);
+    if (missing <= 0) return true;
+  }
+  spend(tree.length);
+  return false;
 }
 
 function looksFor(choices: readonly Choice[], { options }: Asked): number {

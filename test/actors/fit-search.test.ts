@@ -520,6 +520,16 @@ function watchedTree(tree: readonly Provider[]): { tree: Provider[]; reads: () =
   return { tree: tree.map((provider) => new Proxy(provider, { get })), reads: () => reads };
 }
 
+test('search - where groups ask more together than there is, that is told at once, however many ways there are to deal it', () => {
+  const gpus = Array.from({ length: 8 }, (_, n) => provider(`g${n}`, 'r', { VGPU: 1_000 }));
+  const tree = viewOf([provider('r', null, { VCPU: 8 }), ...gpus]);
+  const groups = Array.from({ length: 16 }, (_, n) => ({ name: `g${n}`, resources: { VGPU: 600 + n } }));
+  const before = effort.looks;
+  assert.is(fitAtOnce({ groups, groupPolicy: 'none' }, tree), null);
+  assert.is(fit({ groups: groups.slice(0, 14), groupPolicy: 'none' }, tree), null);
+  assert.ok(effort.looks - before < 100, `${effort.looks - before} looks`);
+});
+
 test('search - looks tell what a search costs: at each little is read, and how many there are is bounded', () => {
   const count = 255;
   const range = <Made>(length: number, make: (at: number) => Made) => Array.from({ length }, (_, at) => make(at));
