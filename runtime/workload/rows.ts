@@ -1,6 +1,6 @@
 // Rows of a trace in CSV, read with checks: an error names the file, the line and the column.
 
-import { parse } from 'csv-parse/sync';
+import { CsvError, parse } from 'csv-parse/sync';
 import { MalformedError, messageOf } from '../errors.ts';
 import { readTrace } from './workload.ts';
 
@@ -41,6 +41,8 @@ export function readRows<Column extends string>(
     return header;
   };
   const text = readTrace(file);
+  /** The last line of the last row that was read. */
+  let lastLine = 0;
   let parsed: { record: Record<Column, string>; info: { lines: number } }[];
   try {
     parsed = parse(text, {
@@ -48,18 +50,36 @@ export function readRows<Column extends string>(
       columns: checkHeader,
       info: true,
       max_record_size: MAX_RECORD_CHARACTERS,
+      on_record(record, { lines }) {
+        lastLine = lines;
+        return record;
+      },
       skip_empty_lines: true,
       trim: true,
     });
   } catch (error) {
     if (error instanceof MalformedError) throw error;
-    throw new MalformedError(`'${file}' is not the CSV it should be: ${messageOf(error)}`, {
-      field: file,
-      cause: error,
-    });
+    const endless = endlessRow(error);
+    const why = endless === null ? messageOf(error) : `${endless}, in line ${lineOfNextRow(text, lastLine)}`;
+    const message = `'${file}' is not the CSV it should be: ${why}`;
+    throw new MalformedError(message, { field: file, cause: error });
   }
   if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
   return parsed.map(({ record, info }) => rowOf(file, info.lines, { ...optional, ...record }));
+}
+
+/** What is wrong with a row whose end was not found, or null: the error tells only how far it was searched for. */
+function endlessRow(error: unknown): string | null {
+  if (!(error instanceof CsvError)) return null;
+  if (error.code === 'CSV_QUOTE_NOT_CLOSED') return 'a quote is opened and not closed';
+  if (error.code !== 'CSV_MAX_RECORD_SIZE') return null;
+  return `a quote is opened and not closed, or the row has over ${MAX_RECORD_CHARACTERS} characters`;
+}
+
+/** @param line The last line of the row before. */
+function lineOfNextRow(text: string, line: number): number {
+  const next = text.split(/\r\n|\n|\r/).findIndex((one, position) => position >= line && one.trim() !== '');
+  return next + 1;
 }
 
 function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {

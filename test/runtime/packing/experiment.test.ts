@@ -167,6 +167,18 @@ test('trace - what is wrong is refused with file, line and column', async () => 
   }
 });
 
+test('trace - a quote that is left open is told by the row in which it is, not by how far the file was read', async () => {
+  for (const rows of [2, 2_000]) {
+    const { message, field } = await refusalOf({
+      pods: `${podsText(2)}\n"p,1,1,1,500,\n${'q,1,1,1,500,\n'.repeat(rows)}`,
+    });
+    assert.match(message, /pods\.csv' is .*: a quote is opened and not closed,.* in line 5$/);
+    assert.match(String(field), /pods\.csv$/);
+  }
+  const header = await refusalOf({ pods: '"name,cpu_milli\np,1\n' });
+  assert.match(header.message, /pods\.csv' is .*: a quote is opened and not closed, in line 1$/);
+});
+
 test('trace - what is no text is refused for that, not for the columns that it lacks', () =>
   withTrace(({ nodes, pods }) => {
     for (const [bytes, says] of [
