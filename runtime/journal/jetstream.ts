@@ -3,6 +3,7 @@
 // stand in the same stream, part by part between the entries of turns; what is before the last whole one is purged.
 
 import type { Address } from '../../actors/actor.ts';
+import { fnv1a } from '../../actors/routing.ts';
 import type { NatsBus } from '../bus/nats.ts';
 import { busError, lacksJetStream, WRONG_LAST_SEQUENCE } from '../bus/nats-errors.ts';
 import type { Clock } from '../clock.ts';
@@ -24,10 +25,10 @@ export interface JetStreamJournalsOptions {
   /** Copies of each stream in a cluster of servers: 1, 3 or 5; default 1. With 3, one server may be lost. */
   readonly replicas?: number;
   /**
-   * Records after which a snapshot is written; default 50,000. Opening an owner reads one snapshot and about as many
-   * records as this, and those of the time that the snapshot took, which takes a second or two. Of a large state the next
-   * snapshot waits until four times as much was recorded as the last one took, so that most of all that is written is
-   * records; so much is read then.
+   * Records after which a snapshot is written, the first one after at least half as many, differently so for each owner;
+   * default 50,000. Opening an owner reads one snapshot and about as many records as this, and those of the time that
+   * the snapshot took, which takes a second or two. Of a large state the next snapshot waits until four times as much
+   * was recorded as the last one took, so that most of all that is written is records; so much is read then.
    */
   readonly snapshotEvery?: number;
   /** Told what keeps a journal from growing, such as a full disk; its owner waits until that is mended. */
@@ -74,6 +75,8 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
   const subject = subjects.journal(owner);
   const stream = subjects.journalStream(owner);
   let writer: Writer | undefined;
+  /** With how many records the next snapshot is due. Cells that share the load would else all take theirs at one moment. */
+  let due = snapshotEvery - (fnv1a(owner) % Math.ceil(snapshotEvery / 2));
   /** What was recorded since the last snapshot, and how large that was. */
   let recordsSince = 0;
   let bytesSince = 0;
@@ -260,11 +263,12 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       });
     },
     get wantsSnapshot() {
-      return !isSaving && recordsSince >= snapshotEvery && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
+      return !isSaving && recordsSince >= due && bytesSince >= RECORDED_FOR_SNAPSHOT * snapshotBytes;
     },
     beginSnapshot() {
       const writing = writer;
       isSaving = true;
+      due = snapshotEvery;
       recordsSince = 0;
       bytesSince = 0;
       let parts = 0;

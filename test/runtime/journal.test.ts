@@ -318,6 +318,28 @@ test('journal - a snapshot stands for what is before it, and that is purged', ()
     await again.close();
   }));
 
+test('journal - the first snapshots of owners that record alike are due at different times, and later ones after all records', () =>
+  onServer(async (_, bus) => {
+    const every = 40;
+    const journals = onJetStream(bus, every);
+    const dueAfter = async (journal: Journal<Noted>) => {
+      let records = 0;
+      for (; !journal.wantsSnapshot; records += 1) await append(journal, { n: records });
+      return records;
+    };
+    const first = new Set<number>();
+    for (let cell = 1; cell <= 6; cell += 1) {
+      const journal = journals<Noted>(`cell/c${cell}`);
+      await journal.open();
+      const due = await dueAfter(journal);
+      assert.ok(due > every / 2 && due <= every, `after ${due} records`);
+      first.add(due);
+      await save(journal, {});
+      assert.is(await dueAfter(journal), every);
+    }
+    assert.ok(first.size > 3, `due after ${[...first]} records`);
+  }));
+
 async function storedOf(bus: NatsBus): Promise<{ from: number; messages: number }> {
   const manager = await bus.connection.jetstreamManager();
   const { state } = await manager.streams.info('cw-placement-0-journal');
