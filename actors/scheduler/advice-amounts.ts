@@ -4,7 +4,7 @@
 import { effort } from '../fitting/effort.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { groupsToChange } from './advice-groups.ts';
+import type { GroupToChange } from './advice-groups.ts';
 import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';
 import { largestOf, rangesBelow, timesAtMost } from './amount-ranges.ts';
 
@@ -222,8 +222,8 @@ function amountsOf({ spec, amounts }: AdviserOnAmounts, position: number, resour
 }
 
 /** Where hosts fit, and too few: less of anything might let them hold more. */
-export function noteAllAmounts(adviser: AdviserOnAmounts): void {
-  for (const { position, group } of groupsToChange(adviser.spec)) {
+export function noteAllAmounts(adviser: AdviserOnAmounts, groups: readonly GroupToChange[]): void {
+  for (const { position, group } of groups) {
     for (const resourceClass of Object.keys(group.resources)) amountsOf(adviser, position, resourceClass);
   }
 }

@@ -11,20 +11,8 @@ export interface GroupToChange {
   readonly alone: RequestSpec;
 }
 
-/** Host after host is considered, and each request that is tried has a plan: they are made once. */
-const known = new WeakMap<RequestSpec, readonly GroupToChange[]>();
-
 /** Of several alike the one whose name comes first. */
-export function groupsToChange(spec: RequestSpec): readonly GroupToChange[] {
-  let found = known.get(spec);
-  if (found === undefined) {
-    found = newGroupsToChange(spec);
-    known.set(spec, found);
-  }
-  return found;
-}
-
-function newGroupsToChange({ sameSubtree = [], ...spec }: RequestSpec): GroupToChange[] {
+export function groupsToChange({ sameSubtree = [], ...spec }: RequestSpec): GroupToChange[] {
   const byKind = new Map<string, GroupToChange>();
   for (const [position, group] of spec.groups.entries()) {
     const { name, ...asked } = group;

@@ -21,7 +21,7 @@ import {
   replaced,
   specWith,
 } from './advice-amounts.ts';
-import { groupsToChange } from './advice-groups.ts';
+import { type GroupToChange, groupsToChange } from './advice-groups.ts';
 import type { Wish } from './advice-places.ts';
 import { add, letFor, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
@@ -51,6 +51,8 @@ export interface Adviser extends AdviserOnAmounts {
   readonly limits: readonly string[];
   /** What each change that is not of an amount would let fit. */
   readonly rooms: Map<string, RoomWith>;
+  /** What may be left out of the request; null: it was not asked yet. */
+  changes: Changes | null;
 }
 
 interface RoomWith {
@@ -70,7 +72,8 @@ export function newAdviser(
   limits: readonly string[] = [],
   letBy?: Adviser['letBy'],
 ): Adviser {
-  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, rooms: new Map(), amounts: new Map() };
+  const found = { rooms: new Map(), amounts: new Map(), changes: null };
+  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, ...found };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -125,19 +128,17 @@ export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void
 export function consider(adviser: Adviser, tree: readonly Provider[]): void {
   const { spec } = adviser;
   const endOfLooks = effort.looks + MAX_LOOKS_ON_ONE;
-  const changes = changesOf(spec);
-  const groups = groupsToChange(spec);
+  const { ofGroups, ofRoot, betweenGroups } = changesOf(adviser);
   // In the way are groups that do not fit even alone; when each does, any of them may be.
-  const unfit = spec.groups.length > 1 ? groups.filter(({ alone }) => fit(alone, tree) === null) : [];
-  for (const { position, group } of unfit.length > 0 ? unfit : groups) {
+  const unfit = spec.groups.length > 1 ? ofGroups.filter(({ alone }) => fit(alone, tree) === null) : [];
+  for (const { position, group, ofConditions, ofResources } of unfit.length > 0 ? unfit : ofGroups) {
     for (const resourceClass of Object.keys(group.resources))
       considerAmounts(adviser, position, resourceClass, tree, endOfLooks);
-    const { ofConditions, ofResources } = changes.ofGroups.get(position) as ChangesOfGroup;
     considerChanges(adviser, ofConditions, tree);
     considerChanges(adviser, ofResources, tree);
   }
-  considerChanges(adviser, changes.ofRoot, tree);
-  considerChanges(adviser, changes.betweenGroups, tree);
+  considerChanges(adviser, ofRoot, tree);
+  considerChanges(adviser, betweenGroups, tree);
 }
 
 function considerChanges(adviser: Adviser, changes: readonly ChangeOfRequest[], tree: readonly Provider[]): void {
@@ -160,8 +161,8 @@ function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): Ch
  */
 function noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provider[])[]): void {
   const { spec, limits } = adviser;
-  const { ofGroups, betweenGroups } = changesOf(spec);
-  for (const { group, ofConditions, ofResources } of ofGroups.values()) {
+  const { ofGroups, betweenGroups } = changesOf(adviser);
+  for (const { group, ofConditions, ofResources } of ofGroups) {
     for (const change of ofConditions) {
       if (fitting.some((tree) => holdsBack(change.only, group, tree))) roomWith(adviser, change);
     }
@@ -182,40 +183,33 @@ function holdsBack(only: ResourceGroup, { resources }: ResourceGroup, tree: read
   );
 }
 
-interface ChangesOfGroup {
-  readonly group: ResourceGroup;
+interface ChangesOfGroup extends GroupToChange {
   readonly ofConditions: readonly ConditionOfGroup[];
   readonly ofResources: readonly ChangeOfRequest[];
 }
 
 /** What may be left out of a request. */
 interface Changes {
-  /** Of groups to change, by their place in the request. */
-  readonly ofGroups: ReadonlyMap<number, ChangesOfGroup>;
+  readonly ofGroups: readonly ChangesOfGroup[];
   readonly ofRoot: readonly ChangeOfRequest[];
   readonly betweenGroups: readonly ChangeOfRequest[];
 }
 
-/** They are tried on host after host, and are the same for each. */
-const changesKnown = new WeakMap<RequestSpec, Changes>();
+/** They are tried on host after host, and are the same for each. A request that waits is kept for long, and without them. */
+function changesOf(adviser: Adviser): Changes {
+  adviser.changes ??= newChanges(adviser.spec);
+  return adviser.changes;
+}
 
-function changesOf(spec: RequestSpec): Changes {
-  let changes = changesKnown.get(spec);
-  if (changes === undefined) {
-    const ofGroups = groupsToChange(spec).map(({ position, group }): [number, ChangesOfGroup] => {
-      const ofResources = Object.keys(group.resources).flatMap(
-        (resourceClass) => withoutResource(spec, position, resourceClass) ?? [],
-      );
-      return [position, { group, ofConditions: conditionsOf(spec, position), ofResources }];
-    });
-    changes = {
-      ofGroups: new Map(ofGroups),
-      ofRoot: conditionsOfRoot(spec),
-      betweenGroups: conditionsOfGroups(spec),
-    };
-    changesKnown.set(spec, changes);
-  }
-  return changes;
+function newChanges(spec: RequestSpec): Changes {
+  const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
+    const { position, group } = one;
+    const ofResources = Object.keys(group.resources).flatMap(
+      (resourceClass) => withoutResource(spec, position, resourceClass) ?? [],
+    );
+    return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
+  });
+  return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };
 }
 
 const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
@@ -346,7 +340,7 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
   const found: (RoomWith & { next: () => void })[] = [];
   for (const one of rooms.values()) found.push({ ...one, next() {} });
   let looked = 0;
-  if (fitting.length > 0) noteAllAmounts(adviser);
+  if (fitting.length > 0) noteAllAmounts(adviser, changesOf(adviser).ofGroups);
   const endOfLooks = effort.looks + MAX_LOOKS_SEARCHED;
   for (const noted of amounts.values()) {
     const { group, resourceClass, asked } = noted;

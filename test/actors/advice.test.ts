@@ -1,6 +1,8 @@
 // Area: scheduler, dry runs and advice. A survey counts every host and every time that a request fits; what is advised
 // has been tried: applied, it makes the request fit on as many hosts as were named.
 
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
@@ -432,6 +434,27 @@ test('scheduler - of many groups alike one is looked at, so that what many devic
   const begunAt = performance.now();
   assert.equal(survey(view, { groups, groupPolicy: 'isolate' }).advice, []);
   assert.ok(performance.now() - begunAt < 3_000, `it took ${performance.now() - begunAt} ms`);
+});
+
+test('scheduler - what was tried for advice is forgotten with it, however long the request waits', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const view = viewOf({ host: 'h1', has: { VCPU: 8, VGPU: 4 } });
+  const specs = Array.from({ length: 200 }, (_, n): RequestSpec => {
+    const named = Array.from({ length: 8 }, (_, at) => ({
+      name: `g${at}`,
+      resources: { VGPU: 5 + at },
+      required: ['CUSTOM_A'],
+    }));
+    return { groups: [{ name: '', resources: { VCPU: 9 + n } }, ...named], groupPolicy: 'none' };
+  });
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  for (const spec of specs) survey(view, spec);
+  collect();
+  const kept = (process.memoryUsage().heapUsed - before) / specs.length;
+  // The plan by which a request is fitted is kept.
+  assert.ok(kept < 20_000, `${kept} bytes of each`);
 });
 
 test.run();
