@@ -4,7 +4,7 @@ import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { Address } from '../actor.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { cellAddress, computeAddress } from '../routing.ts';
-import { order } from './building.ts';
+import { dispatchToNewLife } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
 import { type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
@@ -44,9 +44,7 @@ export function computeUp(
   work.turn.send(from, { type: 'welcome', incarnation });
   if (newLife || wasAway) clearAwayOn(work, hostName);
   if (!newLife) return;
-  // The life before may have forgotten what it was asked: this one is asked again. That gives a build no more time: of a
-  // compute that begins anew again and again nothing would ever be held overdue.
-  for (const instance of host.building) order(work, work.state.instances.get(instance) as Entry);
+  for (const instance of host.building) dispatchToNewLife(work, work.state.instances.get(instance) as Entry);
 }
 
 /** Until an operator has looked into it nothing new goes there, since nobody knows what room there is. */

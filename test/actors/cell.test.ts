@@ -269,6 +269,22 @@ test('cell - a deadline that has passed while the cell was held up ends nothing 
   }
 });
 
+test('cell - a deadline that has passed while the cell was away ends nothing before a host that begins anew with it could answer', () => {
+  for (const hasBuilt of [true, false]) {
+    const on = building([]);
+    const restarted = bench(
+      { ...actor, init: () => actor.restore([on.stored()]) },
+      { at: on.now + BEYOND_DEADLINES_MS, address: 'cell/c1' },
+    );
+    restarted.pass(0.7 * OPTIONS.patience.firstMs);
+    assert.equal(orderIn(comesUp(restarted, up('h1', 'life-2', [{ instance: 'i1', attempt: 1 }]))).attempt, 1);
+    restarted.pass(0.6 * OPTIONS.patience.firstMs);
+    if (hasBuilt) restarted.tell({ type: 'built', ...ofAttempt('i1', 1) });
+    restarted.pass(2 * OPTIONS.patience.firstMs);
+    assert.is(viewOf(restarted)?.state, hasBuilt ? 'active' : 'failed');
+  }
+});
+
 test('cell - a deadline that has passed while the cell was away ends a build however often its host begins anew', () => {
   const on = building(['h2']);
   const restarted = bench(
