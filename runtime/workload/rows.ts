@@ -38,11 +38,13 @@ export function readRows<Column extends string>(
     if (missing !== undefined) throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
     const twice = columns.find((column) => header.indexOf(column) !== header.lastIndexOf(column));
     if (twice !== undefined) throw new MalformedError(`'${file}' line 1: two columns '${twice}'`, { field: twice });
+    const [upToHeader] = /^\s*.*/.exec(text) as RegExpExecArray;
+    readTo = Buffer.byteLength(upToHeader);
     return header;
   };
   const text = readTrace(file);
-  /** The last line of the last row that was read. */
-  let lastLine = 0;
+  /** Where the last row that was read ends, in bytes. */
+  let readTo = 0;
   let parsed: { record: Record<Column, string>; info: { lines: number } }[];
   try {
     parsed = parse(text, {
@@ -50,8 +52,8 @@ export function readRows<Column extends string>(
       columns: checkHeader,
       info: true,
       max_record_size: MAX_RECORD_CHARACTERS,
-      on_record(record, { lines }) {
-        lastLine = lines;
+      on_record(record, { bytes }) {
+        readTo = bytes;
         return record;
       },
       skip_empty_lines: true,
@@ -60,7 +62,7 @@ export function readRows<Column extends string>(
   } catch (error) {
     if (error instanceof MalformedError) throw error;
     const endless = endlessRow(error);
-    const why = endless === null ? messageOf(error) : `${endless}, in line ${lineOfNextRow(text, lastLine)}`;
+    const why = endless === null ? messageOf(error) : `${endless}, in line ${lineOfNextRow(text, readTo)}`;
     const message = `'${file}' is not the CSV it should be: ${why}`;
     throw new MalformedError(message, { field: file, cause: error });
   }
@@ -76,10 +78,11 @@ function endlessRow(error: unknown): string | null {
   return `a quote is opened and not closed, or the row has over ${MAX_RECORD_CHARACTERS} characters`;
 }
 
-/** @param line The last line of the row before. */
-function lineOfNextRow(text: string, line: number): number {
-  const next = text.split(/\r\n|\n|\r/).findIndex((one, position) => position >= line && one.trim() !== '');
-  return next + 1;
+/** @param readTo Where the row before ends, in bytes. */
+function lineOfNextRow(text: string, readTo: number): number {
+  const read = Buffer.from(text).subarray(0, readTo).toString();
+  const [blank] = /^\s*/.exec(text.slice(read.length)) as RegExpExecArray;
+  return `${read}${blank}`.split(/\r\n|\n|\r/).length;
 }
 
 function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {

@@ -175,6 +175,14 @@ test('trace - a quote that is left open is told by the row in which it is, not b
     assert.match(message, /pods\.csv' is .*: a quote is opened and not closed,.* in line 5$/);
     assert.match(String(field), /pods\.csv$/);
   }
+  for (const [pods, line] of [
+    [podsText(0), 2],
+    [`\n${podsText(0)}\n\n`, 5],
+    [`${podsText(2).replaceAll('\n', '\r\n')}"a\r\nb",1,1,1,500,\r\n`, 6],
+  ] as const) {
+    const { message } = await refusalOf({ pods: `${pods}"p,1,1,1,500,\n` });
+    assert.match(message, new RegExp(`a quote is opened and not closed, in line ${line}$`));
+  }
   const header = await refusalOf({ pods: '"name,cpu_milli\np,1\n' });
   assert.match(header.message, /pods\.csv' is .*: a quote is opened and not closed, in line 1$/);
 });
