@@ -1,5 +1,6 @@
 // The groups of a request that advice is sought for: of named groups that ask for the same, one, for what helps with it
-// would with each.
+// would with each. (Of several instances, which are fitted one after the other, it may hang on which group is changed
+// whether all find room: now and then one that is not looked at would have helped.)
 
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 
