@@ -83,6 +83,12 @@ test('GPU packing - devices in use, then idle ones of hosts in use, then idle ho
   assert.is(score(specOf(100, 1, 300), [1_000, 1_000]), 31, 'an idle host with two devices: 33 - 2');
   assert.is(score(specOf(100, 1, 300), [1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000, 1_000]), 25);
   assert.is(score(specOf(100), [1_000, 460]), 0, 'who asks for no device goes anywhere');
+  const idle = (devices: number) =>
+    score(
+      specOf(100, 1),
+      Array.from({ length: devices }, () => 1_000),
+    );
+  assert.equal([20, 33, 64].map(idle), [20, 33, 33], 'an idle host comes last, however many devices it has');
 });
 
 test('GPU clustering - its class alone, its class among others, nobody, others', () => {

@@ -26,7 +26,7 @@ export function gpuPacking(scale: PackingScale): Weigher {
         if (free === capacity) idleTaken += 1;
         freeOfTaken += Math.trunc((100 * free) / capacity);
       }
-      if (idle === devices.length) return hundredths(Math.max(HOST_IN_USE - idle, idle));
+      if (idle === devices.length) return hundredths(Math.min(HOST_IN_USE, Math.max(HOST_IN_USE - idle, idle)));
       if (idleTaken > 0) return hundredths(Math.max(DEVICES_IN_USE - idleTaken, HOST_IN_USE));
       return hundredths(Math.max(100 - Math.trunc(freeOfTaken / 10), DEVICES_IN_USE));
     },
