@@ -68,15 +68,23 @@ export function perform(
   let arrived = 0;
   let used = 0;
   let placed = 0;
+
+  /** Answers whether it fits anywhere. */
+  function place(instance: string, spec: RequestSpec): boolean {
+    // To ask for nothing is no claim, and fits everywhere.
+    if (spec.groups.length === 0) return true;
+    const chosen = best(known, { spec }, () => false, instance);
+    if (chosen === null) return false;
+    const { allocations, usages } = fleet.claim(instance, spec, chosen.allocations);
+    tellGranted(policy.weighers, allocations);
+    for (const usage of usages) learnUsage(view, usage);
+    return true;
+  }
+
   for (const [position, { spec, gpuMilli }] of arrivals.entries()) {
     if (position % TELL_EVERY === 0) onProgress(position / arrivals.length);
-    const instance = `request-${position}`;
-    const chosen = best(known, { spec }, () => false, instance);
     arrived += gpuMilli;
-    if (chosen !== null) {
-      const { allocations, usages } = fleet.claim(instance, spec, chosen.allocations);
-      tellGranted(policy.weighers, allocations);
-      for (const usage of usages) learnUsage(view, usage);
+    if (place(`request-${position}`, spec)) {
       used += gpuMilli;
       placed += 1;
     }

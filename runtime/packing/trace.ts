@@ -1,17 +1,26 @@
 // The trace of a packing experiment: a list of hosts and one of requests, as the openb trace has them. Every row is
 // checked; an error names the file, the line and the column.
 
-import { MAX_AMOUNT, type RequestSpec } from '../../actors/messages/common.ts';
+import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
-import { gpuProviders, modelTrait, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
+import { modelTrait, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
 import { providersOf } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
 import { specOf } from '../gateway/requests.ts';
+import {
+  HOST_COLUMNS,
+  hostIn,
+  OPTIONAL_HOST_COLUMNS,
+  OPTIONAL_REQUEST_COLUMNS,
+  REQUEST_COLUMNS,
+  requestIn,
+} from '../workload/openb-rows.ts';
 import { readRows } from '../workload/rows.ts';
-import { gpuGroups, MAX_GPUS, MAX_HOST_NAME } from '../workload/workload.ts';
+import { MAX_GPUS } from '../workload/workload.ts';
 
 export interface PackingRequest {
   readonly name: string;
+  /** Without a group where nothing is asked for. */
   readonly spec: RequestSpec;
   /** Thousandths of one GPU. */
   readonly share: number;
@@ -32,15 +41,12 @@ export interface PackingTrace {
   readonly absentModels: ReadonlyMap<string, number>;
 }
 
-const NODE_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
-const POD_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 'gpu_spec'] as const;
-/** Some lists of the dataset lack one of these: then any model will do, and nobody asks for memory. */
-const OPTIONAL_COLUMNS = { gpu_spec: '', memory_mib: '0' } as const;
+const NOTHING: RequestSpec = { groups: [], groupPolicy: 'none' };
 
 /**
  * Reads the trace.
- * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one; `field` is the column, or the
- * file where it is no column's fault
+ * @throws MalformedError for a row that is wrong, or when there are no GPUs or nobody asks for one, or no host has memory
+ * that is asked for; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when a file cannot be read
  */
 export function readPackingTrace(nodesFile: string, podsFile: string): PackingTrace {
@@ -50,36 +56,32 @@ export function readPackingTrace(nodesFile: string, podsFile: string): PackingTr
   const requests = readRequests(podsFile, (model) => {
     if (!models.has(modelTrait(model))) absentModels.set(model, (absentModels.get(model) ?? 0) + 1);
   });
-  if (hosts.every(({ length }) => length === 1)) {
-    throw new MalformedError(
-      `'${nodesFile}' column 'gpu': no host has a GPU, and what is measured is how much of all GPUs is allocated`,
-      { field: 'gpu' },
-    );
-  }
+  const measured = 'what is measured is how much of all GPUs is allocated';
+  if (hosts.every(({ length }) => length === 1)) throw wrong(nodesFile, 'gpu', `no host has a GPU, and ${measured}`);
   if (requests.every((request) => request.gpuMilli === 0)) {
-    throw new MalformedError(
-      `'${podsFile}' column 'num_gpu': no request asks for a GPU, and what is measured is how much of all GPUs is allocated`,
-      { field: 'num_gpu' },
-    );
+    throw wrong(podsFile, 'num_gpu', `no request asks for a GPU, and ${measured}`);
+  }
+  const takesMemory = ({ spec }: PackingRequest) =>
+    spec.groups.some(({ resources }) => resources.MEMORY_MB !== undefined);
+  if (hosts.every(([root]) => root?.inventories.MEMORY_MB === undefined) && requests.some(takesMemory)) {
+    throw wrong(nodesFile, 'memory_mib', `no host has memory, and requests of '${podsFile}' ask for it`);
   }
   const shapes = new Set(requests.map(({ spec }) => JSON.stringify(spec))).size;
   const gpuMilli = hosts.reduce((sum, providers) => sum + (providers.length - 1) * WHOLE_GPU_MILLI, 0);
   return { hosts, requests, shapes, gpuMilli, absentModels };
 }
 
+function wrong(file: string, column: string, what: string): MalformedError {
+  return new MalformedError(`'${file}' column '${column}': ${what}`, { field: column });
+}
+
 /** @param models Receives the traits of the models. */
 function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
   const seen = new Set<string>();
-  const hosts = readRows(file, NODE_COLUMNS).map((row) => {
-    const name = row.name('sn', seen, MAX_HOST_NAME);
-    const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
-    const memory = row.whole('memory_mib', 1, MAX_AMOUNT);
-    const gpus = row.whole('gpu', 0, MAX_GPUS);
-    const [model = '', ...others] = row.models('model');
-    if (others.length > 0 || (gpus > 0 && model === '')) throw row.wrong('model', 'the one model of the GPUs');
+  const hosts = readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => {
+    const { tree, gpus, model } = hostIn(row, seen);
     if (gpus > 0) models.add(modelTrait(model));
-    const inventories = { CUSTOM_CPU_MILLI: { total: cpu }, MEMORY_MB: { total: memory } };
-    return providersOf('fleet', name, { name, inventories, children: gpuProviders(name, gpus, model) }, []);
+    return providersOf('fleet', tree.name, tree, []);
   });
   return hosts.sort(byName);
 }
@@ -92,18 +94,11 @@ function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]
 /** @param onModel Told of each model that a request would take. */
 function readRequests(file: string, onModel: (model: string) => void): PackingRequest[] {
   const seen = new Set<string>();
-  const requests = readRows(file, POD_COLUMNS, OPTIONAL_COLUMNS).map((row) => {
-    const name = row.name('name', seen);
-    const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT);
-    const memory = row.whole('memory_mib', 0, MAX_AMOUNT);
-    const gpus = row.whole('num_gpu', 0, MAX_GPUS);
-    const share = gpus === 0 ? 0 : row.whole('gpu_milli', 1, WHOLE_GPU_MILLI);
-    if (cpu + memory + gpus === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
-    const resources = { ...(cpu > 0 && { CUSTOM_CPU_MILLI: cpu }), ...(memory > 0 && { MEMORY_MB: memory }) };
-    const models = row.models('gpu_spec');
-    if (gpus > 0) new Set(models).forEach(onModel);
-    const spec = specOf({ resources, ...gpuGroups(gpus, share, models) });
-    return { name, spec, share, gpuMilli: gpus * share };
+  const requests = readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
+    const { name, spec, gpus, milli: share, models } = requestIn(row, seen, MAX_GPUS);
+    new Set(models).forEach(onModel);
+    const isNothing = Object.keys(spec).length === 0;
+    return { name, spec: isNothing ? NOTHING : specOf(spec), share, gpuMilli: gpus * share };
   });
   return requests.sort((one, other) => (one.name < other.name ? -1 : 1));
 }

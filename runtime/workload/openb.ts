@@ -2,21 +2,18 @@
 // Every row is checked; an error names the file, the line and the column.
 
 import { basename } from 'node:path';
-import { MAX_AMOUNT } from '../../actors/messages/common.ts';
-import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
+import { MAX_GROUPS } from '../../actors/messages/common.ts';
 import { seededRandom } from '../random.ts';
-import { readRows } from './rows.ts';
 import {
-  type Arrival,
-  cellNames,
-  checkUntil,
-  type FleetHost,
-  gpuGroups,
-  gpuKind,
-  MAX_GPUS,
-  MAX_HOST_NAME,
-  type Workload,
-} from './workload.ts';
+  HOST_COLUMNS,
+  hostIn,
+  OPTIONAL_HOST_COLUMNS,
+  OPTIONAL_REQUEST_COLUMNS,
+  REQUEST_COLUMNS,
+  requestIn,
+} from './openb-rows.ts';
+import { readRows } from './rows.ts';
+import { type Arrival, cellNames, checkUntil, type FleetHost, gpuKind, type Workload } from './workload.ts';
 
 export interface OpenbOptions {
   /** The list of hosts, with or without those that have no GPU (`openb_node_list_*.csv`). */
@@ -31,20 +28,10 @@ export interface OpenbOptions {
   seed: number | string;
 }
 
-const NODE_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
-const POD_COLUMNS = [
-  'name',
-  'cpu_milli',
-  'memory_mib',
-  'num_gpu',
-  'gpu_milli',
-  'gpu_spec',
-  'creation_time',
-  'deletion_time',
-] as const;
+/** A build request asks for each by a group of its own, beside the unnamed one. */
+const MAX_GPUS_ASKED = MAX_GROUPS - 1;
 
-/** Without it any model will do. */
-const OPTIONAL_COLUMNS = { gpu_spec: '' } as const;
+const COLUMNS = [...REQUEST_COLUMNS, 'creation_time', 'deletion_time'] as const;
 
 /**
  * Reads the trace.
@@ -79,20 +66,10 @@ export function openbWorkload(options: OpenbOptions): Workload {
 
 function readHosts(file: string, cells: readonly string[]): FleetHost[] {
   const seen = new Set<string>();
-  const hosts = readRows(file, NODE_COLUMNS).map((row) => {
-    const host = row.name('sn', seen, MAX_HOST_NAME);
-    const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
-    const memory = row.whole('memory_mib', 1, MAX_AMOUNT);
-    const gpus = row.whole('gpu', 0, MAX_GPUS);
-    const [model = '', ...others] = row.models('model');
-    if (others.length > 0 || (gpus > 0 && model === '')) throw row.wrong('model', 'the one model of the GPUs');
-    const tree = {
-      name: host,
-      inventories: { CUSTOM_CPU_MILLI: { total: cpu }, MEMORY_MB: { total: memory } },
-      ...(gpus === 0 ? {} : { children: gpuProviders(host, gpus, model) }),
-    };
+  const hosts = readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => {
+    const { tree, model, gpus, cpu, memory } = hostIn(row, seen);
     const shape = [model, gpus, cpu, memory].map((part) => String(part).padStart(12, '0')).join(' ');
-    return { shape, host, tree };
+    return { shape, host: tree.name, tree };
   });
   // Dealt shape by shape, so that whatever the order of the file no cell ends up with all hosts of one model.
   const dealt = new Map<string, string>();
@@ -105,21 +82,11 @@ type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> & { deletedMs: num
 
 function readRequests(file: string): Request[] {
   const seen = new Set<string>();
-  return readRows(file, POD_COLUMNS, OPTIONAL_COLUMNS).map((row) => {
-    const id = row.name('name', seen);
-    const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT);
-    const memory = row.whole('memory_mib', 0, MAX_AMOUNT);
-    const gpus = row.whole('num_gpu', 0, MAX_GPUS);
-    const milli = gpus === 0 ? 0 : row.whole('gpu_milli', 1, WHOLE_GPU_MILLI);
-    if (cpu + memory + gpus === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
+  return readRows(file, COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
+    const { name, spec, gpus, milli } = requestIn(row, seen, MAX_GPUS_ASKED);
+    if (Object.keys(spec).length === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');
     const atMs = row.whole('creation_time', 0) * 1000;
-    const deletedMs = row.text('deletion_time') === '' ? undefined : row.whole('deletion_time', atMs / 1000) * 1000;
-    // Placement takes no amount of zero: a class that is not asked for is left out.
-    const resources = { ...(cpu > 0 && { CUSTOM_CPU_MILLI: cpu }), ...(memory > 0 && { MEMORY_MB: memory }) };
-    const spec = {
-      ...(cpu + memory > 0 && { resources }),
-      ...gpuGroups(gpus, milli, row.models('gpu_spec')),
-    };
-    return { atMs, deletedMs, id, spec, kind: gpuKind(gpus, milli) };
+    const deletedMs = row.isEmpty('deletion_time') ? undefined : row.whole('deletion_time', atMs / 1000) * 1000;
+    return { atMs, deletedMs, id: name, spec, kind: gpuKind(gpus, milli) };
   });
 }

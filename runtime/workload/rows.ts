@@ -9,9 +9,14 @@ const MAX_RECORD_CHARACTERS = 10_000;
 
 /** A row whose columns are read with checks; each error says where it is. */
 export interface Row<Column extends string> {
-  text(column: Column): string;
-  /** A whole number within bounds; `max` by default is the largest that a number holds exactly. */
-  whole(column: Column, min: number, max?: number): number;
+  /** Whether nothing stands there, or `nan`, as some write it. */
+  isEmpty(column: Column): boolean;
+  /**
+   * A whole number within bounds.
+   * @param max Default: the largest that a number holds exactly.
+   * @param ifEmpty What it is where nothing stands there; default: that is refused.
+   */
+  whole(column: Column, min: number, max?: number, ifEmpty?: number): number;
   /**
    * An id in lower case and with hyphens for dots and underscores, not in `seen` yet; added to it.
    * @param most How many characters it may have; default 63.
@@ -23,7 +28,7 @@ export interface Row<Column extends string> {
 }
 
 /**
- * The rows of a CSV file with a header; columns that are not named may be there.
+ * The rows of a CSV file with a header, in whose names case makes no difference; columns that are not named may be there.
  * @param optional Columns that may be missing, with what stands in them then.
  * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
@@ -33,41 +38,46 @@ export function readRows<Column extends string>(
   columns: readonly Column[],
   optional?: Readonly<Partial<Record<Column, string>>>,
 ): Row<Column>[] {
-  const checkHeader = (header: string[]) => {
-    const missing = columns.find((column) => !header.includes(column) && optional?.[column] === undefined);
+  // Lines may end in any way; the parser counts them only if all end in one.
+  const text = readTrace(file).replaceAll(/\r\n?/g, '\n');
+  /** The last line that was read. */
+  let lastLine = 0;
+  const columnsOf = (header: string[]) => {
+    lastLine = lineOfNextRow(text, 0) + linesIn(header.join()) - 1;
+    const names = header.map((name) => name.trim().toLowerCase());
+    const missing = columns.find((column) => !names.includes(column) && optional?.[column] === undefined);
     if (missing !== undefined) throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
-    const twice = columns.find((column) => header.indexOf(column) !== header.lastIndexOf(column));
+    const twice = columns.find((column) => names.indexOf(column) !== names.lastIndexOf(column));
     if (twice !== undefined) throw new MalformedError(`'${file}' line 1: two columns '${twice}'`, { field: twice });
-    const [upToHeader] = /^\s*.*/.exec(text) as RegExpExecArray;
-    readTo = Buffer.byteLength(upToHeader);
-    return header;
+    return names;
   };
-  const text = readTrace(file);
-  /** Where the last row that was read ends, in bytes. */
-  let readTo = 0;
-  let parsed: { record: Record<Column, string>; info: { lines: number } }[];
+  let parsed: { record: Record<Column, string>; raw: string; info: { lines: number } }[];
   try {
     parsed = parse(text, {
       bom: true,
-      columns: checkHeader,
+      columns: columnsOf,
       info: true,
       max_record_size: MAX_RECORD_CHARACTERS,
-      on_record(record, { bytes }) {
-        readTo = bytes;
+      on_record(record, { lines }) {
+        lastLine = lines;
         return record;
       },
+      raw: true,
       skip_empty_lines: true,
       trim: true,
     });
   } catch (error) {
     if (error instanceof MalformedError) throw error;
     const endless = endlessRow(error);
-    const why = endless === null ? messageOf(error) : `${endless}, in line ${lineOfNextRow(text, readTo)}`;
+    const why = endless === null ? messageOf(error) : `${endless}, in line ${lineOfNextRow(text, lastLine)}`;
     const message = `'${file}' is not the CSV it should be: ${why}`;
     throw new MalformedError(message, { field: file, cause: error });
   }
   if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
-  return parsed.map(({ record, info }) => rowOf(file, info.lines, { ...optional, ...record }));
+  // What was read of a row begins with the blank lines before it.
+  return parsed.map(({ record, raw, info }) => {
+    return rowOf(file, info.lines - linesIn(raw.trim()) + 1, { ...optional, ...record });
+  });
 }
 
 /** What is wrong with a row whose end was not found, or null: the error tells only how far it was searched for. */
@@ -78,29 +88,32 @@ function endlessRow(error: unknown): string | null {
   return `a quote is opened and not closed, or the row has over ${MAX_RECORD_CHARACTERS} characters`;
 }
 
-/** @param readTo Where the row before ends, in bytes. */
-function lineOfNextRow(text: string, readTo: number): number {
-  const read = Buffer.from(text).subarray(0, readTo).toString();
-  const [blank] = /^\s*/.exec(text.slice(read.length)) as RegExpExecArray;
-  return `${read}${blank}`.split(/\r\n|\n|\r/).length;
+/** @param line The last line of the row before. */
+function lineOfNextRow(text: string, line: number): number {
+  return text.split('\n').findIndex((one, position) => position >= line && one.trim() !== '') + 1;
 }
 
+const linesIn = (text: string): number => text.split('\n').length;
+
 function rowOf<Column extends string>(file: string, line: number, record: Record<Column, string>): Row<Column> {
+  const textOf = (column: Column) => record[column].trim();
   const wrong = (column: Column, expected: string) => {
     const message = `'${file}' line ${line}, column '${column}': '${record[column]}' is not ${expected}`;
     return new MalformedError(message, { field: column });
   };
+  const isEmpty = (column: Column) => /^(nan)?$/i.test(textOf(column));
   return {
-    text: (column) => record[column],
+    isEmpty,
     wrong,
-    whole(column, min, max = Number.MAX_SAFE_INTEGER) {
+    whole(column, min, max = Number.MAX_SAFE_INTEGER, ifEmpty = undefined) {
+      if (ifEmpty !== undefined && isEmpty(column)) return ifEmpty;
       // As some write whole numbers: `1000.0`.
-      const value = /^\d{1,16}(\.0+)?$/.test(record[column]) ? Number(record[column]) : Number.NaN;
+      const value = /^\d{1,16}(\.0+)?$/.test(textOf(column)) ? Number(textOf(column)) : Number.NaN;
       if (value >= min && value <= max) return value;
       throw wrong(column, `a whole number from ${min} to ${max}`);
     },
     name(column, seen, most = 63) {
-      const name = record[column].toLowerCase().replaceAll(/[._]/g, '-');
+      const name = textOf(column).toLowerCase().replaceAll(/[._]/g, '-');
       if (name.length > most || !/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name)) {
         throw wrong(column, `a name of letters, digits and inner '-', '.' and '_', at most ${most} of them`);
       }
@@ -109,7 +122,10 @@ function rowOf<Column extends string>(file: string, line: number, record: Record
       return name;
     },
     models(column) {
-      const models = record[column] === '' ? [] : record[column].split('|').map((model) => model.trim());
+      if (isEmpty(column)) return [];
+      // As the dataset's own tools read them: nothing between two `|` names none.
+      const named = record[column].split('|').map((model) => model.trim());
+      const models = named.filter((model) => model !== '');
       if (!models.every((model) => /^\w[\w .-]{0,63}$/.test(model))) {
         throw wrong(
           column,

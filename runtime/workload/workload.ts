@@ -75,8 +75,8 @@ export interface Workload {
   endMs: number;
 }
 
-/** No host of any trace has more GPUs, and no request asks for more. */
-export const MAX_GPUS = 16;
+/** No host of any trace has more GPUs. */
+export const MAX_GPUS = 100;
 
 /** The names of its GPUs are longer, and must be tokens. */
 export const MAX_HOST_NAME = MAX_TOKEN_LENGTH - `-gpu-${MAX_GPUS - 1}`.length;

@@ -131,7 +131,7 @@ test('workload - openb errors name file, line and column', () => {
   const pods = (row: string) => failureOf(() => readOpenb({ pods: `${PODS}${row}\n` }));
   assert.match(pods('p,x,1,0,0,,LS,Running,1,2,1'), /^cpu_milli: '.*pods\.csv' line 6, column 'cpu_milli': 'x' is not/);
   assert.match(pods('p,1,1,1,1001,,LS,Running,1,2,1'), /^gpu_milli: .* line 6/);
-  assert.match(pods('p,1,1,1,500,T4||A,LS,Running,1,2,1'), /^gpu_spec: .* line 6/);
+  assert.match(pods('p,1,1,1,500,T4|A/B,LS,Running,1,2,1'), /^gpu_spec: .* line 6/);
   assert.match(pods('p,1,1,0,0,,LS,Running,5,2,1'), /^deletion_time: .* line 6/);
   assert.match(pods('p,0,0,0,0,,LS,Running,1,2,1'), /^cpu_milli: .* line 6/);
   assert.match(pods('two,1,1,0,0,,LS,Running,1,2,1'), /^name: .* line 6/);

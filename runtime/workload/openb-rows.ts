@@ -1,0 +1,67 @@
+// What a row of an openb trace says: a host in the one list, a request in the other.
+
+import { MAX_AMOUNT } from '../../actors/messages/common.ts';
+import type { ProviderReport } from '../drivers/driver.ts';
+import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
+import type { Row } from './rows.ts';
+import { type BuildSpec, gpuGroups, MAX_GPUS, MAX_HOST_NAME } from './workload.ts';
+
+export const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
+/** A list of hosts may lack it, as lists of requests may: then no host has any. */
+export const OPTIONAL_HOST_COLUMNS = { memory_mib: '0' } as const;
+
+export const REQUEST_COLUMNS = ['name', 'cpu_milli', 'memory_mib', 'num_gpu', 'gpu_milli', 'gpu_spec'] as const;
+/** Some lists of the dataset lack one of these; it is then as if all its cells were empty. */
+export const OPTIONAL_REQUEST_COLUMNS = { memory_mib: '', gpu_milli: '', gpu_spec: '' } as const;
+
+export interface HostRow {
+  readonly tree: ProviderReport & { readonly name: string };
+  readonly cpu: number;
+  readonly memory: number;
+  readonly gpus: number;
+  /** Of its GPUs; empty if it has none, and none is named. */
+  readonly model: string;
+}
+
+/** @param seen The names of the hosts before, to which this one's is added. */
+export function hostIn(row: Row<(typeof HOST_COLUMNS)[number]>, seen: Set<string>): HostRow {
+  const name = row.name('sn', seen, MAX_HOST_NAME);
+  const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
+  const memory = row.whole('memory_mib', 0, MAX_AMOUNT);
+  const [model = '', ...others] = row.models('model');
+  const gpus = row.whole('gpu', 0, MAX_GPUS, model === '' ? 0 : undefined);
+  if (others.length > 0 || (gpus > 0 && model === '')) throw row.wrong('model', 'the one model of the GPUs');
+  // Placement takes no amount of zero.
+  const inventories = { CUSTOM_CPU_MILLI: { total: cpu }, ...(memory > 0 && { MEMORY_MB: { total: memory } }) };
+  const tree = { name, inventories, ...(gpus > 0 && { children: gpuProviders(name, gpus, model) }) };
+  return { tree, cpu, memory, gpus, model };
+}
+
+export interface RequestRow {
+  readonly name: string;
+  /** Empty where nothing is asked for. */
+  readonly spec: BuildSpec;
+  readonly gpus: number;
+  /** Thousandths of each of the GPUs. */
+  readonly milli: number;
+  /** Of the GPUs, any of which will do; empty: any model, or no GPU. */
+  readonly models: readonly string[];
+}
+
+/**
+ * Of what has an empty cell nothing is asked; of a GPU, all.
+ * @param seen The names of the requests before, to which this one's is added.
+ * @param mostGpus How many GPUs it may ask for.
+ */
+export function requestIn(row: Row<(typeof REQUEST_COLUMNS)[number]>, seen: Set<string>, mostGpus: number): RequestRow {
+  const name = row.name('name', seen);
+  const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT, 0);
+  const memory = row.whole('memory_mib', 0, MAX_AMOUNT, 0);
+  // How many shares of a GPU are asked for is to be said.
+  const gpus = row.whole('num_gpu', 0, mostGpus, row.isEmpty('gpu_milli') ? 0 : undefined);
+  const milli = gpus === 0 ? 0 : row.whole('gpu_milli', 1, WHOLE_GPU_MILLI, WHOLE_GPU_MILLI);
+  const models = gpus === 0 ? [] : row.models('gpu_spec');
+  const resources = { ...(cpu > 0 && { CUSTOM_CPU_MILLI: cpu }), ...(memory > 0 && { MEMORY_MB: memory }) };
+  const spec = { ...(cpu + memory > 0 && { resources }), ...gpuGroups(gpus, milli, models) };
+  return { name, spec, gpus, milli, models };
+}
