@@ -14,7 +14,7 @@ import {
   Token,
 } from './common.ts';
 import { placementAnswers } from './placement.ts';
-import { CellsTold, Fitted, WhyNotTold } from './questions.ts';
+import { Answering, CellsTold, Fitted, WhyNotTold } from './questions.ts';
 import { schedulerMessages } from './scheduler.ts';
 import { DecisionText } from './stored-decision.ts';
 import { Where } from './where.ts';
@@ -102,6 +102,7 @@ export const gatewayMessages = {
     spec: Type.Optional(RequestSpec),
     where: Type.Optional(Where),
   }),
+  answering: Answering,
   fitted: Fitted,
   'why-not-told': WhyNotTold,
   cells: CellsTold,

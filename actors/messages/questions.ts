@@ -27,6 +27,9 @@ export const questionMessages = {
   'list-cells': message('list-cells', { ask: Ask }),
 };
 
+/** The question is being looked into, which takes some time: it need not be put again soon. */
+export const Answering = message('answering', { ask: Ask });
+
 /** A host that fits, and what its place among the others goes by. */
 export const RankedHost = Type.Object({
   ...Weighing.properties,

@@ -11,7 +11,7 @@ import { allFiltersFor, type Judged, judge } from './judging.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
-import { withCompany } from './questioning.ts';
+import { isUnderWay, withCompany } from './questioning.ts';
 import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
 import type { Sweep, Work } from './state.ts';
@@ -30,6 +30,8 @@ const NOT_ALL_HEARD = 'the scheduler has not heard of all hosts yet';
 const TOO_MANY = 'too many such questions are under way';
 
 export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from: Address): void {
+  const asker = { from, ask };
+  if (isUnderWay(work, asker)) return;
   if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', notAllHeard(work));
   const survey = (now: Work, company: Company | undefined) => {
     const { rankings, view } = now.state;
@@ -50,12 +52,14 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
         });
       },
     );
-    if (!beginSweep(now, sweep)) decline(now, from, ask, 'overloaded', TOO_MANY);
+    if (!beginSweep(now, { asker, ...sweep })) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
-  if (!withCompany(work, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);
+  if (!withCompany(work, asker, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
 export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void {
+  const asker = { from, ask };
+  if (isUnderWay(work, asker)) return;
   if (mayHaveMissedHosts(work)) return decline(work, from, ask, 'overloaded', NOT_ALL_HEARD);
   const { view, followers } = work.state;
   const cells = new Map<string, CellView>();
@@ -68,6 +72,7 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
   // One without a host is there too.
   for (const { of } of followers.values()) if (of.cell !== undefined) viewOf(of.cell);
   const sweep: Sweep = {
+    asker,
     visit({ cell, state }) {
       const told = viewOf(cell);
       told.hosts += 1;
@@ -96,6 +101,8 @@ function decline({ turn }: Work, to: Address, ask: number, code: string, reason:
 
 export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const { ask, cell, host: name } = asked;
+  const asker = { from, ask };
+  if (isUnderWay(work, asker)) return;
   const { view } = work.state;
   const named = [...view.hosts.values()].filter((one) => one.host === name && (cell ?? one.cell) === one.cell);
   const [host, other] = named;
@@ -114,9 +121,9 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     // Its cell may have told of it anew since the question came.
     const current = view.hosts.get(host.root) ?? host;
     const comparison = comparisonOf(now.state, requestOf(asked, company), current, answered);
-    if (!beginSweep(now, comparison)) decline(now, from, ask, 'overloaded', TOO_MANY);
+    if (!beginSweep(now, { asker, ...comparison })) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
-  if (!withCompany(work, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
+  if (!withCompany(work, asker, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
 type Refused = Exclude<Judged, { readonly obstacle: null }>;

@@ -7,7 +7,7 @@ import type { Located } from '../messages/placement.ts';
 import { wakeId } from '../wakes.ts';
 import { askWhere, companyOf, learnRoots, namesOthers } from './locating.ts';
 import type { Company } from './request.ts';
-import type { Work } from './state.ts';
+import type { Asker, Work } from './state.ts';
 
 /** How many questions may wait at one time. */
 const MAX_WAITING = 16;
@@ -16,9 +16,16 @@ const MAX_REPEATS = 5;
 
 export const QUESTION_WAKE = 'question';
 
+/** Whether a question was put before and is being looked into: one answer is enough. */
+export function isUnderWay({ state: { questions, sweeps } }: Work, { from, ask }: Asker): boolean {
+  const isIt = (asker?: Asker) => asker?.ask === ask && asker.from === from;
+  return sweeps.some(({ sweep }) => isIt(sweep.asker)) || [...questions.values()].some(({ asker }) => isIt(asker));
+}
+
 /** Answers a question once it is known where the instances are that it names; false when too many wait. */
 export function withCompany(
   work: Work,
+  asker: Asker,
   spec: RequestSpec,
   then: (work: Work, company: Company | undefined) => void,
 ): boolean {
@@ -29,7 +36,7 @@ export function withCompany(
   const { questions } = work.state;
   if (questions.size >= MAX_WAITING) return false;
   const locating = askWhere(work, spec);
-  questions.set(locating.ask, { locating, spec, then, repeats: 0 });
+  questions.set(locating.ask, { asker, locating, spec, then, repeats: 0 });
   arm(work, locating.ask, 0);
   return true;
 }

@@ -89,8 +89,15 @@ export interface GivingBack {
   then(work: Work): void;
 }
 
+/** By what an asker knows a question, however often he puts it. */
+export interface Asker {
+  readonly from: Address;
+  readonly ask: number;
+}
+
 /** A question that waits to know where instances are. */
 export interface Question {
+  readonly asker: Asker;
   readonly locating: Locating;
   readonly spec: RequestSpec;
   then(work: Work, company: Company): void;
@@ -100,6 +107,8 @@ export interface Question {
 
 /** What is to be done with all hosts, one after the other. */
 export interface Sweep {
+  /** Whose question it answers, if it is for one. */
+  readonly asker?: Asker;
   /**
    * Looks at one host; false when there is no need to look at more.
    * @param isThorough Whether what takes long may be done: much was spent on other hosts otherwise.
@@ -113,6 +122,8 @@ export interface Sweep {
 interface Sweeping {
   readonly sweep: Sweep;
   readonly roots: readonly string[];
+  /** When its asker heard last that it is under way, or when it came, ms since the epoch. */
+  toldAt: number;
   position: number;
   /** Looks at providers that it has cost. */
   looks: number;

@@ -11,6 +11,8 @@ const LOOKS_A_SLICE = 20_000;
 const MAX_LOOKS = 4_000_000;
 /** Between two slices, ms: others have the greater part of the time. */
 const BETWEEN_MS = 3;
+/** How often askers are told that theirs is under way, ms: more often than they would ask again. */
+const TELL_MS = 400;
 /** How many sweeps may wait. */
 const MAX_SWEEPS = 16;
 
@@ -20,7 +22,7 @@ export const SWEEP_WAKE = 'sweep';
 export function beginSweep(work: Work, sweep: Sweep): boolean {
   const { sweeps, view } = work.state;
   if (sweeps.length >= MAX_SWEEPS) return false;
-  sweeps.push({ sweep, roots: [...view.hosts.keys()], position: 0, looks: 0 });
+  sweeps.push({ sweep, roots: [...view.hosts.keys()], toldAt: work.turn.now, position: 0, looks: 0 });
   if (sweeps.length === 1) goOnSweeping(work);
   return true;
 }
@@ -35,6 +37,7 @@ export function goOnSweeping(work: Work): void {
   const { sweeps, view } = work.state;
   const current = sweeps[0];
   if (current === undefined) return;
+  tellAskers(work);
   const end = Math.min(current.roots.length, current.position + HOSTS_A_SLICE);
   const before = effort.looks - current.looks;
   const most = current.looks + LOOKS_A_SLICE;
@@ -50,4 +53,14 @@ export function goOnSweeping(work: Work): void {
   sweeps.shift();
   if (sweeps.length > 0) work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
   current.sweep.done(work);
+}
+
+/** Those whose sweep waits are told, too: asking again would not bring it on. */
+function tellAskers({ state: { sweeps }, turn }: Work): void {
+  for (const one of sweeps) {
+    const { asker } = one.sweep;
+    if (asker === undefined || turn.now - one.toldAt < TELL_MS) continue;
+    one.toldAt = turn.now;
+    turn.send(asker.from, { type: 'answering', ask: asker.ask });
+  }
 }

@@ -24,7 +24,7 @@ export interface Asking {
   readonly address: Address;
   /**
    * Puts a question and waits for the answer of the given type. While nobody owns the actor, or its owner changes, the
-   * question is put again: every question may be asked twice.
+   * question is put again, but for as long as somebody says that he is at it: every question may be asked twice.
    * @param waitMs How long to wait; default: as long as is usual here.
    * @throws CellwrightError `no-owner` that names the actor when nobody has served it for all that time, TimeoutError
    * when whoever serves it has not answered; both are worth another try. With the code of an answer that declines.
@@ -65,6 +65,8 @@ interface Pending {
   /** How long to wait before it is put again the next time that nobody listens, ms. */
   pauseMs: number;
   put(): void;
+  /** Somebody is at it: it is put again if nothing more is heard of him. */
+  putOff(): void;
   resolve(answer: GatewayMessage): void;
   reject(error: Error): void;
 }
@@ -72,7 +74,10 @@ interface Pending {
 /** Pause after nobody listened, ms: short, since a planned change of owner takes less than 200 ms; then longer. */
 const FIRST_PAUSE_MS = 10;
 const MOST_PAUSE_MS = 200;
-/** A question that was heard and not answered may be lost with its hearer: it is put again after this, ms, and later. */
+/**
+ * A question that was heard and not answered may be lost with its hearer: it is put again after this, ms, and later; as
+ * long after the last word that it is being answered.
+ */
 const AGAIN_AFTER_MS = 1_000;
 
 const check = checkOfProtocol(gatewayMessages);
@@ -86,6 +91,7 @@ export function asking(options: AskingOptions): Asking {
   function answered(message: GatewayMessage): void {
     const waiting = pending.get(message.ask);
     if (waiting === undefined) return;
+    if (message.type === 'answering') return waiting.putOff();
     settle(message.ask, waiting);
     if (message.type === waiting.type) return waiting.resolve(message);
     if (message.type !== 'declined')
@@ -145,13 +151,16 @@ export function asking(options: AskingOptions): Asking {
       return new Promise((resolve, reject) => {
         let againMs = AGAIN_AFTER_MS;
         const put = () => {
+          waitToPutAgain();
+          outbox.send(address, to, { ...question, ask } as AnyMessage);
+        };
+        const waitToPutAgain = () => {
           waiting.pausing = false;
           waiting.again = clock.after(againMs, () => {
             waiting.unheard = false;
             againMs *= 2;
             put();
           });
-          outbox.send(address, to, { ...question, ask } as AnyMessage);
         };
         const deadline = clock.after(waitMs, () => {
           settle(ask, waiting);
@@ -166,6 +175,12 @@ export function asking(options: AskingOptions): Asking {
           pausing: false,
           pauseMs: FIRST_PAUSE_MS,
           put,
+          putOff() {
+            waiting.unheard = false;
+            againMs = AGAIN_AFTER_MS;
+            waiting.again.cancel();
+            waitToPutAgain();
+          },
           resolve: resolve as (answer: GatewayMessage) => void,
           reject,
         };

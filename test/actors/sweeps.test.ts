@@ -4,9 +4,11 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
+import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
 import { checkOf } from '../../runtime/schemas.ts';
+import { countingFilter } from '../support/counting.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
 import { sentOf } from '../support/turn.ts';
 
@@ -270,6 +272,61 @@ test('sweeps - too many questions at once are declined, to be asked again, and t
   }
   const answers = desk.pass(60_000).flatMap(({ sent }) => sent.filter(({ message }) => message.type === 'fitted'));
   assert.is(answers.length, 16);
+});
+
+test('sweeps - a question that is said again while it is looked into, or waits, is answered once, by one look at all hosts', () => {
+  const { filter, looks } = countingFilter();
+  const hosts = Array.from({ length: SLICE * 2 + 10 }, (_, n) => ({ host: `h${n}` }));
+  const all = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const said = (asked: object, from = 'gateway/g') => desk.tell(asked as never, from).sent;
+  const finished = () => desk.pass(1_000).flatMap(({ sent }) => sent);
+  const fit = { type: 'fit', ask: 1, spec, count: 1, limit: 0 };
+  const before = looks();
+  said(fit);
+  assert.is(finished().length, 1);
+  const once = looks() - before;
+  const whyNot = { type: 'why-not', ask: 2, spec, host: 'h1' };
+  const cells = { type: 'list-cells', ask: 3 };
+  for (let times = 0; times < 10; times += 1) for (const asked of [fit, whyNot, cells]) assert.equal(said(asked), []);
+  assert.equal(said(fit, 'gateway/other'), [], 'another asker has numbers of its own');
+  assert.equal(
+    finished().map(({ to, message }) => [to, message.type]),
+    [
+      ['gateway/g', 'fitted'],
+      ['gateway/g', 'why-not-told'],
+      ['gateway/g', 'cells'],
+      ['gateway/other', 'fitted'],
+    ],
+  );
+  assert.ok(looks() - before <= 4 * once, `${looks() - before} looks, of ${once} for one question`);
+  // Its answer may be lost.
+  said(fit);
+  assert.equal(
+    finished().map(({ message }) => message.type),
+    ['fitted'],
+  );
+  const near = { ...fit, spec: { ...spec, tree: { heldBy: ['web'] } } };
+  assert.is(said(near).length, 1, 'placement is asked where it is');
+  assert.equal(said(near), []);
+});
+
+test('sweeps - whoever waits for an answer is told meanwhile that the question is looked into', () => {
+  const all = manyHosts(SLICE * 8);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  for (const ask of [1, 2]) desk.tell({ type: 'fit', ask, spec, count: 1, limit: 0 }, 'gateway/g');
+  /** What each turn says, which takes so long. */
+  const toldEvery = (ms: number): string[] => {
+    desk.now += ms;
+    const { sent } = desk.tell({ type: 'wake', id: SWEEP_WAKE });
+    return sent.map(({ message }) => `${message.type} ${'ask' in message ? message.ask : ''}`);
+  };
+  const turns = Array.from({ length: 16 }, () => toldEvery(250));
+  const both = ['answering 1', 'answering 2'];
+  assert.equal(turns.slice(0, 8), [[], both, [], both, [], both, ['fitted 1'], ['answering 2']]);
+  assert.equal(turns.flat().at(-1), 'fitted 2');
 });
 
 test('sweeps - a claim that placement refused is on record, with the host that was claimed in the end', () => {

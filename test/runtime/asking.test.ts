@@ -28,7 +28,11 @@ function rig() {
   };
   const outbox = outboxOf({ bus, clock, subjects, events: false, onError });
   const asker = asking({ name: 'n1', bus, clock, outbox, subjects, timeoutMs: LIMIT_MS, onError });
-  const heard: number[] = [];
+  const heard: { readonly ask: number; readonly at: number }[] = [];
+
+  function say(own: MemoryBus, message: object, to = asker.address): void {
+    own.publish(subjects.of(to), encode([{ from: CELL, messages: [message] }]));
+  }
 
   /** Serves the cell; `answers` it, or only hears. */
   function serve(answers: boolean): MemoryBus {
@@ -37,9 +41,8 @@ function rig() {
       for (const { from, messages } of decodeFrame(data, own.maxPayloadBytes)) {
         for (const message of messages) {
           const { ask } = message as unknown as { ask: number };
-          heard.push(clock.now());
-          const answer = { type: 'shown', ask, view: null } as const;
-          if (answers) own.publish(subjects.of(from), encode([{ from: CELL, messages: [answer] }]));
+          heard.push({ ask, at: clock.now() });
+          if (answers) say(own, { type: 'shown', ask, view: null }, from);
         }
       }
     });
@@ -48,7 +51,15 @@ function rig() {
 
   const done = <T>(work: Promise<T>) => settled(clock, work);
 
-  return { clock, asker, serve, done, heard, ask: () => asker.ask(CELL, { type: 'show', instance: 'i1' }, 'shown') };
+  return {
+    clock,
+    asker,
+    serve,
+    say,
+    done,
+    heard,
+    ask: () => asker.ask(CELL, { type: 'show', instance: 'i1' }, 'shown'),
+  };
 }
 
 test('asking - a question that is answered is put once, and leaves no timer', async () => {
@@ -84,6 +95,23 @@ test('asking - a question whose hearer died is put to the next owner', async () 
   serve(true);
   await done(asked);
   assert.is(heard.length, 2);
+});
+
+test('asking - a question is not put again while its hearer says that it is at it, and soon after it has died', async () => {
+  const { ask, serve, done, heard, clock, say } = rig();
+  const dying = serve(false);
+  const asked = ask();
+  asked.catch(() => undefined);
+  for (let at = 400; at <= 3_600; at += 400) {
+    clock.advanceTo(at);
+    say(dying, { type: 'answering', ask: heard.at(-1)?.ask ?? 0 });
+  }
+  clock.advanceTo(4_000);
+  assert.is(heard.length, 1);
+  dying.kill();
+  serve(true);
+  await done(asked);
+  assert.equal([heard.length, heard[1]?.at], [2, 4_600]);
 });
 
 test('asking - when nobody serves the actor for all the time, the error names it and may be tried again', async () => {
