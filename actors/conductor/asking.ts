@@ -2,6 +2,7 @@
 
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
+import type { Explaining } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
@@ -46,7 +47,7 @@ function forgetFuture({ state, turn }: Work): void {
 
 /** Asks the schedulers what this turn found to ask: one question a request, however many instances it has. */
 export function askSchedulers(work: Work): void {
-  const { state, turn, patience } = work;
+  const { state, turn } = work;
   forgetFuture(work);
   for (const request of state.toAsk) {
     const open = state.requests.get(request);
@@ -66,8 +67,18 @@ export function askSchedulers(work: Work): void {
       ...waitsOf(work, open, deadlineAt),
     });
     open.askedAt = turn.now;
-    const again = turn.now + waitMs(patience, open.repeats, request);
-    turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineAt, again), SCHEDULERS);
+    askAgainLater(work, request, open);
   }
   state.toAsk.clear();
+}
+
+/** A scheduler is at it: it is asked again only if nothing more is heard of it. */
+export function explaining(work: Work, { request, round }: Explaining): void {
+  const open = work.state.requests.get(request);
+  if (open?.round === round) askAgainLater(work, request, open);
+}
+
+function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {
+  const again = turn.now + waitMs(patience, open.repeats, request);
+  turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
 }

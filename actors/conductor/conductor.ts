@@ -2,8 +2,8 @@
 // cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
 // after happens after the answer, and is done again until it has come to something.
 //
-// It takes: build, delete, show, explain, list (from gateways); taking, selected, no-valid-host, parked (from
-// schedulers); started, ended, removed (from cells); released (from placement). See actors/messages/conductor.ts.
+// It takes: build, delete, show, explain, list (from gateways); taking, selected, explaining, no-valid-host, parked
+// (from schedulers); started, ended, removed (from cells); released (from placement). See actors/messages/conductor.ts.
 
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
@@ -14,7 +14,7 @@ import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
-import { askSchedulers, noteAnswer, wakeRequest } from './asking.ts';
+import { askSchedulers, explaining, noteAnswer, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
 import { release, released } from './releasing.ts';
@@ -114,6 +114,9 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'selected':
         noteAnswer(work, from);
         return selected(work, message, from);
+      case 'explaining':
+        noteAnswer(work, from);
+        return explaining(work, message);
       case 'no-valid-host':
         noteAnswer(work, from);
         return noValidHost(work, message, from);

@@ -14,7 +14,7 @@ import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
 import { isUnderWay, withCompany } from './questioning.ts';
 import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
-import type { Sweep, Work } from './state.ts';
+import type { Asker, Sweep, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { beginSweep } from './sweeps.ts';
 import type { ViewHost } from './view.ts';
@@ -52,7 +52,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
         });
       },
     );
-    if (!beginSweep(now, { asker, ...sweep })) decline(now, from, ask, 'overloaded', TOO_MANY);
+    if (!beginSweep(now, answering(asker, sweep))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asker, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
@@ -72,7 +72,6 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
   // One without a host is there too.
   for (const { of } of followers.values()) if (of.cell !== undefined) viewOf(of.cell);
   const sweep: Sweep = {
-    asker,
     visit({ cell, state }) {
       const told = viewOf(cell);
       told.hosts += 1;
@@ -84,7 +83,13 @@ export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void 
       turn.send(from, { type: 'cells', ask, cells: sorted });
     },
   };
-  if (!beginSweep(work, sweep)) decline(work, from, ask, 'overloaded', TOO_MANY);
+  if (!beginSweep(work, answering(asker, sweep))) decline(work, from, ask, 'overloaded', TOO_MANY);
+}
+
+/** A sweep by which a question is answered. */
+function answering(asker: Asker, sweep: Sweep): Sweep {
+  const { from, ask } = asker;
+  return { ...sweep, asker, tellUnderWay: ({ turn }) => turn.send(from, { type: 'answering', ask }) };
 }
 
 /** Once all cells have told, it says who has not: a placement shard may be away for long. */
@@ -121,7 +126,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     // Its cell may have told of it anew since the question came.
     const current = view.hosts.get(host.root) ?? host;
     const comparison = comparisonOf(now.state, requestOf(asked, company), current, answered);
-    if (!beginSweep(now, { asker, ...comparison })) decline(now, from, ask, 'overloaded', TOO_MANY);
+    if (!beginSweep(now, answering(asker, comparison))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asker, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }

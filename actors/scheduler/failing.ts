@@ -109,7 +109,13 @@ function explainFailure(
     const fewer: Advice = { code: 'fewer-instances', from: count, to: kept, hosts: hosts.size };
     return answer(work, { advice: [fewer] });
   }
-  surveyFor(work, request, count, mayTakeLong, answer);
+  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay: (now) => tellExplaining(now, open) });
+}
+
+/** It is not asked for again then, which would begin it anew, here or at another scheduler. */
+function tellExplaining(work: Work, open: Open): void {
+  const { request, round } = open.asked;
+  if (isOpen(work, open)) work.turn.send(open.from, { type: 'explaining', request, round });
 }
 
 /** Said before the reason, where some of its instances have a host. */

@@ -109,6 +109,8 @@ export interface Question {
 export interface Sweep {
   /** Whose question it answers, if it is for one. */
   readonly asker?: Asker;
+  /** Tells those who wait for it that it is under way. */
+  tellUnderWay?(work: Work): void;
   /**
    * Looks at one host; false when there is no need to look at more.
    * @param isThorough Whether what takes long may be done: much was spent on other hosts otherwise.
@@ -122,7 +124,7 @@ export interface Sweep {
 interface Sweeping {
   readonly sweep: Sweep;
   readonly roots: readonly string[];
-  /** When its asker heard last that it is under way, or when it came, ms since the epoch. */
+  /** When those who wait for it heard last that it is under way, or when it came, ms since the epoch. */
   toldAt: number;
   position: number;
   /** Looks at providers that it has cost. */
@@ -199,6 +201,13 @@ export interface Found {
   readonly standing?: Standing & { readonly times: number };
 }
 
+/** One who waits for a survey. */
+export interface Awaiting {
+  /** @param found Null: that is not known. */
+  found(work: Work, found: Found | null): void;
+  underWay(work: Work): void;
+}
+
 /** The survey that was made last for requests that ask for the same, or is under way. */
 export interface Surveyed {
   /** The revision of the view that it is of. */
@@ -209,8 +218,8 @@ export interface Surveyed {
   doneAt: number | null;
   /** What it found; null where it took long, and hosts have changed meanwhile. */
   found: Found | null;
-  /** Who is told when it is. */
-  readonly awaited: ((work: Work, found: Found | null) => void)[];
+  /** Who is told when it is, and meanwhile that it is not. */
+  readonly awaited: Awaiting[];
 }
 
 /** All that a scheduler holds. */

@@ -4,7 +4,7 @@
 
 import { present } from '../present.ts';
 import type { Request } from './request.ts';
-import type { Found, Surveyed, Work } from './state.ts';
+import type { Awaiting, Surveyed, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { beginSweep, isShort } from './sweeps.ts';
 
@@ -15,30 +15,24 @@ const MAX_LOOKED_AT = 15_000;
 const MAX_KEPT = 256;
 
 /**
- * Finds out how all hosts stand to a request and what would let it fit; `then` is told in this turn or in a later one, and
- * told null where that is not known.
+ * Finds out how all hosts stand to a request and what would let it fit; it is told in this turn or in a later one.
  * @param mayTakeLong Whether there is time for more than can be done in this turn.
  */
-export function surveyFor(
-  work: Work,
-  request: Request,
-  count: number,
-  mayTakeLong: boolean,
-  then: (work: Work, found: Found | null) => void,
-): void {
+export function surveyFor(work: Work, request: Request, count: number, mayTakeLong: boolean, awaiting: Awaiting): void {
   const { surveyed, surveying, rankings, view } = work.state;
   const { now } = work.turn;
   const key = keyFor(request, count);
   const known = surveyed.get(key);
   const isSame = known?.revision === view.revision;
-  if (known?.doneAt === null) return isSame && mayTakeLong ? void known.awaited.push(then) : then(work, null);
-  if (known !== undefined && isSame && now - known.doneAt < FRESH_MS) return then(work, known.found);
+  if (known?.doneAt === null)
+    return isSame && mayTakeLong ? void known.awaited.push(awaiting) : awaiting.found(work, null);
+  if (known !== undefined && isSame && now - known.doneAt < FRESH_MS) return awaiting.found(work, known.found);
   const isNext = known !== undefined && now - known.since < FRESH_MS;
   if (now - surveying.since >= FRESH_MS) Object.assign(surveying, { since: now, looked: 0 });
   const looked = surveying.looked + view.hosts.size;
-  if ((isNext && looked > MAX_LOOKED_AT) || !(mayTakeLong || isShort(work))) return then(work, null);
+  if ((isNext && looked > MAX_LOOKED_AT) || !(mayTakeLong || isShort(work))) return awaiting.found(work, null);
   const since = isNext ? known.since : now;
-  const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [then] };
+  const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [awaiting] };
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (told, later) => {
     const { advice, hosts, fits, times, refused, partly } = told;
     one.doneAt = later.turn.now;
@@ -46,16 +40,19 @@ export function surveyFor(
     if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
       one.found = { advice, standing: { hosts, fits, times, refused, ...present({ partly }) } };
     }
-    for (const tell of one.awaited.splice(0)) tell(later, one.found);
+    for (const each of one.awaited.splice(0)) each.found(later, one.found);
   });
   surveyed.delete(key);
   surveyed.set(key, one);
   if (surveyed.size > MAX_KEPT) surveyed.delete(surveyed.keys().next().value as string);
   surveying.looked = looked;
-  if (beginSweep(work, survey)) return;
+  const tellUnderWay = (now: Work) => {
+    for (const each of one.awaited) each.underWay(now);
+  };
+  if (beginSweep(work, { ...survey, tellUnderWay })) return;
   surveyed.delete(key);
   // With too many to look for, it stays unknown.
-  then(work, null);
+  awaiting.found(work, null);
 }
 
 /** The same for requests that ask for the same, as far as hosts are looked at by it. */

@@ -11,7 +11,7 @@ const LOOKS_A_SLICE = 20_000;
 const MAX_LOOKS = 4_000_000;
 /** Between two slices, ms: others have the greater part of the time. */
 const BETWEEN_MS = 3;
-/** How often askers are told that theirs is under way, ms: more often than they would ask again. */
+/** How often those who wait for sweeps are told that they are under way, ms: more often than anybody asks again. */
 const TELL_MS = 400;
 /** How many sweeps may wait. */
 const MAX_SWEEPS = 16;
@@ -37,7 +37,7 @@ export function goOnSweeping(work: Work): void {
   const { sweeps, view } = work.state;
   const current = sweeps[0];
   if (current === undefined) return;
-  tellAskers(work);
+  tellUnderWay(work);
   const end = Math.min(current.roots.length, current.position + HOSTS_A_SLICE);
   const before = effort.looks - current.looks;
   const most = current.looks + LOOKS_A_SLICE;
@@ -55,12 +55,11 @@ export function goOnSweeping(work: Work): void {
   current.sweep.done(work);
 }
 
-/** Those whose sweep waits are told, too: asking again would not bring it on. */
-function tellAskers({ state: { sweeps }, turn }: Work): void {
-  for (const one of sweeps) {
-    const { asker } = one.sweep;
-    if (asker === undefined || turn.now - one.toldAt < TELL_MS) continue;
-    one.toldAt = turn.now;
-    turn.send(asker.from, { type: 'answering', ask: asker.ask });
+/** Of those that wait in line as well: asking again would not bring them on. */
+function tellUnderWay(work: Work): void {
+  for (const one of work.state.sweeps) {
+    if (work.turn.now - one.toldAt < TELL_MS) continue;
+    one.toldAt = work.turn.now;
+    one.sweep.tellUnderWay?.(work);
   }
 }

@@ -290,6 +290,25 @@ test('conductor - what the cell says of the end is shown, once and as it came', 
   assert.equal(viewOf(on, 'web')?.failure, { code, message: reason }, 'also when the cell has nothing of it any more');
 });
 
+test('conductor - a request for whose failure a scheduler looks for the reason is asked for again when that is heard of no more', () => {
+  const on = desk();
+  const asked = lastSelect(on.tell(buildOf('web'))).message;
+  const round = asked.type === 'select' ? asked.round : 0;
+  const selectsIn = (ms: number) => on.pass(ms).flatMap((turned) => sentOf(turned, 'select'));
+  const explaining: ConductorMessage = { type: 'explaining', request: 'web', round };
+  for (let times = 0; times < 5; times += 1) {
+    assert.equal(selectsIn(700), []);
+    on.tell(explaining, 'scheduler/s');
+  }
+  const [again, ...more] = selectsIn(1_000);
+  assert.equal(more, []);
+  assert.is(again?.to, 'scheduler/s', 'who is there is asked');
+  // What is heard of an earlier round is of no use: its answer would not be taken.
+  assert.equal(selectsIn(1_000), []);
+  on.tell(explaining, 'scheduler/s');
+  assert.is(selectsIn(1_000).length, 1);
+});
+
 test('conductor - a cell is asked about a build until its end is heard, also after a recovery', () => {
   const asks = (all: readonly Turned<unknown>[]) => all.flatMap((one) => sentOf(one, 'ask-ends'));
   const on = desk();

@@ -6,6 +6,7 @@ import * as assert from 'uvu/assert';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
 import { countingFilter } from '../support/counting.ts';
 import type { HostWords } from '../support/facts.ts';
 import { type Answer, schedulersOf, selectFor } from '../support/schedulers.ts';
@@ -119,6 +120,22 @@ test('surveying - many that ask for the same while it is found out share one loo
   assert.is(all.answers.length, 50);
   for (const answer of all.answers) assert.match((answer as { reason: string }).reason, /it would fit on 1200 hosts$/);
   assert.ok(looks < 5 * MANY, `${looks} looks`);
+});
+
+test('surveying - while it is found out why requests fail, their askers are told so', () => {
+  const all = countingRig(hostsOf(MANY));
+  const [desk] = all.desks;
+  assert.ok(desk);
+  for (const request of ['x', 'y']) all.hear('scheduler/s', selectFor(request, { vcpu: 10 }), 'conductor/0');
+  all.deliver();
+  assert.is(all.answers.length, 0, 'it takes several turns');
+  desk.now += 1_000;
+  const { sent } = desk.tell({ type: 'wake', id: SWEEP_WAKE });
+  const { round } = selectFor('x');
+  assert.equal(sent, [
+    { to: 'conductor/0', message: { type: 'explaining', request: 'x', round } },
+    { to: 'conductor/0', message: { type: 'explaining', request: 'y', round } },
+  ]);
 });
 
 /** What is said of a request while whose hosts are looked at all of them change. */

@@ -57,8 +57,9 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
       else if (message.type === 'taking') {
         const { request, round, taker } = message;
         letters.push({ from: to, to: from, message: { type: 'take', request, round, taker } });
-      } else if (to.startsWith('conductor')) answers.push(message as Answer);
-      else letters.push({ from, to, message });
+      } else if (to.startsWith('conductor')) {
+        if (message.type !== 'explaining') answers.push(message as Answer);
+      } else letters.push({ from, to, message });
     }
   }
 
