@@ -6,7 +6,8 @@ import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { GroupToChange } from './advice-groups.ts';
 import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';
-import { largestOf, rangesBelow, timesAtMost } from './amount-ranges.ts';
+import { type AmountSearch, largestOf, rangesBelow, type Trial, timesAtMost } from './amount-ranges.ts';
+import { mapped, type Steps } from './steps.ts';
 
 /** How many amounts of one class are kept apart. */
 const MAX_AMOUNTS = 64;
@@ -14,9 +15,9 @@ const MAX_AMOUNTS = 64;
 const MAX_AMOUNTS_TRIED = 4;
 /** Among how many hosts those are searched for that hold all instances between them. */
 const MAX_HOSTS_BETWEEN = 8_192;
-/** How many hosts, and looks at their providers, the search for amounts that let several fit may take: some 50 ms. */
+/** How many hosts, and looks at their providers, the searches for amounts that let several fit may take: some 50 ms. */
 const MAX_HOSTS_SEARCHED = 4_096;
-export const MAX_LOOKS_SEARCHED = 40_000;
+const MAX_LOOKS_SEARCHED = 40_000;
 /** After how many looks at its providers no further amounts below what is asked are tried on a host. */
 export const MAX_LOOKS_ON_ONE = 20_000;
 
@@ -110,60 +111,74 @@ function lessOn(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provid
   const { count } = adviser;
   const { asked, resourceClass, less } = noted;
   const endOfLooks = effort.looks + MAX_LOOKS_ON_ONE;
-  return largestOf(
-    rangesBelow(asked, resourceClass, [tree]),
-    less?.to ?? 0,
-    (amount) => timesAtMost(amount, resourceClass, tree) >= count,
-    (amount) => effort.looks < endOfLooks && roomOn(adviser, specWith(adviser, noted, amount), tree) >= count,
-  );
+  const wouldDo = ({ amount, roughly }: Trial) =>
+    roughly
+      ? timesAtMost(amount, resourceClass, tree) >= count
+      : effort.looks < endOfLooks && roomOn(adviser, specWith(adviser, noted, amount), tree) >= count;
+  const search: AmountSearch = largestOf(rangesBelow(asked, resourceClass, [tree]), less?.to ?? 0);
+  let asking = search.next();
+  while (asking.done !== true) asking = search.next(wouldDo(asking.value));
+  return asking.value;
 }
 
-/** What the search for an amount may still cost. */
-interface Budget {
-  hosts: number;
-  readonly endOfLooks: number;
+/** What searches for amounts may still cost. */
+export interface Budget {
+  /** For each class, how many hosts. */
+  readonly hosts: number;
+  /** For all of them, how many looks at providers. */
+  looks: number;
 }
 
-const isSpent = ({ hosts, endOfLooks }: Budget): boolean => hosts <= 0 || effort.looks > endOfLooks;
+export function budgetOf({ amounts }: AdviserOnAmounts): Budget {
+  return { hosts: Math.floor(MAX_HOSTS_SEARCHED / amounts.size), looks: MAX_LOOKS_SEARCHED };
+}
+
+/** Does one thing on account of a budget. */
+function spending<Result>(budget: Budget, act: () => Result): Result {
+  const before = effort.looks;
+  const result = act();
+  budget.looks -= effort.looks - before;
+  return result;
+}
 
 /** The largest amount below what is asked with which hosts hold all instances between them. */
-function searchOverAll(
+function* searchOverAll(
   adviser: AdviserOnAmounts,
   noted: Amounts,
   fitting: readonly (readonly Provider[])[],
   budget: Budget,
-): Amount | null {
+): Steps<Amount | null> {
   const { count } = adviser;
   const { asked, resourceClass } = noted;
   const refusing = noted.trees.slice(0, MAX_HOSTS_BETWEEN);
   const trees = [...refusing, ...fitting.slice(0, MAX_HOSTS_BETWEEN)];
-  const mostWith = (amount: number) => trees.map((tree) => mostOn(adviser, noted, amount, tree));
+  let { hosts } = budget;
   let room: Room | null = null;
-  const wouldDo = (amount: number) => {
-    const changed = specWith(adviser, noted, amount);
-    const most = mostWith(amount);
-    const ofRefusing: Room = noRoom();
+  function* wouldDo({ amount, roughly }: Trial): Steps<boolean> {
+    const most = yield* mapped(trees, (tree) => mostOn(adviser, noted, amount, tree));
     let still = sumOf(most);
+    if (roughly) return still >= count;
+    const changed = specWith(adviser, noted, amount);
+    const ofRefusing: Room = noRoom();
     let held = 0;
     for (const [at, tree] of trees.entries()) {
-      if (held >= count || held + still < count || isSpent(budget)) break;
+      if (held >= count || held + still < count || hosts <= 0 || budget.looks < 0) break;
       if (most[at] === 0) continue;
-      budget.hosts -= 1;
+      hosts -= 1;
       still -= most[at] as number;
-      const times = roomOn(adviser, changed, tree);
+      const times = spending(budget, () => roomOn(adviser, changed, tree));
       held += times;
       if (times > 0 && at < refusing.length) add(ofRefusing, times);
+      yield;
     }
     if (held < count) return false;
     room = ofRefusing;
     return true;
-  };
-  const to = largestOf(
-    rangesBelow(asked, resourceClass, trees),
-    0,
-    (amount) => sumOf(mostWith(amount)) >= count,
-    wouldDo,
-  );
+  }
+  const search: AmountSearch = largestOf(rangesBelow(asked, resourceClass, trees), 0);
+  let asking = search.next();
+  while (asking.done !== true) asking = search.next(yield* wouldDo(asking.value));
+  const to = asking.value;
   return to === null || room === null ? null : { to, room };
 }
 
@@ -236,21 +251,20 @@ function noteMore({ more }: Amounts, to: number): Room {
 }
 
 /** The amounts that might do instead of what is asked, the nearest first. */
-export function nearestOf(
+export function* nearestOf(
   adviser: AdviserOnAmounts,
   noted: Amounts,
   fitting: readonly (readonly Provider[])[],
-  endOfLooks: number,
-): Amount[] {
+  budget: Budget,
+): Steps<Amount[]> {
   const { asked, more } = noted;
-  const budget = { hosts: Math.floor(MAX_HOSTS_SEARCHED / adviser.amounts.size), endOfLooks };
-  if (!needsOneHost(adviser)) noted.less = searchOverAll(adviser, noted, fitting, budget);
+  if (!needsOneHost(adviser)) noted.less = yield* searchOverAll(adviser, noted, fitting, budget);
   else {
-    for (const tree of fitting) {
-      if (isSpent(budget)) break;
-      budget.hosts -= 1;
-      const to = lessOn(adviser, noted, tree);
+    for (const tree of fitting.slice(0, budget.hosts)) {
+      if (budget.looks < 0) break;
+      const to = spending(budget, () => lessOn(adviser, noted, tree));
       if (to !== null) noted.less = { to, room: noRoom() };
+      yield;
     }
   }
   const all = [...(noted.less === null ? [] : [noted.less]), ...more.values()];

@@ -4,6 +4,7 @@ import { fit } from '../fitting/fit.ts';
 import { timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
+import type { Steps } from './steps.ts';
 
 /** What a change would let fit: hosts, and how many instances they would hold. */
 export interface Room {
@@ -35,13 +36,19 @@ export interface Refused {
 }
 
 /** The hosts that filters of a deployment's own let serve a changed request. */
-export function letFor<Host>(
+export function* letFor<Host>(
   { spec: asked, letBy }: Refused,
   spec: RequestSpec,
   hosts: readonly Host[],
   rootOf: (host: Host) => string,
-): readonly Host[] {
-  return letBy === undefined || spec === asked ? hosts : hosts.filter((host) => letBy(spec, rootOf(host)));
+): Steps<readonly Host[]> {
+  if (letBy === undefined || spec === asked) return hosts;
+  const found: Host[] = [];
+  for (const host of hosts) {
+    if (letBy(spec, rootOf(host))) found.push(host);
+    yield;
+  }
+  return found;
 }
 
 export const rootOfTree = (tree: readonly Provider[]): string => (tree[0] as Provider).spec.id;
@@ -59,17 +66,18 @@ function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[
 }
 
 /** What hosts would hold, beside what was counted before. */
-export function roomOf(
+export function* roomOf(
   refused: Refused,
   spec: RequestSpec,
   trees: readonly (readonly Provider[])[],
   before: Room = noRoom(),
   but?: string,
-): Room {
+): Steps<Room> {
   const room = { ...before };
   for (const tree of trees) {
     const times = roomOn(refused, spec, tree, but);
     if (times > 0) add(room, times);
+    yield;
   }
   return room;
 }

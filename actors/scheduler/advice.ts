@@ -13,9 +13,9 @@ import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
 import {
   type AdviserOnAmounts,
+  budgetOf,
   considerAmounts,
   MAX_LOOKS_ON_ONE,
-  MAX_LOOKS_SEARCHED,
   nearestOf,
   noteAllAmounts,
   replaced,
@@ -25,6 +25,7 @@ import { type GroupToChange, groupsToChange } from './advice-groups.ts';
 import type { Wish } from './advice-places.ts';
 import { add, letFor, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
+import { passing, type Steps } from './steps.ts';
 import type { ViewHost } from './view.ts';
 
 /** How many changes are advised. */
@@ -33,6 +34,8 @@ const MAX_ADVICE = 3;
 const MAX_CHANGES_TRIED = 64;
 const MAX_HOSTS_TRIED = 8_192;
 const MAX_HOSTS_OF_MANY = 1_024;
+/** After how many hosts no further changes are tried of which filters of a deployment's own are asked: half a second. */
+const MAX_HOSTS_ASKED = 131_072;
 
 interface Change {
   readonly advice: Omit<Advice, 'hosts'>;
@@ -159,12 +162,13 @@ function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): Ch
  * Where hosts fit, and too few: with any one condition less they might hold more. Not with one that holds none of their
  * providers back, as those on the host itself: to try it would only take the place of what helps.
  */
-function noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provider[])[]): void {
+function* noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<void> {
   const { spec, limits } = adviser;
   const { ofGroups, betweenGroups } = changesOf(adviser);
   for (const { group, ofConditions, ofResources } of ofGroups) {
     for (const change of ofConditions) {
-      if (fitting.some((tree) => holdsBack(change.only, group, tree))) roomWith(adviser, change);
+      const heldBack = yield* passing(fitting, (tree) => holdsBack(change.only, group, tree));
+      if (heldBack.length > 0) roomWith(adviser, change);
     }
     for (const change of ofResources) roomWith(adviser, change);
   }
@@ -307,10 +311,10 @@ function note(adviser: Adviser, change: Change, times: number, tree: readonly Pr
 }
 
 /** What a change would let fit, of the hosts that may serve then. */
-function roomLet(adviser: Adviser, { change: { changed }, room, toAsk }: RoomWith): Room {
+function* roomLet(adviser: Adviser, { change: { changed }, room, toAsk }: RoomWith): Steps<Room> {
   if (changed === undefined || toAsk.length === 0) return room;
   const found = noRoom();
-  for (const { times } of letFor(adviser, changed, toAsk, ({ root }) => root)) add(found, times);
+  for (const { times } of yield* letFor(adviser, changed, toAsk, ({ root }) => root)) add(found, times);
   return found;
 }
 
@@ -332,27 +336,28 @@ function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
  * The changes that would let all instances fit, the one that asks least first.
  * @param fitting The trees of the hosts that fit as it is: what they would hold with a change is counted with the rest.
  */
-export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[] = []): Advice[] {
+export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<Advice[]> {
   const { spec, count, rooms, amounts } = adviser;
-  if (fitting.length > 0) noteAllConditions(adviser, fitting);
+  if (fitting.length > 0) yield* noteAllConditions(adviser, fitting);
   // A group that keeps together is on one host.
   const together = spec.instanceGroup?.policy === 'affinity';
-  const found: (RoomWith & { next: () => void })[] = [];
-  for (const one of rooms.values()) found.push({ ...one, next() {} });
+  const found: (RoomWith & { next?: () => Steps<void> })[] = [...rooms.values()];
   let looked = 0;
+  let asked = 0;
   if (fitting.length > 0) noteAllAmounts(adviser, changesOf(adviser).ofGroups);
-  const endOfLooks = effort.looks + MAX_LOOKS_SEARCHED;
+  const budget = budgetOf(adviser);
   for (const noted of amounts.values()) {
-    const { group, resourceClass, asked } = noted;
-    const nearest = nearestOf(adviser, noted, fitting, endOfLooks);
-    const next = () => {
+    const { group, resourceClass, asked: from } = noted;
+    const nearest = yield* nearestOf(adviser, noted, fitting, budget);
+    const next = function* (): Steps<void> {
       const amount = nearest.shift();
       if (amount === undefined) return;
       const { to, room: known } = amount;
       const mayFit = (tree: readonly Provider[]) => timesAtMost(to, resourceClass, tree) > 0;
       const changed = specWith(adviser, noted, to);
-      const able = (to < asked ? noted.trees : noted.treesForMore).filter(mayFit);
-      const trees = letFor(adviser, changed, able, rootOfTree);
+      const able = yield* passing(to < from ? noted.trees : noted.treesForMore, mayFit);
+      const trees = yield* letFor(adviser, changed, able, rootOfTree);
+      if (adviser.letBy !== undefined) asked += able.length;
       // Those for which another amount is nearer may fit with this one too; of very many, only those known are counted, or
       // as many as may be looked at, where it is not known of them whether filters would let them.
       looked += trees.length;
@@ -360,40 +365,42 @@ export function adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[
       const room =
         isMany && adviser.letBy === undefined
           ? known
-          : roomOf(adviser, changed, isMany ? trees.slice(0, MAX_HOSTS_OF_MANY) : trees);
-      const code = to < asked ? ('less' as const) : ('more' as const);
-      const advice = { code, group, about: resourceClass, from: asked, to };
+          : yield* roomOf(adviser, changed, isMany ? trees.slice(0, MAX_HOSTS_OF_MANY) : trees);
+      const code = to < from ? ('less' as const) : ('more' as const);
+      const advice = { code, group, about: resourceClass, from, to };
       found.push({
-        change: { advice, cost: Math.abs(asked - to) / Math.max(asked, to), changed },
+        change: { advice, cost: Math.abs(from - to) / Math.max(from, to), changed },
         room,
         elements: new Map(),
         toAsk: [],
         next,
       });
     };
-    next();
+    yield* next();
   }
   const advised: Advice[] = [];
-  const isEnough = (tried: number) => tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED;
+  const isEnough = (tried: number) =>
+    tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED || asked >= MAX_HOSTS_ASKED;
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort(inOrder);
     const one = found.shift() as (typeof found)[number];
     const { change, elements, next } = one;
     const { code, about } = change.advice;
     const but = code === 'without-filter' ? about : undefined;
-    const room = roomLet(adviser, one);
+    const room = yield* roomLet(adviser, one);
+    asked += one.toAsk.length;
     const { changed = spec } = change;
-    const all = roomOf(adviser, changed, letFor(adviser, changed, fitting, rootOfTree), room, but);
+    const all = yield* roomOf(adviser, changed, yield* letFor(adviser, changed, fitting, rootOfTree), room, but);
     const isTogether = together && code !== 'without-instance-group';
     const heldBy = ({ most, times }: Room) => (isTogether ? most : times);
     if (heldBy(all) < count) {
       // No amount further off is tried where a nearer one is advised.
-      next();
+      if (next !== undefined) yield* next();
       continue;
     }
     const { until, named } = room;
     const alone = mostOf(elements, heldBy);
-    const withoutIt = alone === null ? null : roomOf(adviser, spec, fitting, alone.room);
+    const withoutIt = alone === null ? null : yield* roomOf(adviser, spec, fitting, alone.room);
     if (alone !== null && withoutIt !== null && heldBy(withoutIt) >= count) {
       advised.push({ ...change.advice, about: alone.element, hosts: withoutIt.hosts });
       continue;

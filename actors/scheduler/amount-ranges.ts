@@ -54,35 +54,38 @@ export function timesAtMost(amount: number, resourceClass: string, tree: readonl
   return times;
 }
 
-/**
- * The largest amount above `floor` that would do, or null.
- * @param mayDo Says at little cost that an amount would not do.
- */
-export function largestOf(
-  ranges: readonly Range[],
-  floor: number,
-  mayDo: (amount: number) => boolean,
-  wouldDo: (amount: number) => boolean,
-): number | null {
+/** An amount of which is asked whether it would do. */
+export interface Trial {
+  readonly amount: number;
+  /** It is enough to say of it at little cost that it would not. */
+  readonly roughly: boolean;
+}
+
+/** Asks whether amounts would do, and answers in the end which was searched for; null: none would. */
+export type AmountSearch = Generator<Trial, number | null, boolean>;
+
+/** Searches for the largest amount above `floor` that would do. */
+export function* largestOf(ranges: readonly Range[], floor: number): AmountSearch {
   let best: number | null = null;
   for (const { from, to, step } of ranges) {
     const above = (Math.floor((best ?? floor) / step) + 1) * step;
     const least = Math.max(from, above);
-    const most = lastOf({ from: least, to, step }, mayDo);
+    const most = yield* lastOf({ from: least, to, step }, true);
     if (most === null) continue;
-    best = wouldDo(most) ? most : (lastOf({ from: least, to: most - step, step }, wouldDo) ?? best);
+    const wouldDo = yield { amount: most, roughly: false };
+    best = wouldDo ? most : ((yield* lastOf({ from: least, to: most - step, step }, false)) ?? best);
   }
   return best;
 }
 
-/** The last amount that passes a test, if all those before it do; null: none does. */
-function lastOf({ from, to, step }: Range, passes: (amount: number) => boolean): number | null {
-  if (from > to || !passes(from)) return null;
+/** The last amount that would do, if all those before it would; null: none would. */
+function* lastOf({ from, to, step }: Range, roughly: boolean): AmountSearch {
+  if (from > to || !(yield { amount: from, roughly })) return null;
   let last = from;
   let beyond = to + step;
   while (beyond - last > step) {
     const middle = last + Math.floor((beyond - last) / (2 * step)) * step;
-    if (passes(middle)) last = middle;
+    if (yield { amount: middle, roughly }) last = middle;
     else beyond = middle;
   }
   return last;

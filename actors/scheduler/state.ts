@@ -14,6 +14,7 @@ import type { Follower } from './feeds.ts';
 import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
 import type { Standing } from './standing.ts';
+import type { Steps } from './steps.ts';
 import type { ViewHost } from './view.ts';
 
 export type SelectionSnapshot = ReturnType<typeof begin<typeof selectionMachine>>['snapshot'];
@@ -116,17 +117,21 @@ export interface Sweep {
    * @param isThorough Whether what takes long may be done: much was spent on other hosts otherwise.
    */
   visit(host: ViewHost, isThorough: boolean): boolean;
-  /** All hosts were looked at, or enough of them. */
+  /** What there is to do once all hosts were looked at, or enough of them. */
+  conclude?(): Steps<void>;
+  /** It is over. */
   done(work: Work): void;
 }
 
 /** A sweep that is under way, or waits. */
-interface Sweeping {
+export interface Sweeping {
   readonly sweep: Sweep;
   readonly roots: readonly string[];
   /** When those who wait for it heard last that it is under way, or when it came, ms since the epoch. */
   toldAt: number;
   position: number;
+  /** What is left of its conclusion, once that has begun. */
+  conclusion: Steps<void> | undefined;
   /** Looks at providers that it has cost. */
   looks: number;
 }

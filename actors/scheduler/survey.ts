@@ -40,6 +40,7 @@ import type { Request } from './request.ts';
 import { silentAmong } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
+import { passing } from './steps.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { weighersFor, weightOf } from './weighers/weigher.ts';
@@ -101,6 +102,7 @@ export function surveyOf(
   const best: FittingHost[] = [];
   /** The hosts that fit, as long as too few do: fewer than there are instances. */
   const fitting: string[] = [];
+  let advice: Advice[] = [];
   let hosts = 0;
   let fits = 0;
   let times = 0;
@@ -161,10 +163,16 @@ export function surveyOf(
       }
       return true;
     },
-    done(work) {
+    *conclude() {
+      if (times >= count) return;
       // Some may be gone since they were looked at.
-      const trees = fitting.filter((root) => isTold(view, root)).map((root) => treeOf(view, root));
-      const advice = times < count ? adviceOf(adviser, trees) : [];
+      const still = yield* passing(fitting, (root) => isTold(view, root));
+      advice = yield* adviceOf(
+        adviser,
+        still.map((root) => treeOf(view, root)),
+      );
+    },
+    done(work) {
       if (fits > 0 && times < count && isWhole) {
         const fewer = { code: 'fewer-instances' as const, from: count, to: times, hosts: holding };
         advice.unshift(fewer);

@@ -1,11 +1,12 @@
-// Looking at all hosts, a slice of them a turn, so that requests for hosts go on being served in between: one sweep at a
+// Looking at all hosts and concluding from it, a slice a turn, so that requests for hosts go on being served in between: one sweep at a
 // time, the others wait.
 
 import { effort } from '../fitting/effort.ts';
-import type { Sweep, Work } from './state.ts';
+import type { Sweep, Sweeping, Work } from './state.ts';
+import type { View } from './view.ts';
 
-/** Hosts looked at in one turn, or looks at their providers: some milliseconds of work. */
-const HOSTS_A_SLICE = 500;
+/** Steps in one turn, of which a look at a host is one, or looks at providers: some milliseconds of work. */
+const STEPS_A_SLICE = 500;
 const LOOKS_A_SLICE = 20_000;
 /** After how many looks at providers a sweep goes on with what is found at once: some seconds of work. */
 const MAX_LOOKS = 4_000_000;
@@ -22,37 +23,57 @@ export const SWEEP_WAKE = 'sweep';
 export function beginSweep(work: Work, sweep: Sweep): boolean {
   const { sweeps, view } = work.state;
   if (sweeps.length >= MAX_SWEEPS) return false;
-  sweeps.push({ sweep, roots: [...view.hosts.keys()], toldAt: work.turn.now, position: 0, looks: 0 });
+  sweeps.push({
+    sweep,
+    roots: [...view.hosts.keys()],
+    toldAt: work.turn.now,
+    position: 0,
+    conclusion: undefined,
+    looks: 0,
+  });
   if (sweeps.length === 1) goOnSweeping(work);
   return true;
 }
 
-/** Whether a sweep that begins now is done in this turn, but for hosts that take long to look at. */
+/** Whether a sweep that begins now is done in this turn, unless hosts or its conclusion take long. */
 export function isShort({ state: { sweeps, view } }: Work): boolean {
-  return sweeps.length === 0 && view.hosts.size <= HOSTS_A_SLICE;
+  return sweeps.length === 0 && view.hosts.size < STEPS_A_SLICE;
 }
 
-/** Looks at the next slice of the sweep whose turn it is. */
+/** Does the next slice of the sweep whose turn it is. */
 export function goOnSweeping(work: Work): void {
   const { sweeps, view } = work.state;
-  const current = sweeps[0];
+  const [current] = sweeps;
   if (current === undefined) return;
   tellUnderWay(work);
-  const end = Math.min(current.roots.length, current.position + HOSTS_A_SLICE);
+  const isDone = sliceOf(view, current);
+  if (isDone) sweeps.shift();
+  if (sweeps.length > 0) work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
+  if (isDone) current.sweep.done(work);
+}
+
+/** True when nothing is left to do. */
+function sliceOf(view: View, current: Sweeping): boolean {
   const before = effort.looks - current.looks;
   const most = current.looks + LOOKS_A_SLICE;
-  let goesOn = true;
-  while (goesOn && current.position < end && current.looks < most) {
-    const host = view.hosts.get(current.roots[current.position] as string);
-    current.position += 1;
-    if (host !== undefined) goesOn = current.sweep.visit(host, current.looks < MAX_LOOKS);
+  for (let steps = 0; steps < STEPS_A_SLICE && current.looks < most; steps += 1) {
+    if (!stepOf(view, current)) return true;
     current.looks = effort.looks - before;
   }
-  if (goesOn && current.position < current.roots.length)
-    return work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
-  sweeps.shift();
-  if (sweeps.length > 0) work.turn.wakeAt(SWEEP_WAKE, work.turn.now + BETWEEN_MS);
-  current.sweep.done(work);
+  return false;
+}
+
+/** Looks at one host, or does a step of the conclusion; false when there was nothing left to do. */
+function stepOf({ hosts }: View, current: Sweeping): boolean {
+  const { sweep, roots, position, looks } = current;
+  if (position === roots.length) {
+    current.conclusion ??= sweep.conclude?.();
+    return current.conclusion?.next().done === false;
+  }
+  const host = hosts.get(roots[position] as string);
+  const goesOn = host === undefined || sweep.visit(host, looks < MAX_LOOKS);
+  current.position = goesOn ? position + 1 : roots.length;
+  return true;
 }
 
 /** Of those that wait in line as well: asking again would not bring them on. */

@@ -30,6 +30,7 @@ import {
   serves,
   viewOfFleet,
 } from '../support/advice-oracle.ts';
+import { sweepAll } from '../support/survey.ts';
 
 const test = suite('scheduler - explanations by chance');
 
@@ -55,8 +56,7 @@ function survey(asked: Asked, fleet: Fleet, count: number): Survey {
   const sweep = surveyOf(rankings, view, { request: sentOf(asked), count, limit: 10 }, (found) => {
     told = found;
   });
-  for (const host of view.hosts.values()) if (!sweep.visit(host, true)) break;
-  sweep.done(undefined as never);
+  sweepAll(sweep, view);
   return told as Survey;
 }
 

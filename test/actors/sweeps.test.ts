@@ -3,7 +3,9 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
 import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import type { Candidate } from '../../actors/scheduler/weighers/weigher.ts';
@@ -312,8 +314,38 @@ test('sweeps - a question that is said again while it is looked into, or waits, 
   assert.equal(said(near), []);
 });
 
+test('sweeps - filters that refuse whatever would be advised are asked of a bounded number of hosts in each turn', () => {
+  let calls = 0;
+  const filter: Filter = {
+    name: 'own',
+    refusal: (_, part) => {
+      calls += 1;
+      const { VCPU = 0, MEMORY_MB = 0 } = (part as RequestSpec).groups[0]?.resources ?? {};
+      return VCPU < 30 || MEMORY_MB < 2_048 ? { code: 'own', message: 'no' } : null;
+    },
+  };
+  const has = (n: number) => ({ VCPU: 8 + (n % 7), MEMORY_MB: 4_096 });
+  const hosts = Array.from({ length: SLICE * 4 }, (_, n) => ({ host: `h${n}`, has: has(n) }));
+  const all = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const resources = { VCPU: 30, MEMORY_MB: 2_048 };
+  const wanted = { groups: [{ name: '', resources }], groupPolicy: 'none' as const };
+  for (const count of [1, 100]) {
+    let most = 0;
+    let fitted = sentOf(desk.tell({ type: 'fit', ask: count, spec: wanted, count, limit: 0 }, 'gateway/g'), 'fitted');
+    for (let turns = 0; fitted.length === 0 && turns < 100; turns += 1) {
+      const before = calls;
+      fitted = desk.pass(3).flatMap((turned) => sentOf(turned, 'fitted'));
+      most = Math.max(most, calls - before);
+    }
+    assert.equal(fitted[0]?.message.advice, []);
+    assert.ok(most > 0 && most <= 3 * SLICE, `${most} calls in a turn, for ${count}`);
+  }
+});
+
 test('sweeps - whoever waits for an answer is told meanwhile that the question is looked into', () => {
-  const all = manyHosts(SLICE * 8);
+  const all = manyHosts(SLICE * 7);
   const [desk] = all.desks;
   assert.ok(desk);
   for (const ask of [1, 2]) desk.tell({ type: 'fit', ask, spec, count: 1, limit: 0 }, 'gateway/g');

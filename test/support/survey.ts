@@ -6,6 +6,7 @@ import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
+import type { Sweep } from '../../actors/scheduler/state.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import type { View, ViewHost } from '../../actors/scheduler/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
@@ -30,10 +31,16 @@ export function surveyFor(view: View, request: Request, count = 1, limit = 10): 
   const sweep = surveyOf(rankings, view, { request, count, limit }, (found) => {
     told = found;
   });
-  for (const host of view.hosts.values()) if (!sweep.visit(host, true)) break;
-  sweep.done(undefined as never);
+  sweepAll(sweep, view);
   assert.ok(told);
   return told;
+}
+
+/** Does all that a sweep has to do at once. */
+export function sweepAll(sweep: Sweep, view: View): void {
+  for (const host of view.hosts.values()) if (!sweep.visit(host, true)) break;
+  for (const _ of sweep.conclude?.() ?? []);
+  sweep.done(undefined as never);
 }
 
 /** The request with what is advised done to it; undefined when it is not about the request. */
