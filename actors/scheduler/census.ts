@@ -3,6 +3,7 @@
 
 import { clipped } from '../messages/common.ts';
 import { MAX_MESSAGE_LENGTH } from '../messages/stored-decision.ts';
+import { fnv1a } from '../routing.ts';
 import { FILTER_FAILED } from './filters/filter.ts';
 import { type Entry, type Heap, insert, remove } from './heap.ts';
 
@@ -86,16 +87,18 @@ export function refuse(census: Census, root: string, { code, about, short, messa
     reason = { code, about, message: first, hosts: 0, near: [] };
     census.reasons.set(key, reason);
   }
-  const refused = { root, reason, weight, tie: 0, at: 0 };
+  // Of hosts that fell short of as much every scheduler names the same one.
+  const tie = weight === UNTOLD ? 0 : fnv1a(root);
+  const refused = { root, reason, weight, tie, at: 0 };
   census.refused.set(root, refused);
   reason.hosts += 1;
   if (weight !== UNTOLD) insert(reason.near, refused);
 }
 
-const keyOf = ({ code, about }: { code: string; about: string | undefined }): string =>
+const keyOf = ({ code, about }: Pick<Counted, 'code' | 'about'>): string =>
   about === undefined ? code : `${code} ${about}`;
 
-/** Every reason with its hosts, the one that refuses most first. */
+/** Every reason with its hosts, the one that refuses most first; of those that refuse as many always the same one. */
 export function counted(census: Census): Counted[] {
   return [...census.reasons.values()]
     .map(({ code, about, message, hosts, near }) => {
@@ -103,5 +106,5 @@ export function counted(census: Census): Counted[] {
       const nearest = first === undefined ? undefined : { root: first.root, short: -first.weight };
       return { code, about, message, hosts, nearest };
     })
-    .sort((one, other) => other.hosts - one.hosts);
+    .sort((one, other) => other.hosts - one.hosts || (keyOf(one) < keyOf(other) ? -1 : 1));
 }

@@ -1,5 +1,5 @@
-// Looking at all hosts and concluding from it, a slice a turn, so that requests for hosts go on being served in between: one sweep at a
-// time, the others wait.
+// Looking at all hosts and concluding from it, a slice a turn, so that requests for hosts go on being served in between:
+// one sweep at a time, the others wait.
 
 import { effort } from '../fitting/effort.ts';
 import type { Sweep, Sweeping, Work } from './state.ts';

@@ -262,12 +262,12 @@ test('scheduler - a failure names the host that came nearest however many reason
   const refusing = {
     name: 'own',
     refusal: ({ host, traits }: HostFacts) =>
-      host === 'h9' ? null : { code: 'not-right', about: [...traits].join(), message: 'it is not right' },
+      host === 'h9' ? null : { code: 'amiss', about: [...traits].join(), message: 'it is amiss' },
   };
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [refusing] });
   const spec = { groups: [{ name: '', resources: { VCPU: 9 } }], groupPolicy: 'none' as const };
   const [all, nearest] = whyNone({ view: viewOf(...hosts), rankings }, { spec }).split('; ');
-  assert.match(all ?? '', /^none of 200 hosts: 1 not-right CUSTOM_\d+, .*, \d+ for other reasons$/);
+  assert.match(all ?? '', /^none of 200 hosts: 1 amiss CUSTOM_\d+, .*, \d+ for other reasons$/);
   const numbers = [...(all ?? '').matchAll(/(?:: |, )(\d+) /g)].map(([, hosts]) => Number(hosts));
   assert.is(
     numbers.reduce((sum, one) => sum + one, 0),

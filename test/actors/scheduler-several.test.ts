@@ -99,6 +99,33 @@ test('scheduler - the nearest host is one that lacks nothing else, if there is o
   assert.equal(nearestOf(small), { cell: 'c1', host: 'h1', short: 4, lacksMore: true });
 });
 
+test('scheduler - of hosts that are equally near the same one is named, in whatever order they were heard of', () => {
+  const hosts = Array.from({ length: 20 }, (_, n) => ({ host: `h${n}`, has: { VCPU: n < 10 ? 8 : 6, MEMORY_MB: 64 } }));
+  const { spec } = selectFor('r');
+  const asking = (resources: Record<string, number>) => ({ ...spec, groups: [{ name: '', resources }] });
+  // As many hosts lack the one as the other, and as large a part of it.
+  const mixed = [
+    { host: 'a', has: { VCPU: 6, MEMORY_MB: 100 } },
+    { host: 'b', has: { VCPU: 12, MEMORY_MB: 50 } },
+  ];
+  for (const [all, asked] of [
+    [hosts, asking({ VCPU: 12 })],
+    [mixed, asking({ VCPU: 12, MEMORY_MB: 100 })],
+  ] as const) {
+    const told = [all, [...all].reverse(), [...all.slice(3), ...all.slice(0, 3)]].map((inOrder) => {
+      const on = schedulersOf(inOrder, [{ name: 's' }]);
+      on.choose({ ...selectFor('r'), spec: asked });
+      live(on, 1_000);
+      const { reason, decision } = on.answers[0] as { reason: string; decision: string };
+      const { refused } = unpackDecision(JSON.parse(decision));
+      return { nearest: reason.replace(/.*; nearest (\S+):.*/, '$1'), refused, dry: fitted(on, 12, 1, asked).refused };
+    });
+    assert.match(told[0]?.nearest ?? '', /^c1\/[a-z0-9]+$/);
+    assert.equal(told[1], told[0]);
+    assert.equal(told[2], told[0]);
+  }
+});
+
 test('scheduler - where hosts have room for some of a request, the nearest of the others lacks nothing else, too', () => {
   const traits = ['HW_GPU_API_VULKAN'];
   const some = { host: 'h1', has: { VCPU: 8 }, traits };
