@@ -22,7 +22,14 @@ export const questionMessages = {
     limit: Type.Integer({ minimum: 0, maximum: MAX_HOSTS_NAMED }),
   }),
   /** How does one host stand to a request? */
-  'why-not': message('why-not', { ask: Ask, ...ofRequest, cell: Type.Optional(Token), host: Token }),
+  'why-not': message('why-not', {
+    ask: Ask,
+    /** Whose request it is. */
+    instance: Type.Optional(Token),
+    ...ofRequest,
+    cell: Type.Optional(Token),
+    host: Token,
+  }),
   /** Which cells are there? */
   'list-cells': message('list-cells', { ask: Ask }),
 };
@@ -94,6 +101,11 @@ export const HostStanding = Type.Object({
   best: Type.Optional(RankedHost),
   hosts: Type.Integer(),
   fits: Type.Integer(),
+  /**
+   * The scheduler has claimed that host for the instance, and the placement shard has not answered: what is claimed counts
+   * as used.
+   */
+  claiming: Type.Optional(Type.Object({ cell: Token, host: Token, shard: Type.Integer() })),
   /** Nothing was heard of its cell lately: it comes after all others, whatever it weighs. */
   silent: Type.Optional(Type.Literal(true)),
 });

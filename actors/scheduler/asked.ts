@@ -5,6 +5,7 @@ import type { Address } from '../actor.ts';
 import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
+import { placementShardOf } from '../routing.ts';
 import { weighingOf } from './decision.ts';
 import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
@@ -14,6 +15,7 @@ import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
 import { isUnderWay, withCompany } from './questioning.ts';
 import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
+import { openOf } from './selecting.ts';
 import type { Asker, Sweep, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { beginSweep } from './sweeps.ts';
@@ -105,7 +107,7 @@ function decline({ turn }: Work, to: Address, ask: number, code: string, reason:
 }
 
 export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
-  const { ask, cell, host: name } = asked;
+  const { ask, instance, cell, host: name } = asked;
   const asker = { from, ask };
   if (isUnderWay(work, asker)) return;
   const { view } = work.state;
@@ -121,14 +123,25 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     const reason = `there is a host '${name}' in the cells ${cells.join(', ')}: name the cell`;
     return decline(work, from, ask, 'ambiguous', reason, 'cell');
   }
-  const answered = (standing: HostStanding, now: Work) => now.turn.send(from, { type: 'why-not-told', ask, standing });
   const compare = (now: Work, company: Company | undefined) => {
     // Its cell may have told of it anew since the question came.
     const current = view.hosts.get(host.root) ?? host;
-    const comparison = comparisonOf(now.state, requestOf(asked, company), current, answered);
+    const claiming = instance === undefined ? undefined : claimOf(now, instance);
+    const answer = (standing: HostStanding, { turn }: Work) =>
+      turn.send(from, { type: 'why-not-told', ask, standing: { ...standing, ...present({ claiming }) } });
+    const comparison = comparisonOf(now.state, requestOf(asked, company), current, answer);
     if (!beginSweep(now, answering(asker, comparison))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asker, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
+}
+
+/** What this scheduler has claimed for an instance, and has no answer for yet. */
+function claimOf(work: Work, instance: string): HostStanding['claiming'] {
+  const { view } = work.state;
+  const { provider: root = '' } = openOf(work, instance)?.promised.get(instance) ?? {};
+  const claimed = view.hosts.get(root);
+  if (claimed === undefined) return undefined;
+  return { cell: claimed.cell, host: claimed.host, shard: placementShardOf(root, view.shards) };
 }
 
 type Refused = Exclude<Judged, { readonly obstacle: null }>;

@@ -50,15 +50,24 @@ export function whyNotWords(
   hasGroup: boolean,
   chosen?: Decision['chosen'],
 ): string[] {
-  // Where it is, or may be, it counts itself, as what is used there and as a member of its group.
-  const isCounted = there !== false || (hasGroup && view.host !== undefined);
+  // Where it is, or may be, or is claimed for, it counts itself, as what is used there and as a member of its group.
+  const { claiming } = now ?? {};
+  const isClaimed = claiming?.cell === cell && claiming.host === host;
+  const isPlaced = view.host !== undefined || claiming !== undefined;
+  const isCounted = there !== false || isClaimed || (hasGroup && isPlaced);
   return [
     whereWords({ id, cell, host, there }, view, chosen),
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     now === null
       ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
-      : `now: ${isCounted ? 'another like it' : subjectOf(view, now)} ${nowWords(now)}`,
+      : `now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view, now)} ${nowWords(now)}`,
   ].map(oneLine);
+}
+
+function claimWords(claiming: HostStanding['claiming']): string {
+  if (claiming === undefined) return '';
+  const { shard, cell, host } = claiming;
+  return `placement/${shard} has not answered its claim of ${cell}/${host}, which counts as used; `;
 }
 
 /** One of several that has no host may fit where all of them did not. */

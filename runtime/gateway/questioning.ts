@@ -70,6 +70,7 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     const { view, decision, spec, where } = await known(id);
     const { project } = view;
     const more = {
+      instance: id,
       ...(cell === undefined ? {} : { cell }),
       ...(where === undefined ? {} : { where }),
       ...(project === undefined ? {} : { project }),

@@ -240,6 +240,28 @@ test('sweeps - a host is compared as it is when it is known where the instances 
   assert.equal([refusal?.code, hosts, fits, rank], ['host-disabled', 3, 2, undefined]);
 });
 
+test('sweeps - it is said which claim of an instance counts as used while placement does not answer it', () => {
+  const all = schedulersOf([
+    { host: 'h1', has: { VCPU: 3 } },
+    { host: 'h2', state: 'disabled' },
+  ]);
+  const [desk] = all.desks;
+  assert.ok(desk);
+  const standingOf = (host: string, instance: string) => {
+    const [answer] = sentOf(desk.tell({ type: 'why-not', ask: 1, spec, host, instance }, 'gateway/g'), 'why-not-told');
+    return answer?.message.standing;
+  };
+  assert.is(standingOf('h1', 'web')?.refusal, undefined);
+  all.hear('scheduler/s', selectFor('web', { spec }), 'conductor/0');
+  const claiming = { cell: 'c1', host: 'h1', shard: 0 };
+  const own = standingOf('h1', 'web');
+  assert.equal([own?.refusal?.code, own?.claiming], ['exceeds-capacity', claiming]);
+  assert.equal(standingOf('h2', 'web')?.claiming, claiming);
+  assert.is(standingOf('h1', 'db')?.claiming, undefined);
+  all.deliver();
+  assert.is(standingOf('h1', 'web')?.claiming, undefined, 'it is answered');
+});
+
 test('sweeps - of hosts of one name the one is compared that is in the named cell; without a cell it is asked for', () => {
   const all = manyHosts(3);
   const [desk] = all.desks;

@@ -338,6 +338,23 @@ test('words - of an amount that units do not allow it is said by how much it is 
   ]);
 });
 
+test('words - while a claim of it is not answered, that is said, and that it counts where it does', () => {
+  const refusal = { code: 'exceeds-capacity', about: 'VCPU', short: 2, message: '2 VCPU too few' };
+  const claiming = { cell: 'c1', host: 'h1', shard: 1 };
+  const then = null;
+  const now = { cell: 'c1', host: 'h1', hosts: 1, fits: 0, refusal, claiming };
+  const nowOf = (cell: string, hasGroup = false) =>
+    whyNotWords({ id: 'web', cell, host: 'h1', there: false, then, now: { ...now, cell } }, view, hasGroup)[2];
+  const refused = 'would be refused: exceeds-capacity: 2 VCPU too few (short by 2); of 1 host, 0 fit and 1 was refused';
+  assert.is(
+    nowOf('c1'),
+    `now: placement/1 has not answered its claim of c1/h1, which counts as used; another like it ${refused}`,
+  );
+  const elsewhere = 'now: placement/1 has not answered its claim of c1/h1, which counts as used;';
+  assert.is(nowOf('c2'), `${elsewhere} it ${refused}`);
+  assert.is(nowOf('c2', true), `${elsewhere} another like it ${refused}`);
+});
+
 test('words - by how much a host is short is said once, and of its own instance that another like it is meant', () => {
   const refusal = {
     code: 'exceeds-capacity',
