@@ -9,6 +9,7 @@ import { sayUnclaims } from './giving-back.ts';
 import { learnLocated, locate } from './locating.ts';
 import { locatedForParked } from './parking-others.ts';
 import { locatedForQuestion } from './questioning.ts';
+import { forgiveRefusals } from './rivals.ts';
 import { take } from './rounds.ts';
 import { armAgain, close, isOpen } from './selecting.ts';
 import type { Open, Work } from './state.ts';
@@ -78,6 +79,14 @@ export function searchedFor(work: Work): void {
 export function lookBehind(work: Work): void {
   if (work.state.awaitingClaims.size > 0)
     forEachIn(work, noLongerBehind(work), (open, instance) => goOn(work, open, instance));
+}
+
+/** What others held has come free by now, or has not: one that waited for that looks once more. */
+export function lookAfterRivals(work: Work, key: string): void {
+  forEachIn(work, new Set([key]), (open, instance, value) => {
+    if (value === 'recalling') forgiveRefusals(open, instance);
+    goOn(work, open, instance);
+  });
 }
 
 /** What had to wait for it goes on: a host is chosen, or placement says once more that it holds nothing. */

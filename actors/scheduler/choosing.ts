@@ -19,6 +19,7 @@ import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
 import { isBehindOthers, mayWait, stepOut } from './lots.ts';
 import { keyOf } from './request.ts';
+import { awaitsRivals } from './rivals.ts';
 import { askAll, FIRST_TRY, type InTurn, isOrdered, mustRecall, take } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { armAgain, close, contextOf, countToPlace, draftOf, isOpen } from './selecting.ts';
@@ -57,6 +58,7 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
     promised: new Map(),
     groupKnown: new Map(),
     behind: null,
+    outwaits: null,
     stranded: new Set(),
     drafts: new Map(),
     hopeless: null,
@@ -179,6 +181,7 @@ export function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
   if (awaitsSearch(work, open) || awaitsClaims(work, open)) return;
   if (open.promised.size > 0) return void open.stranded.add(instance);
+  if (awaitsRivals(work, open)) return;
   draftOf(open, instance).ofFitting = REFUSED_THE_CLAIM;
   advance(work, open, instance, {
     type: 'NOTHING_HELD',
@@ -208,7 +211,9 @@ export function gathered(work: Work, open: Open): void {
   const isBehind = isBehindOthers(work, open);
   const isTried = !isBehind && (rest.size === 1 || placesFor(work, open.request, rest.size) !== null);
   const isToFail = !isTried && !isBehind && !mayWait(open);
-  if (isToFail && (mayHaveMissed(work) || awaitsSearch(work, open) || awaitsClaims(work, open))) {
+  const isTooEarly = () =>
+    mayHaveMissed(work) || awaitsSearch(work, open) || awaitsClaims(work, open) || awaitsRivals(work, open);
+  if (isToFail && isTooEarly()) {
     open.gathering = new Set();
     return;
   }

@@ -61,7 +61,10 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
   if (!hopeless && usages.length > 0 && !concerns(usages, open, consumer)) return;
   expectNoMore(work.state.view, consumer);
   settle(work, open, consumer);
-  if (!hopeless) work.state.conflicts += 1;
+  if (!hopeless) {
+    work.state.conflicts += 1;
+    work.state.view.takenAt = work.turn.now;
+  }
   const { candidate } = contextOf(open, consumer);
   if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
   const reason = `${refusal.code}: ${refusal.message}`;

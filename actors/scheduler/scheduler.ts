@@ -15,7 +15,7 @@ import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
 import { readWake, wakeId } from '../wakes.ts';
 import { workWith } from '../work.ts';
-import { located, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
+import { located, lookAfterRivals, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
 import { select, taken } from './choosing.ts';
 import { granted, nothingHeld, refused } from './claim-answers.ts';
@@ -39,7 +39,7 @@ import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import { keyOf } from './request.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
-import { SELECT_WAKE } from './selecting.ts';
+import { RIVALS_WAKE, SELECT_WAKE } from './selecting.ts';
 import { tryParked } from './serving.ts';
 import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
@@ -196,6 +196,8 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return lookAgain(work);
       case SELECT_WAKE:
         return sayAgain(work, about);
+      case RIVALS_WAKE:
+        return lookAfterRivals(work, about);
     }
   }
 

@@ -12,6 +12,7 @@ import type { Open, SelectionSnapshot, Work } from './state.ts';
 import { learnUsage } from './view.ts';
 
 export const SELECT_WAKE = 'select';
+export const RIVALS_WAKE = 'rivals';
 
 /** Has what is not answered said again after a while. */
 export function armAgain({ turn, patience }: Work, open: Open): void {
@@ -77,6 +78,7 @@ export function close(work: Work, open: Open): void {
   work.state.awaitingClaims.delete(open.key);
   if (open.locating !== null) work.state.locating.delete(open.locating.ask);
   work.turn.cancelWake(wakeId(SELECT_WAKE, open.key));
+  if (open.outwaits !== null) work.turn.cancelWake(wakeId(RIVALS_WAKE, open.key));
 }
 
 /** For how many instances a host is chosen: those that none is promised yet. */

@@ -1,7 +1,9 @@
 // What a scheduler does when the time of day is set back: what it was to do after a while it would else do only when that
 // time has come once more. It keeps no records, so all of its times may be changed.
 
+import { wakeId } from '../wakes.ts';
 import { PARKED_WAKE } from './parking.ts';
+import { RIVALS_WAKE } from './selecting.ts';
 import type { Parking, SchedulerState, Work } from './state.ts';
 import { passTime } from './view-hosts.ts';
 
@@ -9,6 +11,12 @@ import { passTime } from './view-hosts.ts';
 export function clockSetBack({ state, turn }: Work): void {
   const { now } = turn;
   state.startedAt = Math.min(state.startedAt, now);
+  state.view.takenAt = Math.min(state.view.takenAt, now);
+  for (const open of state.open.values()) {
+    if (open.outwaits === null) continue;
+    open.outwaits = Math.min(open.outwaits, now);
+    turn.wakeAt(wakeId(RIVALS_WAKE, open.key), now);
+  }
   for (const follower of state.followers.values()) follower.heardAt = Math.min(follower.heardAt, now);
   letParkingGoOn(state.parking, now);
   if (state.parking.lots.size > 0) turn.wakeAt(PARKED_WAKE, now);

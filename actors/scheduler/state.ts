@@ -70,6 +70,8 @@ export interface Open {
   givingBack: GivingBack | null;
   /** When its project was served before, and by its turn now, counted; null: it did not wait. */
   readonly turnOfProject: { readonly before: number; readonly now: number } | null;
+  /** Until when it waits for what becomes of others' claims, ms since the epoch; null: it has found no reason to. */
+  outwaits: number | null;
   /** How often what is not answered was said again. */
   repeats: number;
 }

@@ -50,6 +50,8 @@ export interface View {
   /** Kept only when a filter or weigher goes by what hosts are doing. */
   readonly expected: ExpectedBuilds;
   statsMatter: boolean;
+  /** When something was last heard to be taken, or a claim to be refused, ms since the epoch. */
+  takenAt: number;
   /** The time that filters and weighers see, ms since the epoch. */
   now: number;
   /** When hosts are to be weighed anew though nothing is told of them, by root, and the earliest of these times. */
@@ -82,6 +84,7 @@ export function emptyView(shards = 1): View {
     freed: null,
     expected: new ExpectedBuilds(),
     statsMatter: true,
+    takenAt: Number.NEGATIVE_INFINITY,
     now: 0,
     due: new Map(),
     nextDue: Number.POSITIVE_INFINITY,
@@ -171,6 +174,7 @@ function setUsed(view: View, provider: Provider, used: Readonly<Record<string, n
     const before = stock.used;
     stock.used = (used[resourceClass] ?? 0) + (promised?.get(resourceClass) ?? 0);
     if (stock.used < before) view.freed?.add(provider.root);
+    if (stock.used > before) view.takenAt = view.now;
     if (stock.used !== before) isOther = true;
   }
   return isOther;

@@ -73,7 +73,7 @@ test('giving back - claims in no order, as of a conductor that asks for none, ar
   on.hear('scheduler/s', asked, 'conductor/0');
   on.deliver(undefined, ({ message }) => (message as Claim).consumer === 'web-0');
   assert.is(on.ask(claimOf('rival', 'h1', 5))[0]?.message.type, 'claim-granted');
-  on.deliver();
+  on.deliverAll();
   assert.equal(hostsIn(on.answers), ['no-valid-host']);
   assert.equal(heldOf(on, 'web'), ['web-0 p-h1'], 'the asker gives back what it has');
 });
@@ -86,7 +86,7 @@ test('giving back - those that keep together stay when others of their group do,
   on.hear('scheduler/s', selectOf('web', 3, 1, {}, CLOSE), 'conductor/0');
   on.deliver(undefined, ({ message }) => message.type === 'take' || (message as Claim).consumer === 'web-0');
   on.ask(claimOf('rival', 'h1', 4));
-  on.deliver();
+  on.deliverAll();
   assert.equal(hostsIn(on.answers), ['no-valid-host']);
 });
 

@@ -234,7 +234,7 @@ test('placing - who wants to be with another that is nowhere any more, or never 
   gone.hear('scheduler/s', selectFor('with', { tree: { heldBy: ['mover'] } }), 'conductor/0');
   gone.upToClaims();
   gone.ask({ type: 'release', consumer: 'mover', deleted: true });
-  gone.deliver();
+  gone.deliverAll();
   assert.match(chosenIn(gone.answers[0]), /^none of 2 hosts: 2 consumer-missing/);
 
   for (const asked of [{}, { ordered: true as const }]) {
@@ -449,7 +449,7 @@ test('placing - many schedulers at a few hot hosts: nothing is given twice, noth
           'conductor/0',
         );
       }
-      all.deliver(random);
+      all.deliverAll(random);
       // Who was told that there is no host gives nothing back here, so what is held is at most what there is.
       const used = new Map<string, number>();
       for (const [id, provider] of all.shard.state.providers) used.set(id, provider.stocks.get('VCPU')?.used ?? 0);

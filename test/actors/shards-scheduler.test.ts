@@ -4,6 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Inventory } from '../../actors/messages/placement.ts';
 import { everyPlacement, placementOf } from '../../actors/routing.ts';
+import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { bench, sentOf, told } from '../support/turn.ts';
 
@@ -76,7 +77,9 @@ test('shards - a scheduler claims nothing before it has the round, and then one 
   let turned = on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0');
   assert.equal(told(on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0')), []);
   const claimed: string[] = [];
-  for (let claims = 0; claims < 3; claims += 1) {
+  for (let claims = 0; claims < 6; claims += 1) {
+    // Others were quicker at all three: it looks once more a while later.
+    if (claims === 3) turned = on.pass(OUTWAITS_MS.empty).find(({ sent }) => sent.length > 0) ?? turned;
     const [claim] = sentOf(turned, 'claim');
     assert.ok(claim !== undefined && turned.sent.length === 1);
     const { order = 0, allocations } = claim.message;
@@ -87,7 +90,7 @@ test('shards - a scheduler claims nothing before it has the round, and then one 
     assert.equal(on.tell({ ...refused, order: order - 1 }, claim.to).sent, [], 'of another claim');
     turned = on.tell({ ...refused, order }, claim.to);
   }
-  assert.equal([...claimed].sort(), everyPlacement(3));
+  for (const tried of [claimed.slice(0, 3), claimed.slice(3)]) assert.equal(tried.sort(), everyPlacement(3));
   assert.equal(told(turned), ['no-valid-host to conductor/0'], 'a first round has nothing to recall');
 });
 

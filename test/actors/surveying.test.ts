@@ -180,7 +180,7 @@ test('surveying - a flood of requests on hosts that change all the time costs a 
   let advised = 0;
   const looks = all.looksAt(() => {
     for (let n = 0; n < 100; n += 1) {
-      take(all, `h${n}`, 1);
+      all.put({ host: `h${n}`, has: { VCPU: 7 } });
       all.deliver();
       const { reason } = told(all, selectFor(`x-${n}`, { vcpu: 10 }));
       assert.match(reason, /400 exceeds-capacity VCPU; nearest c1\/h\d+: .*: 8 \(short by 2\)/);
@@ -202,7 +202,7 @@ test('surveying - however many ask for different things on hosts that change all
   });
   const looks = all.looksAt(() => {
     for (let n = 0; n < 10 * KINDS; n += 1) {
-      take(all, `h${n}`, 1);
+      all.put({ host: `h${n}`, has: { VCPU: 7 } });
       all.deliver();
       ask(n);
     }

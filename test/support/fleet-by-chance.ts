@@ -4,7 +4,7 @@
 import type { AnyMessage } from '../../actors/messages/any.ts';
 import type { HostState, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { placementAddress, placementOf } from '../../actors/routing.ts';
+import { everyPlacement, placementAddress, placementOf } from '../../actors/routing.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -40,6 +40,7 @@ export function fleetByChance(
   const told = hosts.map((host): HostState => ({ host, provider: `p-${host}`, state: 'up' }));
   const ways = new Map<string, Way>();
   const answers = new Map<string, AnyMessage>();
+  const instancesOf = new Map<string, readonly string[]>();
 
   function send(from: string, sent: readonly Sent[]): void {
     for (const { to, message } of sent) {
@@ -64,7 +65,21 @@ export function fleetByChance(
     } else if (message.type === 'taking') {
       const { request, round, taker } = message;
       send(to, [{ to: from, message: { type: 'take', request, round, taker } }]);
-    } else if (message.type === 'selected' || message.type === 'no-valid-host') answers.set(message.request, message);
+    } else if (message.type === 'selected' || message.type === 'no-valid-host') {
+      answers.set(message.request, message);
+      if (message.type === 'no-valid-host') giveBack(to, message.request);
+    }
+  }
+
+  /** What was claimed for some instances of a request that has failed is its asker's to give back. */
+  function giveBack(asker: string, request: string): void {
+    for (const consumer of instancesOf.get(request) ?? []) {
+      const release = { type: 'release' as const, consumer, deleted: true };
+      send(
+        asker,
+        everyPlacement(placementShards).map((to) => ({ to, message: release })),
+      );
+    }
   }
 
   function step(): boolean {
@@ -79,10 +94,10 @@ export function fleetByChance(
     while (step()) {}
   }
 
-  function live(ms: number): void {
-    for (let passed = 0; passed < ms; passed += 500) {
+  function live(ms: number, stepMs = 500): void {
+    for (let passed = 0; passed < ms; passed += stepMs) {
       for (const [name, desk] of [...schedulers, ...named(shards)]) {
-        if (!dead.has(name)) for (const { sent } of desk.pass(500)) send(name, sent);
+        if (!dead.has(name)) for (const { sent } of desk.pass(stepMs)) send(name, sent);
       }
       deliver();
     }
@@ -118,6 +133,7 @@ export function fleetByChance(
     kill: (shard: number) => dead.add(placementAddress(shard)),
     /** Asks one of the schedulers. */
     ask(message: Select): void {
+      instancesOf.set(message.request, message.instances);
       send('conductor/0', [{ to: random.pick(names), message }]);
     },
   };

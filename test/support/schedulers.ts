@@ -5,6 +5,7 @@ import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { PlacementMessage } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
+import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { type SchedulerOptions, scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Random } from '../../runtime/random.ts';
 import { type HostWords, inventory, toldOf, treeOfHost } from './facts.ts';
@@ -136,6 +137,18 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
   deliver();
   letters = [];
 
+  /** Lets time pass for all schedulers; what they say then is under way. */
+  function pass(ms: number): void {
+    for (const [name, desk] of desks) for (const { sent } of desk.pass(ms)) post(name, sent);
+  }
+
+  /** Delivers everything, that too which is said of those that look once more when rivals are through. */
+  function deliverAll(random?: Random): void {
+    deliver(random);
+    pass(OUTWAITS_MS.empty);
+    deliver(random);
+  }
+
   return {
     shard,
     desks: [...desks.values()],
@@ -146,10 +159,8 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     put,
     tellHost,
     underWay: () => letters,
-    /** Lets time pass for all schedulers; what they say then is under way. */
-    pass(ms: number): void {
-      for (const [name, desk] of desks) for (const { sent } of desk.pass(ms)) post(name, sent);
-    },
+    deliverAll,
+    pass,
     drop: (lost: (letter: Letter) => boolean) => {
       letters = letters.filter((letter) => !lost(letter));
     },
@@ -158,6 +169,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
       const before = answers.length;
       hear([...desks.keys()][0] as string, asked, 'conductor/0');
       deliver();
+      if (answers.length === before) deliverAll();
       return answers[before];
     },
   };

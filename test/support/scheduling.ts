@@ -6,6 +6,7 @@ import type { Inventory, PlacementMessage, ProviderSpec } from '../../actors/mes
 import type { HostState, SchedulerMessage, Select } from '../../actors/messages/scheduler.ts';
 import { placement } from '../../actors/placement/placement.ts';
 import { placementAddress } from '../../actors/routing.ts';
+import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import type { Selection } from '../../machines/instance-build.ts';
 import type { Random } from '../../runtime/random.ts';
@@ -96,6 +97,13 @@ export function scheduling(hosts: readonly HostPlan[], count = 1) {
     while (step(random)) {}
   }
 
+  /** Time passes until those that look once more when rivals are through do so; nothing of it arrives yet. */
+  function outwait(): void {
+    for (const [name, { pass }] of schedulers) {
+      for (const { sent } of pass(OUTWAITS_MS.empty)) for (const one of sent) send(name, one);
+    }
+  }
+
   const asked = new Map<string, readonly string[]>();
 
   /** Puts a request to one of the schedulers; nothing arrives anywhere yet. */
@@ -136,6 +144,6 @@ export function scheduling(hosts: readonly HostPlan[], count = 1) {
     );
   }
 
-  return { shard, schedulers, ask, say, step, deliver, outcomeOf, hostsHeldBy };
+  return { shard, schedulers, ask, say, step, deliver, outwait, outcomeOf, hostsHeldBy };
 }
 export type Scheduling = ReturnType<typeof scheduling>;
