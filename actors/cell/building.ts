@@ -103,21 +103,8 @@ function dispatch(work: Work, entry: Entry, again: boolean): void {
   armBuild(build, work.patience, work.turn, builderOf(work, entry));
 }
 
-/**
- * Tells a compute that has begun anew to build: the life before may have forgotten what it was asked. An overdue build has
- * until it would be asked for again, where that was not done yet; no more with each life, or of a compute that begins anew
- * again and again nothing would ever be held overdue.
- */
-export function dispatchToNewLife(work: Work, entry: Entry): void {
-  const { build } = entry;
-  order(work, entry);
-  if (build.repeats > 0) return;
-  build.repeats += 1;
-  armBuild(build, work.patience, work.turn, builderOf(work, entry));
-}
-
-/** Tells the compute to build, if it is there to be told. */
-function order(work: Work, entry: Entry): void {
+/** Tells the compute to build, if it is there to be told. When it is to be told again is not changed by it. */
+export function order(work: Work, entry: Entry): void {
   const { facts, snapshot } = entry.build;
   const { selection, attempt } = snapshot.context;
   const host = work.state.hosts.get(selection?.host ?? '');

@@ -36,6 +36,7 @@ import { lostNoted, tellLost } from './fencing.ts';
 import {
   alive,
   computeUp,
+  couldNotHear,
   destroyStray,
   fenceHost,
   setHost,
@@ -220,9 +221,10 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     if (entry === undefined) return;
     if (kind === 'lost') return tellLost(work, entry);
     const { deadlineAt, snapshot } = entry.build;
-    // What a host said while the cell was held up may not be read yet.
-    const isOver = deadlineAt !== null && turn.now >= deadlineAt && !wasHeldUp(work);
-    if (isOver) return timedOut(work, about, snapshot.context.selection?.host);
+    const host = snapshot.context.selection?.host ?? '';
+    // What a host said while the cell was held up may not be read yet, and one that was cut off, too, may have built it.
+    const isHeard = !wasHeldUp(work) && state.hosts.get(host)?.isUnheard !== true;
+    if (deadlineAt !== null && turn.now >= deadlineAt && isHeard) return timedOut(work, about, host);
     entry.build.repeats += 1;
     for (const effect of obligations(snapshot)) perform(work, entry, effect, true);
   }
@@ -244,12 +246,12 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     if (isAwaited) troubles.set(instance, { attempt, host, task, reason });
   }
 
-  function timedOut(work: Work, instance: string, host: string | undefined): void {
+  function timedOut(work: Work, instance: string, host: string): void {
     const trouble = work.state.troubles.get(instance);
     const why =
       trouble?.task === 'build' ? { reason: `its driver did not say what came of it: ${trouble.reason}` } : {};
     advance(work, instance, { type: 'TIMED_OUT', ...why });
-    if (host !== undefined) restIfFailing(work, host, 'no word within the deadline');
+    restIfFailing(work, host, 'no word within the deadline');
   }
 
   /** Somebody waits for what is owed for an instance, or missed how it ended. */
@@ -302,7 +304,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     state.feed.recounted.clear();
     state.feed.tellsBuilds = false;
     // A host is given the time to speak: nobody could hear it while the cell was away.
-    for (const host of state.hosts.values()) host.heardAt = turn.now;
+    couldNotHear(work);
     for (const entry of state.instances.values()) {
       if (entry.build.snapshot.status === 'active') {
         for (const effect of obligations(entry.build.snapshot)) perform(work, entry, effect, true);

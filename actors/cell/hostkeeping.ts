@@ -2,9 +2,10 @@
 
 import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { Address } from '../actor.ts';
+import { armBuild } from '../builds.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { cellAddress, computeAddress } from '../routing.ts';
-import { dispatchToNewLife } from './building.ts';
+import { order } from './building.ts';
 import { clearAway } from './clearing.ts';
 import { hostEvent } from './host-event.ts';
 import { type Host, isAway, isForeign, type Running, stateOfHost, viewOfHost } from './hosts.ts';
@@ -30,7 +31,7 @@ export function computeUp(
   }
   const host = work.state.hosts.get(hostName) as Host;
   const wasAway = isAway(host);
-  host.heardAt = work.turn.now;
+  const wasUnheard = noteHeard(work, host);
   if (known === undefined && running.length > 0) setApart(work, hostName, running.length);
   if (newLife) hostEvent(work, hostName, { type: 'REBORN' });
   hostEvent(work, hostName, { type: 'HEARD' });
@@ -43,8 +44,32 @@ export function computeUp(
   if (stateOfHost(host) === 'fenced') return;
   work.turn.send(from, { type: 'welcome', incarnation });
   if (newLife || wasAway) clearAwayOn(work, hostName);
-  if (!newLife) return;
-  for (const instance of host.building) dispatchToNewLife(work, work.state.instances.get(instance) as Entry);
+  if (wasUnheard) askForBuilds(work, host);
+  if (!newLife || wasUnheard) return;
+  // The life before may have forgotten what it was asked: this one is asked again. That gives a build no more time: of a
+  // compute that begins anew again and again nothing would ever be held overdue.
+  for (const instance of host.building) order(work, work.state.instances.get(instance) as Entry);
+}
+
+/** The cell could hear nobody until now: hosts are given time to speak. */
+export function couldNotHear({ state, turn }: Work): void {
+  for (const host of state.hosts.values()) Object.assign(host, { heardAt: turn.now, isUnheard: true });
+}
+
+/** Takes note that a host has spoken; answers whether that is its first word since the cell could hear nobody. */
+function noteHeard({ turn }: Work, host: Host): boolean {
+  const { isUnheard } = host;
+  Object.assign(host, { heardAt: turn.now, isUnheard: false });
+  return isUnheard;
+}
+
+/** Asks a host, now that it can be heard, for all that it should be building, and gives it until it would be asked again. */
+function askForBuilds(work: Work, { host, building }: Host): void {
+  for (const instance of building) {
+    const entry = work.state.instances.get(instance) as Entry;
+    order(work, entry);
+    armBuild(entry.build, work.patience, work.turn, computeAddress(work.cell, host));
+  }
 }
 
 /** Until an operator has looked into it nothing new goes there, since nobody knows what room there is. */
@@ -114,8 +139,7 @@ export function wasHeldUp({ state, turn, silentMs }: Work): boolean {
 
 export function sweepSilent(work: Work): void {
   const { state, turn, silentMs } = work;
-  // A cell that could hear nobody gives its hosts time.
-  if (wasHeldUp(work)) for (const host of state.hosts.values()) host.heardAt = turn.now;
+  if (wasHeldUp(work)) couldNotHear(work);
   state.sweptAt = turn.now;
   for (const host of state.hosts.values()) {
     if (!isAway(host) && host.heardAt + silentMs <= turn.now) hostEvent(work, host.host, { type: 'SILENT' });
@@ -179,7 +203,7 @@ export function alive(
   // Two computes of one host would take turns for ever: the one that presented itself last stays.
   if (host?.superseded.includes(incarnation)) return work.turn.send(from, { type: 'retired', incarnation });
   if (host?.incarnation !== incarnation) return work.turn.send(from, { type: 'who-are-you' });
-  host.heardAt = work.turn.now;
+  if (noteHeard(work, host)) askForBuilds(work, host);
   if (metrics !== undefined || host.metrics !== undefined) work.state.feed.recounted.add(hostName);
   host.metrics = metrics;
   const wasAway = isAway(host);

@@ -40,6 +40,8 @@ export interface Host {
   challenged: { readonly incarnation: string; readonly challenge: number } | null;
   /** When the compute was last heard, ms since the epoch; not recorded. */
   heardAt: number;
+  /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
+  isUnheard: boolean;
 }
 
 /** Lives remembered of one host: those that are older have long been told. */
@@ -103,6 +105,7 @@ export function meet(
       ...record,
       challenged: null,
       heardAt: 0,
+      isUnheard: false,
     };
     hosts.set(host, entry);
   }
@@ -213,5 +216,6 @@ export function restoreHost(stored: StoredHost): Host {
     revision: stored.revision ?? 0,
     challenged: null,
     heardAt: 0,
+    isUnheard: false,
   };
 }

@@ -55,6 +55,7 @@ test('cell - the last attempt of a build that failed may run until its host has 
   const on = building([]);
   on.now += 60_000;
   on.tell({ type: 'echo' });
+  on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1');
   on.tell({ type: 'wake', id: 'build i1' });
   assert.is(viewOf(on)?.state, 'failed');
   assert.is(viewOf(on)?.attempts?.[0]?.mayRun, true);
@@ -68,6 +69,7 @@ test('cell - what may still run is destroyed, also when the next alternate is pa
   on.tell({ type: 'set-host', ask: 1, host: 'h2', enabled: false });
   on.now += 60_000;
   on.tell({ type: 'echo' });
+  on.tell({ type: 'alive', host: 'h1', incarnation: 'life-1' }, 'compute/c1/h1');
   const turned = on.tell({ type: 'wake', id: 'build i1' });
   assert.ok(told(turned).includes('destroy to compute/c1/h1'));
   assert.ok(on.wakes.has('remove i1 1'), 'and again until it is answered');

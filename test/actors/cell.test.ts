@@ -242,19 +242,39 @@ test('cell - where placement grants something else of an alternate than that nam
 
 const BEYOND_DEADLINES_MS = 3_600_000;
 
-test('cell - a deadline that has passed while the cell was away ends nothing before the host is asked once more', () => {
-  for (const hasBuilt of [true, false]) {
-    const on = building([]);
-    const restarted = bench(
-      { ...actor, init: () => actor.restore([on.stored()]) },
-      { at: on.now + BEYOND_DEADLINES_MS },
-    );
-    assert.equal(orderIn(restarted.first).attempt, 1);
-    restarted.pass(OPTIONS.patience.firstMs / 2);
-    if (hasBuilt) restarted.tell({ type: 'built', ...ofAttempt('i1', 1) });
-    restarted.pass(OPTIONS.patience.firstMs);
-    assert.is(viewOf(restarted)?.state, hasBuilt ? 'active' : 'failed');
+const speaks = { type: 'alive', host: 'h1', incarnation: 'life-1' } as const;
+
+test('cell - a deadline that has passed while the cell was away ends nothing before its host was heard and asked', () => {
+  const { firstMs, mostMs } = OPTIONS.patience;
+  for (const word of [speaks, up('h1'), up('h1', 'life-2')]) {
+    for (const hasBuilt of [true, false]) {
+      const on = building([]);
+      const restarted = bench(
+        { ...actor, init: () => actor.restore([on.stored()]) },
+        { at: on.now + BEYOND_DEADLINES_MS, address: 'cell/c1' },
+      );
+      assert.equal(orderIn(restarted.first).attempt, 1);
+      restarted.pass(OPTIONS.silentMs - firstMs);
+      assert.is(viewOf(restarted)?.state, 'building', 'it may have built, and be cut off still');
+      const isNewLife = word.incarnation !== 'life-1';
+      const heard = word.type === 'compute-up' && isNewLife ? comesUp(restarted, word) : restarted.tell(word);
+      assert.equal(orderIn(heard).attempt, 1);
+      if (hasBuilt) restarted.tell({ type: 'built', ...ofAttempt('i1', 1) });
+      restarted.pass(mostMs);
+      assert.is(viewOf(restarted)?.state, hasBuilt ? 'active' : 'failed');
+    }
   }
+});
+
+test('cell - a host that is not heard once the cell is back loses its build when it is found silent', () => {
+  const on = building([]);
+  const restarted = bench(
+    { ...actor, init: () => actor.restore([on.stored()]) },
+    { at: on.now + BEYOND_DEADLINES_MS, address: 'cell/c1' },
+  );
+  restarted.pass(2 * OPTIONS.silentMs);
+  assert.is(viewOf(restarted)?.state, 'failed');
+  assert.is(viewOf(restarted)?.attempts?.[0]?.outcome, 'host-lost');
 });
 
 test('cell - a deadline that has passed while the cell was held up ends nothing before what was said is read', () => {
@@ -264,6 +284,7 @@ test('cell - a deadline that has passed while the cell was held up ends nothing 
     assert.equal(orderIn(on.tell({ type: 'wake', id: 'build i1' })).attempt, 1);
     if (hasBuilt) on.tell({ type: 'built', ...ofAttempt('i1', 1) });
     on.tell({ type: 'echo' });
+    on.tell(speaks);
     on.pass(2 * OPTIONS.patience.firstMs);
     assert.is(viewOf(on)?.state, hasBuilt ? 'active' : 'failed');
   }
