@@ -5,6 +5,7 @@ import pino from 'pino';
 import type { Address } from '../actors/actor.ts';
 import type { DriverMessage } from '../actors/messages/compute.ts';
 import { gatewayAddress } from '../actors/routing.ts';
+import { unlessAborted } from './abortable.ts';
 import { aggregatesOf } from './aggregates.ts';
 import type { Subscription } from './bus/bus.ts';
 import { checkOptions } from './check-options.ts';
@@ -16,7 +17,6 @@ import type { DriverHost } from './drivers/driver-host.ts';
 import { CellwrightError, messageOf, TimeoutError } from './errors.ts';
 import { asking } from './gateway/asking.ts';
 import { type Gateway, gatewayOf } from './gateway/gateway.ts';
-import { unlessGivenUp } from './giving-up.ts';
 import { hostingOf } from './hosting.ts';
 import { defaultName } from './node-names.ts';
 import type { NodeOptions } from './node-options.ts';
@@ -226,7 +226,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
 
   try {
     subscriptions.push(...followComingsUp({ bus, subjects, onUp: cameUp, onError }));
-    await unlessGivenUp(play(), options.nats?.signal, 'the start');
+    await unlessAborted(play(), options.nats?.signal, 'the start');
   } catch (error) {
     await node.stop();
     throw error;

@@ -15,10 +15,10 @@ import { PassingMap } from '../passing-map.ts';
 import { snapshotOf } from '../snapshot.ts';
 import { readWake, wakeId } from '../wakes.ts';
 import { workWith } from '../work.ts';
-import { located, lookAfterRivals, lookAgain, lookBehind, sayAgain, searchedFor } from './again.ts';
-import { cellsAsked, fitAsked, whyNotAsked } from './asked.ts';
+import { cellsAsked, fitAsked, whyNotAsked } from './answering.ts';
 import { select, taken } from './choosing.ts';
 import { granted, nothingHeld, refused } from './claim-answers.ts';
+import { clockSetBack } from './clock-set-back.ts';
 import type { Filter } from './filters/filter.ts';
 import {
   followersOfPlacement,
@@ -38,10 +38,10 @@ import { followOthers, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
 import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
 import { keyOf } from './request.ts';
+import { located, lookAfterRivals, lookAgain, lookBehind, sayAgain, searchedFor } from './retrying.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
 import { RIVALS_WAKE, SELECT_WAKE } from './selecting.ts';
 import { tryParked } from './serving.ts';
-import { clockSetBack } from './set-back.ts';
 import type { SchedulerState, Work } from './state.ts';
 import { goOnSweeping, SWEEP_WAKE } from './sweeps.ts';
 import { emptyView } from './view.ts';

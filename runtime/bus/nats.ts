@@ -2,9 +2,9 @@
 // The NATS client is imported in this folder only; what JetStream needs of it is re-exported from here.
 
 import { createInbox, credsAuthenticator, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
+import { unlessAborted } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
-import { unlessGivenUp } from '../giving-up.ts';
 import { systemClock } from '../system-clock.ts';
 import { within } from '../within.ts';
 import type { Body, Bus, BusMessage, Encoded, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
@@ -121,7 +121,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
     const timeout = Math.max(1, Math.min(Math.round(deadline - clock.monotonic()), DIAL_TIMEOUT_MS));
     try {
       const connecting = connectFirst({ ...connection, ...authenticator, timeout }, DIAL_TIMEOUT_MS);
-      return await unlessGivenUp(connecting, signal, 'connecting', (late) => late.close());
+      return await unlessAborted(connecting, signal, 'connecting', (late) => late.close());
     } catch (failure) {
       const error = busError(failure, servers, timeout);
       if (!worthRetrying(error)) throw error;
@@ -130,7 +130,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
         throw new CellwrightError('unreachable', message, { retryable: true, cause: failure });
       }
     }
-    await unlessGivenUp(new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve)), signal, 'connecting');
+    await unlessAborted(new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve)), signal, 'connecting');
   }
 }
 

@@ -1,8 +1,8 @@
 // Asks the API for a command: connects, asks, and ends the connection, also when it is interrupted meanwhile.
 
+import { unlessAborted } from '../abortable.ts';
 import { type Connection, connect } from '../connect.ts';
 import { checkRequest, type Verb } from '../gateway/requests.ts';
-import { unlessGivenUp } from '../giving-up.ts';
 import { onInterrupt } from './interrupt.ts';
 import { natsOf, type ServerFlags } from './server-flags.ts';
 
@@ -26,7 +26,7 @@ export async function withClient<Result>(
   try {
     const client = await connect({ ...natsOf(flags), prefix: flags.prefix, signal });
     try {
-      return await unlessGivenUp(ask(client), signal, 'the question');
+      return await unlessAborted(ask(client), signal, 'the question');
     } finally {
       await client.close();
     }

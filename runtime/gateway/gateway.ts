@@ -15,9 +15,9 @@ import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
-import { alone, companyOf } from './company.ts';
 import { explainingOf } from './explaining.ts';
 import { lookingOf, notFound, ofCell, SILENT_CELL_MS } from './looking.ts';
+import { pacingOf, unpaced } from './pacing.ts';
 import { placingOf } from './placing.ts';
 import { questioningOf } from './questioning.ts';
 import {
@@ -72,13 +72,13 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const { show, list, cells, hosts } = lookingOf({ asking, conductorShards });
   const { explain, known } = explainingOf({ asking, conductorShards });
   const { fit, whyNot } = questioningOf({ asking, known, aggregates });
-  const company = isInMemory ? alone : companyOf(clock);
+  const pacing = isInMemory ? unpaced : pacingOf(clock);
 
   async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const id = request.id ?? `i-${randomUUID()}`;
     const names = namesOf(request, id);
     const { tree, where } = placingOf(request.placement, request.project, aggregates);
-    const inLine = company.join();
+    const inLine = pacing.join();
     if (inLine !== null) await inLine;
     const answer = await asking.ask(
       conductorOf(names[0] as string, conductorShards),
@@ -140,7 +140,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       checkRequest(verb, request);
       const traceparent = traceparentOf(headers);
       // What is asked about a build must not overtake it.
-      const inLine = verb === 'build' ? null : company.behind();
+      const inLine = verb === 'build' ? null : pacing.behind();
       if (inLine !== null) await inLine;
       const body = await verbs[verb](request as never, traceparent);
       bus.publish(reply, json ? encodeJson(body) : encode(body));

@@ -3,13 +3,13 @@
 
 import { randomBytes } from 'node:crypto';
 import pino, { type Logger } from 'pino';
+import { unlessAborted } from '../abortable.ts';
 import type { Bus } from '../bus/bus.ts';
 import { memoryBus } from '../bus/memory.ts';
 import { connectNats, type NatsOptions } from '../bus/nats.ts';
 import type { Clock } from '../clock.ts';
 import { placementShardsOf } from '../deployment.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
-import { unlessGivenUp } from '../giving-up.ts';
 import { type Node, startNode } from '../node.ts';
 import { outboxOf } from '../outbox.ts';
 import { patiently } from '../patience.ts';
@@ -139,7 +139,7 @@ async function placementOf(
   try {
     const reading = () => placementShardsOf({ bus, subjects: subjectsOf(prefix) }, placementShards);
     const reads = patiently(reading, { clock, what: 'reading the number of placement shards', onError });
-    return { bus, shards: await unlessGivenUp(reads, signal, 'the start') };
+    return { bus, shards: await unlessAborted(reads, signal, 'the start') };
   } catch (error) {
     await bus.close();
     throw error;

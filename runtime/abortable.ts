@@ -1,4 +1,4 @@
-// Waiting for what a signal may give up.
+// Waiting that an AbortSignal may end.
 
 import { CellwrightError } from './errors.ts';
 
@@ -8,7 +8,7 @@ import { CellwrightError } from './errors.ts';
  * @param late Told what came after it was given up.
  * @throws CellwrightError `interrupted`.
  */
-export async function unlessGivenUp<Result>(
+export async function unlessAborted<Result>(
   coming: Promise<Result>,
   signal: AbortSignal | undefined,
   what: string,

@@ -1,4 +1,4 @@
-// Requests in company. A dozen messages follow from each build, and what comes together goes on together: in one turn,
+// The pacing of requests. A dozen messages follow from each build, and what comes together goes on together: in one turn,
 // one entry of a journal, one message to each actor. While very many come, each by itself, they therefore set out at the
 // beat of a few milliseconds, which halves what each of them costs and, with that, how long it takes.
 
@@ -11,7 +11,7 @@ export const MANY = 8;
 /** The beat is the quicker the fewer come: for each that came during the last `BEAT_MS`, so much of it, ms. */
 export const MS_FOR_EACH = 0.35;
 
-export interface Company {
+export interface Pacing {
   /** What a request waits for; null: it goes at once. */
   join(): Promise<void> | null;
   /** The same for what must not overtake a request, and needs no company itself: it waits only if one does. */
@@ -19,9 +19,9 @@ export interface Company {
 }
 
 /** Where it saves nothing to go together. */
-export const alone: Company = { join: () => null, behind: () => null };
+export const unpaced: Pacing = { join: () => null, behind: () => null };
 
-export function companyOf(clock: Clock): Company {
+export function pacingOf(clock: Clock): Pacing {
   /** Of the time of one longest beat, and of the one before it. */
   const beats = { current: 0, came: 0, cameBefore: 0 };
   let leftAt = Number.NEGATIVE_INFINITY;
