@@ -40,7 +40,7 @@ import type { Request } from './request.ts';
 import { silentAmong } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
-import { passing } from './steps.ts';
+import { mapped } from './steps.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { weighersFor, weightOf } from './weighers/weigher.ts';
@@ -165,12 +165,9 @@ export function surveyOf(
     },
     *conclude() {
       if (times >= count) return;
-      // Some may be gone since they were looked at.
-      const still = yield* passing(fitting, (root) => isTold(view, root));
-      advice = yield* adviceOf(
-        adviser,
-        still.map((root) => treeOf(view, root)),
-      );
+      // Some may be gone since they were looked at, and others go while it is found out which are.
+      const still = yield* mapped(fitting, (root) => (isTold(view, root) ? [treeOf(view, root)] : []));
+      advice = yield* adviceOf(adviser, still.flat());
     },
     done(work) {
       if (fits > 0 && times < count && isWhole) {

@@ -131,6 +131,20 @@ test('sweeps - hosts that are gone when one has been compared with all others ar
   assert.equal([best?.host, weighing?.host, rank], ['h0', 'h1', 2]);
 });
 
+test('sweeps - hosts that go while advice is sought are counted in it as they were, or not at all', () => {
+  // The last step of the slice in which all are looked at is the first of the search for advice.
+  const all = schedulersOf(Array.from({ length: SLICE - 1 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 2 } })));
+  const [desk] = all.desks;
+  assert.ok(desk);
+  assert.equal(desk.tell({ type: 'fit', ask: 1, spec, count: SLICE, limit: 0 }, 'gateway/g').sent, []);
+  const { epoch = 0, sequence = 0 } = desk.state.followers.get('placement 0') ?? {};
+  const gone = { shard: 0, epoch, sequence: sequence + 1, changed: [], used: [], removed: ['p-h0', `p-h${SLICE - 2}`] };
+  desk.tell({ type: 'providers-changed', ...gone }, 'placement/0');
+  const [told] = desk.pass(1_000).flatMap((turned) => sentOf(turned, 'fitted'));
+  const less = told?.message.advice.find(({ code }) => code === 'less');
+  assert.equal([less?.to, less?.hosts], [1, SLICE - 2]);
+});
+
 test('sweeps - hosts are compared as the soft rule of a group would have them, and by weight only then', () => {
   for (const policy of ['soft-affinity', 'soft-anti-affinity'] as const) {
     const all = schedulersOf([
