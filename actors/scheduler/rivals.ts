@@ -39,8 +39,13 @@ export function forgiveRefusals(open: Open, instance: string): void {
   open.machines.set(instance, begin(selectionMachine, { instance, passing }).snapshot);
 }
 
-/** What stands in the way on a host that others have filled. */
-const OF_ROOM: ReadonlySet<string> = new Set(['exceeds-capacity', 'too-many-instances']);
+/** What stands in the way on a host that others have filled, or just the part of it that a request could use. */
+const OF_ROOM: ReadonlySet<string> = new Set([
+  'exceeds-capacity',
+  'too-many-instances',
+  'not-isolated',
+  'not-one-subtree',
+]);
 
 /** Whether others may be all that is in the way: on hosts that they have filled, or that fit but are too few. */
 function mayLackRoomOnly({ current, census }: Shape): boolean {

@@ -3,11 +3,12 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import type { InstanceGroup } from '../../actors/messages/common.ts';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { instanceNames } from '../../actors/routing.ts';
 import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { seededRandom } from '../../runtime/random.ts';
+import { treeOfHost } from '../support/facts.ts';
 import { fleetByChance, TOTAL } from '../support/fleet-by-chance.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 
@@ -103,6 +104,40 @@ test('rivals - of two that have each taken what the other lacks one gets all', (
     assert.equal(on.answers, []);
     on.live(OUTWAITS_MS.holding);
     assert.equal([on.typeOf('one'), on.typeOf('two')].sort(), ['no-valid-host', 'selected']);
+  }
+});
+
+test('rivals - one that finds room left, but not where it needs it, gets that which a rival gives back', () => {
+  const asksFor = (resources: readonly Record<string, number>[], more: Partial<RequestSpec> = {}): RequestSpec => ({
+    groups: resources.map((each, n) => ({ name: `${n + 1}`, resources: each })),
+    groupPolicy: 'none',
+    ...more,
+  });
+  const isolated = asksFor([{ PGPU: 4 }, { PGPU: 4 }], { groupPolicy: 'isolate' });
+  const together = asksFor([{ PGPU: 8 }, { VGPU: 4 }], { sameSubtree: [['1', '2']] });
+  for (const [late, quick, devices] of [
+    [isolated, asksFor([{ PGPU: 8 }]), [{ PGPU: 8 }, { PGPU: 8 }]],
+    [
+      together,
+      asksFor([{ VGPU: 5 }]),
+      [
+        { PGPU: 8, VGPU: 8 },
+        { PGPU: 4, VGPU: 4 },
+      ],
+    ],
+  ] satisfies [RequestSpec, RequestSpec, object[]][]) {
+    const on = rivalsAt(1);
+    const children = devices.map((has, n) => ({ ...treeOfHost({ host: `device-${n}`, has }), parent: 'p-h0' }));
+    on.ask({ type: 'put-tree', ask: 1, providers: [treeOfHost({ host: 'h0' }), ...children] });
+    on.deliver();
+    on.select('b', { ...selectFor('quick'), spec: quick });
+    on.deliver();
+    on.select('a', { ...selectFor('late'), spec: late });
+    on.deliver();
+    assert.equal([on.typeOf('quick'), on.typeOf('late')], ['selected', undefined]);
+    on.ask({ type: 'release', consumer: 'quick', deleted: true }, 'conductor/0');
+    on.live(OUTWAITS_MS.empty);
+    assert.is(on.typeOf('late'), 'selected');
   }
 });
 
