@@ -23,6 +23,7 @@ export function clockSetBack({ state, turn }: Work): void {
   for (const { searched } of state.rankings.shapes.values()) searched.since = Math.min(searched.since, now);
   for (const searched of state.rankings.searched.values()) searched.since = Math.min(searched.since, now);
   state.isSearching = false;
+  for (const sweeping of state.sweeps) sweeping.toldAt = Math.min(sweeping.toldAt, now);
   state.surveyed.clear();
   state.surveying.since = Math.min(state.surveying.since, now);
   forgetExpected(state, now);
