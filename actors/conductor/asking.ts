@@ -2,7 +2,7 @@
 
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
-import type { Explaining } from '../messages/conductor.ts';
+import type { Selecting } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
@@ -73,7 +73,7 @@ export function askSchedulers(work: Work): void {
 }
 
 /** A scheduler is at it: it is asked again only if nothing more is heard of it. */
-export function explaining(work: Work, { request, round }: Explaining): void {
+export function selecting(work: Work, { request, round }: Selecting): void {
   const open = work.state.requests.get(request);
   if (open?.round === round) askAgainLater(work, request, open);
 }

@@ -2,7 +2,7 @@
 // cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
 // after happens after the answer, and is done again until it has come to something.
 //
-// It takes: build, delete, show, explain, list (from gateways); taking, selected, explaining, no-valid-host, parked
+// It takes: build, delete, show, explain, list (from gateways); taking, selecting, selected, no-valid-host, parked
 // (from schedulers); started, ended, removed (from cells); released (from placement). See actors/messages/conductor.ts.
 
 import { obligations } from '../../machines/step.ts';
@@ -14,7 +14,7 @@ import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
-import { askSchedulers, explaining, noteAnswer, wakeRequest } from './asking.ts';
+import { askSchedulers, noteAnswer, selecting, wakeRequest } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
 import { release, released } from './releasing.ts';
@@ -114,9 +114,9 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       case 'selected':
         noteAnswer(work, from);
         return selected(work, message, from);
-      case 'explaining':
+      case 'selecting':
         noteAnswer(work, from);
-        return explaining(work, message);
+        return selecting(work, message);
       case 'no-valid-host':
         noteAnswer(work, from);
         return noValidHost(work, message, from);

@@ -73,8 +73,8 @@ export const conductorMessages = {
       { maxItems: MAX_COUNT },
     ),
   }),
-  /** There is no host for the request, and the scheduler looks for why, which takes some time. */
-  explaining: message('explaining', { request: Token, round: Type.Integer({ minimum: 1 }) }),
+  /** The scheduler is at it for some time: it looks for why there is no host, or waits for what comes of others' claims. */
+  selecting: message('selecting', { request: Token, round: Type.Integer({ minimum: 1 }) }),
   'no-valid-host': message('no-valid-host', {
     request: Token,
     round: Type.Integer({ minimum: 1 }),
@@ -106,5 +106,5 @@ export const conductorMessages = {
 export type ConductorMessage = MessageOf<typeof conductorMessages>;
 export type Build = Static<typeof conductorMessages.build>;
 export type Taking = Static<typeof conductorMessages.taking>;
-export type Explaining = Static<typeof conductorMessages.explaining>;
+export type Selecting = Static<typeof conductorMessages.selecting>;
 export type Selected = Static<typeof conductorMessages.selected>;

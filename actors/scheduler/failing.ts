@@ -14,7 +14,7 @@ import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isOrdered } from './rounds.ts';
-import { close, contextOf, draftOf, isOpen } from './selecting.ts';
+import { close, contextOf, draftOf, isOpen, tellSelecting } from './selecting.ts';
 import { type Standing, standing } from './standing.ts';
 import type { Found, Open, Work } from './state.ts';
 import { surveyFor } from './surveying.ts';
@@ -109,13 +109,7 @@ function explainFailure(
     const fewer: Advice = { code: 'fewer-instances', from: count, to: kept, hosts: hosts.size };
     return answer(work, { advice: [fewer] });
   }
-  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay: (now) => tellExplaining(now, open) });
-}
-
-/** It is not asked for again then, which would begin it anew, here or at another scheduler. */
-function tellExplaining(work: Work, open: Open): void {
-  const { request, round } = open.asked;
-  if (isOpen(work, open)) work.turn.send(open.from, { type: 'explaining', request, round });
+  surveyFor(work, request, count, mayTakeLong, { found: answer, underWay: (now) => tellSelecting(now, open) });
 }
 
 /** Said before the reason, where some of its instances have a host. */

@@ -8,14 +8,15 @@ import { fnv1a, scattered } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { mayWait } from './lots.ts';
 import { type Shape, shapeOf } from './ranking.ts';
-import { contextOf, RIVALS_WAKE } from './selecting.ts';
+import { contextOf, RIVALS_WAKE, tellSelecting } from './selecting.ts';
 import type { Open, Work } from './state.ts';
 
 /** For how long it waits at most, ms, with something held and with nothing: longer than others take to hear of a failure. */
 export const OUTWAITS_MS = { holding: 300, empty: 600 } as const;
 
 /** Has a request without a host wait for what becomes of others' claims; false when it has, or there were none lately. */
-export function awaitsRivals({ state, turn }: Work, open: Open): boolean {
+export function awaitsRivals(work: Work, open: Open): boolean {
+  const { state, turn } = work;
   if (mayWait(open)) return false;
   if (open.outwaits === null) {
     const isContended = turn.now < state.view.takenAt + OUTWAITS_MS.holding;
@@ -23,6 +24,7 @@ export function awaitsRivals({ state, turn }: Work, open: Open): boolean {
     const isHolding = open.waiting.size < open.asked.instances.length;
     open.outwaits = turn.now + (isHolding ? 0 : OUTWAITS_MS.holding) + momentOf(open);
     turn.wakeAt(wakeId(RIVALS_WAKE, open.key), open.outwaits);
+    tellSelecting(work, open);
   }
   return turn.now < open.outwaits;
 }

@@ -81,6 +81,12 @@ export function close(work: Work, open: Open): void {
   if (open.outwaits !== null) work.turn.cancelWake(wakeId(RIVALS_WAKE, open.key));
 }
 
+/** Tells whoever asked that it takes some time: to be asked again would begin it anew, here or at another scheduler. */
+export function tellSelecting(work: Work, open: Open): void {
+  const { request, round } = open.asked;
+  if (isOpen(work, open)) work.turn.send(open.from, { type: 'selecting', request, round });
+}
+
 /** For how many instances a host is chosen: those that none is promised yet. */
 export function countToPlace({ waiting, promised }: Open): number {
   return waiting.size - promised.size;

@@ -295,17 +295,17 @@ test('conductor - a request for whose failure a scheduler looks for the reason i
   const asked = lastSelect(on.tell(buildOf('web'))).message;
   const round = asked.type === 'select' ? asked.round : 0;
   const selectsIn = (ms: number) => on.pass(ms).flatMap((turned) => sentOf(turned, 'select'));
-  const explaining: ConductorMessage = { type: 'explaining', request: 'web', round };
+  const selecting: ConductorMessage = { type: 'selecting', request: 'web', round };
   for (let times = 0; times < 5; times += 1) {
     assert.equal(selectsIn(700), []);
-    on.tell(explaining, 'scheduler/s');
+    on.tell(selecting, 'scheduler/s');
   }
   const [again, ...more] = selectsIn(1_000);
   assert.equal(more, []);
   assert.is(again?.to, 'scheduler/s', 'who is there is asked');
   // What is heard of an earlier round is of no use: its answer would not be taken.
   assert.equal(selectsIn(1_000), []);
-  on.tell(explaining, 'scheduler/s');
+  on.tell(selecting, 'scheduler/s');
   assert.is(selectsIn(1_000).length, 1);
 });
 

@@ -172,6 +172,7 @@ test('rivals - one that is asked for with nothing to wait for fails in time, tho
     }
   }
   assert.match(chosenIn(on.answers.at(-1)), /exceeds-capacity/);
+  assert.ok(on.selecting.has('late'), 'it is not asked for again meanwhile');
 });
 
 test('rivals - one that waits for them when the time of day is set back looks without waiting for that time to come', () => {

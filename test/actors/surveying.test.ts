@@ -133,8 +133,8 @@ test('surveying - while it is found out why requests fail, their askers are told
   const { sent } = desk.tell({ type: 'wake', id: SWEEP_WAKE });
   const { round } = selectFor('x');
   assert.equal(sent, [
-    { to: 'conductor/0', message: { type: 'explaining', request: 'x', round } },
-    { to: 'conductor/0', message: { type: 'explaining', request: 'y', round } },
+    { to: 'conductor/0', message: { type: 'selecting', request: 'x', round } },
+    { to: 'conductor/0', message: { type: 'selecting', request: 'y', round } },
   ]);
 });
 

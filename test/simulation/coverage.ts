@@ -23,16 +23,14 @@ const FAULTS = [
 const REFUSALS = ['exceeds-capacity', 'group-affinity', 'group-anti-affinity', 'group-policy-conflict'];
 
 /**
- * Messages that mean nothing to those who may be sent them, that only a broken driver brings about, that are about hosts
- * that are gone for good, since in a run every host comes back with all that it had, or that are of fleets so large that
- * looking at them takes several turns.
+ * Messages that mean nothing to those who may be sent them, that only a broken driver brings about, or that are about
+ * hosts that are gone for good: in a run every host comes back, with all that it had.
  */
 const UNUSED = new Set([
   'message scheduler released',
   'message compute tree-refused',
   'message cell fence-host',
   'message cell lost-noted',
-  'message conductor explaining',
 ]);
 
 /** Grants of other providers of the tree than a claim names, and of ones that a scheduler has not heard of. */

@@ -50,6 +50,8 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     ]),
   );
   const answers: Answer[] = [];
+  /** Requests of which a scheduler has said that it is at them for some time. */
+  const selecting = new Set<string>();
   let letters: Letter[] = [];
 
   function post(from: string, sent: readonly Sent[]): void {
@@ -59,7 +61,8 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
         const { request, round, taker } = message;
         letters.push({ from: to, to: from, message: { type: 'take', request, round, taker } });
       } else if (to.startsWith('conductor')) {
-        if (message.type !== 'explaining') answers.push(message as Answer);
+        if (message.type === 'selecting') selecting.add(message.request);
+        else answers.push(message as Answer);
       } else letters.push({ from, to, message });
     }
   }
@@ -153,6 +156,7 @@ export function schedulersOf(hosts: readonly HostWords[], words: readonly Schedu
     shard,
     desks: [...desks.values()],
     answers,
+    selecting,
     ask,
     hear,
     deliver,
