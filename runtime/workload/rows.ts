@@ -43,12 +43,14 @@ export function readRows<Column extends string>(
   /** The last line that was read. */
   let lastLine = 0;
   const columnsOf = (header: string[]) => {
-    lastLine = lineOfNextRow(text, 0) + linesIn(header.join()) - 1;
+    const line = lineOfNextRow(text, 0);
+    lastLine = line + linesIn(header.join()) - 1;
+    const wrong = (what: string, field: Column) => new MalformedError(`'${file}' line ${line}: ${what}`, { field });
     const names = header.map((name) => name.trim().toLowerCase());
     const missing = columns.find((column) => !names.includes(column) && optional?.[column] === undefined);
-    if (missing !== undefined) throw new MalformedError(`'${file}' line 1: no column '${missing}'`, { field: missing });
+    if (missing !== undefined) throw wrong(`no column '${missing}'`, missing);
     const twice = columns.find((column) => names.indexOf(column) !== names.lastIndexOf(column));
-    if (twice !== undefined) throw new MalformedError(`'${file}' line 1: two columns '${twice}'`, { field: twice });
+    if (twice !== undefined) throw wrong(`two columns '${twice}'`, twice);
     return names;
   };
   let parsed: { record: Record<Column, string>; raw: string; info: { lines: number } }[];
@@ -68,8 +70,8 @@ export function readRows<Column extends string>(
     });
   } catch (error) {
     if (error instanceof MalformedError) throw error;
-    const endless = endlessRow(error);
-    const why = endless === null ? messageOf(error) : `${endless}, in line ${lineOfNextRow(text, lastLine)}`;
+    const fault = faultOfRow(error);
+    const why = fault === null ? messageOf(error) : `${fault}, in line ${lineOfNextRow(text, lastLine)}`;
     const message = `'${file}' is not the CSV it should be: ${why}`;
     throw new MalformedError(message, { field: file, cause: error });
   }
@@ -80,12 +82,21 @@ export function readRows<Column extends string>(
   });
 }
 
-/** What is wrong with a row whose end was not found, or null: the error tells only how far it was searched for. */
-function endlessRow(error: unknown): string | null {
+/** What is wrong with a row as a whole, or null: the error tells only how far the row was read. */
+function faultOfRow(error: unknown): string | null {
   if (!(error instanceof CsvError)) return null;
-  if (error.code === 'CSV_QUOTE_NOT_CLOSED') return 'a quote is opened and not closed';
-  if (error.code !== 'CSV_MAX_RECORD_SIZE') return null;
-  return `a quote is opened and not closed, or the row has over ${MAX_RECORD_CHARACTERS} characters`;
+  switch (error.code) {
+    case 'CSV_QUOTE_NOT_CLOSED':
+      return 'a quote is opened and not closed';
+    case 'CSV_MAX_RECORD_SIZE':
+      return `a quote is opened and not closed, or the row has over ${MAX_RECORD_CHARACTERS} characters`;
+    case 'CSV_RECORD_INCONSISTENT_COLUMNS': {
+      const { record, columns } = error as unknown as Record<'record' | 'columns', readonly unknown[]>;
+      return `a row has ${record.length} ${record.length === 1 ? 'cell' : 'cells'} and the header ${columns.length}`;
+    }
+    default:
+      return null;
+  }
 }
 
 /** @param line The last line of the row before. */

@@ -298,6 +298,19 @@ test('trace - a quote that is left open is told by the row in which it is, not b
   assert.match(header.message, /pods\.csv' is .*: a quote is opened and not closed, in line 1$/);
 });
 
+test('trace - a row with too many cells or too few is told by the line where it begins, and so is a header', async () => {
+  const header = 'sn,cpu_milli,memory_mib,gpu,model,note\n';
+  for (const [nodes, says] of [
+    [`${header}a,1,1,1,T4,"x\n\ny",z\n`, /a row has 7 cells and the header 6, in line 2$/],
+    [`${header}a,1,1,1,T4,"x\n\ny"\n\nb,1,1,1\n`, /a row has 4 cells and the header 6, in line 6$/],
+    [`${header.replaceAll('\n', '\r\n')}\r\na\r\n`, /a row has 1 cell and the header 6, in line 3$/],
+    ['\n\nsn,cpu_milli\na,1\n', /nodes\.csv' line 3: no column 'gpu'$/],
+    ['\n"sn\n",sn,cpu_milli,memory_mib,gpu,model\n', /nodes\.csv' line 2: two columns 'sn'$/],
+  ] as const) {
+    assert.match((await refusalOf({ nodes })).message, says);
+  }
+});
+
 test('trace - what is no text is refused for that, not for the columns that it lacks', () =>
   withTrace(({ nodes, pods }) => {
     for (const [bytes, says] of [
