@@ -21,7 +21,7 @@ export function computeUp(
   const known = work.state.hosts.get(hostName);
   if (known?.superseded.includes(incarnation)) return work.turn.send(from, { type: 'retired', incarnation });
   const newLife = known?.incarnation !== incarnation;
-  if (known !== undefined && newLife && !hasAnswered(known, incarnation, challenge)) {
+  if (known !== undefined && newLife && (challenge === undefined || challenge !== known.challenge)) {
     return challengeLife(work, known, incarnation, from);
   }
   if (newLife || known?.provider !== provider) {
@@ -79,16 +79,13 @@ function setApart(work: Work, hostName: string, count: number): void {
   hostEvent(work, hostName, { type: 'DISABLE', reason });
 }
 
-function hasAnswered({ challenged }: Host, incarnation: string, challenge: number | undefined): boolean {
-  return challenged !== null && challenged.incarnation === incarnation && challenged.challenge === challenge;
-}
-
-/** Two lives of a compute: only the one that answers now can take the place of the one that is known. */
+/**
+ * Two lives of a compute: only one that answers now can take the place of the one that is known. All are asked with one
+ * number: two that present themselves at once would else make out of date, for ever, what the other was asked with.
+ */
 function challengeLife({ turn }: Work, known: Host, incarnation: string, from: Address): void {
-  if (known.challenged?.incarnation !== incarnation) {
-    known.challenged = { incarnation, challenge: Math.max(turn.now, (known.challenged?.challenge ?? 0) + 1) };
-  }
-  turn.send(from, { type: 'who-are-you', incarnation, challenge: known.challenged.challenge });
+  known.challenge ??= turn.now;
+  turn.send(from, { type: 'who-are-you', incarnation, challenge: known.challenge });
 }
 
 /** Asks a host at once for everything that it still has to clear away. */

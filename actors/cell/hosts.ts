@@ -36,8 +36,8 @@ export interface Host {
   onProbation: boolean;
   /** How often operators have set it. */
   revision: number;
-  /** Another life than the known one has presented itself, and was asked with this number whether it lives; not recorded. */
-  challenged: { readonly incarnation: string; readonly challenge: number } | null;
+  /** Asks each other life than the known one that presents itself whether it lives, until one has answered; not recorded. */
+  challenge: number | null;
   /** When the compute was last heard, ms since the epoch; not recorded. */
   heardAt: number;
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
@@ -103,7 +103,7 @@ export function meet(
       metrics: undefined,
       memory: undefined,
       ...record,
-      challenged: null,
+      challenge: null,
       heardAt: 0,
       isUnheard: false,
     };
@@ -113,7 +113,7 @@ export function meet(
     entry.superseded.push(entry.incarnation);
     if (entry.superseded.length > MAX_SUPERSEDED) entry.superseded.shift();
   }
-  entry.challenged = null;
+  entry.challenge = null;
   entry.provider = provider;
   entry.incarnation = incarnation;
   return entry;
@@ -214,7 +214,7 @@ export function restoreHost(stored: StoredHost): Host {
     rests,
     onProbation,
     revision: stored.revision ?? 0,
-    challenged: null,
+    challenge: null,
     heardAt: 0,
     isUnheard: false,
   };

@@ -5,6 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { cell } from '../../actors/cell/cell.ts';
 import { viewOfHost } from '../../actors/cell/hosts.ts';
+import type { CellMessage } from '../../actors/messages/cell.ts';
 import {
   actor,
   building,
@@ -129,6 +130,21 @@ test('cell - what a dead life of a compute said, and arrives late, takes no plac
   assert.equal(on.tell(stale, 'compute/c1/h1').records, []);
   assert.equal(told(on.tell({ type: 'alive', host: 'h1', incarnation: 'life-2' }, 'compute/c1/h1')), []);
   assert.is(on.state.hosts.get('h1')?.incarnation, 'life-2');
+});
+
+test('cell - two computes of one host that present themselves at once are told apart when each has answered once', () => {
+  const on = building();
+  const words = [up('h1', 'life-2'), up('h1', 'life-3')];
+  let told: CellMessage[] = words;
+  for (let rounds = 0; told.length > 0 && rounds < 10; rounds += 1) {
+    const asked = told.flatMap((word) => sentOf(on.tell(word, 'compute/c1/h1'), 'who-are-you'));
+    told = asked.flatMap(({ message: { incarnation, challenge = 0 } }) =>
+      words.filter((word) => word.incarnation === incarnation).map((word) => ({ ...word, challenge })),
+    );
+  }
+  assert.equal(told, [], 'each is asked for ever what the other makes out of date');
+  assert.is(on.state.hosts.get('h1')?.incarnation, 'life-3');
+  assert.equal(on.state.hosts.get('h1')?.superseded, ['life-1', 'life-2']);
 });
 
 test('cell - of two computes of one host the older one is told to retire, whatever it says, also after a recovery', () => {
