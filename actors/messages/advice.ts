@@ -118,7 +118,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-avoid-hosts':
       return `if it need not avoid ${about === '' ? 'the hosts that it names' : about}, ${fits}`;
     case 'without-same-host':
-      return `if it need not share a host with ${others}, ${fits}`;
+      return `if it need not share a host with ${about.includes(', ') ? 'one of ' : ''}${others}, ${fits}`;
     case 'without-different-host':
       return `if it might share a host with ${others}, ${fits}`;
     case 'without-root-required':

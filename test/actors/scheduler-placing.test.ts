@@ -161,6 +161,8 @@ test('placing - with an instance, or apart from it: placement is asked where it 
   assert.match(none, /none of 3 hosts: 3 consumer-present; if it might share a host with '\w+', '\w+', '\w+', it/);
   const lonely = chosenIn(all.choose(selectFor('lonely', { tree: { heldBy: ['nobody'] } })));
   assert.match(lonely, /none of 3 hosts: 3 consumer-missing nobody; if it need not share a host with 'nobody', it/);
+  const loners = chosenIn(all.choose(selectFor('loners', { tree: { heldBy: ['nobody', 'no-one'] } })));
+  assert.match(loners, /; if it need not share a host with one of 'nobody', 'no-one', it/);
 });
 
 /** One instance that is on some host, and moves as no scheduler hears in time. */
