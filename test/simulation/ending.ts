@@ -118,6 +118,8 @@ export function disagreements(
       for (const [id, { spec, stocks }] of truth.placements.flatMap(({ providers }) => [...providers])) {
         for (const [resourceClass, { used, capacity }] of stocks) {
           const seen = view.providers.get(id)?.stocks.get(resourceClass);
+          // A class that was taken off a provider while it was in use: schedulers know it as one that is not there.
+          if (seen === undefined && capacity === 0) continue;
           if (seen?.used === used && seen.capacity === capacity) continue;
           faults.push(
             `view: '${address}' sees ${seen?.used} of ${seen?.capacity} ${resourceClass} on ${spec.name}, ${used} of ${capacity} are in use`,
