@@ -295,7 +295,7 @@ function accept(
     ...UNASKED,
   });
   for (const instance of instances) {
-    const [build] = beginBuild({ ...facts, instance }, at, deadlines);
+    const [build] = beginBuild({ instance, ...facts }, at, deadlines);
     if (waitUntil !== undefined) build.deadlineAt = Math.max(waitUntil, build.deadlineAt ?? waitUntil);
     state.instances.set(instance, {
       request,
@@ -333,8 +333,11 @@ export interface StoredConductor {
   ][];
 }
 
-function storeEntry({ repeats: _, build, ...kept }: Entry, instance: string): StoredConductor['instances'][number] {
-  return [instance, { ...kept, build: build === null ? null : storeBuild(build) }];
+function storeEntry(entry: Entry, instance: string): StoredConductor['instances'][number] {
+  const { request, asked, phase, cell, build, told, decision, releaseOwed, owedSince, handedOver, deletedAt } = entry;
+  const stored = build === null ? null : storeBuild(build);
+  const more = present({ decision, owedSince });
+  return [instance, { request, asked, phase, cell, build: stored, told, releaseOwed, handedOver, deletedAt, ...more }];
 }
 
 function storeRequest(open: OpenRequest, id: string): StoredConductor['requests'][number] {

@@ -35,7 +35,7 @@ const MAX_LOOKED_AT = 64;
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
 
 /** A record that is not finished: how it ends is not in it yet. */
-export interface Draft extends Writable<Omit<DecisionToPack, 'at' | 'scheduler' | 'chosen' | 'alternates'>> {
+export interface Draft extends Writable<DecisionToPack> {
   refusedClaims: RefusedClaim[];
   /** What is said of the hosts that fit when the request fails all the same; null: it fails by something else. */
   ofFitting: string | null;
@@ -43,6 +43,10 @@ export interface Draft extends Writable<Omit<DecisionToPack, 'at' | 'scheduler' 
 
 export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
   return {
+    at: 0,
+    scheduler: '',
+    chosen: undefined,
+    alternates: [],
     where,
     hosts: 0,
     fits: 0,

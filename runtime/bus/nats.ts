@@ -2,6 +2,7 @@
 // The NATS client is imported in this folder only; what JetStream needs of it is re-exported from here.
 
 import { createInbox, credsAuthenticator, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
+import { present } from '../../actors/present.ts';
 import { unlessAborted } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
@@ -184,9 +185,10 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     if (publishOptions.byServer === true) return sendBy(echo, subject, data, publishOptions);
     const isHeardHere = loopback?.hears(subject) === true;
     if (!isHeardHere) return sendBy(main, subject, data, publishOptions);
-    const { reply, ...rest } = publishOptions;
+    const { reply, headers } = publishOptions;
     // The server knows of nobody here, and would say that nobody hears it.
-    const forOthers = reply === undefined || askers.route(reply) === undefined ? publishOptions : rest;
+    const isAsked = reply !== undefined && askers.route(reply) !== undefined;
+    const forOthers = isAsked ? present({ headers }) : publishOptions;
     // While nobody else can be reached, it is not kept for them.
     sendBy(main.connected ? main : null, subject, data, forOthers);
     const same = body instanceof Uint8Array ? body : { value: body.value, encoded: () => data };

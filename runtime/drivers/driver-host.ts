@@ -153,7 +153,7 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
         provider: names.get(provider) ?? provider,
         resources: { ...resources },
       }));
-      const order = { ...ofAttempt, allocations: named, ...(payload === undefined ? {} : copied({ payload })) };
+      const order = { instance, attempt, allocations: named, ...(payload === undefined ? {} : copied({ payload })) };
       say(answerOf(ofAttempt, checkedOutcome(await driver.build(order))));
     } catch (error) {
       tell(error, `the build of '${instance}', attempt ${attempt},`);
