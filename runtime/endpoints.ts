@@ -49,7 +49,7 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
   /** Set while the mailbox is full: what is turned away then is told once. It is counted in the actor's figures. */
   let isFull = false;
   const turnAway = (to: Address, message: Message) => {
-    const error = new OverloadedError(host.address, host.retryAfterMs);
+    const error = new OverloadedError(host.address, host.retryAfterMs());
     if (isQuestion(to, message)) decline(to, message, error);
     // Whoever waits for what comes of it says it again, at a slowing pace.
     else if (!isFull) onError(error, `messages for '${host.address}'`);
@@ -74,8 +74,8 @@ export function endpointOf(host: ActorHost, options: EndpointOptions): (message:
           continue;
         }
         if (host.deliver(each, from)) {
-          if (host.waiting === 1) isFull = false;
-        } else if (host.isUp) {
+          if (host.waiting() === 1) isFull = false;
+        } else if (host.isUp()) {
           // One that has stopped says nothing: another owner may hear the same, and whoever sent it says it again.
           turnAway(from, each);
         }

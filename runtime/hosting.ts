@@ -158,7 +158,7 @@ export function hostingOf(options: HostingOptions): Hosting {
 
   function statsOf(address: Address): Readonly<Record<string, number>> {
     const host = hosts.get(address);
-    return host === undefined ? {} : { ...host.stats, waiting: host.waiting, ...host.figures };
+    return host === undefined ? {} : { ...host.stats, waiting: host.waiting(), ...host.figures() };
   }
 
   function onBus(
@@ -184,7 +184,7 @@ export function hostingOf(options: HostingOptions): Hosting {
   }
 
   const isServed = (address: Address) =>
-    hosts.get(address)?.isUp === true && (keepers.get(address)?.standing.state ?? 'owning') === 'owning';
+    hosts.get(address)?.isUp() === true && (keepers.get(address)?.standing.state ?? 'owning') === 'owning';
 
   async function leave(owner: Address): Promise<void> {
     const service = services.get(owner);

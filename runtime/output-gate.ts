@@ -12,7 +12,7 @@ export type Output = { to: Address; message: AnyMessage } | { event: PublicEvent
 
 export interface OutputGate<Recorded> {
   /** Turns that wait. */
-  readonly size: number;
+  size(): number;
   /**
    * Takes what a turn has decided.
    * @throws What the journal throws.
@@ -117,9 +117,7 @@ export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): Outp
   }
 
   return {
-    get size() {
-      return gate.length;
-    },
+    size: () => gate.length,
     pass(records, outputs) {
       const isAwaited = outputs.some((output) => 'to' in output);
       if (records.length === 0) {

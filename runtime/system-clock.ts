@@ -79,12 +79,12 @@ function timers(): (time: number, wake: () => void) => Timer {
   return (time, wake) => {
     const timer = heap.add(time, wake);
     // Without timers the event loop need not wait; the one that it was asked for comes to nothing.
-    if (heap.size === 1) handle?.ref();
+    if (heap.size() === 1) handle?.ref();
     arm();
     return {
       cancel() {
         heap.cancel(timer);
-        if (heap.size === 0) handle?.unref();
+        if (heap.size() === 0) handle?.unref();
       },
     };
   };

@@ -13,7 +13,7 @@ const SWEEP_FROM = 1024;
 
 export interface TimerHeap {
   /** Timers that are neither taken nor cancelled. */
-  readonly size: number;
+  size(): number;
   add(at: number, wake: () => void): HeapTimer;
   cancel(timer: HeapTimer): void;
   /** The earliest timer, still in the heap. */
@@ -32,9 +32,7 @@ export function timerHeap(): TimerHeap {
   };
 
   return {
-    get size() {
-      return live;
-    },
+    size: () => live,
     add(at, wake) {
       const timer = { at, order: order++, wake };
       heap.push(timer);

@@ -56,13 +56,13 @@ export interface ActorHost {
   readonly address: Address;
   readonly stats: Readonly<ActorHostStats>;
   /** What the actor counts itself; nothing while its journal is read. */
-  readonly figures: Readonly<Record<string, number>>;
+  figures(): Readonly<Record<string, number>>;
   /** Messages that wait. */
-  readonly waiting: number;
+  waiting(): number;
   /** How long it will take, by the pace of late, until what waits now is decided, ms. */
-  readonly retryAfterMs: number;
+  retryAfterMs(): number;
   /** Whether what is put into the mailbox will be decided, or at least was when this was asked. */
-  readonly isUp: boolean;
+  isUp(): boolean;
   /**
    * Reads the journal and does what the state owes. Messages may be put in from now on.
    * @param tenure The lease by which the actor is owned: no turn is taken while it is in doubt. Default: none is needed.
@@ -168,7 +168,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
 
   function schedule(): void {
     if (scheduled || phase !== 'running') return;
-    if (!owing && (mailbox.length === 0 || gate.size >= MAX_GATED)) return tellIfDrained();
+    if (!owing && (mailbox.length === 0 || gate.size() >= MAX_GATED)) return tellIfDrained();
     scheduled = true;
     clock.soon(() => {
       scheduled = false;
@@ -188,7 +188,7 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   }
 
   function tellIfDrained(): void {
-    if (waitingForEnd.length === 0 || mailbox.length > 0 || gate.size > 0) return;
+    if (waitingForEnd.length === 0 || mailbox.length > 0 || gate.size() > 0) return;
     const told = waitingForEnd;
     waitingForEnd = [];
     // After the tick in which the last outputs are published.
@@ -297,21 +297,15 @@ export function actorHost<State, Incoming extends Message, Recorded>(
   return {
     address,
     stats,
-    get figures() {
-      return phase === 'running' ? (actor.figures?.(state) ?? {}) : {};
-    },
-    get waiting() {
-      return mailbox.length;
-    },
-    get retryAfterMs() {
+    figures: () => (phase === 'running' ? (actor.figures?.(state) ?? {}) : {}),
+    waiting: () => mailbox.length,
+    retryAfterMs() {
       const elapsedMs = clock.monotonic() - busy.since;
       // With nothing decided there is no pace: it may take as long again.
       const neededMs = busy.decided === 0 ? elapsedMs : (elapsedMs / busy.decided) * mailbox.length;
       return Math.ceil(Math.min(RETRY_AFTER_MS.most, Math.max(RETRY_AFTER_MS.least, neededMs)));
     },
-    get isUp() {
-      return phase !== 'stopped';
-    },
+    isUp: () => phase !== 'stopped',
     async start(held) {
       tenure = held;
       phase = 'new';

@@ -103,7 +103,7 @@ export function virtualClock({ startMs = 0 }: VirtualClockOptions = {}): Virtual
       gathering.push(task);
     },
     get pending() {
-      return tasks() + timers.size;
+      return tasks() + timers.size();
     },
     get nextAt() {
       return timers.peek()?.at;

@@ -74,15 +74,15 @@ test('overload - when to come back is told by the pace at which the mailbox is w
     while (host.deliver({ type: 'work' }, 'test'));
   };
   fill();
-  assert.is(host.retryAfterMs, 50, 'nothing is known yet: soon');
+  assert.is(host.retryAfterMs(), 50, 'nothing is known yet: soon');
   hand.at += 3_000;
-  assert.is(host.retryAfterMs, 3_000, 'nothing was decided for that long: it may take as long again');
+  assert.is(host.retryAfterMs(), 3_000, 'nothing was decided for that long: it may take as long again');
   hand.turn();
   fill();
   // 512 messages were decided in 3 seconds, and a thousand wait.
-  assert.is(host.retryAfterMs, Math.ceil((3_000 / 512) * 1_000));
+  assert.is(host.retryAfterMs(), Math.ceil((3_000 / 512) * 1_000));
   hand.at += 3_600_000;
-  assert.is(host.retryAfterMs, 10_000, 'never very long');
+  assert.is(host.retryAfterMs(), 10_000, 'never very long');
 });
 
 test('overload - a mailbox that a word of the process itself filled first is worked off since then, not since it was last filled', async () => {
@@ -92,7 +92,7 @@ test('overload - a mailbox that a word of the process itself filled first is wor
   hand.at += 3_600_000;
   host.deliverAnswer({ type: 'work' }, 'test');
   while (host.deliver({ type: 'work' }, 'test'));
-  assert.is(host.retryAfterMs, 50);
+  assert.is(host.retryAfterMs(), 50);
 });
 
 test('overload - a question is answered with when to come back; what is no question is reported once', async () => {
@@ -157,7 +157,7 @@ test('overload - what actors ask and answer each other is not declined, and what
   hand.turn();
   bring({ type: 'declined', ask: 1 } as Message);
   assert.equal(errors, ['there is no message of type "declined" here']);
-  assert.equal([host.waiting, sent], [0, []]);
+  assert.equal([host.waiting(), sent], [0, []]);
 });
 
 /** Whether work that was given before is settled; from the first time on it is watched. */
