@@ -1,5 +1,6 @@
 // Who listens on which subject: exact subjects, `*` and `>` patterns, and queue groups, as a NATS server routes.
-// A trie of tokens answers what is asked first; a map answers it from then on. It delivers nothing.
+// A trie of tokens answers what is asked first; of a subject on which somebody listens, a map does from then on. It
+// delivers nothing.
 
 /** One subscription, as far as routing goes. */
 export interface Listener {
@@ -34,8 +35,22 @@ export interface Interest<L extends Listener> {
   route(subject: string): Route<L> | undefined;
 }
 
-/** Routes kept ready. */
-const MAX_ROUTES = 16_384;
+/** A subject on which somebody listens, and its route as of some change of interest. */
+interface Exact<L> {
+  listeners: number;
+  route: Route<L> | undefined;
+  asOf: number;
+}
+
+/** How subjects begin and end that a pattern may match. */
+interface Ends {
+  readonly first: string;
+  readonly last: string;
+  patterns: number;
+}
+
+/** How many kinds of patterns are gone through: with more of them the trie is as fast. */
+const MAX_KINDS = 32;
 
 interface Node<L> {
   /** By token. */
@@ -68,33 +83,46 @@ function isEmpty<L>({ children, any, rest, listeners }: Node<L>): boolean {
 
 export function interest<L extends Listener>(): Interest<L> {
   const root = emptyNode<L>();
-  const routes = new Map<string, Route<L>>();
   /** By subjects that have no wildcard. */
-  const exact = new Map<string, number>();
-  /** By the number of their tokens and the last of them: patterns that match subjects of as many. */
-  const closed = new Map<number, Map<string, number>>();
-  /** By the number of their tokens: those that match longer subjects too. */
-  const open = new Map<number, number>();
+  const exact = new Map<string, Exact<L>>();
+  /** Of all patterns, by how subjects begin and end that they match. */
+  const ends = new Map<string, Ends>();
+  let kinds: readonly Ends[] = [];
   const turns = new Map<string, QueueTurn>();
+  let changes = 0;
 
   function count(subject: string, change: 1 | -1): void {
-    if (!isPattern(subject)) return add(exact, subject, change);
-    const tokens = tokensIn(subject);
-    if (subject.endsWith('>')) return add(open, tokens, change);
-    const last = lastTokenOf(subject);
-    const lasts = closed.get(tokens) ?? new Map<string, number>();
-    add(lasts, last, change);
-    if (lasts.size === 0) closed.delete(tokens);
-    else closed.set(tokens, lasts);
+    changes += 1;
+    if (isPattern(subject)) return countEnds(subject, change);
+    const known = exact.get(subject) ?? { listeners: 0, route: undefined, asOf: 0 };
+    known.listeners += change;
+    if (known.listeners === 0) exact.delete(subject);
+    else exact.set(subject, known);
   }
 
-  /** Whether a pattern could match, by the number of tokens and the last alone: nobody listens to most events of single builds. */
+  function countEnds(pattern: string, change: 1 | -1): void {
+    const first = pattern.slice(0, pattern.search(/[*>]/));
+    const last = pattern.slice(Math.max(pattern.lastIndexOf('*'), pattern.lastIndexOf('>')) + 1);
+    const key = `${first} ${last}`;
+    const known = ends.get(key) ?? { first, last, patterns: 0 };
+    known.patterns += change;
+    if (known.patterns === 0) ends.delete(key);
+    else ends.set(key, known);
+    kinds = [...ends.values()];
+  }
+
+  /** Whether a pattern could match, by the ends of the subject alone: nobody listens to most events of single builds. */
   function mayMatch(subject: string): boolean {
-    const tokens = tokensIn(subject);
-    const lasts = closed.get(tokens);
-    if (lasts !== undefined && (lasts.has('*') || lasts.has(lastTokenOf(subject)))) return true;
-    for (const least of open.keys()) if (least <= tokens) return true;
-    return false;
+    if (kinds.length > MAX_KINDS) return true;
+    return kinds.some(({ first, last }) => subject.startsWith(first) && subject.endsWith(last));
+  }
+
+  function routeBy(subject: string): Route<L> | undefined {
+    const found: L[] = [];
+    collect(root, subject, 0, found);
+    if (found.length === 0) return undefined;
+    found.sort((one, other) => one.order - other.order);
+    return routeTo(found, turns);
   }
 
   function countInQueue(listener: L, change: 1 | -1): void {
@@ -120,47 +148,23 @@ export function interest<L extends Listener>(): Interest<L> {
       node.listeners.push(listener);
       count(listener.subject, 1);
       countInQueue(listener, 1);
-      routes.clear();
     },
     remove(listener) {
       if (!prune(root, listener, listener.subject.split('.'), 0)) return;
       count(listener.subject, -1);
       countInQueue(listener, -1);
-      routes.clear();
     },
     route(subject) {
-      const known = routes.get(subject);
-      if (known !== undefined) return known;
-      if (!exact.has(subject) && !mayMatch(subject)) return undefined;
-      const found: L[] = [];
-      collect(root, subject, 0, found);
-      if (found.length === 0) return undefined;
-      const route = routeTo(
-        found.sort((one, other) => one.order - other.order),
-        turns,
-      );
-      // What only patterns match may occur once, as the events of single builds do.
-      if (!found.some((listener) => listener.subject === subject)) return route;
-      if (routes.size >= MAX_ROUTES) routes.clear();
-      routes.set(subject, route);
-      return route;
+      const known = exact.get(subject);
+      if (known === undefined) return mayMatch(subject) ? routeBy(subject) : undefined;
+      if (known.asOf !== changes) {
+        known.route = routeBy(subject);
+        known.asOf = changes;
+      }
+      return known.route;
     },
   };
 }
-
-function add<Key>(counts: Map<Key, number>, key: Key, change: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + change;
-  if (count === 0) counts.delete(key);
-  else counts.set(key, count);
-}
-
-function tokensIn(subject: string): number {
-  let tokens = 1;
-  for (let dot = subject.indexOf('.'); dot !== -1; dot = subject.indexOf('.', dot + 1)) tokens += 1;
-  return tokens;
-}
-
-const lastTokenOf = (subject: string) => subject.slice(subject.lastIndexOf('.') + 1);
 
 const turnKey = ({ subject, queue }: Listener) => `${subject} ${queue}`;
 

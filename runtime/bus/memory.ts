@@ -59,6 +59,9 @@ interface Subscriber extends Receiver, Listener {
   readonly onUnheard: ((subject: string) => void) | undefined;
 }
 
+/** How the subjects begin on which requests are answered. */
+const INBOX = '_INBOX.';
+
 /** Stands for the server's word that nobody listens. */
 const NO_RESPONDERS: BusMessage = { subject: '', headers: NO_HEADERS, data: new Uint8Array(0) };
 
@@ -104,14 +107,14 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     return members[index] as Subscriber;
   };
 
-  const isHeard = (subject: string): boolean => requests.has(subject) || listeners.route(subject) !== undefined;
-
   /** Routed at once, as by a server: a later subscriber gets none of it. False when nobody listens. */
-  const dispatch = (message: BusMessage): boolean => {
-    const request = requests.get(message.subject);
+  const dispatch = (subject: string, messageOf: () => BusMessage): boolean => {
+    const request = subject.startsWith(INBOX) ? requests.get(subject) : undefined;
+    const route = listeners.route(subject);
+    if (request === undefined && route === undefined) return false;
+    const message = messageOf();
     if (request !== undefined) enqueue(request, message);
-    const route = listeners.route(message.subject);
-    if (route === undefined) return request !== undefined;
+    if (route === undefined) return true;
     for (const subscriber of route.plain) enqueue(subscriber, message);
     for (const group of route.groups) {
       enqueue(pick(group), message);
@@ -121,7 +124,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
   };
 
   const connect = (): MemoryBus => {
-    const prefix = `_INBOX.${connections++}`;
+    const prefix = `${INBOX}${connections++}`;
     const subscribers = new Set<Subscriber>();
     /** Own requests in flight, and how to end each. */
     const waiting = new PassingMap<string, { end(settle?: () => void): void; fail(error: Error): void }>();
@@ -135,11 +138,13 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       if (sharesValues && !(body instanceof Uint8Array)) {
         checkSubject(subject);
         if (reply !== undefined) checkSubject(reply);
-        return isHeard(subject) && dispatch(new HandedOn(subject, body, reply, headers));
+        return dispatch(subject, () => new HandedOn(subject, body, reply, headers));
       }
       const data = bytesOf(encodedOf(body));
       checkMessage(subject, data, options, maxPayloadBytes);
-      return dispatch(reply === undefined ? { subject, headers, data } : { subject, reply, headers, data });
+      return dispatch(subject, () =>
+        reply === undefined ? { subject, headers, data } : { subject, reply, headers, data },
+      );
     };
 
     /** A server says so to the connection that has published, if it listens where the answer was to go. */
