@@ -150,8 +150,8 @@ export function viewOfHost(entry: Host): HostState {
   const { disabledReason, rest } = service.context;
   const state = stateOfHost(entry);
   const told = {
-    ...(entry.memory === undefined ? {} : { failures: entry.memory }),
     stats: statsOf(entry),
+    ...(entry.memory === undefined ? {} : { failures: entry.memory }),
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
