@@ -3,6 +3,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { ApiInventories } from '../messages/placement-api.ts';
+import { present } from '../present.ts';
 import { type Consumer, type Identity, identityOf } from './consumers.ts';
 import { locate, locateAll } from './groups.ts';
 import { install } from './indexes.ts';
@@ -144,7 +145,8 @@ export function replaceAllocations(
     const held = [all];
     const generation = given ?? (consumer?.generation ?? 0) + 1;
     if (consumer === undefined) {
-      const fresh: Consumer = { ...identity, held, refusal: null, generation, changedAt: at, owner };
+      const { latest, group } = identity;
+      const fresh: Consumer = { latest, held, refusal: null, generation, changedAt: at, owner, ...present({ group }) };
       if (several === true) fresh.several = true;
       consumers.holding.set(id, fresh);
     } else {

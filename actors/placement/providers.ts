@@ -155,5 +155,5 @@ export function usageOf(provider: Provider): ProviderUsage {
 }
 
 export function stateOf(provider: Provider): ProviderState {
-  return { ...provider.spec, root: provider.root, ...usageOf(provider) };
+  return { root: provider.root, ...usageOf(provider), ...provider.spec };
 }

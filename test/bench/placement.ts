@@ -122,7 +122,7 @@ function actorWith(hosts: number, nested: boolean) {
   let asks = 0;
   const tell = (question: object) => {
     asks += 1;
-    actor.receive(state, { ...question, ask: asks } as PlacementApiMessage, 'gateway/bench', silentTurn as never);
+    actor.receive(state, { ask: asks, ...question } as PlacementApiMessage, 'gateway/bench', silentTurn as never);
     if (asks % 256 === 0) actor.endTurn?.(state, silentTurn as never);
   };
   for (let n = 0; n < hosts; n += 1) tell({ type: 'put-tree', providers: tree(n, nested) });
