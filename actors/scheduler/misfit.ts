@@ -64,25 +64,24 @@ function nearestTo(kind: Choice, tree: readonly Provider[]): Provider | null {
   return nearest;
 }
 
-/** Farther than any amount. */
+/** Farther than any amount: what has enough, and would not do; and what never has as much as is asked, however little. */
 const FAR = 2 ** 50;
+const FARTHER = 2 * FAR;
 
 /**
  * How far a provider is from serving a choice, by the first thing that stands in its way: that it lacks a class says
  * least; being short of it says most, the less the nearer, but where it would not do if it had enough. Null: it can serve.
  */
 function distanceOf(choice: Choice, provider: Provider, root: Provider): number | null {
-  const { demands, ofEach } = choice;
-  for (const { resourceClass, amount } of demands) {
+  for (const { resourceClass, amount } of choice.demands) {
     const stock = provider.stocks.get(resourceClass);
     if (stock === undefined) return Number.POSITIVE_INFINITY;
     if (unitAllowed(stock.inventory, amount) && fits(stock, amount)) continue;
     const isOfUnits = !unitAllowed(stock.inventory, amount);
-    const short = isOfUnits ? (offUnitsBy(stock, amount) ?? FAR) : stock.used + amount - stock.capacity;
+    const short = isOfUnits ? (offUnitsBy(stock, amount) ?? FARTHER) : stock.used + amount - stock.capacity;
     return isMet(choice, provider, root) ? short : FAR + short;
   }
-  const refusal = ofEach === null ? null : unmet(ofEach, [provider], root);
-  return refusal === null ? null : distanceBy(refusal);
+  return isMet(choice, provider, root) ? null : FAR;
 }
 
 function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root: Provider): Refusal | null {

@@ -12,7 +12,7 @@ import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts
 import type { Claim, ProviderSpec, Refusal } from '../../actors/messages/placement.ts';
 import { refusalOfClaim, unmet } from '../../actors/placement/conditions.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { makeProvider, type Provider } from '../../actors/placement/providers.ts';
+import { adjustUse, makeProvider, type Provider } from '../../actors/placement/providers.ts';
 import { misfitOf } from '../../actors/scheduler/misfit.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
@@ -325,6 +325,18 @@ test('search - each class of the unnamed group is served where its traits can be
   const both = misfitOf(asked({ required: ['CUSTOM_A', 'CUSTOM_B'] }), gpus(['CUSTOM_A'], ['CUSTOM_B']));
   assert.is(both.code, 'trait-missing');
   assert.is(both.condition, 'CUSTOM_B');
+});
+
+test('search - a device of the wanted kind that is full is told before one of another kind that is free', () => {
+  const gpu = (id: string, kind: string) => provider(id, 'h', { VGPU: 2 }, { traits: [kind] });
+  const gpus = viewOf([provider('h', null, { VCPU: 8 }), gpu('g0', 'CUSTOM_T4'), gpu('g1', 'CUSTOM_A100')]);
+  const asked = (kind: string, VGPU: number): RequestSpec => {
+    return { groups: [{ name: 'gpu', resources: { VGPU }, required: [kind] }], groupPolicy: 'none' };
+  };
+  adjustUse(gpus[2] as Provider, { VGPU: 2 }, 1);
+  const full = misfitOf(asked('CUSTOM_A100', 1), gpus);
+  assert.equal([full.code, full.provider, full.short], ['exceeds-capacity', 'g1', 1]);
+  assert.is(misfitOf(asked('CUSTOM_V100', 1), gpus).code, 'trait-missing');
 });
 
 test('search - what is said to stand in the way is the same in whatever order the providers of a host were heard of', () => {
