@@ -84,7 +84,8 @@ function setApart(work: Work, hostName: string, count: number): void {
  * number: two that present themselves at once would else make out of date, for ever, what the other was asked with.
  */
 function challengeLife({ turn }: Work, known: Host, incarnation: string, from: Address): void {
-  known.challenge ??= turn.now;
+  known.challenge ??= Math.max(turn.now, known.lastChallenge + 1);
+  known.lastChallenge = known.challenge;
   turn.send(from, { type: 'who-are-you', incarnation, challenge: known.challenge });
 }
 

@@ -38,6 +38,8 @@ export interface Host {
   revision: number;
   /** Asks each other life than the known one that presents itself whether it lives, until one has answered; not recorded. */
   challenge: number | null;
+  /** The last of these numbers: each is higher, also within one millisecond; not recorded. */
+  lastChallenge: number;
   /** When the compute was last heard, ms since the epoch; not recorded. */
   heardAt: number;
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
@@ -104,6 +106,7 @@ export function meet(
       memory: undefined,
       ...record,
       challenge: null,
+      lastChallenge: 0,
       heardAt: 0,
       isUnheard: false,
     };
@@ -215,6 +218,7 @@ export function restoreHost(stored: StoredHost): Host {
     onProbation,
     revision: stored.revision ?? 0,
     challenge: null,
+    lastChallenge: 0,
     heardAt: 0,
     isUnheard: false,
   };

@@ -147,6 +147,17 @@ test('cell - two computes of one host that present themselves at once are told a
   assert.equal(on.state.hosts.get('h1')?.superseded, ['life-1', 'life-2']);
 });
 
+test('cell - an answer to what was asked before the last life came is none, also within one millisecond', () => {
+  const on = building();
+  const [asked] = sentOf(on.tell(up('h1', 'life-2'), 'compute/c1/h1'), 'who-are-you');
+  const challenge = asked?.message.challenge as number;
+  on.tell(up('h1', 'life-3'), 'compute/c1/h1');
+  on.tell({ ...up('h1', 'life-3'), challenge }, 'compute/c1/h1');
+  on.tell(up('h1', 'life-4'), 'compute/c1/h1');
+  assert.equal(on.tell({ ...up('h1', 'life-2'), challenge }, 'compute/c1/h1').records, []);
+  assert.is(on.state.hosts.get('h1')?.incarnation, 'life-3');
+});
+
 test('cell - of two computes of one host the older one is told to retire, whatever it says, also after a recovery', () => {
   const on = building();
   comesUp(on, up('h1', 'life-2'));

@@ -55,10 +55,10 @@ test('output gate - what only people are told is appended with the next turn, as
   gate.pass([3], [message('conductor/0'), event('active')]);
   assert.equal(appended(), [[1, 2, 3]]);
   assert.equal(out, []);
-  assert.is(gate.size, 3);
+  assert.is(gate.size(), 3);
   entries[0]?.done(null);
   assert.equal(out, ['building', 'to conductor/0', 'active']);
-  assert.equal([gate.size, counts.appended, counts.released], [0, 3, 1]);
+  assert.equal([gate.size(), counts.appended, counts.released], [0, 3, 1]);
 });
 
 test('output gate - without a next turn it is appended soon', () => {
@@ -97,7 +97,7 @@ test('output gate - what was kept when the actor ended is neither appended nor l
   gate.drop();
   entries[0]?.done(null);
   until(100);
-  assert.equal([appended(), out, gate.size], [[[1]], [], 0]);
+  assert.equal([appended(), out, gate.size()], [[[1]], [], 0]);
   gate.pass([], [message('anew')]);
   assert.equal(out, ['to anew']);
 });
@@ -131,7 +131,7 @@ test('output gate - what is decided while an entry is under way is the next entr
   assert.equal(appended(), [[1], [2, 3, 4]]);
   entries[1]?.done(null);
   assert.equal(out, ['to b', 'building', 'to gateway/g', 'to c']);
-  assert.is(gate.size, 0);
+  assert.is(gate.size(), 0);
 });
 
 test('output gate - what nobody waits for is kept as long with an entry under way as without, or until it is stored', () => {
