@@ -116,6 +116,11 @@ export class PassingMap<Key, Value> implements Map<Key, Value> {
   }
 
   forEach(callback: (value: Value, key: Key, map: Map<Key, Value>) => void, thisArg?: unknown): void {
-    for (const [key, value] of this.entries()) callback.call(thisArg, value, key, this);
+    this.#iterations += 1;
+    try {
+      this.#places.forEach((place, key) => void callback.call(thisArg, this.#values[place] as Value, key, this));
+    } finally {
+      this.#iterations -= 1;
+    }
   }
 }

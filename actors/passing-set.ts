@@ -47,6 +47,6 @@ export class PassingSet<Value> implements Set<Value> {
   }
 
   forEach(callback: (value: Value, same: Value, set: Set<Value>) => void, thisArg?: unknown): void {
-    for (const value of this.#members.keys()) callback.call(thisArg, value, value, this);
+    this.#members.forEach((value) => void callback.call(thisArg, value, value, this));
   }
 }

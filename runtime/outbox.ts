@@ -63,7 +63,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
 
   function flush(): void {
     flushing = false;
-    for (const [to, { parts }] of piles) publishParts(to, parts);
+    piles.forEach(({ parts }, to) => void publishParts(to, parts));
     piles.clear();
     for (const { to, message } of echoes) publishParts(to, [{ from: to, messages: [message] }]);
     echoes.length = 0;
