@@ -155,5 +155,6 @@ export function usageOf(provider: Provider): ProviderUsage {
 }
 
 export function stateOf(provider: Provider): ProviderState {
-  return { root: provider.root, ...usageOf(provider), ...provider.spec };
+  const { name, parent, inventories, traits, aggregates } = provider.spec;
+  return { name, parent, inventories, traits, aggregates, root: provider.root, ...usageOf(provider) };
 }

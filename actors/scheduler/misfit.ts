@@ -70,16 +70,19 @@ const FARTHER = 2 * FAR;
 
 /**
  * How far a provider is from serving a choice, by the first thing that stands in its way: that it lacks a class says
- * least; being short of it says most, the less the nearer, but where it would not do if it had enough. Null: it can serve.
+ * least; being short of it says most, the less the nearer, but where it would not do if it had enough, which says less
+ * than that one with enough would not. Null: it can serve.
  */
 function distanceOf(choice: Choice, provider: Provider, root: Provider): number | null {
+  for (const { resourceClass } of choice.demands) {
+    if (!provider.stocks.has(resourceClass)) return Number.POSITIVE_INFINITY;
+  }
   for (const { resourceClass, amount } of choice.demands) {
-    const stock = provider.stocks.get(resourceClass);
-    if (stock === undefined) return Number.POSITIVE_INFINITY;
+    const stock = provider.stocks.get(resourceClass) as Stock;
     if (unitAllowed(stock.inventory, amount) && fits(stock, amount)) continue;
     const isOfUnits = !unitAllowed(stock.inventory, amount);
     const short = isOfUnits ? (offUnitsBy(stock, amount) ?? FARTHER) : stock.used + amount - stock.capacity;
-    return isMet(choice, provider, root) ? short : FAR + short;
+    return isMet(choice, provider, root) ? short : FARTHER + short;
   }
   return isMet(choice, provider, root) ? null : FAR;
 }

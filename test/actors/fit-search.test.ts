@@ -337,6 +337,29 @@ test('search - a device of the wanted kind that is full is told before one of an
   const full = misfitOf(asked('CUSTOM_A100', 1), gpus);
   assert.equal([full.code, full.provider, full.short], ['exceeds-capacity', 'g1', 1]);
   assert.is(misfitOf(asked('CUSTOM_V100', 1), gpus).code, 'trait-missing');
+  // One of the wanted kind that never gives so little, beside one of another kind that is full.
+  const VGPU = { total: 8, reserved: 0, min_unit: 2, max_unit: 8, step_size: 1, allocation_ratio: 1 };
+  const pairs = viewOf([
+    provider('h', null, { VCPU: 8 }),
+    gpu('g0', 'CUSTOM_T4'),
+    { ...gpu('g1', 'CUSTOM_A100'), inventories: { VGPU } },
+  ]);
+  for (const [place, used] of [2, 8].entries()) adjustUse(pairs[place + 1] as Provider, { VGPU: used }, 1);
+  const never = misfitOf(asked('CUSTOM_A100', 1), pairs);
+  assert.equal([never.code, never.provider], ['unit-constraint', 'g1']);
+  // One that lacks a class altogether can serve nothing, whichever class is looked at first.
+  const nodes = viewOf([
+    provider('h', null, { DISK_GB: 8 }),
+    provider('n0', 'h', { VCPU: 8, MEMORY_MB: 16 }),
+    provider('n1', 'h', { VCPU: 1 }, { traits: ['CUSTOM_X'] }),
+  ]);
+  for (const resources of [
+    { VCPU: 2, MEMORY_MB: 4 },
+    { MEMORY_MB: 4, VCPU: 2 },
+  ]) {
+    const groups = [{ name: 'node', resources, required: ['CUSTOM_X'] }];
+    assert.is(misfitOf({ groups, groupPolicy: 'none' }, nodes).code, 'trait-missing');
+  }
 });
 
 test('search - what is said to stand in the way is the same in whatever order the providers of a host were heard of', () => {

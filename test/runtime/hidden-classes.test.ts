@@ -14,6 +14,7 @@ const test = suite('hidden classes');
 
 const BUILDS = 1_000;
 const WARM_UP = 2_000;
+const WITHIN_MS = 120_000;
 
 /** A line of the engine's log on a class that it has made of another one, by adding a field: when, us, and where. */
 const MADE = /^map,Transition,(\d+),[^,]*,[^,]*,[^,]*,(-?\d+),(-?\d+),[^,]*,(.*)$/gm;
@@ -24,7 +25,10 @@ test('builds - none is made for a single build', () => {
     const log = join(folder, 'v8.log');
     const flags = ['--log-maps', `--logfile=${log}`, '--no-logfile-per-isolate'];
     const program = [...argvOf('test/support/building.ts'), String(BUILDS), String(WARM_UP)];
-    const { stdout, stderr, status } = spawnSync(process.execPath, [...flags, ...program], { encoding: 'utf8' });
+    const { stdout, stderr, status } = spawnSync(process.execPath, [...flags, ...program], {
+      encoding: 'utf8',
+      timeout: WITHIN_MS,
+    });
     assert.is(status, 0, stderr);
     const made = [...readFileSync(log, 'utf8').matchAll(MADE)].map(([, at, line, column, field]) => ({
       at: Number(at) / 1_000,
