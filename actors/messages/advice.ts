@@ -7,6 +7,7 @@ export type AdviceCode =
   | 'less'
   | 'more'
   | 'without-resource'
+  | 'without-group'
   | 'without-required'
   | 'without-any-of'
   | 'without-forbidden'
@@ -91,6 +92,8 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       return `with ${to} ${about}${of} instead of ${from} ${fits}`;
     case 'without-resource':
       return `if no ${about} were asked for${of}, ${fits}`;
+    case 'without-group':
+      return `if group '${group}' were left out, ${fits}`;
     case 'without-required':
       return `if trait ${about} were not required${of}, ${fits}`;
     case 'without-any-of':

@@ -208,9 +208,10 @@ function changesOf(adviser: Adviser): Changes {
 function newChanges(spec: RequestSpec): Changes {
   const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
     const { position, group } = one;
-    const ofResources = Object.keys(group.resources).flatMap(
-      (resourceClass) => withoutResource(spec, position, resourceClass) ?? [],
-    );
+    const ofResources = [
+      ...Object.keys(group.resources).flatMap((resourceClass) => withoutResource(spec, position, resourceClass) ?? []),
+      ...withoutGroup(spec, group),
+    ];
     return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
   });
   return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };
@@ -302,6 +303,19 @@ function withoutResource(spec: RequestSpec, position: number, resourceClass: str
   if (Object.keys(resources).length === 0 && isAll) return null;
   const advice = { code: 'without-resource' as const, group: group.name, about: resourceClass };
   return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
+}
+
+/** A named group, where that is more than not to ask for its one class: without its conditions, or its other classes. */
+function withoutGroup(spec: RequestSpec, group: ResourceGroup): ChangeOfRequest[] {
+  const { name, resources, required, anyOf, forbidden, memberOf } = group;
+  const groups = spec.groups.filter((one) => one !== group);
+  if (name === '' || groups.every((one) => Object.keys(one.resources).length === 0)) return [];
+  const conditions = [required, anyOf, forbidden, memberOf].some((all = []) => all.length > 0);
+  if (!conditions && Object.keys(resources).length < 2) return [];
+  const lists = spec.sameSubtree?.map((names) => names.filter((one) => one !== name));
+  const sameSubtree = lists?.filter((names) => names.length > 1);
+  const changed: RequestSpec = { ...spec, groups, ...present({ sameSubtree }) };
+  return [{ advice: { code: 'without-group', group: name }, cost: 1.1, changed }];
 }
 
 function note(adviser: Adviser, change: Change, times: number, tree: readonly Provider[]): void {

@@ -5,7 +5,7 @@ import { clipped } from '../messages/common.ts';
 import { MAX_MESSAGE_LENGTH } from '../messages/stored-decision.ts';
 import { fnv1a } from '../routing.ts';
 import { FILTER_FAILED } from './filters/filter.ts';
-import { type Entry, type Heap, insert, remove } from './heap.ts';
+import { before, type Entry, type Heap, insert, remove } from './heap.ts';
 
 /** Why a host is refused, in short: a stable code, and what it is about, such as a resource class or a trait. */
 export interface Obstacle {
@@ -93,6 +93,13 @@ export function refuse(census: Census, root: string, { code, about, short, messa
   census.refused.set(root, refused);
   reason.hosts += 1;
   if (weight !== UNTOLD) insert(reason.near, refused);
+}
+
+/** Whether a host that is refused would be the nearest of its reason. */
+export function comesNearest({ reasons }: Census, root: string, { code, about, short }: Obstacle): boolean {
+  if (short === undefined) return false;
+  const first = reasons.get(keyOf({ code, about }))?.near[0];
+  return first === undefined || before({ weight: -short, tie: fnv1a(root) }, first);
 }
 
 const keyOf = ({ code, about }: Pick<Counted, 'code' | 'about'>): string =>

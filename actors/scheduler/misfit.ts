@@ -64,35 +64,45 @@ function nearestTo(kind: Choice, tree: readonly Provider[]): Provider | null {
   return nearest;
 }
 
-/** Farther than any amount: what has enough, and would not do; and what never has as much as is asked, however little. */
-const FAR = 2 ** 50;
+/** Farther than any share: what has enough, and would not do; and what never has as much as is asked, however little. */
+const FAR = 2 ** 40;
 const FARTHER = 2 * FAR;
 
 /**
- * How far a provider is from serving a choice, by the first thing that stands in its way: that it lacks a class says
- * least; being short of it says most, the less the nearer, but where it would not do if it had enough, which says less
- * than that one with enough would not. Null: it can serve.
+ * How far a provider is from serving a choice: that it lacks a class says least; being short says most, by the part of
+ * what is asked that is not there, as of two classes amounts cannot be compared, but where it would not do if it had
+ * enough, which says less than that one with enough would not. Null: it can serve.
  */
-function distanceOf(choice: Choice, provider: Provider, root: Provider): number | null {
-  for (const { resourceClass } of choice.demands) {
-    if (!provider.stocks.has(resourceClass)) return Number.POSITIVE_INFINITY;
+function distanceOf({ demands, ofEach }: Choice, provider: Provider, root: Provider): number | null {
+  let distance = 0;
+  for (const { resourceClass, amount } of demands) {
+    const stock = provider.stocks.get(resourceClass);
+    if (stock === undefined) return Number.POSITIVE_INFINITY;
+    distance = Math.max(distance, shareLacking(stock, amount));
   }
-  for (const { resourceClass, amount } of choice.demands) {
-    const stock = provider.stocks.get(resourceClass) as Stock;
-    if (unitAllowed(stock.inventory, amount) && fits(stock, amount)) continue;
-    const isOfUnits = !unitAllowed(stock.inventory, amount);
-    const short = isOfUnits ? (offUnitsBy(stock, amount) ?? FARTHER) : stock.used + amount - stock.capacity;
-    return isMet(choice, provider, root) ? short : FARTHER + short;
-  }
-  return isMet(choice, provider, root) ? null : FAR;
+  const isMet = ofEach === null || unmet(ofEach, [provider], root) === null;
+  if (distance === 0) return isMet ? null : FAR;
+  return isMet ? distance : FARTHER + distance;
 }
 
+/** Which part of an amount is not there. */
+function shareLacking(stock: Stock, amount: number): number {
+  if (!unitAllowed(stock.inventory, amount)) return (offUnitsBy(stock, amount) ?? FARTHER) / amount;
+  return fits(stock, amount) ? 0 : (stock.used + amount - stock.capacity) / amount;
+}
+
+/** What a provider lacks most, of all that it lacks. */
 function misfitOfProvider({ demands, ofEach }: Choice, provider: Provider, root: Provider): Refusal | null {
+  let worst: Refusal | null = null;
+  let most = 0;
   for (const { resourceClass, amount } of demands) {
-    const refusal = refusalOf(provider.spec, resourceClass, provider.stocks.get(resourceClass), amount, 0);
-    if (refusal !== null) return refusal;
+    const stock = provider.stocks.get(resourceClass);
+    const lacking = stock === undefined ? Number.POSITIVE_INFINITY : shareLacking(stock, amount);
+    if (lacking <= most) continue;
+    worst = refusalOf(provider.spec, resourceClass, stock, amount, 0);
+    most = lacking;
   }
-  return ofEach === null ? null : unmet(ofEach, [provider], root);
+  return worst ?? (ofEach === null ? null : unmet(ofEach, [provider], root));
 }
 
 const nearest = (refusals: readonly Refusal[]): Refusal =>
@@ -113,10 +123,34 @@ function misfitOfSpread(
   const root = tree[0] as Provider;
   const asked = ofAll as ResourceGroup;
   const options = choices.filter((choice) => choice.group === group).map((choice) => optionsOf(choice, tree));
-  const refusal = unmet(asked, [...new Set(options.flat())], root);
-  if (refusal !== null || fit(aloneOf(group), tree) !== null) return refusal;
+  const able = [...new Set(options.flat())];
+  const refusal = unmet(asked, able, root);
+  if (refusal !== null) return misfitOfFull(asked, able, choices, tree) ?? refusal;
+  if (fit(aloneOf(group), tree) !== null) return null;
   // What is asked is there, but not in what can serve all classes at once.
   return unmet(asked, [...new Set(options.map(([first]) => first as Provider))], root);
+}
+
+/** What the nearest of those is short of that would meet the conditions of the unnamed group, beside all that have room. */
+function misfitOfFull(
+  asked: ResourceGroup,
+  able: readonly Provider[],
+  choices: readonly Choice[],
+  tree: readonly Provider[],
+): Refusal | null {
+  const root = tree[0] as Provider;
+  let nearest: Refusal | null = null;
+  let least = FAR;
+  for (const choice of choices) {
+    if (choice.ofAll !== asked) continue;
+    for (const provider of tree) {
+      const distance = distanceOf(choice, provider, root);
+      if (distance === null || distance >= least || unmet(asked, [...able, provider], root) !== null) continue;
+      nearest = misfitOfProvider(choice, provider, root);
+      least = distance;
+    }
+  }
+  return nearest;
 }
 
 /** A class of which all choices together ask for more than there is. */

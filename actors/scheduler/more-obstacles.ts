@@ -2,13 +2,23 @@
 
 import { fit } from '../fitting/fit.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { Provider } from '../placement/providers.ts';
+import { wishesOf } from './advice-places.ts';
+import type { Obstacle } from './census.ts';
+import { aggregates } from './filters/aggregates.ts';
+import { cells } from './filters/cells.ts';
+import { company } from './filters/company.ts';
 import { type Filter, refusedBy } from './filters/filter.ts';
+import { namedHosts } from './filters/named-hosts.ts';
 import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
 import { allFiltersFor, type Judged } from './judging.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
+
+/** The filters that go by what a request says of where it may go. */
+export const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name, namedHosts.name, company.name]);
 
 /** Whether more than its obstacle keeps a request off a host, as far as that is known. */
 export function isMoreInTheWay(
@@ -24,7 +34,10 @@ export function isMoreInTheWay(
   const tree = treeOf(view, root);
   const isFitting = fit(spec, tree) !== null;
   if (filter !== undefined) {
-    return !isFitting || refusingOf(filters, view, request, root, factsOf(view, host, tree)).length > 1;
+    const facts = factsOf(view, host, tree);
+    const refusing = (asked: Request) => refusingOf(filters, view, asked, root, facts);
+    if (!isFitting || refusing(request).length > 1) return true;
+    return WISHES.has(filter) && wishesOf(request, facts).every(({ without }) => refusing(without).length > 0);
   }
   // It is the rule of its group that refuses it.
   if (isFitting) return false;
@@ -32,7 +45,8 @@ export function isMoreInTheWay(
   const { about } = obstacle;
   if (about === undefined) return false;
   const isOfClass = spec.groups.some(({ resources }) => resources[about] !== undefined);
-  return fit(isOfClass ? lesserSpecs(spec)(about) : withoutCondition(spec, about), tree) === null;
+  const changed = isOfClass ? lesserSpecs(spec)(obstacle, tree) : [withoutCondition(spec, about)];
+  return changed.every((one) => fit(one, tree) === null);
 }
 
 /** Whether placement tells of a host. */
@@ -59,20 +73,42 @@ export function filtersRefusing(filters: readonly Filter[], request: Request, fa
     .map(({ filter }) => filter.name);
 }
 
-/** The request as it would be without a class of resources in any of its groups. */
-export function lesserSpecs(spec: RequestSpec): (resourceClass: string | undefined) => RequestSpec {
-  const known = new Map<string, RequestSpec>();
-  return (resourceClass = '') => {
-    const lesser = known.get(resourceClass) ?? {
-      ...spec,
-      groups: spec.groups.map((group) => {
-        const { [resourceClass]: _, ...resources } = group.resources;
-        return { ...group, resources };
-      }),
-    };
-    known.set(resourceClass, lesser);
-    return lesser;
+/**
+ * The request as it would be with as much less of a class as it is short of on a host, and as its steps take, in any one
+ * group that asks for so much; where no group does, or less would not be the remedy, without the class in all of them.
+ */
+export function lesserSpecs(spec: RequestSpec): (obstacle: Obstacle, tree: readonly Provider[]) => RequestSpec[] {
+  const known = new Map<string, RequestSpec[]>();
+  return ({ code, about = '', short = 0 }, tree) => {
+    const by = code === 'exceeds-capacity' ? short : 0;
+    const steps = new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1));
+    return [...(by === 0 ? [1] : steps)].flatMap((step) => {
+      const key = `${about} ${by} ${step}`;
+      const lesser = known.get(key) ?? newLesserSpecs(spec, about, by, step);
+      known.set(key, lesser);
+      return lesser;
+    });
   };
+}
+
+function newLesserSpecs(spec: RequestSpec, resourceClass: string, by: number, step: number): RequestSpec[] {
+  const { groups } = spec;
+  const enough = by === 0 ? [] : groups.filter(({ resources }) => (resources[resourceClass] ?? 0) >= by);
+  if (enough.length === 0) return [{ ...spec, groups: groups.map((group) => lessOf(group, resourceClass, 0)) }];
+  return enough.map((one) => {
+    const left = (one.resources[resourceClass] as number) - by;
+    const lesser = lessOf(one, resourceClass, left - (left % step));
+    return { ...spec, groups: groups.map((group) => (group === one ? lesser : group)) };
+  });
+}
+
+/** A group that asks for no more of a class than is left. By name, and with nothing to ask for, it has no conditions either. */
+function lessOf(group: ResourceGroup, resourceClass: string, left: number): ResourceGroup {
+  const { [resourceClass]: amount, ...others } = group.resources;
+  if (amount === undefined) return group;
+  if (left > 0) return { ...group, resources: { ...others, [resourceClass]: left } };
+  const isEmptied = group.name !== '' && Object.keys(others).length === 0;
+  return isEmptied ? { name: group.name, resources: {} } : { ...group, resources: others };
 }
 
 /** The request without a trait, or list of traits or aggregates, that it requires or forbids. */

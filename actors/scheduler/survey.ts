@@ -7,6 +7,7 @@ import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent } from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
+import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
 import {
   type Adviser,
@@ -19,21 +20,17 @@ import {
   newAdviser,
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
-import { type Counted, counted, emptyCensus, refuse } from './census.ts';
+import { type Counted, comesNearest, counted, emptyCensus, type Obstacle, refuse } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
-import { aggregates } from './filters/aggregates.ts';
 import { ALWAYS } from './filters/always.ts';
-import { cells } from './filters/cells.ts';
-import { company } from './filters/company.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
-import { namedHosts } from './filters/named-hosts.ts';
 import { serviceState } from './filters/service-state.ts';
 import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { filtersRefusing, isTold, lesserSpecs, refusingOf } from './more-obstacles.ts';
+import { filtersRefusing, isTold, lesserSpecs, refusingOf, WISHES } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -45,8 +42,6 @@ import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { weighersFor, weightOf } from './weighers/weigher.ts';
 
-/** The filters that go by what a request says of where it may go. */
-const WISHES: ReadonlySet<string> = new Set([aggregates.name, cells.name, namedHosts.name, company.name]);
 /** How many instances one host is counted to hold at most. */
 const MAX_TIMES = 1_000_000;
 
@@ -90,7 +85,9 @@ export function surveyOf(
   const census = emptyCensus();
   /** Hosts that fall short of more than they are counted for: near only where none falls short of that alone. */
   const lackingMore = emptyCensus();
-  const withoutClass = lesserSpecs(spec);
+  const lesserBy = lesserSpecs(spec);
+  const isOtherwiseFit = (obstacle: Obstacle | null, tree: readonly Provider[]) =>
+    (obstacle === null ? [spec] : lesserBy(obstacle, tree)).some((one) => fit(one, tree) !== null);
   const adviser = newAdviser(
     spec,
     count,
@@ -147,14 +144,17 @@ export function surveyOf(
         );
       } else {
         const { obstacle, filter } = judged;
-        const isNear = obstacle.short !== undefined && mayUse(rankings, view, request, host, filter);
-        // Where a filter refuses it, resources have not been looked at.
-        const otherwise = filter === undefined ? withoutClass(obstacle.about) : spec;
+        // What another is nearer than is not looked into: only the nearest is told.
+        const isNear =
+          obstacle.short !== undefined &&
+          comesNearest(census, host.root, obstacle) &&
+          mayUse(rankings, view, request, host, filter);
         const isAlone =
           isNear &&
           isThorough &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
-          fit(otherwise, treeOf(view, host.root)) !== null;
+          // Where a filter refuses it, resources have not been looked at.
+          isOtherwiseFit(filter === undefined ? obstacle : null, treeOf(view, host.root));
         refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
         if (times < count && isThorough) {

@@ -57,6 +57,7 @@ export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',
   more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',
   'without-resource': 'do not ask for the resource class',
+  'without-group': 'leave the group out, with its conditions',
   'without-required': 'do not require the trait',
   'without-any-of': 'do not require one of the traits',
   'without-forbidden': 'do not forbid the trait',

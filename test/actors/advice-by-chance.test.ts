@@ -30,7 +30,7 @@ import {
   serves,
   viewOfFleet,
 } from '../support/advice-oracle.ts';
-import { sweepAll } from '../support/survey.ts';
+import { sweepAll, withoutGroup } from '../support/survey.ts';
 
 const test = suite('scheduler - explanations by chance');
 
@@ -135,6 +135,12 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
       const isNothing = changed.spec.groups.every(({ resources }) => Object.keys(resources).length === 0);
       if (!isNothing) add({ code: 'without-resource', group: name, about }, changed);
     }
+    const changed = withoutGroup(spec, name);
+    const { required, anyOf, forbidden, memberOf } = group;
+    const hasConditions = [required, anyOf, forbidden, memberOf].some((all) => all !== undefined && all.length > 0);
+    const isMore = hasConditions || Object.keys(group.resources).length > 1;
+    const isNothing = changed.groups.every(({ resources }) => Object.keys(resources).length === 0);
+    if (name !== '' && isMore && !isNothing) add({ code: 'without-group', group: name }, withSpec(changed));
   }
   for (const [n, about] of (spec.rootRequired ?? []).entries())
     add({ code: 'without-root-required', about }, withSpec({ rootRequired: but(spec.rootRequired, n) }));
@@ -218,13 +224,23 @@ function withAmount(asked: Asked, at: number, about: string, amount: number): As
   return { ...asked, spec: { ...asked.spec, groups: asked.spec.groups.map(change) } };
 }
 
-/** The request as it would be without a class in any group. */
-function withoutClass(spec: RequestSpec, about: string): RequestSpec {
-  const groups = spec.groups.map((group) => {
-    const { [about]: _, ...resources } = group.resources;
-    return { ...group, resources };
+/** Whether it is for want of so much of a class alone that a host does not serve a request. */
+function lacksThatAlone({ groups, ...spec }: RequestSpec, code: string, about: string, short: number, on: PlainHost) {
+  const but = ({ name, resources, ...conditions }: ResourceGroup, amount: number): ResourceGroup => {
+    const { [about]: asked, ...others } = resources;
+    if (asked === undefined) return { name, resources, ...conditions };
+    const all = amount > 0 ? { ...others, [about]: amount } : others;
+    return { name, resources: all, ...(name !== '' && Object.keys(all).length === 0 ? {} : conditions) };
+  };
+  const serve = (changed: ResourceGroup[]) => serves({ ...spec, groups: changed }, on.nodes);
+  const askers = groups.filter(({ resources }) => (resources[about] ?? 0) >= short);
+  if (code === 'unit-constraint' || askers.length === 0) return serve(groups.map((group) => but(group, 0)));
+  // What is free may be less than the steps take.
+  const steps = on.nodes.map(({ inventories }) => inventories[about]?.step_size ?? 1);
+  return askers.some((asker) => {
+    const left = (asker.resources[about] as number) - short;
+    return steps.some((step) => serve(groups.map((one) => (one === asker ? but(one, left - (left % step)) : one))));
   });
-  return { ...spec, groups };
 }
 
 /** Amounts with which it would fit, by group and class. */
@@ -273,9 +289,12 @@ test('scheduler - of one instance, what is told is so, and what would help is to
       assert.is(alike.length, hosts, about());
       const shortsOf = (some: typeof alike) => some.flatMap((one) => one.nearest?.short ?? []);
       const isOfClass = code === 'exceeds-capacity' || code === 'unit-constraint';
-      const otherwise = isOfClass ? withoutClass(asked.spec, what ?? '') : asked.spec;
       const isOutside = (of: PlainHost) => obstaclesOf(asked, fleet, of).includes('instance-group');
-      const ofNothingElse = shortsOf(alike.filter(({ of }) => serves(otherwise, of.nodes) && !isOutside(of)));
+      const isAlone = ({ of, nearest: near }: (typeof alike)[number]) =>
+        (isOfClass && near !== undefined
+          ? lacksThatAlone(asked.spec, code, what ?? '', near.short, of)
+          : serves(asked.spec, of.nodes)) && !isOutside(of);
+      const ofNothingElse = shortsOf(alike.filter(isAlone));
       const shorts = ofNothingElse.length > 0 ? ofNothingElse : shortsOf(alike);
       assert.is(nearest?.short, shorts.length === 0 ? undefined : Math.min(...shorts), about());
       if (nearest === undefined) continue;

@@ -148,6 +148,12 @@ function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advic
       return inGroup((part) => ({ ...part, resources: { ...part.resources, [about]: to } }));
     case 'without-resource':
       return inGroup((part) => ({ ...part, resources: lacking(part.resources ?? {}, about) }));
+    case 'without-group': {
+      const { sameSubtree = [], groups = [], ...others } = request;
+      const lists = sameSubtree.map((names) => names.filter((name) => name !== group));
+      const kept = groups.filter(({ name }) => name !== group);
+      return { ...others, groups: kept, sameSubtree: lists.filter((names) => names.length > 1) };
+    }
     case 'without-required':
       return inGroup((part) => ({ ...part, required: (part.required ?? []).filter((trait) => trait !== about) }));
     case 'without-forbidden':

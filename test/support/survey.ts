@@ -43,9 +43,16 @@ export function sweepAll(sweep: Sweep, view: View): void {
   sweep.done(undefined as never);
 }
 
+/** The request without a group, and without what is said of it. */
+export function withoutGroup({ sameSubtree = [], ...spec }: RequestSpec, name: string | undefined): RequestSpec {
+  const lists = sameSubtree.map((names) => names.filter((one) => one !== name)).filter((names) => names.length > 1);
+  return { ...spec, groups: spec.groups.filter((group) => group.name !== name), sameSubtree: lists };
+}
+
 /** The request with what is advised done to it; undefined when it is not about the request. */
 export function applied(spec: RequestSpec, { code, group: name, about = '', to = 0 }: Advice): RequestSpec | undefined {
   if (code === 'without-isolation') return { ...spec, groupPolicy: 'none' };
+  if (code === 'without-group') return withoutGroup(spec, name);
   const change = (group: ResourceGroup): ResourceGroup | undefined => {
     const without = <T>(all: readonly T[] | undefined, textOf: (one: T) => string): T[] => {
       const at = (all ?? []).findIndex((one) => textOf(one) === about);
