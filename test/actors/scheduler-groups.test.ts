@@ -156,6 +156,23 @@ test('scheduler groups - a soft rule is followed as far as hosts allow', () => {
   assert.is(distinct(choose(roomy, 'near', specOf(near, 2), 4).hosts), 1);
 });
 
+test('scheduler groups - who would rather be alone waits for a claim that may leave it a host, and for no later one', () => {
+  const apart: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
+  const all = scheduling(fleet(2), 2);
+  const [first] = choose(all, 'a', specOf(apart)).hosts;
+  // Asked of another scheduler too, which knows where its group is, and not that it is of it.
+  all.ask('a', specOf(apart), {}, 1);
+  all.ask('b', specOf(apart), {}, 1);
+  all.deliver();
+  const second = all.outcomeOf('b').chosen.get('b')?.selection.host;
+  assert.is.not(second, first);
+  // With a member on each there is no better host to be left.
+  all.ask('c', specOf(apart), {}, 1);
+  all.ask('d', specOf(apart), {}, 1);
+  all.deliver();
+  assert.ok(all.outcomeOf('c').chosen.has('c') && all.outcomeOf('d').chosen.has('d'));
+});
+
 /** Lets a member of a group be on a host. */
 function settle(all: Scheduling, instanceGroup: InstanceGroup, consumer: string, host: string): void {
   const allocations = [{ provider: `p-${host}`, group: '', resources: { VCPU: 1 } }];
