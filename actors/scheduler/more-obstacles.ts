@@ -45,8 +45,32 @@ export function isMoreInTheWay(
   const { about } = obstacle;
   if (about === undefined) return false;
   const isOfClass = spec.groups.some(({ resources }) => resources[about] !== undefined);
-  const changed = isOfClass ? lesserSpecs(spec)(obstacle, tree) : [withoutCondition(spec, about)];
-  return changed.every((one) => fit(one, tree) === null);
+  return isOfClass ? !isAllThatLacks(spec)(obstacle, tree) : fit(withoutCondition(spec, about), tree) === null;
+}
+
+/**
+ * Whether a request would fit a host but for a class of which it is short: with so much less of it, or with so much more of
+ * it on one of its providers, of which the group that asks for it may want more than that.
+ */
+export function isAllThatLacks(spec: RequestSpec): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
+  const lesserBy = lesserSpecs(spec);
+  return (obstacle, tree) => {
+    if (lesserBy(obstacle, tree).some((one) => fit(one, tree) !== null)) return true;
+    const { code, about = '', short = 0 } = obstacle;
+    if (code !== 'exceeds-capacity') return false;
+    return tree.some((provider) => {
+      const stock = provider.stocks.get(about);
+      if (stock === undefined) return false;
+      const more = { ...stock, used: stock.used - short };
+      const stocks = new Map(provider.stocks).set(about, more);
+      return (
+        fit(
+          spec,
+          tree.map((one) => (one === provider ? { ...provider, stocks } : one)),
+        ) !== null
+      );
+    });
+  };
 }
 
 /** Whether placement tells of a host. */
@@ -77,7 +101,7 @@ export function filtersRefusing(filters: readonly Filter[], request: Request, fa
  * The request as it would be with as much less of a class as it is short of on a host, and as its steps take, in any one
  * group that asks for so much; where no group does, or less would not be the remedy, without the class in all of them.
  */
-export function lesserSpecs(spec: RequestSpec): (obstacle: Obstacle, tree: readonly Provider[]) => RequestSpec[] {
+function lesserSpecs(spec: RequestSpec): (obstacle: Obstacle, tree: readonly Provider[]) => RequestSpec[] {
   const known = new Map<string, RequestSpec[]>();
   return ({ code, about = '', short = 0 }, tree) => {
     const by = code === 'exceeds-capacity' ? short : 0;

@@ -7,7 +7,6 @@ import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent } from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
-import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
 import {
   type Adviser,
@@ -20,7 +19,7 @@ import {
   newAdviser,
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
-import { type Counted, comesNearest, counted, emptyCensus, type Obstacle, refuse } from './census.ts';
+import { type Counted, comesNearest, counted, emptyCensus, refuse } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
 import { ALWAYS } from './filters/always.ts';
@@ -30,7 +29,7 @@ import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { filtersRefusing, isTold, lesserSpecs, refusingOf, WISHES } from './more-obstacles.ts';
+import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -85,9 +84,7 @@ export function surveyOf(
   const census = emptyCensus();
   /** Hosts that fall short of more than they are counted for: near only where none falls short of that alone. */
   const lackingMore = emptyCensus();
-  const lesserBy = lesserSpecs(spec);
-  const isOtherwiseFit = (obstacle: Obstacle | null, tree: readonly Provider[]) =>
-    (obstacle === null ? [spec] : lesserBy(obstacle, tree)).some((one) => fit(one, tree) !== null);
+  const isAll = isAllThatLacks(spec);
   const adviser = newAdviser(
     spec,
     count,
@@ -154,7 +151,9 @@ export function surveyOf(
           isThorough &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
           // Where a filter refuses it, resources have not been looked at.
-          isOtherwiseFit(filter === undefined ? obstacle : null, treeOf(view, host.root));
+          (filter === undefined
+            ? isAll(obstacle, treeOf(view, host.root))
+            : fit(spec, treeOf(view, host.root)) !== null);
         refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
         if (times < count && isThorough) {
