@@ -15,7 +15,7 @@ import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
 import { gathersFirst, isRoomForAll, placesFor, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
-import { mayBeApartLater, pickOfGroup } from './grouping.ts';
+import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
 import { isBehindOthers, mayWait, stepOut } from './lots.ts';
 import { keyOf } from './request.ts';
@@ -119,15 +119,14 @@ function bestFor(work: Work, open: Open, instance: string) {
   }
   noteStanding(draft, state, request);
   noteRanked(draft, state, request, picked, count);
-  return picked;
+  return picked.found;
 }
 
-/** Goes on with the best host, if there is one, or waits for claims that may leave it a better one. */
+/** Goes on with the best host, if there is one. */
 function tryBest(work: Work, open: Open, instance: string): boolean {
-  const picked = bestFor(work, open, instance);
-  if (picked === null) return false;
-  if (mayBeApartLater(work.state.view, open.request, picked) && awaitsClaims(work, open)) return true;
-  const candidate = selectionOf(work.state, open.request, picked.found);
+  const found = bestFor(work, open, instance);
+  if (found === null) return false;
+  const candidate = selectionOf(work.state, open.request, found);
   advance(work, open, instance, { type: 'RANKED', candidate });
   return true;
 }

@@ -64,16 +64,6 @@ export function pickOfGroup(
 }
 
 /**
- * Whether a member that would rather be alone is about to join others, while some host has none but of claims that are not
- * answered: one that is refused, because its instance has a host by now, leaves that one.
- */
-export function mayBeApartLater({ groups }: View, { spec }: Request, { found, soft }: Picked): boolean {
-  const group = spec.instanceGroup;
-  if (group === undefined || soft === null || soft.first || membersOn(groups, group.id, found.root) === 0) return false;
-  return rootsOf(groups, group.id).some((root) => toldOn(groups, group.id, root) === 0);
-}
-
-/**
  * The hosts that come first, in the order in which they would be taken, without chance; those of silent cells count like
  * others. Where a group keeps together it is the one that is taken: the group is there, or others would have to be
  * searched for room for all.

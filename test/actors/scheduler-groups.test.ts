@@ -10,7 +10,7 @@ import { groupKnownAt, toldMisfitOfGroup } from '../../actors/scheduler/group-ru
 import { noteShard } from '../../actors/scheduler/silence.ts';
 import { emptyView } from '../../actors/scheduler/view.ts';
 import { seededRandom } from '../../runtime/random.ts';
-import { type HostPlan, inventoryOf, rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
+import { inventoryOf, rootOf, type Scheduling, scheduling } from '../support/scheduling.ts';
 
 const test = suite('instance groups in the scheduler');
 
@@ -154,25 +154,6 @@ test('scheduler groups - a soft rule is followed as far as hosts allow', () => {
   assert.ok(distinct(together) > 1 && distinct(together) < 4, together.join());
   const roomy = scheduling(fleet(3));
   assert.is(distinct(choose(roomy, 'near', specOf(near, 2), 4).hosts), 1);
-});
-
-test('scheduler groups - who would rather be alone waits for a claim that may leave it a host, and for no later one', () => {
-  const apart: InstanceGroup = { id: '/spread', policy: 'soft-anti-affinity' };
-  const [large, small] = fleet(2) as [HostPlan, HostPlan];
-  for (let seed = 0; seed < 20; seed += 1) {
-    const all = scheduling([{ ...large, tree: [rootOf(large.host, 800)] }, small], 2);
-    assert.equal(choose(all, 'a', specOf(apart)).hosts, [large.host]);
-    // Asked of another scheduler too, which knows that its group has a member, and not that this is it.
-    all.ask('a', specOf(apart), {}, 1);
-    all.ask('b', specOf(apart), {}, 1);
-    all.deliver(seededRandom(`apart ${seed}`));
-    assert.equal(all.hostsHeldBy('b'), [small.host], `seed ${seed}`);
-    // With a member on each there is no better host to be left.
-    all.ask('c', specOf(apart), {}, 1);
-    all.ask('d', specOf(apart), {}, 1);
-    all.deliver();
-    assert.ok(all.outcomeOf('c').chosen.has('c') && all.outcomeOf('d').chosen.has('d'));
-  }
 });
 
 /** Lets a member of a group be on a host. */
