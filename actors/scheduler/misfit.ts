@@ -87,7 +87,10 @@ function distanceOf({ demands, ofEach }: Choice, provider: Provider, root: Provi
 
 /** Which part of an amount is not there. */
 function shareLacking(stock: Stock, amount: number): number {
-  if (!unitAllowed(stock.inventory, amount)) return (offUnitsBy(stock, amount) ?? FARTHER) / amount;
+  if (!unitAllowed(stock.inventory, amount)) {
+    const off = offUnitsBy(stock, amount);
+    return off === undefined ? FARTHER : off / amount;
+  }
   return fits(stock, amount) ? 0 : (stock.used + amount - stock.capacity) / amount;
 }
 

@@ -2,7 +2,9 @@
 
 import { fit } from '../fitting/fit.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
+import { groupsToChange } from './advice-groups.ts';
 import { wishesOf } from './advice-places.ts';
 import type { Obstacle } from './census.ts';
 import { aggregates } from './filters/aggregates.ts';
@@ -49,28 +51,78 @@ export function isMoreInTheWay(
 }
 
 /**
- * Whether a request would fit a host but for a class of which it is short: with so much less of it, or with so much more of
- * it on one of its providers, of which the group that asks for it may want more than that.
+ * Whether a request would fit a host but for a class of which it is short: with so much less of it, as its steps take, in
+ * one group; or with so much more of it on one device, of which the unnamed group wants a trait too. Where less is not the
+ * remedy, without the class in all groups.
  */
 export function isAllThatLacks(spec: RequestSpec): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
-  const lesserBy = lesserSpecs(spec);
-  return (obstacle, tree) => {
-    if (lesserBy(obstacle, tree).some((one) => fit(one, tree) !== null)) return true;
-    const { code, about = '', short = 0 } = obstacle;
-    if (code !== 'exceeds-capacity') return false;
-    return tree.some((provider) => {
-      const stock = provider.stocks.get(about);
-      if (stock === undefined) return false;
-      const more = { ...stock, used: stock.used - short };
-      const stocks = new Map(provider.stocks).set(about, more);
-      return (
-        fit(
-          spec,
-          tree.map((one) => (one === provider ? { ...provider, stocks } : one)),
-        ) !== null
-      );
-    });
+  const groups = groupsToChange(spec).map(({ group }) => group);
+  const unasked = new Map<string, Unasked>();
+  return ({ code, about = '', short = 0 }, tree) => {
+    const known = unasked.get(about) ?? unaskedOf(spec, about);
+    unasked.set(about, known);
+    const fits = (one: RequestSpec) => fit(one, tree) !== null;
+    // It is looser than all that follow, and the same for every host.
+    if (!fits(known.loosest)) return false;
+    const enough = groups.filter(({ resources }) => (resources[about] ?? 0) >= short);
+    if (code !== 'exceeds-capacity' || enough.length === 0) return fits(known.without);
+    const steps = new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1));
+    for (const step of steps) {
+      for (const group of enough) {
+        const left = (group.resources[about] as number) - short;
+        if (fits(replacing(spec, group, lessOf(group, about, left - (left % step))))) return true;
+      }
+    }
+    return groups.some((group) => wantsTraitOfServer(group, about)) && fitsOnMore(spec, tree, about, short);
   };
+}
+
+/** A request that does not ask for a class. */
+interface Unasked {
+  readonly without: RequestSpec;
+  /** Nor are there conditions on who served it. */
+  readonly loosest: RequestSpec;
+}
+
+function unaskedOf(spec: RequestSpec, resourceClass: string): Unasked {
+  const without = spec.groups.map((group) => lessOf(group, resourceClass, 0));
+  const loosest = without.map((group, at) => (group === spec.groups[at] ? group : unconditional(group)));
+  return { without: { ...spec, groups: without }, loosest: { ...spec, groups: loosest } };
+}
+
+const unconditional = ({ name, resources }: ResourceGroup): ResourceGroup => ({ name, resources });
+
+const replacing = (spec: RequestSpec, group: ResourceGroup, by: ResourceGroup): RequestSpec => ({
+  ...spec,
+  groups: spec.groups.map((one) => (one === group ? by : one)),
+});
+
+/** A group that asks for no more of a class than is left. By name, and with nothing to ask for, it has no conditions either. */
+function lessOf(group: ResourceGroup, resourceClass: string, left: number): ResourceGroup {
+  const { [resourceClass]: amount, ...others } = group.resources;
+  if (amount === undefined) return group;
+  if (left > 0) return { ...group, resources: { ...others, [resourceClass]: left } };
+  const isEmptied = group.name !== '' && Object.keys(others).length === 0;
+  return isEmptied ? { name: group.name, resources: {} } : { ...group, resources: others };
+}
+
+/** Whether it is the unnamed group, and whoever serves the class may be there for a trait, too. */
+const wantsTraitOfServer = ({ name, resources, required = [], anyOf = [] }: ResourceGroup, resourceClass: string) =>
+  name === '' && resources[resourceClass] !== undefined && required.length + anyOf.length > 0;
+
+/** Of how many devices of a host each is looked at with more of a class. */
+const MAX_DEVICES = 32;
+
+function fitsOnMore(spec: RequestSpec, tree: readonly Provider[], resourceClass: string, by: number): boolean {
+  return tree
+    .filter(({ stocks }) => stocks.has(resourceClass))
+    .slice(0, MAX_DEVICES)
+    .some((device) => {
+      const stock = device.stocks.get(resourceClass) as Stock;
+      const stocks = new Map(device.stocks).set(resourceClass, { ...stock, used: stock.used - by });
+      const onMore = tree.map((one) => (one === device ? { ...device, stocks } : one));
+      return fit(spec, onMore) !== null;
+    });
 }
 
 /** Whether placement tells of a host. */
@@ -95,44 +147,6 @@ export function filtersRefusing(filters: readonly Filter[], request: Request, fa
   return allFiltersFor(filters, request)
     .filter((one) => refusedBy([one], facts) !== null)
     .map(({ filter }) => filter.name);
-}
-
-/**
- * The request as it would be with as much less of a class as it is short of on a host, and as its steps take, in any one
- * group that asks for so much; where no group does, or less would not be the remedy, without the class in all of them.
- */
-function lesserSpecs(spec: RequestSpec): (obstacle: Obstacle, tree: readonly Provider[]) => RequestSpec[] {
-  const known = new Map<string, RequestSpec[]>();
-  return ({ code, about = '', short = 0 }, tree) => {
-    const by = code === 'exceeds-capacity' ? short : 0;
-    const steps = new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1));
-    return [...(by === 0 ? [1] : steps)].flatMap((step) => {
-      const key = `${about} ${by} ${step}`;
-      const lesser = known.get(key) ?? newLesserSpecs(spec, about, by, step);
-      known.set(key, lesser);
-      return lesser;
-    });
-  };
-}
-
-function newLesserSpecs(spec: RequestSpec, resourceClass: string, by: number, step: number): RequestSpec[] {
-  const { groups } = spec;
-  const enough = by === 0 ? [] : groups.filter(({ resources }) => (resources[resourceClass] ?? 0) >= by);
-  if (enough.length === 0) return [{ ...spec, groups: groups.map((group) => lessOf(group, resourceClass, 0)) }];
-  return enough.map((one) => {
-    const left = (one.resources[resourceClass] as number) - by;
-    const lesser = lessOf(one, resourceClass, left - (left % step));
-    return { ...spec, groups: groups.map((group) => (group === one ? lesser : group)) };
-  });
-}
-
-/** A group that asks for no more of a class than is left. By name, and with nothing to ask for, it has no conditions either. */
-function lessOf(group: ResourceGroup, resourceClass: string, left: number): ResourceGroup {
-  const { [resourceClass]: amount, ...others } = group.resources;
-  if (amount === undefined) return group;
-  if (left > 0) return { ...group, resources: { ...others, [resourceClass]: left } };
-  const isEmptied = group.name !== '' && Object.keys(others).length === 0;
-  return isEmptied ? { name: group.name, resources: {} } : { ...group, resources: others };
 }
 
 /** The request without a trait, or list of traits or aggregates, that it requires or forbids. */

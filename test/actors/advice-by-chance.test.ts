@@ -235,12 +235,16 @@ function lacksThatAlone({ groups, ...spec }: RequestSpec, code: string, about: s
   const serve = (changed: ResourceGroup[]) => serves({ ...spec, groups: changed }, on.nodes);
   const askers = groups.filter(({ resources }) => (resources[about] ?? 0) >= short);
   if (code === 'unit-constraint' || askers.length === 0) return serve(groups.map((group) => but(group, 0)));
-  // As much more of it on one node.
+  // As much more of it on one node, which may be there for a trait.
+  const isOfTrait = groups.some(
+    ({ name, resources, required = [], anyOf = [] }) =>
+      name === '' && resources[about] !== undefined && required.length + anyOf.length > 0,
+  );
   const onMore = on.nodes.map((node) => {
     const more = { ...node, used: { ...node.used, [about]: (node.used[about] ?? 0) - short } };
     return on.nodes.map((one) => (one === node ? more : one));
   });
-  if (onMore.some((nodes) => serves({ ...spec, groups }, nodes))) return true;
+  if (isOfTrait && onMore.some((nodes) => serves({ ...spec, groups }, nodes))) return true;
   // What is free may be less than the steps take.
   const steps = on.nodes.map(({ inventories }) => inventories[about]?.step_size ?? 1);
   return askers.some((asker) => {

@@ -344,6 +344,19 @@ test('search - a device of the wanted kind that is full is told before one of an
     gpu('g0', 'CUSTOM_T4'),
     { ...gpu('g1', 'CUSTOM_A100'), inventories: { VGPU } },
   ]);
+  const coarse = { ...gpu('g1', 'CUSTOM_A100'), inventories: { VGPU: { ...VGPU, min_unit: 8, step_size: 8 } } };
+  const devices = viewOf([
+    provider('h', null, { VCPU: 8 }),
+    { ...gpu('g0', 'CUSTOM_T4'), inventories: { VGPU } },
+    coarse,
+  ]);
+  adjustUse(devices[2] as Provider, { VGPU: 8 }, 1);
+  // One that can never give as much is farther than one that would not do, whatever the amount.
+  for (const amount of [2, 3, 4]) {
+    assert.is(misfitOf(asked('CUSTOM_A100', amount), devices).code, 'trait-missing', String(amount));
+    const unnamed = { name: '', resources: { VCPU: 1, VGPU: amount }, required: ['CUSTOM_A100'] };
+    assert.is(misfitOf({ groups: [unnamed], groupPolicy: 'none' }, devices).code, 'trait-missing', String(amount));
+  }
   for (const [place, used] of [2, 8].entries()) adjustUse(pairs[place + 1] as Provider, { VGPU: used }, 1);
   const never = misfitOf(asked('CUSTOM_A100', 1), pairs);
   assert.equal([never.code, never.provider], ['unit-constraint', 'g1']);
