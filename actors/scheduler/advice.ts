@@ -208,10 +208,12 @@ function changesOf(adviser: Adviser): Changes {
 function newChanges(spec: RequestSpec): Changes {
   const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
     const { position, group } = one;
-    const ofResources = [
-      ...Object.keys(group.resources).flatMap((resourceClass) => withoutResource(spec, position, resourceClass) ?? []),
-      ...withoutGroup(spec, group),
-    ];
+    const classes = Object.keys(group.resources);
+    const isOneWithConditions = group.name !== '' && classes.length === 1 && hasConditions(group);
+    // Without its one class the conditions would be left, on nothing.
+    const ofClasses = isOneWithConditions ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
+    const isMore = group.name !== '' && (isOneWithConditions || classes.length > 1);
+    const ofResources = isMore ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
     return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
   });
   return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };
@@ -305,13 +307,14 @@ function withoutResource(spec: RequestSpec, position: number, resourceClass: str
   return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
 }
 
-/** A named group, where that is more than not to ask for its one class: without its conditions, or its other classes. */
+const hasConditions = ({ required, anyOf, forbidden, memberOf }: ResourceGroup): boolean =>
+  [required, anyOf, forbidden, memberOf].some((all = []) => all.length > 0);
+
+/** A named group with all that is said of it; none where nothing else would be asked for. */
 function withoutGroup(spec: RequestSpec, group: ResourceGroup): ChangeOfRequest[] {
-  const { name, resources, required, anyOf, forbidden, memberOf } = group;
+  const { name } = group;
   const groups = spec.groups.filter((one) => one !== group);
-  if (name === '' || groups.every((one) => Object.keys(one.resources).length === 0)) return [];
-  const conditions = [required, anyOf, forbidden, memberOf].some((all = []) => all.length > 0);
-  if (!conditions && Object.keys(resources).length < 2) return [];
+  if (groups.every((one) => Object.keys(one.resources).length === 0)) return [];
   const lists = spec.sameSubtree?.map((names) => names.filter((one) => one !== name));
   const sameSubtree = lists?.filter((names) => names.length > 1);
   const changed: RequestSpec = { ...spec, groups, ...present({ sameSubtree }) };

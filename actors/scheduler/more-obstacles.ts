@@ -1,6 +1,6 @@
 // What else stands in the way of a request on a host, beside the first thing that does.
 
-import { fit } from '../fitting/fit.ts';
+import { fit, fitAtOnce } from '../fitting/fit.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -61,19 +61,29 @@ export function isAllThatLacks(spec: RequestSpec): (obstacle: Obstacle, tree: re
   return ({ code, about = '', short = 0 }, tree) => {
     const known = unasked.get(about) ?? unaskedOf(spec, about);
     unasked.set(about, known);
-    const fits = (one: RequestSpec) => fit(one, tree) !== null;
     // It is looser than all that follow, and the same for every host.
-    if (!fits(known.loosest)) return false;
+    if (fit(known.loosest, tree) === null) return false;
+    const withoutAny = () => fit(known.without, tree) !== null;
     const enough = groups.filter(({ resources }) => (resources[about] ?? 0) >= short);
-    if (code !== 'exceeds-capacity' || enough.length === 0) return fits(known.without);
-    const steps = new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1));
-    for (const step of steps) {
-      for (const group of enough) {
-        const left = (group.resources[about] as number) - short;
-        if (fits(replacing(spec, group, lessOf(group, about, left - (left % step))))) return true;
-      }
+    if (code !== 'exceeds-capacity' || enough.length === 0) return withoutAny();
+    const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
+    const tries = enough.flatMap((group) => {
+      const left = (group.resources[about] as number) - short;
+      return steps.map((step) => ({
+        by: replacing(spec, group, lessOf(group, about, left - (left % step))),
+        on: tree,
+      }));
+    });
+    if (groups.some((group) => wantsTraitOfServer(group, about))) {
+      for (const on of onMore(tree, about, short)) tries.push({ by: spec, on });
     }
-    return groups.some((group) => wantsTraitOfServer(group, about)) && fitsOnMore(spec, tree, about, short);
+    for (const { by, on } of tries) {
+      const found = fitAtOnce(by, on);
+      // Where it is hard to tell, it is held to be all if nothing else is in the way without the class.
+      if (found === undefined) return withoutAny();
+      if (found !== null) return true;
+    }
+    return false;
   };
 }
 
@@ -113,16 +123,14 @@ const wantsTraitOfServer = ({ name, resources, required = [], anyOf = [] }: Reso
 /** Of how many devices of a host each is looked at with more of a class. */
 const MAX_DEVICES = 32;
 
-function fitsOnMore(spec: RequestSpec, tree: readonly Provider[], resourceClass: string, by: number): boolean {
-  return tree
-    .filter(({ stocks }) => stocks.has(resourceClass))
-    .slice(0, MAX_DEVICES)
-    .some((device) => {
-      const stock = device.stocks.get(resourceClass) as Stock;
-      const stocks = new Map(device.stocks).set(resourceClass, { ...stock, used: stock.used - by });
-      const onMore = tree.map((one) => (one === device ? { ...device, stocks } : one));
-      return fit(spec, onMore) !== null;
-    });
+/** A tree with more of a class on one of its devices, for each of them. */
+function onMore(tree: readonly Provider[], resourceClass: string, by: number): Provider[][] {
+  const devices = tree.filter(({ stocks }) => stocks.has(resourceClass)).slice(0, MAX_DEVICES);
+  return devices.map((device) => {
+    const stock = device.stocks.get(resourceClass) as Stock;
+    const stocks = new Map(device.stocks).set(resourceClass, { ...stock, used: stock.used - by });
+    return tree.map((one) => (one === device ? { ...device, stocks } : one));
+  });
 }
 
 /** Whether placement tells of a host. */

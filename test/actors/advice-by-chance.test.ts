@@ -130,17 +130,19 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
         { code: 'without-member-of', group: name, about: list.join(', ') },
         withGroup(at, { memberOf: but(group.memberOf, n) }),
       );
-    for (const about of Object.keys(group.resources)) {
-      const changed = withGroup(at, { resources: lacking(group.resources, about) });
-      const isNothing = changed.spec.groups.every(({ resources }) => Object.keys(resources).length === 0);
-      if (!isNothing) add({ code: 'without-resource', group: name, about }, changed);
-    }
     const changed = withoutGroup(spec, name);
     const { required, anyOf, forbidden, memberOf } = group;
     const hasConditions = [required, anyOf, forbidden, memberOf].some((all) => all !== undefined && all.length > 0);
     const isMore = hasConditions || Object.keys(group.resources).length > 1;
     const isNothing = changed.groups.every(({ resources }) => Object.keys(resources).length === 0);
     if (name !== '' && isMore && !isNothing) add({ code: 'without-group', group: name }, withSpec(changed));
+    // Where it has one class, and conditions, it is left out as a whole.
+    if (name !== '' && hasConditions && Object.keys(group.resources).length === 1) continue;
+    for (const about of Object.keys(group.resources)) {
+      const changed = withGroup(at, { resources: lacking(group.resources, about) });
+      const isNothing = changed.spec.groups.every(({ resources }) => Object.keys(resources).length === 0);
+      if (!isNothing) add({ code: 'without-resource', group: name, about }, changed);
+    }
   }
   for (const [n, about] of (spec.rootRequired ?? []).entries())
     add({ code: 'without-root-required', about }, withSpec({ rootRequired: but(spec.rootRequired, n) }));
