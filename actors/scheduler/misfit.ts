@@ -73,16 +73,16 @@ const FARTHER = 2 * FAR;
  * what is asked that is not there, as of two classes amounts cannot be compared, but where it would not do if it had
  * enough, which says less than that one with enough would not. Null: it can serve.
  */
-function distanceOf({ demands, ofEach }: Choice, provider: Provider, root: Provider): number | null {
+function distanceOf(choice: Choice, provider: Provider, root: Provider): number | null {
   let distance = 0;
-  for (const { resourceClass, amount } of demands) {
+  for (const { resourceClass, amount } of choice.demands) {
     const stock = provider.stocks.get(resourceClass);
     if (stock === undefined) return Number.POSITIVE_INFINITY;
     distance = Math.max(distance, shareLacking(stock, amount));
   }
-  const isMet = ofEach === null || unmet(ofEach, [provider], root) === null;
-  if (distance === 0) return isMet ? null : FAR;
-  return isMet ? distance : FARTHER + distance;
+  const mayServe = isMet(choice, provider, root);
+  if (distance === 0) return mayServe ? null : FAR;
+  return mayServe ? distance : FARTHER + distance;
 }
 
 /** Which part of an amount is not there. */
