@@ -3,7 +3,7 @@
 // only the group as a whole can know, where its members' home is and what its rule is, stands in `Groups`, which all
 // others reach through the functions here. A group exists for as long as it has members.
 
-import type { InstanceGroup } from '../messages/common.ts';
+import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { Claim, GroupKnown, Refusal } from '../messages/placement.ts';
 import type { Consumer, Consumers, Identity } from './consumers.ts';
 import { noteQuietly, type Provider, type Providers } from './providers.ts';
@@ -219,6 +219,11 @@ export function hardRuleOf({ policy }: InstanceGroup): 'affinity' | 'anti-affini
 /** Whether the rule of a group is a wish, that is kept as far as hosts allow. */
 export function isSoft(group: InstanceGroup): boolean {
   return hardRuleOf(group) === null;
+}
+
+/** Whether the instances of a request must share a host. */
+export function keepsTogether({ instanceGroup }: RequestSpec): boolean {
+  return instanceGroup?.policy === 'affinity';
 }
 
 /** The name of a group without its project. */

@@ -3,6 +3,7 @@
 
 import { effort } from '../fitting/effort.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { GroupToChange } from './advice-groups.ts';
 import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';
@@ -94,8 +95,7 @@ function leastAbove({ stocks }: Provider, resourceClass: string, asked: number):
 }
 
 /** Whether a host must hold all instances by itself: there is one, or they keep together. */
-const needsOneHost = ({ spec, count }: AdviserOnAmounts): boolean =>
-  count === 1 || spec.instanceGroup?.policy === 'affinity';
+const needsOneHost = ({ spec, count }: AdviserOnAmounts): boolean => count === 1 || keepsTogether(spec);
 
 /** Looks on a host for a larger amount than was found on others, and counts it if it fits with the largest found. */
 function searchOn(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {

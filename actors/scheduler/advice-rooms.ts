@@ -3,6 +3,7 @@
 import { fit } from '../fitting/fit.ts';
 import { timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { Steps } from './steps.ts';
 
@@ -53,11 +54,15 @@ export function* letFor<Host>(
 
 export const rootOfTree = (tree: readonly Provider[]): string => (tree[0] as Provider).spec.id;
 
-/** How many instances a host would hold, as its resources, limits and the rule of the instance group let it. */
+/**
+ * How many instances a host would hold, as its resources, limits and the rule of the instance group let it: none where
+ * they keep together and it would not hold all.
+ */
 export function roomOn(refused: Refused, spec: RequestSpec, tree: readonly Provider[], but?: string): number {
   const root = rootOfTree(tree);
   const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : refused.membersAllowed(root);
-  return Math.min(timesOn(refused, spec, tree), members, refused.instancesAllowed(root, but));
+  const times = Math.min(timesOn(refused, spec, tree), members, refused.instancesAllowed(root, but));
+  return keepsTogether(spec) && times < refused.count ? 0 : times;
 }
 
 function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[]): number {

@@ -8,7 +8,7 @@ import { fit } from '../fitting/fit.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
-import { isSoft } from '../placement/groups.ts';
+import { isSoft, keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
 import {
@@ -357,7 +357,7 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
   const { spec, count, rooms, amounts } = adviser;
   if (fitting.length > 0) yield* noteAllConditions(adviser, fitting);
   // A group that keeps together is on one host.
-  const together = spec.instanceGroup?.policy === 'affinity';
+  const together = keepsTogether(spec);
   const found: (RoomWith & { next?: () => Steps<void> })[] = [...rooms.values()];
   let looked = 0;
   let asked = 0;

@@ -8,14 +8,12 @@ import { decided } from './decision.ts';
 import { absentOf, whyNoneOf, whyNoneTogether } from './explain.ts';
 import { giveAllBack } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
-import { NO_ROOM_TOGETHER } from './grouping.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
 import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking.ts';
-import type { Request } from './request.ts';
 import { isOrdered } from './rounds.ts';
 import { close, contextOf, draftOf, isOpen, tellSelecting } from './selecting.ts';
-import { type Standing, standing } from './standing.ts';
+import { standing } from './standing.ts';
 import type { Found, Open, Work } from './state.ts';
 import { surveyFor } from './surveying.ts';
 import { expectNoMore } from './view-hosts.ts';
@@ -78,20 +76,19 @@ function explainFailure(
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
     // A survey need not have searched each host to its end.
     const isWhole = stands?.partly !== true;
-    const { fits: fitting = 0, times = count } = found?.standing ?? {};
-    const hasRoomForSome = fitting > 0 && times < count;
+    const { times = count } = found?.standing ?? {};
+    const hasRoomForSome = times > 0 && times < count;
     const isStillSo = isWhole && (hasRoomForSome || (isAsDrafted && draft.ofFitting !== null));
     const saysMore = stands?.fits === 0 ? !isRankedByAll || isWhole : isStillSo;
     const isRenewed = isOfHosts && stands !== undefined && saysMore;
     let why = reason;
     if (isRenewed) {
       // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
-      const told = hasRoomForSome ? withoutRoomTogether(request, stands) : stands;
-      const { hosts, fits, refused } = told;
+      const { hosts, fits, refused } = stands;
       Object.assign(draft, { hosts, fits, refused });
       why = hasRoomForSome
-        ? whyNoneTogether(now.state, request, count, told)
-        : whyNoneOf(now.state, request, told, draft.ofFitting ?? undefined);
+        ? whyNoneTogether(now.state, request, count, stands)
+        : whyNoneOf(now.state, request, stands, draft.ofFitting ?? undefined);
     }
     if (draft.fits === 0) {
       draft.absent = absentOf(view, request);
@@ -119,21 +116,13 @@ function whichOf(count: number, kept: number): string {
   return `only ${kept} of ${count} instances ${has}: `;
 }
 
-/** Of a group that keeps together and finds no room for all, the hosts that fit have room for some. */
-function withoutRoomTogether({ spec }: Request, stands: Standing): Standing {
-  const { fits, refused } = stands;
-  if (spec.instanceGroup?.policy !== 'affinity') return stands;
-  const all = [...refused, { code: NO_ROOM_TOGETHER, hosts: fits }];
-  return { ...stands, fits: 0, refused: all.sort((one, other) => other.hosts - one.hosts) };
-}
-
 /** The change that asks least; or that none is known, where it was looked for and hosts only refuse. */
 function adviceFor({ turn }: Work, found: Found | null): string {
   const { advice: [first] = [], standing: surveyed } = found ?? {};
   if (first !== undefined) {
     return `; ${adviceWords(first, (until) => `for another ${Math.ceil((until - turn.now) / 1_000)} s`)}`;
   }
-  return surveyed === undefined || surveyed.hosts === 0 || surveyed.fits > 0 ? '' : `; ${NO_CHANGE_KNOWN}`;
+  return surveyed === undefined || surveyed.hosts === 0 || surveyed.times > 0 ? '' : `; ${NO_CHANGE_KNOWN}`;
 }
 
 /** Advice may name many aggregates; what stands in the way is said all the same. */

@@ -4,7 +4,7 @@
 
 import { holdsTimes } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import { isSoft } from '../placement/groups.ts';
+import { isSoft, keepsTogether } from '../placement/groups.ts';
 import type { FilterRefusal } from './filters/filter.ts';
 import { groupAllows } from './group-rules.ts';
 import { membersOn, rootsOf, toldOn } from './groups-view.ts';
@@ -95,6 +95,11 @@ export function firstOfGroup(
 /** The code of a host that has room for some of those that keep together, and not for all. */
 export const NO_ROOM_TOGETHER = 'no-room-together';
 
+export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
+  code: NO_ROOM_TOGETHER,
+  message: `no room for ${count} instances on '${host}'`,
+});
+
 /** That a host has no room for all that keep together, or null. */
 export function lackOfRoom(
   { rankings, view }: Fleet,
@@ -103,14 +108,14 @@ export function lackOfRoom(
   count: number,
 ): FilterRefusal | null {
   // What is ranked has room for one.
-  if (count === 1 || request.spec.instanceGroup?.policy !== 'affinity') return null;
+  if (count === 1 || !keepsTogether(request.spec)) return null;
   const host = view.hosts.get(root);
   const tree = treeOf(view, root);
   const holds =
     host !== undefined &&
     holdsTimes(request.spec, tree, count) &&
     instancesLeft(rankings, request, factsOf(view, host, tree)) >= count;
-  return holds ? null : { code: NO_ROOM_TOGETHER, message: `no room for ${count} instances on '${host?.host}'` };
+  return holds ? null : noRoomTogether(count, host?.host ?? '');
 }
 
 /**

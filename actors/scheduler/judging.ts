@@ -85,7 +85,7 @@ export const HARD_TO_TELL = 'hard-to-tell';
 /** Of a host that is not asked what it lacks: nobody is told of it. */
 const UNEXPLAINED = { code: OTHER, message: 'the host cannot serve the request' } as const;
 
-function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
+export function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
   return { code: HARD_TO_TELL, message: `whether '${host}' could serve all groups at once takes long to find out` };
 }
 

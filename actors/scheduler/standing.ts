@@ -7,7 +7,7 @@ import { present } from '../present.ts';
 import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
-import { lackOfRoom } from './grouping.ts';
+import { lackOfRoom, NO_ROOM_TOGETHER } from './grouping.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -85,6 +85,12 @@ export function nearestMiss(
   request: Request,
   refused: readonly RefusedHosts[],
 ): string | null {
+  // Those that hold some of the instances that keep together come nearer than any that hold none.
+  const holdingSome = refused.find(({ code }) => code === NO_ROOM_TOGETHER);
+  if (holdingSome !== undefined) {
+    const { cell, host, short } = holdingSome.nearest ?? {};
+    return short === undefined ? null : `${cell}/${host}: room for all but ${short} of the instances`;
+  }
   const near = refused
     .flatMap(({ nearest, ...reason }) => {
       const { cell = '', host = '', short = 0, [NEAR]: found } = (nearest ?? {}) as Partial<Nearest>;

@@ -7,6 +7,7 @@ import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent } from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
+import { keepsTogether } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import {
   type Adviser,
@@ -26,9 +27,10 @@ import { ALWAYS } from './filters/always.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
 import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
+import { noRoomTogether } from './grouping.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
-import { allFiltersFor, judge } from './judging.ts';
+import { allFiltersFor, hardToTell, judge } from './judging.ts';
 import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
@@ -47,7 +49,7 @@ const MAX_TIMES = 1_000_000;
 export interface Survey {
   readonly hosts: number;
   readonly fits: number;
-  /** How many instances would fit, on all hosts together. */
+  /** How many instances would fit, on all hosts together; on the host that holds most where they must share one. */
   readonly times: number;
   /** Some hosts were not searched to the end. */
   readonly partly?: true;
@@ -85,6 +87,8 @@ export function surveyOf(
   /** Hosts that fall short of more than they are counted for: near only where none falls short of that alone. */
   const lackingMore = emptyCensus();
   const isAll = isAllThatLacks(spec);
+  /** One host must hold several. */
+  const isTogether = count > 1 && keepsTogether(spec);
   const adviser = newAdviser(
     spec,
     count,
@@ -116,16 +120,20 @@ export function surveyOf(
           membersAllowed(view, spec, host.root),
           instancesLeft(rankings, request, facts),
         );
-        fits += 1;
         if (times < count) fitting.push(host.root);
-        // A group that keeps together is on one host.
-        if (spec.instanceGroup?.policy !== 'affinity') {
+        if (!isTogether) {
           times += room;
           holding += 1;
         } else if (room >= times) {
           holding = room > times ? 1 : holding + 1;
           times = room;
         }
+        if (isTogether && room < count) {
+          const lack = isThorough ? { ...noRoomTogether(count, host.host), short: count - room } : hardToTell(host);
+          refuse(census, host.root, lack);
+          return true;
+        }
+        fits += 1;
         const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
         const { cell, host: name, root } = host;
         const before = beforeWeight(view, spec, root);
@@ -149,6 +157,8 @@ export function surveyOf(
         const isAlone =
           isNear &&
           isThorough &&
+          // Of several it is told what one of them lacks.
+          !isTogether &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
@@ -169,7 +179,7 @@ export function surveyOf(
       advice = yield* adviceOf(adviser, still.flat());
     },
     done(work) {
-      if (fits > 0 && times < count && isWhole) {
+      if (times > 0 && times < count && isWhole) {
         const fewer = { code: 'fewer-instances' as const, from: count, to: times, hosts: holding };
         advice.unshift(fewer);
       }

@@ -112,8 +112,9 @@ export function standingWords(hosts: number, fits: number): string {
   return `of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}, ${fits} ${fits === 1 ? 'fits' : 'fit'} and ${refused} ${refused === 1 ? 'was' : 'were'} refused`;
 }
 
-/** Of an amount that units do not allow a larger one may do. */
+/** Of an amount that units do not allow a larger one may do; where room is lacking it is counted in instances. */
 export function shortWords(code: string, short: number): string {
+  if (code === 'no-room-together') return `with room for all but ${short}`;
   return `${code === 'unit-constraint' ? 'off' : 'short'} by ${short}`;
 }
 

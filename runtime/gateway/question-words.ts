@@ -25,7 +25,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
   const { fit, certain, count, hosts, fits, times, refused, absent, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
   const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
-  const often = fits === 0 ? '' : `; there is room for ${times}${isTogether ? ' on one host' : ''}`;
+  const often = times === 0 ? '' : `; there is room for ${times}${isTogether ? ' on one host' : ''}`;
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),

@@ -4,6 +4,7 @@
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { keepsTogether } from '../../actors/placement/groups.ts';
 import { present } from '../../actors/present.ts';
 import { SCHEDULERS } from '../../actors/routing.ts';
 import { HARD_TO_TELL } from '../../actors/scheduler/judging.ts';
@@ -61,7 +62,7 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     // Where no host fits, each of them refuses it for certain, or is hard to tell.
     const certain = fit || (!isHard && (told.fits === 0 || told.partly !== true));
     const answer = { fit, certain, count, ...told };
-    return { ...answer, words: fitWords(answer, spec.instanceGroup?.policy === 'affinity') };
+    return { ...answer, words: fitWords(answer, keepsTogether(spec)) };
   }
 
   async function whyNot(request: WhyNotRequest): Promise<WhyNot> {

@@ -63,6 +63,45 @@ test('scheduler - a survey counts every host once, and every time that the reque
   assert.ok(several > 20, `${several}`);
 });
 
+test('scheduler - of several that keep together, a host fits if it has room for all of them, and so with what is advised', () => {
+  const seen = { someOnly: 0, advised: 0 };
+  const instanceGroup = { id: 'p/g', policy: 'affinity' } as const;
+  const count = 3;
+  for (let seed = 0; seed < 200; seed += 1) {
+    const fleet = randomFleet(`together ${seed}`, 12);
+    const { view } = fleet;
+    const spec = { ...fleet.spec(), instanceGroup };
+    const roomFor = (asked: RequestSpec) =>
+      hostsThatFit(view, asked).map(({ root }) => timesIn(asked, treeOf(view, root), count));
+    const rooms = roomFor(spec);
+    const holding = (all: readonly number[]) => all.filter((room) => room === count).length;
+    const { hosts, fits, times, refused, best, advice } = survey(view, spec, count);
+    assert.is(fits, holding(rooms), `seed ${seed}`);
+    assert.is(Math.min(times, count), Math.max(0, ...rooms));
+    assert.is(
+      refused.reduce((sum, one) => sum + one.hosts, fits),
+      hosts,
+    );
+    assert.ok(best.every((one) => one.times >= count));
+    const some = rooms.filter((room) => room > 0 && room < count);
+    const together = refused.find(({ code }) => code === 'no-room-together');
+    assert.is(together?.hosts ?? 0, some.length);
+    if (some.length > 0) assert.is(together?.nearest?.short, count - Math.max(...some));
+    if (some.length > 0 && fits === 0) seen.someOnly += 1;
+    for (const one of advice) {
+      if (one.code === 'fewer-instances') {
+        assert.equal([one.to, one.hosts], [Math.max(...rooms), rooms.filter((room) => room === one.to).length]);
+        continue;
+      }
+      const changed = applied(spec, one);
+      if (changed === undefined || one.code === 'without-instance-group') continue;
+      assert.is(one.hosts, holding(roomFor(changed)), `seed ${seed}, ${words(one)}`);
+      seen.advised += 1;
+    }
+  }
+  assert.ok(seen.someOnly > 10 && seen.advised > 10, JSON.stringify(seen));
+});
+
 test('scheduler - what is advised, applied, lets the request fit on as many hosts as were named', () => {
   const codes = new Map<string, number>();
   for (let seed = 0; seed < 600; seed += 1) {
@@ -174,7 +213,7 @@ test('scheduler - of several instances at once, no more fit on a host than it ma
     if (told?.message.type !== 'fitted') throw new Error('no answer');
     const { times, best, advice } = told.message;
     assert.is(times, 2);
-    assert.is(best[0]?.times, 2);
+    assert.is(best[0]?.times, 'instanceGroup' in together ? undefined : 2);
     assert.equal(advice[0], { code: 'fewer-instances', from: 3, to: 2, hosts: 1 });
     const chosen = (count: number) => {
       const instances = Array.from({ length: count }, (_, n) => `i${count}-${n}`);
