@@ -25,3 +25,7 @@ export function groupsToChange({ sameSubtree = [], ...spec }: RequestSpec): Grou
   }
   return [...byKind.values()];
 }
+
+/** Whether a group asks for more of who serves it than amounts. */
+export const hasConditions = ({ required, anyOf, forbidden, memberOf }: ResourceGroup): boolean =>
+  [required, anyOf, forbidden, memberOf].some((all = []) => all.length > 0);

@@ -21,7 +21,7 @@ import {
   replaced,
   specWith,
 } from './advice-amounts.ts';
-import { type GroupToChange, groupsToChange } from './advice-groups.ts';
+import { type GroupToChange, groupsToChange, hasConditions } from './advice-groups.ts';
 import type { Wish } from './advice-places.ts';
 import { add, letFor, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
@@ -306,9 +306,6 @@ function withoutResource(spec: RequestSpec, position: number, resourceClass: str
   const advice = { code: 'without-resource' as const, group: group.name, about: resourceClass };
   return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
 }
-
-const hasConditions = ({ required, anyOf, forbidden, memberOf }: ResourceGroup): boolean =>
-  [required, anyOf, forbidden, memberOf].some((all = []) => all.length > 0);
 
 /** A named group with all that is said of it; none where nothing else would be asked for. */
 function withoutGroup(spec: RequestSpec, group: ResourceGroup): ChangeOfRequest[] {

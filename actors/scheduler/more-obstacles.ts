@@ -1,10 +1,11 @@
 // What else stands in the way of a request on a host, beside the first thing that does.
 
 import { fit, fitAtOnce } from '../fitting/fit.ts';
+import { timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
-import { groupsToChange } from './advice-groups.ts';
+import { groupsToChange, hasConditions } from './advice-groups.ts';
 import { wishesOf } from './advice-places.ts';
 import type { Obstacle } from './census.ts';
 import { aggregates } from './filters/aggregates.ts';
@@ -51,11 +52,15 @@ export function isMoreInTheWay(
 }
 
 /**
- * Whether a request would fit a host but for a class of which it is short: with so much less of it, as its steps take, in
- * one group; or with so much more of it on one device, of which the unnamed group wants a trait too. Where less is not the
- * remedy, without the class in all groups.
+ * Whether a request would fit a host but for a class of which it is short: with so much less of it in one group, or with so
+ * much more of it on one of its devices, or on all. Where it is off the units, with an amount in one group that is as much
+ * smaller or larger, or on devices of any units. All conditions stay.
+ * @param count How many instances the host must hold.
  */
-export function isAllThatLacks(spec: RequestSpec): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
+export function isAllThatLacks(
+  spec: RequestSpec,
+  count = 1,
+): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
   const groups = groupsToChange(spec).map(({ group }) => group);
   const unasked = new Map<string, Unasked>();
   return ({ code, about = '', short = 0 }, tree) => {
@@ -63,28 +68,38 @@ export function isAllThatLacks(spec: RequestSpec): (obstacle: Obstacle, tree: re
     unasked.set(about, known);
     // It is looser than all that follow, and the same for every host.
     if (fit(known.loosest, tree) === null) return false;
-    const withoutAny = () => fit(known.without, tree) !== null;
-    const enough = groups.filter(({ resources }) => (resources[about] ?? 0) >= short);
-    if (code !== 'exceeds-capacity' || enough.length === 0) return withoutAny();
+    const isOfUnits = code === 'unit-constraint';
     const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
-    const tries = enough.flatMap((group) => {
-      const left = (group.resources[about] as number) - short;
-      return steps.map((step) => ({
-        by: replacing(spec, group, lessOf(group, about, left - (left % step))),
-        on: tree,
-      }));
-    });
-    if (groups.some((group) => wantsTraitOfServer(group, about))) {
-      for (const on of onMore(tree, about, short)) tries.push({ by: spec, on });
+    const tries = onMore(tree, about, short, isOfUnits).map((on) => ({ by: spec, on }));
+    for (const group of groups) {
+      for (const amount of amountsInstead(group, about, short, steps, isOfUnits)) {
+        tries.push({ by: replacing(spec, group, lessOf(group, about, amount)), on: tree });
+      }
     }
     for (const { by, on } of tries) {
       const found = fitAtOnce(by, on);
       // Where it is hard to tell, it is held to be all if nothing else is in the way without the class.
-      if (found === undefined) return withoutAny();
-      if (found !== null) return true;
+      if (found === undefined) return fit(known.without, tree) !== null;
+      if (found !== null && (count === 1 || timesIn(by, on, count) >= count)) return true;
     }
     return false;
   };
+}
+
+/** What a group might ask for of a class instead, as steps take it; nothing only where no condition would go with it. */
+function amountsInstead(
+  group: ResourceGroup,
+  resourceClass: string,
+  short: number,
+  steps: readonly number[],
+  isOfUnits: boolean,
+): ReadonlySet<number> {
+  const { [resourceClass]: asked, ...others } = group.resources;
+  if (asked === undefined) return new Set();
+  const isToStay = Object.keys(others).length === 0 && hasConditions(group);
+  const less = steps.map((step) => asked - short - ((asked - short) % step));
+  const amounts = isOfUnits ? [...less, asked + short] : less;
+  return new Set(amounts.filter((amount) => amount > 0 || (amount === 0 && !isToStay)));
 }
 
 /** A request that does not ask for a class. */
@@ -116,21 +131,21 @@ function lessOf(group: ResourceGroup, resourceClass: string, left: number): Reso
   return isEmptied ? { name: group.name, resources: {} } : { ...group, resources: others };
 }
 
-/** Whether it is the unnamed group, and whoever serves the class may be there for a trait, too. */
-const wantsTraitOfServer = ({ name, resources, required = [], anyOf = [] }: ResourceGroup, resourceClass: string) =>
-  name === '' && resources[resourceClass] !== undefined && required.length + anyOf.length > 0;
-
 /** Of how many devices of a host each is looked at with more of a class. */
 const MAX_DEVICES = 32;
 
-/** A tree with more of a class on one of its devices, for each of them. */
-function onMore(tree: readonly Provider[], resourceClass: string, by: number): Provider[][] {
+/** A tree with more of a class on one of its devices, for each of them, and with it on all; `isLifted`: and of any units. */
+function onMore(tree: readonly Provider[], resourceClass: string, by: number, isLifted: boolean): Provider[][] {
+  const withMore = (one: Provider): Provider => {
+    const stock = one.stocks.get(resourceClass);
+    if (stock === undefined) return one;
+    const units = isLifted ? { min_unit: 1, step_size: 1, max_unit: Number.MAX_SAFE_INTEGER } : {};
+    const more: Stock = { ...stock, inventory: { ...stock.inventory, ...units }, used: stock.used - by };
+    return { ...one, stocks: new Map(one.stocks).set(resourceClass, more) };
+  };
   const devices = tree.filter(({ stocks }) => stocks.has(resourceClass)).slice(0, MAX_DEVICES);
-  return devices.map((device) => {
-    const stock = device.stocks.get(resourceClass) as Stock;
-    const stocks = new Map(device.stocks).set(resourceClass, { ...stock, used: stock.used - by });
-    return tree.map((one) => (one === device ? { ...device, stocks } : one));
-  });
+  const each = devices.map((device) => tree.map((one) => (one === device ? withMore(one) : one)));
+  return devices.length > 1 ? [...each, tree.map(withMore)] : each;
 }
 
 /** Whether placement tells of a host. */

@@ -1,7 +1,6 @@
 // Surveys: how each host stands to a request, counted over all hosts. They answer whether a request would fit, and advise
 // what to change when it does not.
 
-import { fit } from '../fitting/fit.ts';
 import { timesIn } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
@@ -20,6 +19,7 @@ import {
   newAdviser,
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
+import { roomOn } from './advice-rooms.ts';
 import { type Counted, comesNearest, counted, emptyCensus, refuse } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
@@ -86,9 +86,9 @@ export function surveyOf(
   const census = emptyCensus();
   /** Hosts that fall short of more than they are counted for: near only where none falls short of that alone. */
   const lackingMore = emptyCensus();
-  const isAll = isAllThatLacks(spec);
   /** One host must hold several. */
   const isTogether = count > 1 && keepsTogether(spec);
+  const isAll = isAllThatLacks(spec, isTogether ? count : 1);
   const adviser = newAdviser(
     spec,
     count,
@@ -157,13 +157,11 @@ export function surveyOf(
         const isAlone =
           isNear &&
           isThorough &&
-          // Of several it is told what one of them lacks.
-          !isTogether &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
-            : fit(spec, treeOf(view, host.root)) !== null);
+            : roomOn(adviser, spec, treeOf(view, host.root), filter) > 0);
         refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
         if (times < count && isThorough) {

@@ -226,32 +226,39 @@ function withAmount(asked: Asked, at: number, about: string, amount: number): As
   return { ...asked, spec: { ...asked.spec, groups: asked.spec.groups.map(change) } };
 }
 
-/** Whether it is for want of so much of a class alone that a host does not serve a request. */
+/**
+ * Whether it is for want of so much of a class alone that a host does not serve a request: with so much more of it there, or
+ * so much less asked by one group, it would, all conditions kept. Of what is off the units as much more may be asked, too.
+ */
 function lacksThatAlone({ groups, ...spec }: RequestSpec, code: string, about: string, short: number, on: PlainHost) {
-  const but = ({ name, resources, ...conditions }: ResourceGroup, amount: number): ResourceGroup => {
-    const { [about]: asked, ...others } = resources;
-    if (asked === undefined) return { name, resources, ...conditions };
-    const all = amount > 0 ? { ...others, [about]: amount } : others;
-    return { name, resources: all, ...(name !== '' && Object.keys(all).length === 0 ? {} : conditions) };
+  const isOfUnits = code === 'unit-constraint';
+  const serve = (nodes: PlainHost['nodes'], asked = groups) => serves({ ...spec, groups: asked }, nodes);
+  const withMore = (node: PlainHost['nodes'][number]) => {
+    const { [about]: inventory, ...inventories } = node.inventories;
+    if (inventory === undefined) return node;
+    const units = isOfUnits ? { min_unit: 1, step_size: 1, max_unit: 1_000 } : {};
+    const used = { ...node.used, [about]: (node.used[about] ?? 0) - short };
+    return { ...node, used, inventories: { ...inventories, [about]: { ...inventory, ...units } } };
   };
-  const serve = (changed: ResourceGroup[]) => serves({ ...spec, groups: changed }, on.nodes);
-  const askers = groups.filter(({ resources }) => (resources[about] ?? 0) >= short);
-  if (code === 'unit-constraint' || askers.length === 0) return serve(groups.map((group) => but(group, 0)));
-  // As much more of it on one node, which may be there for a trait.
-  const isOfTrait = groups.some(
-    ({ name, resources, required = [], anyOf = [] }) =>
-      name === '' && resources[about] !== undefined && required.length + anyOf.length > 0,
-  );
-  const onMore = on.nodes.map((node) => {
-    const more = { ...node, used: { ...node.used, [about]: (node.used[about] ?? 0) - short } };
-    return on.nodes.map((one) => (one === node ? more : one));
-  });
-  if (isOfTrait && onMore.some((nodes) => serves({ ...spec, groups }, nodes))) return true;
+  if (serve(on.nodes.map(withMore))) return true;
+  if (on.nodes.some((node) => serve(on.nodes.map((one) => (one === node ? withMore(one) : one))))) return true;
   // What is free may be less than the steps take.
   const steps = on.nodes.map(({ inventories }) => inventories[about]?.step_size ?? 1);
-  return askers.some((asker) => {
-    const left = (asker.resources[about] as number) - short;
-    return steps.some((step) => serve(groups.map((one) => (one === asker ? but(one, left - (left % step)) : one))));
+  return groups.some((asker) => {
+    const { [about]: asked, ...others } = asker.resources;
+    if (asked === undefined) return false;
+    const less = steps.map((step) => asked - short - ((asked - short) % step));
+    return [...less, ...(isOfUnits ? [asked + short] : [])].some((amount) => {
+      const { name, resources: _, ...conditions } = asker;
+      const resources = amount === 0 ? others : { ...others, [about]: amount };
+      // Its conditions would go with all that it asks for.
+      const isEmptied = Object.keys(resources).length === 0 && Object.values(conditions).some((all) => all.length > 0);
+      if (amount < 0 || isEmptied) return false;
+      return serve(
+        on.nodes,
+        groups.map((one) => (one === asker ? { ...asker, resources } : one)),
+      );
+    });
   });
 }
 
