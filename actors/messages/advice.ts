@@ -45,6 +45,8 @@ export const Advice = Type.Object({
   to: Type.Optional(Type.Number()),
   /** How many hosts it would fit then. */
   hosts: Type.Integer(),
+  /** Not every host was searched to the end: it may fit on more. */
+  partly: Type.Optional(Type.Literal(true)),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),
   /**
@@ -80,9 +82,9 @@ const oneOf = (aggregates: string): string =>
  * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.
  */
 export function adviceWords(advice: Advice, till: (at: number) => string): string {
-  const { code, group = '', about = '', from = 0, to = 0, hosts, until, host, failed } = advice;
+  const { code, group = '', about = '', from = 0, to = 0, hosts, partly, until, host, failed } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
-  const fits = `it would fit on ${many}`;
+  const fits = `it would fit on ${partly === true ? 'at least ' : ''}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const of = group === '' ? '' : ` in group '${group}'`;
   switch (code) {

@@ -19,7 +19,7 @@ const MAX_HOSTS_BETWEEN = 8_192;
 /** How many hosts, and looks at their providers, the searches for amounts that let several fit may take: some 50 ms. */
 const MAX_HOSTS_SEARCHED = 4_096;
 const MAX_LOOKS_SEARCHED = 40_000;
-/** After how many looks at its providers no further amounts below what is asked are tried on a host. */
+/** After how many looks at its providers no further amounts are tried on a host, and no further changes of other kinds. */
 export const MAX_LOOKS_ON_ONE = 20_000;
 
 /** An amount that would let hosts fit. */
@@ -62,7 +62,7 @@ export function considerAmounts(
 ): void {
   const noted = amountsOf(adviser, position, resourceClass);
   if (effort.looks <= endOfLooks) considerLess(adviser, noted, tree);
-  considerMore(adviser, noted, tree);
+  if (effort.looks <= endOfLooks) considerMore(adviser, noted, tree);
 }
 
 function considerLess(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {

@@ -130,22 +130,32 @@ export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void
 /** A host that does not fit, and its tree: which change would help there? */
 export function consider(adviser: Adviser, tree: readonly Provider[]): void {
   const { spec } = adviser;
-  const endOfLooks = effort.looks + MAX_LOOKS_ON_ONE;
   const { ofGroups, ofRoot, betweenGroups } = changesOf(adviser);
   // In the way are groups that do not fit even alone; when each does, any of them may be.
   const unfit = spec.groups.length > 1 ? ofGroups.filter(({ alone }) => fit(alone, tree) === null) : [];
-  for (const { position, group, ofConditions, ofResources } of unfit.length > 0 ? unfit : ofGroups) {
-    for (const resourceClass of Object.keys(group.resources))
-      considerAmounts(adviser, position, resourceClass, tree, endOfLooks);
-    considerChanges(adviser, ofConditions, tree);
-    considerChanges(adviser, ofResources, tree);
+  const inTheWay = unfit.length > 0 ? unfit : ofGroups;
+  // Those of the whole request are few, and most likely to help where it is hard to tell.
+  const endOfChanges = effort.looks + MAX_LOOKS_ON_ONE;
+  considerChanges(adviser, ofRoot, tree, endOfChanges);
+  considerChanges(adviser, betweenGroups, tree, endOfChanges);
+  for (const { ofConditions, ofResources } of inTheWay) {
+    considerChanges(adviser, ofConditions, tree, endOfChanges);
+    considerChanges(adviser, ofResources, tree, endOfChanges);
   }
-  considerChanges(adviser, ofRoot, tree);
-  considerChanges(adviser, betweenGroups, tree);
+  const endOfAmounts = effort.looks + MAX_LOOKS_ON_ONE;
+  for (const { position, group } of inTheWay)
+    for (const resourceClass of Object.keys(group.resources))
+      considerAmounts(adviser, position, resourceClass, tree, endOfAmounts);
 }
 
-function considerChanges(adviser: Adviser, changes: readonly ChangeOfRequest[], tree: readonly Provider[]): void {
+function considerChanges(
+  adviser: Adviser,
+  changes: readonly ChangeOfRequest[],
+  tree: readonly Provider[],
+  endOfLooks: number,
+): void {
   for (const change of changes) {
+    if (effort.looks > endOfLooks) return;
     const times = roomOn(adviser, change.changed, tree);
     if (times > 0) note(adviser, change, times, tree);
   }

@@ -54,7 +54,8 @@ export function isMoreInTheWay(
 /**
  * Whether a request would fit a host but for a class of which it is short: with so much less of it in one group, or with so
  * much more of it on one of its devices, or on all. Where it is off the units, with an amount in one group that is as much
- * smaller or larger, or on devices of any units. All conditions stay.
+ * smaller or larger, or on devices of any units. All conditions stay. Where it is not said how much it is short of, without
+ * the class in all groups.
  * @param count How many instances the host must hold.
  */
 export function isAllThatLacks(
@@ -63,11 +64,13 @@ export function isAllThatLacks(
 ): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
   const groups = groupsToChange(spec).map(({ group }) => group);
   const unasked = new Map<string, Unasked>();
-  return ({ code, about = '', short = 0 }, tree) => {
+  return ({ code, about = '', short }, tree) => {
     const known = unasked.get(about) ?? unaskedOf(spec, about);
     unasked.set(about, known);
     // It is looser than all that follow, and the same for every host.
     if (fit(known.loosest, tree) === null) return false;
+    const fitsWithout = () => fit(known.without, tree) !== null;
+    if (short === undefined) return fitsWithout();
     const isOfUnits = code === 'unit-constraint';
     const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
     const tries = onMore(tree, about, short, isOfUnits).map((on) => ({ by: spec, on }));
@@ -79,7 +82,7 @@ export function isAllThatLacks(
     for (const { by, on } of tries) {
       const found = fitAtOnce(by, on);
       // Where it is hard to tell, it is held to be all if nothing else is in the way without the class.
-      if (found === undefined) return fit(known.without, tree) !== null;
+      if (found === undefined) return fitsWithout();
       if (found !== null && (count === 1 || timesIn(by, on, count) >= count)) return true;
     }
     return false;

@@ -181,6 +181,7 @@ export function surveyOf(
         const fewer = { code: 'fewer-instances' as const, from: count, to: times, hosts: holding };
         advice.unshift(fewer);
       }
+      if (!isWhole) advice = advice.map((one) => ({ ...one, partly: true as const }));
       done(
         {
           hosts,

@@ -13,8 +13,11 @@ import { standing } from '../../actors/scheduler/standing.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import { beginSweep, goOnSweeping } from '../../actors/scheduler/sweeps.ts';
-import type { View } from '../../actors/scheduler/view.ts';
+import { emptyView, learnProvider, type View, type ViewHost } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { inventory } from '../support/facts.ts';
 import { type HostPlan, type Rig, rig } from '../support/scheduler-desk.ts';
 import { selectFor } from '../support/schedulers.ts';
 import { type Sent, sentOf } from '../support/turn.ts';
@@ -224,6 +227,54 @@ test('hard requests - a look at all hosts takes a bounded effort in each turn an
     told.advice.some(({ code }) => code === 'fewer-instances'),
     'there may be more that fit',
   );
+  assert.ok(
+    told.advice.every(({ partly }) => partly === true),
+    'it may fit on more hosts than those that were searched to the end',
+  );
+});
+
+test('hard requests - what would help on one host is looked for with a bounded effort, however many groups there are', () => {
+  let most = 0;
+  for (let seed = 0; seed < 100; seed += 1) {
+    const random = seededRandom(`one host ${seed}`);
+    const view = emptyView();
+    const shared = { root: 'p', generation: 1, aggregates: [] };
+    const [nodes, gpus] = [random.integer(1, 4), random.integer(2, 8)];
+    learnProvider(view, { ...shared, id: 'p', name: 'h', parent: null, traits: [], inventories: {}, used: {} });
+    for (let n = 0; n < nodes; n += 1) {
+      const node = { ...shared, id: `n${n}`, name: `n${n}`, parent: 'p', traits: [] };
+      learnProvider(view, { ...node, inventories: { VCPU: inventory(32) }, used: { VCPU: random.integer(0, 20) } });
+      for (let g = 0; g < gpus; g += 1) {
+        const id = `n${n}-g${g}`;
+        const traits = [random.pick(TRAITS)];
+        const inventories = { PGPU: inventory(100) };
+        const used = { PGPU: random.integer(0, 90) };
+        learnProvider(view, { ...shared, id, name: id, parent: `n${n}`, traits, inventories, used });
+      }
+    }
+    learnHost(view, 'c1', { host: 'h', provider: 'p', state: 'up' });
+    const groups = Array.from({ length: random.integer(4, Math.min(30, nodes * gpus + 2)) }, (_, at) => ({
+      name: `g${at}`,
+      resources: { PGPU: random.integer(10, 60) },
+      ...(random.next() < 0.3 ? { required: [random.pick(TRAITS)] } : {}),
+    }));
+    const spec: RequestSpec = {
+      groups: [...groups, { name: '', resources: { VCPU: 8 } }],
+      groupPolicy: random.pick(['isolate', 'none'] as const),
+      sameSubtree: [
+        ['g0', 'g1'],
+        ['g2', 'g3'],
+      ],
+    };
+    const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+    const before = effort.looks;
+    surveyOf(rankings, view, { request: { spec }, count: 1, limit: 3 }, () => {}).visit(
+      view.hosts.get('p') as ViewHost,
+      true,
+    );
+    most = Math.max(most, effort.looks - before);
+  }
+  assert.ok(most > 20_000 && most < MOST_IN_A_TURN, `${most} looks`);
 });
 
 test.run();
