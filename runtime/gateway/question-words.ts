@@ -60,7 +60,7 @@ export function whyNotWords(
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     now === null
       ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
-      : `now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view, now)} ${nowWords(now)}`,
+      : `now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view)} ${nowWords(now)}`,
   ].map(oneLine);
 }
 
@@ -70,9 +70,9 @@ function claimWords(claiming: HostStanding['claiming']): string {
   return `placement/${shard} has not answered its claim of ${cell}/${host}, which counts as used; `;
 }
 
-/** One of several that has no host may fit where all of them did not. */
-function subjectOf({ instance, request, host }: InstanceView, { refusal }: HostStanding): string {
-  return instance !== request && host === undefined && refusal === undefined ? 'it alone' : 'it';
+/** One of several that has no host may fit where all of them did not, or be short of less. */
+function subjectOf({ instance, request, host }: InstanceView): string {
+  return instance !== request && host === undefined ? 'it alone' : 'it';
 }
 
 function whereWords(

@@ -68,6 +68,20 @@ test('words - of one of several that have no room together it is said that it al
   const failed = { instance: 'web-0', request: 'web', state: 'failed' };
   assert.match(nowOf(failed, standing) ?? '', /^now: it alone would fit, number 1 of 1/);
   assert.match(nowOf({ ...failed, request: 'web-0' }, standing) ?? '', /^now: it would fit/);
+  const refusal = { code: 'exceeds-capacity', message: 'too little', short: 1 };
+  const refused = whyNotWords(
+    {
+      id: 'web-0',
+      cell: 'c1',
+      host: 'h1',
+      there: false,
+      then,
+      now: { cell: 'c1', host: 'h1', hosts: 1, fits: 0, refusal },
+    },
+    failed,
+    false,
+  );
+  assert.match(refused[2] ?? '', /^now: it alone would be refused/);
 });
 
 test('words - where no host is known nothing is counted, and of one that waits it is said', () => {
