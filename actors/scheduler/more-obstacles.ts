@@ -73,7 +73,8 @@ export function isAllThatLacks(
     if (short === undefined) return fitsWithout();
     const isOfUnits = code === 'unit-constraint';
     const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
-    const tries = onMore(tree, about, short, isOfUnits).map((on) => ({ by: spec, on }));
+    const tries: { readonly by: RequestSpec; readonly on: readonly Provider[] }[] = [];
+    for (const on of onMore(tree, about, short, isOfUnits)) tries.push({ by: spec, on });
     for (const group of groups) {
       for (const amount of amountsInstead(group, about, short, steps, isOfUnits)) {
         tries.push({ by: replacing(spec, group, lessOf(group, about, amount)), on: tree });
