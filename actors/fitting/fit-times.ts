@@ -4,6 +4,7 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
+import { effort } from './effort.ts';
 import { fit, fitAtOnce } from './fit.ts';
 
 /** How often the allocations may change from one to the next before the count is cut short. */
@@ -14,8 +15,15 @@ const ONE_BY_ONE = 8;
 /**
  * How many times a request fits a tree (the root first), at most `most`.
  * @param isThorough Without it, at least how many times: as far as that is found at once.
+ * @param endOfLooks After how many looks at providers in all it counts no further.
  */
-export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: number, isThorough = true): number {
+export function timesIn(
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  most: number,
+  isThorough = true,
+  endOfLooks = Number.POSITIVE_INFINITY,
+): number {
   const search = isThorough ? fit : fitAtOnce;
   if ((search(spec, tree) ?? null) === null) return 0;
   if (most === 1) return 1;
@@ -26,7 +34,7 @@ export function timesIn(spec: RequestSpec, tree: readonly Provider[], most: numb
   const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
   const few = spec.groups.length > 1 ? ONE_BY_ONE : 0;
   let times = 0;
-  for (let round = 0; round < MAX_ROUNDS && times < most; round += 1) {
+  for (let round = 0; round < MAX_ROUNDS && times < most && effort.looks <= endOfLooks; round += 1) {
     const allocations = search(spec, left) ?? null;
     if (allocations === null) break;
     const taken = new Map<{ capacity: number; used: number }, number>();

@@ -84,7 +84,8 @@ const oneOf = (aggregates: string): string =>
 export function adviceWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, partly, until, host, failed } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
-  const fits = `it would fit on ${partly === true ? 'at least ' : ''}${many}`;
+  const least = partly === true ? 'at least ' : '';
+  const fits = `it would fit on ${least}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const of = group === '' ? '' : ` in group '${group}'`;
   switch (code) {
@@ -140,9 +141,9 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       const state = about.replace('-', ' ');
       const when = until === undefined ? '' : ` ${till(until)}`;
       if (host !== undefined)
-        return `${host}, which is ${state}${when}, would fit${hosts === 1 ? '' : ` (${many} in all)`}`;
-      if (hosts === 1) return `1 host that is ${state}${when} would fit`;
-      return `${many} that are ${state}${until === undefined ? '' : `, the first${when},`} would fit`;
+        return `${host}, which is ${state}${when}, would fit${hosts === 1 ? '' : ` (${least}${many} in all)`}`;
+      if (hosts === 1) return `${least}1 host that is ${state}${when} would fit`;
+      return `${least}${many} that are ${state}${until === undefined ? '' : `, the first${when},`} would fit`;
     }
     case 'without-instance-group':
       return `without the rule of its instance group ${fits}`;

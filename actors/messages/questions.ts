@@ -59,7 +59,10 @@ export const Fitted = message('fitted', {
   /** How many hosts the scheduler knows: those that fit and those that were refused add up to it. */
   hosts: Type.Integer(),
   fits: Type.Integer(),
-  /** How many instances would fit on all of them; at least, where not all was searched. */
+  /**
+   * How many instances would fit on all of them, or on the one that holds most where they keep together; at least, where
+   * not all was searched.
+   */
   times: Type.Integer(),
   /** Some hosts were not searched to the end: there may be room for more. */
   partly: Type.Optional(Type.Literal(true)),

@@ -61,24 +61,25 @@ export function considerAmounts(
   endOfLooks: number,
 ): void {
   const noted = amountsOf(adviser, position, resourceClass);
-  if (effort.looks <= endOfLooks) considerLess(adviser, noted, tree);
-  if (effort.looks <= endOfLooks) considerMore(adviser, noted, tree);
+  if (effort.looks <= endOfLooks) considerLess(adviser, noted, tree, endOfLooks);
+  if (effort.looks <= endOfLooks) considerMore(adviser, noted, tree, endOfLooks);
 }
 
-function considerLess(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {
+function considerLess(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[], endOfLooks: number): void {
   const ranges = rangesBelow(noted.asked, noted.resourceClass, [tree]);
-  if (!ranges.some(({ from }) => roomOn(adviser, specWith(adviser, noted, from), tree) > 0)) return;
+  const holds = (amount: number) => roomOn(adviser, specWith(adviser, noted, amount), tree, undefined, endOfLooks) > 0;
+  if (!ranges.some(({ from }) => holds(from))) return;
   noted.trees.push(tree);
   if (needsOneHost(adviser)) searchOn(adviser, noted, tree);
 }
 
 /** The next larger amount that a provider gives, where it does not give what is asked. */
-function considerMore(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[]): void {
+function considerMore(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[], endOfLooks: number): void {
   const amounts = new Set(tree.map((provider) => leastAbove(provider, noted.resourceClass, noted.asked)));
   amounts.delete(null);
   const tried = ([...amounts] as number[]).sort((one, other) => one - other).slice(0, MAX_AMOUNTS_TRIED);
   for (const amount of tried) {
-    const times = roomOn(adviser, specWith(adviser, noted, amount), tree);
+    const times = roomOn(adviser, specWith(adviser, noted, amount), tree, undefined, endOfLooks);
     if (times === 0) continue;
     noted.treesForMore.push(tree);
     add(noteMore(noted, amount), times);

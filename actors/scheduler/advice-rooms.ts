@@ -57,16 +57,23 @@ export const rootOfTree = (tree: readonly Provider[]): string => (tree[0] as Pro
 /**
  * How many instances a host would hold, as its resources, limits and the rule of the instance group let it: none where
  * they keep together and it would not hold all.
+ * @param endOfLooks After how many looks in all it counts no further.
  */
-export function roomOn(refused: Refused, spec: RequestSpec, tree: readonly Provider[], but?: string): number {
+export function roomOn(
+  refused: Refused,
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  but?: string,
+  endOfLooks = Number.POSITIVE_INFINITY,
+): number {
   const root = rootOfTree(tree);
   const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : refused.membersAllowed(root);
-  const times = Math.min(timesOn(refused, spec, tree), members, refused.instancesAllowed(root, but));
+  const times = Math.min(timesOn(refused, spec, tree, endOfLooks), members, refused.instancesAllowed(root, but));
   return keepsTogether(spec) && times < refused.count ? 0 : times;
 }
 
-function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[]): number {
-  if (count > 1) return timesIn(spec, tree, count);
+function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[], endOfLooks: number): number {
+  if (count > 1) return timesIn(spec, tree, count, true, endOfLooks);
   return fit(spec, tree) === null ? 0 : 1;
 }
 

@@ -56,6 +56,8 @@ export interface Adviser extends AdviserOnAmounts {
   readonly rooms: Map<string, RoomWith>;
   /** What may be left out of the request; null: it was not asked yet. */
   changes: Changes | null;
+  /** On some host not all that might have helped was tried. */
+  isCut: boolean;
 }
 
 interface RoomWith {
@@ -75,7 +77,7 @@ export function newAdviser(
   limits: readonly string[] = [],
   letBy?: Adviser['letBy'],
 ): Adviser {
-  const found = { rooms: new Map(), amounts: new Map(), changes: null };
+  const found = { rooms: new Map(), amounts: new Map(), changes: null, isCut: false };
   return { spec, count, membersAllowed, instancesAllowed, limits, letBy, ...found };
 }
 
@@ -146,6 +148,7 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
   for (const { position, group } of inTheWay)
     for (const resourceClass of Object.keys(group.resources))
       considerAmounts(adviser, position, resourceClass, tree, endOfAmounts);
+  if (effort.looks > endOfAmounts) adviser.isCut = true;
 }
 
 function considerChanges(
@@ -155,10 +158,11 @@ function considerChanges(
   endOfLooks: number,
 ): void {
   for (const change of changes) {
-    if (effort.looks > endOfLooks) return;
-    const times = roomOn(adviser, change.changed, tree);
+    if (effort.looks > endOfLooks) break;
+    const times = roomOn(adviser, change.changed, tree, undefined, endOfLooks);
     if (times > 0) note(adviser, change, times, tree);
   }
+  if (effort.looks > endOfLooks) adviser.isCut = true;
 }
 
 /** As with what is kept for others: it is for an operator to do. */
@@ -258,6 +262,9 @@ function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
   const { sameSubtree = [] } = spec;
   const cost = 0.6;
   return [
+    ...(spec.groupPolicy === 'isolate'
+      ? [{ advice: { code: 'without-isolation' as const }, cost, changed: { ...spec, groupPolicy: 'none' as const } }]
+      : []),
     ...sameSubtree.map(
       (names, left): ChangeOfRequest => ({
         advice: { code: 'without-same-subtree', about: names.join(', ') },
@@ -265,9 +272,6 @@ function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
         changed: { ...spec, sameSubtree: others(sameSubtree, left) },
       }),
     ),
-    ...(spec.groupPolicy === 'isolate'
-      ? [{ advice: { code: 'without-isolation' as const }, cost, changed: { ...spec, groupPolicy: 'none' as const } }]
-      : []),
   ];
 }
 

@@ -53,8 +53,8 @@ export function isMoreInTheWay(
 
 /**
  * Whether a request would fit a host but for a class of which it is short: with so much less of it in one group, or with so
- * much more of it on one of its devices, or on all. Where it is off the units, with an amount in one group that is as much
- * smaller or larger, or on devices of any units. All conditions stay. Where it is not said how much it is short of, without
+ * much more of it on one of its devices. Where it is off the units, with an amount in one group that is as much smaller or
+ * larger, or if its devices gave any amount. All conditions stay. Where it is not said how much it is short of, without
  * the class in all groups.
  * @param count How many instances the host must hold.
  */
@@ -64,17 +64,18 @@ export function isAllThatLacks(
 ): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
   const groups = groupsToChange(spec).map(({ group }) => group);
   const unasked = new Map<string, Unasked>();
+  const holds = (by: RequestSpec, on: readonly Provider[]) => timesIn(by, on, count) >= count;
   return ({ code, about = '', short }, tree) => {
     const known = unasked.get(about) ?? unaskedOf(spec, about);
     unasked.set(about, known);
     // It is looser than all that follow, and the same for every host.
     if (fit(known.loosest, tree) === null) return false;
-    const fitsWithout = () => fit(known.without, tree) !== null;
+    const fitsWithout = () => holds(known.without, tree);
     if (short === undefined) return fitsWithout();
     const isOfUnits = code === 'unit-constraint';
     const steps = [...new Set(tree.map(({ stocks }) => stocks.get(about)?.inventory.step_size ?? 1))];
     const tries: { readonly by: RequestSpec; readonly on: readonly Provider[] }[] = [];
-    for (const on of onMore(tree, about, short, isOfUnits)) tries.push({ by: spec, on });
+    for (const on of isOfUnits ? [ofAnyUnits(tree, about)] : onMore(tree, about, short)) tries.push({ by: spec, on });
     for (const group of groups) {
       for (const amount of amountsInstead(group, about, short, steps, isOfUnits)) {
         tries.push({ by: replacing(spec, group, lessOf(group, about, amount)), on: tree });
@@ -84,7 +85,7 @@ export function isAllThatLacks(
       const found = fitAtOnce(by, on);
       // Where it is hard to tell, it is held to be all if nothing else is in the way without the class.
       if (found === undefined) return fitsWithout();
-      if (found !== null && (count === 1 || timesIn(by, on, count) >= count)) return true;
+      if (found !== null && (count === 1 || holds(by, on))) return true;
     }
     return false;
   };
@@ -138,18 +139,25 @@ function lessOf(group: ResourceGroup, resourceClass: string, left: number): Reso
 /** Of how many devices of a host each is looked at with more of a class. */
 const MAX_DEVICES = 32;
 
-/** A tree with more of a class on one of its devices, for each of them, and with it on all; `isLifted`: and of any units. */
-function onMore(tree: readonly Provider[], resourceClass: string, by: number, isLifted: boolean): Provider[][] {
-  const withMore = (one: Provider): Provider => {
-    const stock = one.stocks.get(resourceClass);
-    if (stock === undefined) return one;
-    const units = isLifted ? { min_unit: 1, step_size: 1, max_unit: Number.MAX_SAFE_INTEGER } : {};
-    const more: Stock = { ...stock, inventory: { ...stock.inventory, ...units }, used: stock.used - by };
-    return { ...one, stocks: new Map(one.stocks).set(resourceClass, more) };
-  };
+/** A tree with more of a class on one of its devices, for each of them. */
+function onMore(tree: readonly Provider[], resourceClass: string, by: number): (readonly Provider[])[] {
   const devices = tree.filter(({ stocks }) => stocks.has(resourceClass)).slice(0, MAX_DEVICES);
-  const each = devices.map((device) => tree.map((one) => (one === device ? withMore(one) : one)));
-  return devices.length > 1 ? [...each, tree.map(withMore)] : each;
+  const more = (stock: Stock): Stock => ({ ...stock, used: stock.used - by });
+  return devices.map((device) => tree.map((one) => (one === device ? withStock(device, resourceClass, more) : one)));
+}
+
+/** A tree of which every device gives any amount of a class that it has. */
+function ofAnyUnits(tree: readonly Provider[], resourceClass: string): readonly Provider[] {
+  const lifted = { min_unit: 1, step_size: 1, max_unit: Number.MAX_SAFE_INTEGER };
+  return tree.map((one) =>
+    withStock(one, resourceClass, (stock) => ({ ...stock, inventory: { ...stock.inventory, ...lifted } })),
+  );
+}
+
+function withStock(provider: Provider, resourceClass: string, change: (stock: Stock) => Stock): Provider {
+  const stock = provider.stocks.get(resourceClass);
+  if (stock === undefined) return provider;
+  return { ...provider, stocks: new Map(provider.stocks).set(resourceClass, change(stock)) };
 }
 
 /** Whether placement tells of a host. */

@@ -121,7 +121,7 @@ export function surveyOf(
           instancesLeft(rankings, request, facts),
         );
         if (times < count) fitting.push(host.root);
-        if (!isTogether) {
+        if (!keepsTogether(spec)) {
           times += room;
           holding += 1;
         } else if (room >= times) {
@@ -158,6 +158,7 @@ export function surveyOf(
           isNear &&
           isThorough &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
+          (!isTogether || leftOn(rankings, view, request, host.root) >= count) &&
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
@@ -181,7 +182,7 @@ export function surveyOf(
         const fewer = { code: 'fewer-instances' as const, from: count, to: times, hosts: holding };
         advice.unshift(fewer);
       }
-      if (!isWhole) advice = advice.map((one) => ({ ...one, partly: true as const }));
+      if (!isWhole || adviser.isCut) advice = advice.map((one) => ({ ...one, partly: true as const }));
       done(
         {
           hosts,

@@ -39,7 +39,7 @@ export const REFUSAL_CODES = {
   'group-anti-affinity': 'it has as many members of the instance group as it may',
   'group-changed':
     'of a claim: the instance group, of a soft rule, has come to where it was not known of, and the host is chosen anew',
-  'no-room-together': 'it has room for some of the instances that keep together, and not for all',
+  'no-room-together': 'it has room for all but `short` of the instances that keep together',
   'group-policy-conflict': 'another member of the instance group said another rule',
   'too-many-instances': 'it has as many instances as the filter instance-limit lets it, `short` by so many',
   'too-many-builds': 'it is building as many as the filter build-limit lets it, `short` by so many',

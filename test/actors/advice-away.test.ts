@@ -90,4 +90,12 @@ test('scheduler - hosts of a cell or placement shard that is silent come last in
   assert.ok(compared > 100, `${compared}`);
 });
 
+test('scheduler - where not all was searched it is said that more hosts may fit', () => {
+  const away = { code: 'host-state', about: 'down', partly: true } as const;
+  assert.is(words({ ...away, hosts: 2, host: 'c1/h1' }), 'c1/h1, which is down, would fit (at least 2 hosts in all)');
+  assert.is(words({ ...away, hosts: 2 }), 'at least 2 hosts that are down would fit');
+  assert.is(words({ ...away, hosts: 1 }), 'at least 1 host that is down would fit');
+  assert.match(words({ code: 'without-isolation', hosts: 3, partly: true }), /it would fit on at least 3 hosts$/);
+});
+
 test.run();

@@ -227,21 +227,28 @@ function withAmount(asked: Asked, at: number, about: string, amount: number): As
 }
 
 /**
- * Whether it is for want of so much of a class alone that a host does not serve a request: with so much more of it there, or
- * so much less asked by one group, it would, all conditions kept. Of what is off the units as much more may be asked, too.
+ * Whether it is for want of so much of a class alone that a host does not serve a request: with so much more of it on one
+ * node, or so much less asked by one group, it would, all conditions kept. Of what is off the units as much more may be
+ * asked, too, or nodes may give any amount.
  */
 function lacksThatAlone({ groups, ...spec }: RequestSpec, code: string, about: string, short: number, on: PlainHost) {
+  type Node = PlainHost['nodes'][number];
   const isOfUnits = code === 'unit-constraint';
-  const serve = (nodes: PlainHost['nodes'], asked = groups) => serves({ ...spec, groups: asked }, nodes);
-  const withMore = (node: PlainHost['nodes'][number]) => {
+  const serve = (nodes: readonly Node[], asked = groups) => serves({ ...spec, groups: asked }, nodes);
+  const withMore = (node: Node): Node => ({
+    ...node,
+    used: { ...node.used, [about]: (node.used[about] ?? 0) - short },
+  });
+  const ofAnyUnits = (node: Node): Node => {
     const { [about]: inventory, ...inventories } = node.inventories;
     if (inventory === undefined) return node;
-    const units = isOfUnits ? { min_unit: 1, step_size: 1, max_unit: 1_000 } : {};
-    const used = { ...node.used, [about]: (node.used[about] ?? 0) - short };
-    return { ...node, used, inventories: { ...inventories, [about]: { ...inventory, ...units } } };
+    const units = { min_unit: 1, step_size: 1, max_unit: 1_000 };
+    return { ...node, inventories: { ...inventories, [about]: { ...inventory, ...units } } };
   };
-  if (serve(on.nodes.map(withMore))) return true;
-  if (on.nodes.some((node) => serve(on.nodes.map((one) => (one === node ? withMore(one) : one))))) return true;
+  const isEnough = isOfUnits
+    ? serve(on.nodes.map(ofAnyUnits))
+    : on.nodes.some((node) => serve(on.nodes.map((one) => (one === node ? withMore(one) : one))));
+  if (isEnough) return true;
   // What is free may be less than the steps take.
   const steps = on.nodes.map(({ inventories }) => inventories[about]?.step_size ?? 1);
   return groups.some((asker) => {

@@ -83,6 +83,8 @@ test('scheduler - of several that keep together, a host fits if it has room for 
       hosts,
     );
     assert.ok(best.every((one) => one.times >= count));
+    const most = hostsThatFit(view, spec).map(({ root }) => timesIn(spec, treeOf(view, root), 1_000_000));
+    assert.is(survey(view, spec, 1).times, Math.max(0, ...most), 'on the one host that holds most');
     const some = rooms.filter((room) => room > 0 && room < count);
     const together = refused.find(({ code }) => code === 'no-room-together');
     assert.is(together?.hosts ?? 0, some.length);
@@ -100,6 +102,24 @@ test('scheduler - of several that keep together, a host fits if it has room for 
     }
   }
   assert.ok(seen.someOnly > 10 && seen.advised > 10, JSON.stringify(seen));
+});
+
+test('scheduler - of several that keep together more stands in the way where a limit lets in fewer than all', () => {
+  const spec = {
+    groups: [{ name: '', resources: { VCPU: 8 } }],
+    groupPolicy: 'none' as const,
+    instanceGroup: { id: 'p/g', policy: 'affinity' } as const,
+  };
+  const nearestWith = (limit: number, instances: number, vcpu: number) => {
+    const hosts = [{ host: 'h1', has: { VCPU: vcpu }, instances }];
+    const on = schedulersOf(hosts, [{ name: 's', filters: [instanceLimit(limit)] }]);
+    const [told] = on.desks[0]?.tell({ type: 'fit', ask: 1, spec, count: 2, limit: 1 }, 'gateway/g').sent ?? [];
+    return told?.message.type === 'fitted' ? told.message.refused.map(({ nearest }) => nearest) : [];
+  };
+  const near = { cell: 'c1', host: 'h1' };
+  assert.equal(nearestWith(3, 0, 6), [{ ...near, short: 2, lacksMore: true }], 'with 2 more there is room for one');
+  assert.equal(nearestWith(1, 0, 6), [{ ...near, short: 2, lacksMore: true }]);
+  assert.equal(nearestWith(1, 1, 64), [{ ...near, short: 1, lacksMore: true }], 'one more would let in one of them');
 });
 
 test('scheduler - what is advised, applied, lets the request fit on as many hosts as were named', () => {

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { effort } from '../../actors/fitting/effort.ts';
+import { fit } from '../../actors/fitting/fit.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { best } from '../../actors/scheduler/picking.ts';
@@ -13,13 +14,14 @@ import { standing } from '../../actors/scheduler/standing.ts';
 import type { Work } from '../../actors/scheduler/state.ts';
 import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
 import { beginSweep, goOnSweeping } from '../../actors/scheduler/sweeps.ts';
-import { emptyView, learnProvider, type View, type ViewHost } from '../../actors/scheduler/view.ts';
+import { emptyView, learnProvider, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import { inventory } from '../support/facts.ts';
 import { type HostPlan, type Rig, rig } from '../support/scheduler-desk.ts';
 import { selectFor } from '../support/schedulers.ts';
+import { applied, survey as surveyed } from '../support/survey.ts';
 import { type Sent, sentOf } from '../support/turn.ts';
 
 const test = suite('hard requests');
@@ -234,7 +236,7 @@ test('hard requests - a look at all hosts takes a bounded effort in each turn an
 });
 
 test('hard requests - what would help on one host is looked for with a bounded effort, however many groups there are', () => {
-  let most = 0;
+  let [most, isolated] = [0, 0];
   for (let seed = 0; seed < 100; seed += 1) {
     const random = seededRandom(`one host ${seed}`);
     const view = emptyView();
@@ -273,7 +275,14 @@ test('hard requests - what would help on one host is looked for with a bounded e
       true,
     );
     most = Math.max(most, effort.looks - before);
+    const { fits, advice } = surveyed(view, spec);
+    const tree = treeOf(view, 'p');
+    for (const one of advice) assert.not.equal(fit(applied(spec, one) as RequestSpec, tree), null, JSON.stringify(one));
+    if (fits > 0 || spec.groupPolicy === 'none' || fit({ ...spec, groupPolicy: 'none' }, tree) === null) continue;
+    assert.ok(advice.length === 3 || advice.some(({ code }) => code === 'without-isolation'), `seed ${seed}`);
+    isolated += 1;
   }
+  assert.ok(isolated > 5, `${isolated}`);
   assert.ok(most > 20_000 && most < MOST_IN_A_TURN, `${most} looks`);
 });
 

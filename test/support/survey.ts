@@ -53,6 +53,11 @@ export function withoutGroup({ sameSubtree = [], ...spec }: RequestSpec, name: s
 export function applied(spec: RequestSpec, { code, group: name, about = '', to = 0 }: Advice): RequestSpec | undefined {
   if (code === 'without-isolation') return { ...spec, groupPolicy: 'none' };
   if (code === 'without-group') return withoutGroup(spec, name);
+  if (code === 'without-same-subtree') {
+    const { sameSubtree = [] } = spec;
+    const at = sameSubtree.findIndex((names) => names.join(', ') === about);
+    return { ...spec, sameSubtree: sameSubtree.filter((_, position) => position !== at) };
+  }
   const change = (group: ResourceGroup): ResourceGroup | undefined => {
     const without = <T>(all: readonly T[] | undefined, textOf: (one: T) => string): T[] => {
       const at = (all ?? []).findIndex((one) => textOf(one) === about);
