@@ -18,10 +18,16 @@ import {
   MAX_LOOKS_ON_ONE,
   nearestOf,
   noteAllAmounts,
-  replaced,
   specWith,
 } from './advice-amounts.ts';
-import { type GroupToChange, groupsToChange, hasConditions } from './advice-groups.ts';
+import {
+  type Change,
+  type ChangeOfRequest,
+  type Changes,
+  newChanges,
+  withoutFilter,
+  withoutInstanceGroup,
+} from './advice-changes.ts';
 import type { Wish } from './advice-places.ts';
 import { add, letFor, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
@@ -36,18 +42,6 @@ const MAX_HOSTS_TRIED = 8_192;
 const MAX_HOSTS_OF_MANY = 1_024;
 /** After how many hosts no further changes are tried of which filters of a deployment's own are asked: half a second. */
 const MAX_HOSTS_ASKED = 131_072;
-
-interface Change {
-  readonly advice: Omit<Advice, 'hosts'>;
-  /** How much it asks of whoever makes it, from 0 on. */
-  readonly cost: number;
-  /** The request with the change; absent where it is not the request that changes. */
-  readonly changed?: RequestSpec;
-}
-
-interface ChangeOfRequest extends Change {
-  readonly changed: RequestSpec;
-}
 
 export interface Adviser extends AdviserOnAmounts {
   /** The filters that limit how many instances a host may have. */
@@ -165,13 +159,6 @@ function considerChanges(
   if (effort.looks > endOfLooks) adviser.isCut = true;
 }
 
-/** As with what is kept for others: it is for an operator to do. */
-const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.8 });
-
-function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): ChangeOfRequest {
-  return { advice: { code: 'without-instance-group' }, cost: 0.6, changed };
-}
-
 /**
  * Where hosts fit, and too few: with any one condition less they might hold more. Not with one that holds none of their
  * providers back, as those on the host itself: to try it would only take the place of what helps.
@@ -201,135 +188,10 @@ function holdsBack(only: ResourceGroup, { resources }: ResourceGroup, tree: read
   );
 }
 
-interface ChangesOfGroup extends GroupToChange {
-  readonly ofConditions: readonly ConditionOfGroup[];
-  readonly ofResources: readonly ChangeOfRequest[];
-}
-
-/** What may be left out of a request. */
-interface Changes {
-  readonly ofGroups: readonly ChangesOfGroup[];
-  readonly ofRoot: readonly ChangeOfRequest[];
-  readonly betweenGroups: readonly ChangeOfRequest[];
-}
-
 /** They are tried on host after host, and are the same for each. A request that waits is kept for long, and without them. */
 function changesOf(adviser: Adviser): Changes {
   adviser.changes ??= newChanges(adviser.spec);
   return adviser.changes;
-}
-
-function newChanges(spec: RequestSpec): Changes {
-  const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
-    const { position, group } = one;
-    const classes = Object.keys(group.resources);
-    const isOneWithConditions = group.name !== '' && classes.length === 1 && hasConditions(group);
-    // Without its one class the conditions would be left, on nothing.
-    const ofClasses = isOneWithConditions ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
-    const isMore = group.name !== '' && (isOneWithConditions || classes.length > 1);
-    const ofResources = isMore ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
-    return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
-  });
-  return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };
-}
-
-const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
-
-/** The conditions on the host itself, each with the request as it would be without. */
-function conditionsOfRoot(spec: RequestSpec): ChangeOfRequest[] {
-  const { rootRequired = [], rootForbidden = [] } = spec;
-  const cost = 0.6;
-  return [
-    ...rootRequired.map(
-      (about, left): ChangeOfRequest => ({
-        advice: { code: 'without-root-required', about },
-        cost,
-        changed: { ...spec, rootRequired: others(rootRequired, left) },
-      }),
-    ),
-    ...rootForbidden.map(
-      (about, left): ChangeOfRequest => ({
-        advice: { code: 'without-root-forbidden', about },
-        cost,
-        changed: { ...spec, rootForbidden: others(rootForbidden, left) },
-      }),
-    ),
-  ];
-}
-
-/** Those on how groups are served beside each other. */
-function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
-  const { sameSubtree = [] } = spec;
-  const cost = 0.6;
-  return [
-    ...(spec.groupPolicy === 'isolate'
-      ? [{ advice: { code: 'without-isolation' as const }, cost, changed: { ...spec, groupPolicy: 'none' as const } }]
-      : []),
-    ...sameSubtree.map(
-      (names, left): ChangeOfRequest => ({
-        advice: { code: 'without-same-subtree', about: names.join(', ') },
-        cost,
-        changed: { ...spec, sameSubtree: others(sameSubtree, left) },
-      }),
-    ),
-  ];
-}
-
-interface ConditionOfGroup extends ChangeOfRequest {
-  /** The group with nothing but the condition. */
-  readonly only: ResourceGroup;
-}
-
-/** The conditions of a group beside amounts, each by itself, and with the request as it would be without. */
-function conditionsOf(spec: RequestSpec, position: number): ConditionOfGroup[] {
-  const group = spec.groups[position] as ResourceGroup;
-  const { name, required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
-  const conditionOf = (
-    code: Advice['code'],
-    about: string,
-    asked: Partial<ResourceGroup>,
-    left: Partial<ResourceGroup>,
-  ): ConditionOfGroup => ({
-    advice: { code, about, group: name },
-    cost: 0.5,
-    only: { name, resources: {}, ...asked },
-    changed: replaced(spec, position, { ...group, ...left }),
-  });
-  return [
-    ...required.map((about, left) =>
-      conditionOf('without-required', about, { required: [about] }, { required: others(required, left) }),
-    ),
-    ...anyOf.map((traits, left) =>
-      conditionOf('without-any-of', traits.join(', '), { anyOf: [traits] }, { anyOf: others(anyOf, left) }),
-    ),
-    ...forbidden.map((about, left) =>
-      conditionOf('without-forbidden', about, { forbidden: [about] }, { forbidden: others(forbidden, left) }),
-    ),
-    ...memberOf.map((ids, left) =>
-      conditionOf('without-member-of', ids.join(', '), { memberOf: [ids] }, { memberOf: others(memberOf, left) }),
-    ),
-  ];
-}
-
-/** Null: nothing would be asked for. */
-function withoutResource(spec: RequestSpec, position: number, resourceClass: string): ChangeOfRequest | null {
-  const group = spec.groups[position] as ResourceGroup;
-  const { [resourceClass]: _, ...resources } = group.resources;
-  const isAll = spec.groups.every(({ resources: all }, at) => at === position || Object.keys(all).length === 0);
-  if (Object.keys(resources).length === 0 && isAll) return null;
-  const advice = { code: 'without-resource' as const, group: group.name, about: resourceClass };
-  return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
-}
-
-/** A named group with all that is said of it; none where nothing else would be asked for. */
-function withoutGroup(spec: RequestSpec, group: ResourceGroup): ChangeOfRequest[] {
-  const { name } = group;
-  const groups = spec.groups.filter((one) => one !== group);
-  if (groups.every((one) => Object.keys(one.resources).length === 0)) return [];
-  const lists = spec.sameSubtree?.map((names) => names.filter((one) => one !== name));
-  const sameSubtree = lists?.filter((names) => names.length > 1);
-  const changed: RequestSpec = { ...spec, groups, ...present({ sameSubtree }) };
-  return [{ advice: { code: 'without-group', group: name }, cost: 1.1, changed }];
 }
 
 function note(adviser: Adviser, change: Change, times: number, tree: readonly Provider[]): void {

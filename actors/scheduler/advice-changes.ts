@@ -1,0 +1,152 @@
+// What may be left out of a request, or done about what refuses it: each change with the request as it would be, and how
+// much it asks.
+
+import type { Advice } from '../messages/advice.ts';
+import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import { present } from '../present.ts';
+import { replaced } from './advice-amounts.ts';
+import { type GroupToChange, groupsToChange, hasConditions } from './advice-groups.ts';
+
+export interface Change {
+  readonly advice: Omit<Advice, 'hosts'>;
+  /** How much it asks of whoever makes it, from 0 on. */
+  readonly cost: number;
+  /** The request with the change; absent where it is not the request that changes. */
+  readonly changed?: RequestSpec;
+}
+
+export interface ChangeOfRequest extends Change {
+  readonly changed: RequestSpec;
+}
+
+/** As with what is kept for others: it is for an operator to do. */
+export const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.8 });
+
+export function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): ChangeOfRequest {
+  return { advice: { code: 'without-instance-group' }, cost: 0.6, changed };
+}
+
+interface ChangesOfGroup extends GroupToChange {
+  readonly ofConditions: readonly ConditionOfGroup[];
+  readonly ofResources: readonly ChangeOfRequest[];
+}
+
+/** What may be left out of a request. */
+export interface Changes {
+  readonly ofGroups: readonly ChangesOfGroup[];
+  readonly ofRoot: readonly ChangeOfRequest[];
+  readonly betweenGroups: readonly ChangeOfRequest[];
+}
+
+export function newChanges(spec: RequestSpec): Changes {
+  const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
+    const { position, group } = one;
+    const classes = Object.keys(group.resources);
+    const isOneWithConditions = group.name !== '' && classes.length === 1 && hasConditions(group);
+    // Without its one class the conditions would be left, on nothing.
+    const ofClasses = isOneWithConditions ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
+    const isMore = group.name !== '' && (isOneWithConditions || classes.length > 1);
+    const ofResources = isMore ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
+    return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
+  });
+  return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };
+}
+
+const others = <T>(all: readonly T[], left: number) => all.filter((_, position) => position !== left);
+
+/** The conditions on the host itself, each with the request as it would be without. */
+function conditionsOfRoot(spec: RequestSpec): ChangeOfRequest[] {
+  const { rootRequired = [], rootForbidden = [] } = spec;
+  const cost = 0.6;
+  return [
+    ...rootRequired.map(
+      (about, left): ChangeOfRequest => ({
+        advice: { code: 'without-root-required', about },
+        cost,
+        changed: { ...spec, rootRequired: others(rootRequired, left) },
+      }),
+    ),
+    ...rootForbidden.map(
+      (about, left): ChangeOfRequest => ({
+        advice: { code: 'without-root-forbidden', about },
+        cost,
+        changed: { ...spec, rootForbidden: others(rootForbidden, left) },
+      }),
+    ),
+  ];
+}
+
+/** Those on how groups are served beside each other. */
+function conditionsOfGroups(spec: RequestSpec): ChangeOfRequest[] {
+  const { sameSubtree = [] } = spec;
+  const cost = 0.6;
+  return [
+    ...(spec.groupPolicy === 'isolate'
+      ? [{ advice: { code: 'without-isolation' as const }, cost, changed: { ...spec, groupPolicy: 'none' as const } }]
+      : []),
+    ...sameSubtree.map(
+      (names, left): ChangeOfRequest => ({
+        advice: { code: 'without-same-subtree', about: names.join(', ') },
+        cost,
+        changed: { ...spec, sameSubtree: others(sameSubtree, left) },
+      }),
+    ),
+  ];
+}
+
+interface ConditionOfGroup extends ChangeOfRequest {
+  /** The group with nothing but the condition. */
+  readonly only: ResourceGroup;
+}
+
+/** The conditions of a group beside amounts, each by itself, and with the request as it would be without. */
+function conditionsOf(spec: RequestSpec, position: number): ConditionOfGroup[] {
+  const group = spec.groups[position] as ResourceGroup;
+  const { name, required = [], anyOf = [], forbidden = [], memberOf = [] } = group;
+  const conditionOf = (
+    code: Advice['code'],
+    about: string,
+    asked: Partial<ResourceGroup>,
+    left: Partial<ResourceGroup>,
+  ): ConditionOfGroup => ({
+    advice: { code, about, group: name },
+    cost: 0.5,
+    only: { name, resources: {}, ...asked },
+    changed: replaced(spec, position, { ...group, ...left }),
+  });
+  return [
+    ...required.map((about, left) =>
+      conditionOf('without-required', about, { required: [about] }, { required: others(required, left) }),
+    ),
+    ...anyOf.map((traits, left) =>
+      conditionOf('without-any-of', traits.join(', '), { anyOf: [traits] }, { anyOf: others(anyOf, left) }),
+    ),
+    ...forbidden.map((about, left) =>
+      conditionOf('without-forbidden', about, { forbidden: [about] }, { forbidden: others(forbidden, left) }),
+    ),
+    ...memberOf.map((ids, left) =>
+      conditionOf('without-member-of', ids.join(', '), { memberOf: [ids] }, { memberOf: others(memberOf, left) }),
+    ),
+  ];
+}
+
+/** Null: nothing would be asked for. */
+function withoutResource(spec: RequestSpec, position: number, resourceClass: string): ChangeOfRequest | null {
+  const group = spec.groups[position] as ResourceGroup;
+  const { [resourceClass]: _, ...resources } = group.resources;
+  const isAll = spec.groups.every(({ resources: all }, at) => at === position || Object.keys(all).length === 0);
+  if (Object.keys(resources).length === 0 && isAll) return null;
+  const advice = { code: 'without-resource' as const, group: group.name, about: resourceClass };
+  return { advice, cost: 1, changed: replaced(spec, position, { ...group, resources }) };
+}
+
+/** A named group with all that is said of it; none where nothing else would be asked for. */
+function withoutGroup(spec: RequestSpec, group: ResourceGroup): ChangeOfRequest[] {
+  const { name } = group;
+  const groups = spec.groups.filter((one) => one !== group);
+  if (groups.every((one) => Object.keys(one.resources).length === 0)) return [];
+  const lists = spec.sameSubtree?.map((names) => names.filter((one) => one !== name));
+  const sameSubtree = lists?.filter((names) => names.length > 1);
+  const changed: RequestSpec = { ...spec, groups, ...present({ sameSubtree }) };
+  return [{ advice: { code: 'without-group', group: name }, cost: 1.1, changed }];
+}
