@@ -143,7 +143,9 @@ on('`nats sub` tells the story of builds, of those that fail on a host too', asy
   try {
     const instances = ['smooth', 'unlucky', 'hopeless'];
     for (const id of instances) await client.build({ id, alternates: 1, resources: { VCPU: 1 } });
-    const ended = () => watch.printed().filter(({ subject }) => /\.(?:active|failed)$/.test(subject));
+    // The subject is printed first; all of it is there with the end of its body.
+    const isEnd = ({ subject, body }: Printed) => /\.(?:active|failed)$/.test(subject) && body.endsWith('}');
+    const ended = () => watch.printed().filter(isEnd);
     await until('every end is printed', () => ended().length === instances.length);
     assert.equal(storiesIn(watch.printed()), {
       smooth: ['claimed', 'building', 'active'],
