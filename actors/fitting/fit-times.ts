@@ -9,23 +9,26 @@ import { fit, fitAtOnce } from './fit.ts';
 
 /** How often the allocations may change from one to the next before the count is cut short. */
 const MAX_ROUNDS = 1_000;
+/** After how many looks at providers a count is cut short, unless told otherwise. */
+export const MAX_LOOKS_TO_COUNT = 50_000;
 /** The last so many times a request for several groups is fitted one by one: what one takes may change where the next fits. */
 const ONE_BY_ONE = 8;
 
 /**
  * How many times a request fits a tree (the root first), at most `most`.
  * @param isThorough Without it, at least how many times: as far as that is found at once.
- * @param endOfLooks After how many looks at providers in all it counts no further.
+ * @param endOfLooks After how many looks at providers in all it counts no further; default: `MAX_LOOKS_TO_COUNT` from now.
  */
 export function timesIn(
   spec: RequestSpec,
   tree: readonly Provider[],
   most: number,
   isThorough = true,
-  endOfLooks = Number.POSITIVE_INFINITY,
+  endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT,
 ): number {
   const search = isThorough ? fit : fitAtOnce;
-  if ((search(spec, tree) ?? null) === null) return 0;
+  const first = search(spec, tree) ?? null;
+  if (first === null) return 0;
   if (most === 1) return 1;
   const left = tree.map((provider) => ({
     ...provider,
@@ -34,8 +37,8 @@ export function timesIn(
   const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
   const few = spec.groups.length > 1 ? ONE_BY_ONE : 0;
   let times = 0;
-  for (let round = 0; round < MAX_ROUNDS && times < most && effort.looks <= endOfLooks; round += 1) {
-    const allocations = search(spec, left) ?? null;
+  for (let round = 0; round < MAX_ROUNDS && times < most && (round === 0 || effort.looks <= endOfLooks); round += 1) {
+    const allocations = round === 0 ? first : (search(spec, left) ?? null);
     if (allocations === null) break;
     const taken = new Map<{ capacity: number; used: number }, number>();
     for (const { provider, resources } of allocations) {

@@ -67,7 +67,7 @@ export function considerAmounts(
 
 function considerLess(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provider[], endOfLooks: number): void {
   const ranges = rangesBelow(noted.asked, noted.resourceClass, [tree]);
-  const holds = (amount: number) => roomOn(adviser, specWith(adviser, noted, amount), tree, undefined, endOfLooks) > 0;
+  const holds = (amount: number) => roomOn(adviser, specWith(adviser, noted, amount), tree, { endOfLooks }) > 0;
   if (!ranges.some(({ from }) => holds(from))) return;
   noted.trees.push(tree);
   if (needsOneHost(adviser)) searchOn(adviser, noted, tree);
@@ -79,7 +79,7 @@ function considerMore(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly 
   amounts.delete(null);
   const tried = ([...amounts] as number[]).sort((one, other) => one - other).slice(0, MAX_AMOUNTS_TRIED);
   for (const amount of tried) {
-    const times = roomOn(adviser, specWith(adviser, noted, amount), tree, undefined, endOfLooks);
+    const times = roomOn(adviser, specWith(adviser, noted, amount), tree, { endOfLooks });
     if (times === 0) continue;
     noted.treesForMore.push(tree);
     add(noteMore(noted, amount), times);
@@ -115,7 +115,7 @@ function lessOn(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Provid
   const wouldDo = ({ amount, roughly }: Trial) =>
     roughly
       ? timesAtMost(amount, resourceClass, tree) >= count
-      : effort.looks < endOfLooks && roomOn(adviser, specWith(adviser, noted, amount), tree) >= count;
+      : effort.looks < endOfLooks && roomOn(adviser, specWith(adviser, noted, amount), tree, { endOfLooks }) >= count;
   const search: AmountSearch = largestOf(rangesBelow(asked, resourceClass, [tree]), less?.to ?? 0);
   let asking = search.next();
   while (asking.done !== true) asking = search.next(wouldDo(asking.value));

@@ -1,7 +1,8 @@
 // How many instances of a request hosts would hold, as advice counts them.
 
+import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
-import { timesIn } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -34,6 +35,8 @@ export interface Refused {
    * there are none.
    */
   readonly letBy?: ((spec: RequestSpec, root: string) => boolean) | undefined;
+  /** On some host not all was tried, or counted, that might have helped. */
+  isCut: boolean;
 }
 
 /** The hosts that filters of a deployment's own let serve a changed request. */
@@ -54,21 +57,28 @@ export function* letFor<Host>(
 
 export const rootOfTree = (tree: readonly Provider[]): string => (tree[0] as Provider).spec.id;
 
+export interface RoomOptions {
+  /** A filter that is left out. */
+  readonly but?: string | undefined;
+  /** After how many looks in all it is counted no further. */
+  readonly endOfLooks?: number;
+}
+
 /**
  * How many instances a host would hold, as its resources, limits and the rule of the instance group let it: none where
  * they keep together and it would not hold all.
- * @param endOfLooks After how many looks in all it counts no further.
  */
 export function roomOn(
   refused: Refused,
   spec: RequestSpec,
   tree: readonly Provider[],
-  but?: string,
-  endOfLooks = Number.POSITIVE_INFINITY,
+  { but, endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT }: RoomOptions = {},
 ): number {
   const root = rootOfTree(tree);
   const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : refused.membersAllowed(root);
-  const times = Math.min(timesOn(refused, spec, tree, endOfLooks), members, refused.instancesAllowed(root, but));
+  const counted = timesOn(refused, spec, tree, endOfLooks);
+  if (counted > 0 && counted < refused.count && effort.looks > endOfLooks) refused.isCut = true;
+  const times = Math.min(counted, members, refused.instancesAllowed(root, but));
   return keepsTogether(spec) && times < refused.count ? 0 : times;
 }
 
@@ -87,7 +97,7 @@ export function* roomOf(
 ): Steps<Room> {
   const room = { ...before };
   for (const tree of trees) {
-    const times = roomOn(refused, spec, tree, but);
+    const times = roomOn(refused, spec, tree, { but });
     if (times > 0) add(room, times);
     yield;
   }

@@ -50,8 +50,6 @@ export interface Adviser extends AdviserOnAmounts {
   readonly rooms: Map<string, RoomWith>;
   /** What may be left out of the request; null: it was not asked yet. */
   changes: Changes | null;
-  /** On some host not all that might have helped was tried. */
-  isCut: boolean;
 }
 
 interface RoomWith {
@@ -93,7 +91,7 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
 
 /** A host that only one filter refuses, or for which it fails, and its tree. */
 export function considerFilter(adviser: Adviser, filter: string, hasFailed: boolean, tree: readonly Provider[]): void {
-  const times = roomOn(adviser, adviser.spec, tree, filter);
+  const times = roomOn(adviser, adviser.spec, tree, { but: filter });
   const { advice, cost } = withoutFilter(filter);
   if (times > 0) note(adviser, { advice: hasFailed ? { ...advice, failed: true } : advice, cost }, times, tree);
 }
@@ -153,7 +151,7 @@ function considerChanges(
 ): void {
   for (const change of changes) {
     if (effort.looks > endOfLooks) break;
-    const times = roomOn(adviser, change.changed, tree, undefined, endOfLooks);
+    const times = roomOn(adviser, change.changed, tree, { endOfLooks });
     if (times > 0) note(adviser, change, times, tree);
   }
   if (effort.looks > endOfLooks) adviser.isCut = true;

@@ -2,6 +2,7 @@
 // at all, as far as the view can tell, so that two that wait do not each hold what the other needs.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { keepsTogether } from '../placement/groups.ts';
 import { noteAll } from './decision.ts';
 import { whyNoneOf, whyNoneTogether } from './explain.ts';
 import { mayHaveMissed } from './following.ts';
@@ -51,7 +52,7 @@ export function placesFor({ state }: Work, request: Request, count: number): rea
 /** Whether each instance could have a host of its own, as hosts are ranked; a group that keeps together is looked at as a whole. */
 function hasAmpleRoom({ state }: Work, { request }: Open, count: number): boolean {
   const group = request.spec.instanceGroup;
-  if (group?.policy === 'affinity') return true;
+  if (keepsTogether(request.spec)) return true;
   if (lateFiltersOf(state.rankings, request).length > 0) return false;
   const taken = group?.policy === 'anti-affinity' ? rootsOf(state.view.groups, group.id).length : 0;
   return shapeOf(state, request).current.size - taken >= count;

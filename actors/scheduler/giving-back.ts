@@ -11,6 +11,7 @@ import {
 import { begin } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import type { Unclaimed } from '../messages/scheduler.ts';
+import { keepsTogether } from '../placement/groups.ts';
 import { placementOf } from '../routing.ts';
 import { membersOn } from './groups-view.ts';
 import { isOrdered, orderOfClaim, shardOf } from './rounds.ts';
@@ -68,7 +69,7 @@ type Tried = Pick<SelectionContext, 'tried' | 'passing'>;
 export function triedTogether(work: Work, open: Open, instance: string): Tried | null {
   const { instances, spec } = open.asked;
   const group = spec.instanceGroup;
-  if (group?.policy !== 'affinity' || instances.length === 1 || !isOrdered(work, open)) return null;
+  if (group === undefined || !keepsTogether(spec) || instances.length === 1 || !isOrdered(work, open)) return null;
   const tried = new Set<string>();
   let passing = 0;
   const fellows = new Map<string, number>();

@@ -1,7 +1,8 @@
 // What else stands in the way of a request on a host, beside the first thing that does.
 
+import { effort } from '../fitting/effort.ts';
 import { fit, fitAtOnce } from '../fitting/fit.ts';
-import { timesIn } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -64,8 +65,9 @@ export function isAllThatLacks(
 ): (obstacle: Obstacle, tree: readonly Provider[]) => boolean {
   const groups = groupsToChange(spec).map(({ group }) => group);
   const unasked = new Map<string, Unasked>();
-  const holds = (by: RequestSpec, on: readonly Provider[]) => timesIn(by, on, count) >= count;
   return ({ code, about = '', short }, tree) => {
+    const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+    const holds = (by: RequestSpec, on: readonly Provider[]) => timesIn(by, on, count, true, endOfLooks) >= count;
     const known = unasked.get(about) ?? unaskedOf(spec, about);
     unasked.set(about, known);
     // It is looser than all that follow, and the same for every host.

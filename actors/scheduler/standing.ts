@@ -1,8 +1,10 @@
 // How all hosts stand to a request: which fit, what refuses the others, and which of those came nearest. The ranking keeps
 // the figures anyway; only what it does not go by is asked of each host that it has.
 
+import { fit } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { RefusedHosts } from '../messages/decision.ts';
+import { keepsTogether } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
@@ -86,10 +88,13 @@ export function nearestMiss(
   refused: readonly RefusedHosts[],
 ): string | null {
   // Those that hold some of the instances that keep together come nearer than any that hold none.
-  const holdingSome = refused.find(({ code }) => code === NO_ROOM_TOGETHER);
-  if (holdingSome !== undefined) {
-    const { cell, host, short } = holdingSome.nearest ?? {};
-    return short === undefined ? null : `${cell}/${host}: room for all but ${short} of the instances`;
+  const holdingSome = keepsTogether(request.spec) && refused.find(({ code }) => code === NO_ROOM_TOGETHER);
+  if (holdingSome) {
+    const { cell, host, short, [NEAR]: found } = (holdingSome.nearest ?? {}) as Partial<Nearest>;
+    // It may have gone, or been filled, since it was counted; then none is named.
+    const tree = found !== undefined && view.hosts.has(found.root) ? treeOf(view, found.root) : [];
+    if (tree.length === 0 || fit(request.spec, tree) === null) return null;
+    return `${cell}/${host}: room for all but ${short} of the instances`;
   }
   const near = refused
     .flatMap(({ nearest, ...reason }) => {

@@ -1,7 +1,8 @@
 // Surveys: how each host stands to a request, counted over all hosts. They answer whether a request would fit, and advise
 // what to change when it does not.
 
-import { timesIn } from '../fitting/fit-times.ts';
+import { effort } from '../fitting/effort.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent } from '../messages/decision.ts';
@@ -115,11 +116,11 @@ export function surveyOf(
       const judged = judge(view, filters, spec, host, rankings.preference, isThorough);
       if (judged.obstacle === null) {
         const { facts, tree, allocations } = judged;
-        const room = Math.min(
-          timesIn(spec, tree, roughly ? count : MAX_TIMES, isThorough),
-          membersAllowed(view, spec, host.root),
-          instancesLeft(rankings, request, facts),
-        );
+        const allowed = Math.min(membersAllowed(view, spec, host.root), instancesLeft(rankings, request, facts));
+        const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+        const room = Math.min(timesIn(spec, tree, roughly ? count : MAX_TIMES, isThorough, endOfLooks), allowed);
+        const isCounted = isThorough && effort.looks <= endOfLooks;
+        if (!isCounted) isWhole = false;
         if (times < count) fitting.push(host.root);
         if (!keepsTogether(spec)) {
           times += room;
@@ -129,8 +130,9 @@ export function surveyOf(
           times = room;
         }
         if (isTogether && room < count) {
-          const lack = isThorough ? { ...noRoomTogether(count, host.host), short: count - room } : hardToTell(host);
-          refuse(census, host.root, lack);
+          const isCertain = isCounted || allowed < count;
+          const lack = { ...noRoomTogether(count, host.host), short: count - room };
+          refuse(census, host.root, isCertain ? lack : hardToTell(host));
           return true;
         }
         fits += 1;
@@ -162,7 +164,7 @@ export function surveyOf(
           // Where a filter refuses it, resources have not been looked at.
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
-            : roomOn(adviser, spec, treeOf(view, host.root), filter) > 0);
+            : roomOn(adviser, spec, treeOf(view, host.root), { but: filter }) > 0);
         refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
         if (times < count && isThorough) {

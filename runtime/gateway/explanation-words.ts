@@ -145,9 +145,13 @@ export function silenceLines({
   ];
 }
 
-/** What would have let it fit, or that nothing alone is known to: it may be short of more than what is said of each host. */
-function changeLines({ hosts, fits, advice }: Decision): string[] {
-  if (advice.length > 0 || hosts === 0 || fits > 0) return adviceLines(advice);
+/**
+ * What would have let it fit, or that nothing alone is known to: it may be short of more than what is said of each host.
+ * With room for some of several, fewer would have fitted.
+ */
+function changeLines({ hosts, fits, refused, advice }: Decision): string[] {
+  const isRoomForSome = fits > 0 || refused.some(({ code }) => code === 'no-room-together');
+  if (advice.length > 0 || hosts === 0 || isRoomForSome) return adviceLines(advice);
   return [NO_CHANGE_KNOWN];
 }
 

@@ -286,4 +286,49 @@ test('hard requests - what would help on one host is looked for with a bounded e
   assert.ok(most > 20_000 && most < MOST_IN_A_TURN, `${most} looks`);
 });
 
+test('hard requests - to count a thousand instances on one host of hundreds of devices takes a bounded effort, and it is said that more may fit', () => {
+  const groups = Array.from({ length: 12 }, (_, at) => ({
+    name: `g${at}`,
+    resources: { PGPU: 10 + at },
+    ...(at % 3 === 0 ? { required: ['CUSTOM_FAST'] } : {}),
+  }));
+  for (const [size, last] of [
+    [1_000, []],
+    [100_000, [{ name: 'big', resources: { PGPU: 100_060 } }]],
+  ] as const) {
+    const view = emptyView();
+    const shared = { root: 'p', generation: 1, aggregates: [], used: {} };
+    learnProvider(view, { ...shared, id: 'p', name: 'h', parent: null, traits: [], inventories: {} });
+    for (let n = 0; n < 400; n += 1) {
+      const device = { ...shared, id: `d${n}`, name: `d${n}`, parent: 'p', traits: [TRAITS[n % 2] as string] };
+      learnProvider(view, { ...device, inventories: { PGPU: inventory(size + ((n * 7) % 50)) } });
+    }
+    learnHost(view, 'c1', { host: 'h', provider: 'p', state: 'up' });
+    const spec: RequestSpec = {
+      groups: [...groups, ...last],
+      groupPolicy: 'isolate',
+      instanceGroup: { id: 'p/g', policy: 'affinity' },
+    };
+    let told: Survey | undefined;
+    const survey = surveyOf(
+      emptyRankings(DEFAULT_WEIGHERS, 's'),
+      view,
+      { request: { spec }, count: 1_000, limit: 3 },
+      (found) => {
+        told = found;
+      },
+    );
+    const before = effort.looks;
+    survey.visit(view.hosts.get('p') as ViewHost, true);
+    assert.ok(effort.looks - before < MOST_IN_A_TURN, `${effort.looks - before} looks`);
+    for (const _ of survey.conclude?.() ?? []);
+    survey.done({} as Work);
+    const { fits = 0, times = 0, refused, partly, advice } = told ?? {};
+    assert.is(fits, 0);
+    assert.is(refused?.[0]?.code, last.length > 0 ? 'unit-constraint' : 'hard-to-tell');
+    if (last.length === 0) assert.ok(partly === true && times > 0, `${times}`);
+    assert.ok(advice?.every((one) => one.partly === true));
+  }
+});
+
 test.run();

@@ -173,6 +173,14 @@ test('scheduler - of a group that keeps together the nearest host is the one wit
   );
 });
 
+test('scheduler - only of a group that keeps together it is said for how many there is room on the nearest host', () => {
+  const own: Filter = { name: 'own', refusal: () => ({ code: 'no-room-together', message: 'mine', short: 7 }) };
+  const on = schedulersOf([{ host: 'h1' }], [{ name: 's', filters: [own] }]);
+  on.choose(selectFor('r'));
+  live(on, 1_000);
+  assert.match(chosenIn(on.answers[0]), /1 no-room-together; nearest c1\/h1: mine/);
+});
+
 test('scheduler - where the hosts that fit refused their claims, the nearest of the others lacks nothing else, too', () => {
   const traits = ['HW_GPU_API_VULKAN'];
   const on = schedulersOf([
