@@ -45,6 +45,8 @@ export const Advice = Type.Object({
   to: Type.Optional(Type.Number()),
   /** How many hosts it would fit then. */
   hosts: Type.Integer(),
+  /** So many instances would fit on those hosts between them: several were asked for that need not share one. */
+  instances: Type.Optional(Type.Integer()),
   /** Not every host was searched to the end: it may fit on more. */
   partly: Type.Optional(Type.Literal(true)),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
@@ -82,10 +84,11 @@ const oneOf = (aggregates: string): string =>
  * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.
  */
 export function adviceWords(advice: Advice, till: (at: number) => string): string {
-  const { code, group = '', about = '', from = 0, to = 0, hosts, partly, until, host, failed } = advice;
+  const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const least = partly === true ? 'at least ' : '';
-  const fits = `it would fit on ${least}${many}`;
+  const who = instances === undefined ? 'it' : `all ${instances} instances`;
+  const fits = `${who} would fit on ${least}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const of = group === '' ? '' : ` in group '${group}'`;
   switch (code) {
@@ -140,10 +143,16 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'host-state': {
       const state = about.replace('-', ' ');
       const when = until === undefined ? '' : ` ${till(until)}`;
-      if (host !== undefined)
-        return `${host}, which is ${state}${when}, would fit${hosts === 1 ? '' : ` (${least}${many} in all)`}`;
-      if (hosts === 1) return `${least}1 host that is ${state}${when} would fit`;
-      return `${least}${many} that are ${state}${until === undefined ? '' : `, the first${when},`} would fit`;
+      const inAll = hosts === 1 ? '' : ` (${least}${many} in all)`;
+      const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;
+      const first = hosts === 1 ? when : until === undefined ? '' : `, the first${when},`;
+      if (instances !== undefined) {
+        return host === undefined
+          ? `with ${many} ${are}${first} ${who} would fit`
+          : `with ${host}, which is ${state}${when}, ${who} would fit${inAll}`;
+      }
+      if (host !== undefined) return `${host}, which is ${state}${when}, would fit${inAll}`;
+      return `${least}${many} ${are}${first} would fit`;
     }
     case 'without-instance-group':
       return `without the rule of its instance group ${fits}`;

@@ -287,10 +287,11 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
       continue;
     }
     const { until, named } = room;
+    const instances = count === 1 || isTogether ? undefined : count;
     const alone = mostOf(elements, heldBy);
     const withoutIt = alone === null ? null : yield* roomOf(adviser, spec, fitting, alone.room);
     if (alone !== null && withoutIt !== null && heldBy(withoutIt) >= count) {
-      advised.push({ ...change.advice, about: alone.element, hosts: withoutIt.hosts });
+      advised.push({ ...change.advice, about: alone.element, hosts: withoutIt.hosts, ...present({ instances }) });
       continue;
     }
     // Of hosts that are away it is said which they are, of others where it would fit then.
@@ -299,7 +300,7 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
     const host = timesWithIt >= count ? named?.host : undefined;
     // Hosts to be avoided the request names by their providers.
     const names = elements.size === 0 ? about : (about ?? [...elements.keys()].sort().join(', '));
-    advised.push({ ...change.advice, hosts, ...present({ about: names, until, host }) });
+    advised.push({ ...change.advice, hosts, ...present({ about: names, instances, until, host }) });
   }
   return advised;
 }

@@ -52,7 +52,10 @@ export const REFUSAL_CODES = {
   other: 'of a record: the hosts of all reasons that it has no room to name',
 } as const;
 
-/** One change with which a request would fit: `advice[].code`. `about` and `group` say of what; `hosts` on how many, `partly` at least. */
+/**
+ * One change with which a request would fit: `advice[].code`. `about` and `group` say of what; `hosts` on how many, `partly`
+ * at least; `instances` how many of them those hosts would hold between them, where several were asked for.
+ */
 export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',
   more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',

@@ -21,10 +21,13 @@ test('scheduler - for several instances, hosts that could give more than what is
     const view = viewOf(...free.map((vcpu, n) => ({ host: `h${n}`, has: { VCPU: vcpu } })));
     return survey(view, { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' }, count).advice;
   };
-  const less = (to: number, hosts: number) => [{ code: 'less', group: '', about: 'VCPU', from: 8, to, hosts }];
-  assert.equal(advised(2, 6, 4, 4), less(4, 3));
-  assert.equal(advised(2, 6, 4), less(4, 2));
-  assert.equal(advised(2, 6), less(3, 1), 'both on the one host');
+  const less = (to: number, hosts: number, more = {}) => [
+    { code: 'less', group: '', about: 'VCPU', from: 8, to, hosts, ...more },
+  ];
+  const both = { instances: 2 };
+  assert.equal(advised(2, 6, 4, 4), less(4, 3, both));
+  assert.equal(advised(2, 6, 4), less(4, 2, both));
+  assert.equal(advised(2, 6), less(3, 1, both), 'both on the one host');
   assert.equal(advised(1, 6, 4), less(6, 1));
 });
 
@@ -136,13 +139,13 @@ test('scheduler - for several instances, the largest amount with which all of th
     const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: asked } }], groupPolicy: 'none' };
     return survey(view, spec, count).advice.filter(({ code }) => code === 'less');
   };
-  const less = (from: number, to: number, hosts: number) => [
-    { code: 'less', group: '', about: 'VCPU', from, to, hosts },
+  const less = (from: number, to: number, hosts: number, more = {}) => [
+    { code: 'less', group: '', about: 'VCPU', from, to, hosts, ...more },
   ];
-  assert.equal(advised(9, 5, 8), less(9, 1, 1));
-  assert.equal(advised(100, 5, 96), less(100, 19, 1));
-  assert.equal(advised(5, 4, 8, 7, 6, 3), less(5, 4, 3));
-  assert.equal(advised(5, 4, 8, 3), less(5, 2, 2));
+  assert.equal(advised(9, 5, 8), less(9, 1, 1, { instances: 5 }));
+  assert.equal(advised(100, 5, 96), less(100, 19, 1, { instances: 5 }));
+  assert.equal(advised(5, 4, 8, 7, 6, 3), less(5, 4, 3, { instances: 4 }));
+  assert.equal(advised(5, 4, 8, 3), less(5, 2, 2, { instances: 4 }));
   assert.equal(advised(2, 10, 4, 4), []);
 
   const view = viewOf({ host: 'h1', has: { VCPU: 8 } }, { host: 'h2', has: { VCPU: 4 } });

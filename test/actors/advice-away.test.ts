@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Advice } from '../../actors/messages/advice.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { FittingHost } from '../../actors/messages/questions.ts';
 import { placementShardOf } from '../../actors/routing.ts';
@@ -45,16 +46,22 @@ test('scheduler - of hosts that are away, the first to come back or the one with
   const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
   const { advice } = survey(view, spec, 2);
   assert.equal(advice, [
-    { code: 'host-state', about: 'set-aside', hosts: 2, until: 5_000, host: 'c1/d' },
-    { code: 'host-state', about: 'disabled', hosts: 3, host: 'c1/b' },
+    { code: 'host-state', about: 'set-aside', hosts: 2, instances: 2, until: 5_000, host: 'c1/d' },
+    { code: 'host-state', about: 'disabled', hosts: 3, instances: 2, host: 'c1/b' },
   ]);
   assert.equal(advice.map(words), [
-    'c1/d, which is set aside until 5000, would fit (2 hosts in all)',
-    'c1/b, which is disabled, would fit (3 hosts in all)',
+    'with c1/d, which is set aside until 5000, all 2 instances would fit (2 hosts in all)',
+    'with c1/b, which is disabled, all 2 instances would fit (3 hosts in all)',
   ]);
+  const [alone] = survey(view, spec, 1).advice;
+  assert.is(words(alone as Advice), 'c1/d, which is set aside until 5000, would fit (2 hosts in all)');
   // As schedulers of the version before tell it.
-  const [{ host: _, ...first } = { code: 'host-state' as const, hosts: 0 }] = advice;
+  const [{ host: _, instances: __, ...first } = { code: 'host-state' as const, hosts: 0 }] = advice;
   assert.is(words(first), '2 hosts that are set aside, the first until 5000, would fit');
+  assert.is(
+    words({ ...first, instances: 9 }),
+    'with 2 hosts that are set aside, the first until 5000, all 9 instances would fit',
+  );
   assert.is(words({ ...first, hosts: 1 }), '1 host that is set aside until 5000 would fit');
 });
 

@@ -259,14 +259,16 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   };
   const cells = (...avoidCells: string[]) => ({ avoidCells });
   assert.equal(toldOf(1, cells('c1', 'c2', 'c3')), ['if it need not avoid cell c1, it would fit on 2 hosts']);
-  assert.equal(toldOf(3, cells('c1', 'c2', 'c3')), ['if it need not avoid cells c1, c2, c3, it would fit on 4 hosts']);
+  assert.equal(toldOf(3, cells('c1', 'c2', 'c3')), [
+    'if it need not avoid cells c1, c2, c3, all 3 instances would fit on 4 hosts',
+  ]);
   const ids = ['a1', 'a2', 'a3', 'a4'];
   const avoidAggregates = { origins: { avoidAggregates: [0, 1, 2, 3] } };
   assert.equal(toldOf(1, avoidAggregates, { notMemberOf: ids }), [
     'if aggregate a1 need not be avoided, it would fit on 2 hosts',
   ]);
   assert.equal(toldOf(3, avoidAggregates, { notMemberOf: ids }), [
-    'if aggregates a1, a2, a3, a4 need not be avoided, it would fit on 4 hosts',
+    'if aggregates a1, a2, a3, a4 need not be avoided, all 3 instances would fit on 4 hosts',
   ]);
   const avoidZones = {
     origins: { avoidZones: ids.map((_, position) => ({ name: `z${position + 1}`, closed: [position] })) },
@@ -277,7 +279,7 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   const noneOf = ['full', 'h1', 'h3', 'h4', 'h5'].map((host) => `p-${host}`);
   assert.equal(toldOf(1, undefined, { noneOf }), ['if it need not avoid c1/h1, it would fit on 1 host']);
   assert.equal(toldOf(2, undefined, { noneOf }), [
-    'if it need not avoid c1/h1, c1/h5, c3/h3, c3/h4, it would fit on 4 hosts',
+    'if it need not avoid c1/h1, c1/h5, c3/h3, c3/h4, all 2 instances would fit on 4 hosts',
   ]);
 });
 

@@ -53,7 +53,7 @@ test('scheduler - limits on instances count in a dry run', () => {
   );
   assert.equal(advice, [
     { code: 'fewer-instances', from: 5, to: 2, hosts: 2 },
-    { code: 'without-filter', about: 'instance-limit', hosts: 2 },
+    { code: 'without-filter', about: 'instance-limit', hosts: 2, instances: 5 },
   ]);
 });
 
@@ -456,8 +456,8 @@ test('scheduler - advice for several counts the hosts that fit already', () => {
   assert.is(times, 4);
   assert.equal(advice, [
     { code: 'fewer-instances', from: 6, to: 4, hosts: 1 },
-    { code: 'less', group: '', about: 'VCPU', from: 2, to: 1, hosts: 1 },
-    { code: 'host-state', about: 'disabled', hosts: 1, host: 'c1/h2' },
+    { code: 'less', group: '', about: 'VCPU', from: 2, to: 1, hosts: 1, instances: 6 },
+    { code: 'host-state', about: 'disabled', hosts: 1, instances: 6, host: 'c1/h2' },
   ]);
 });
 

@@ -137,7 +137,7 @@ function contract(name: string, withSystem: WithSystem): void {
       });
       const { fit, fits, refused, advice } = await client.fit({ ...group('anti-affinity'), count: 2 });
       assert.equal([fit, fits, refused], [false, 0, [conflict]]);
-      assert.equal(advice, [{ code: 'without-instance-group', hosts: 5 }]);
+      assert.equal(advice, [{ code: 'without-instance-group', hosts: 5, instances: 2 }]);
       await client.build({ id: 'second', ...group('anti-affinity') });
       const { state, failure } = await client.ended('second');
       assert.is(state, 'failed');
