@@ -1,10 +1,10 @@
-// How many times a request fits a tree, one after the other, each with what the ones before it left; and whether it fits
-// a certain number of times.
+// How many times a request fits a tree, one after the other, each with what the ones before it left: as often at once, or
+// one by one.
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
-import { effort } from './effort.ts';
+import { effort, spend } from './effort.ts';
 import { fit, fitAtOnce } from './fit.ts';
 
 /** How often the allocations may change from one to the next before the count is cut short. */
@@ -57,25 +57,35 @@ export function timesIn(
   return times;
 }
 
+/** The most times that are fitted one by one: of more, some devices are given out as often at once. */
+const MAX_ONE_BY_ONE = 64;
+
 /**
- * Whether `count` requests like this one fit a tree together: each is fitted anew beside those before it, so what is claimed
- * one after the other fits as well.
+ * How many times, at most `count`, a request fits a tree if it is to fit `count` times: each is fitted anew beside those
+ * before it, so what is claimed one after the other fits as well.
+ * @param endOfLooks After how many looks at providers in all it counts no further; default: `MAX_LOOKS_TO_COUNT` from now.
  */
-export function holdsTimes(spec: RequestSpec, tree: readonly Provider[], count: number): boolean {
-  if (count > 1 && !mayHold(spec, tree, count)) return false;
+export function timesTogether(
+  spec: RequestSpec,
+  tree: readonly Provider[],
+  count: number,
+  endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT,
+): number {
+  if (spec.groups.length === 1 || count > MAX_ONE_BY_ONE) return timesIn(spec, tree, count, true, endOfLooks);
   const taken: (readonly Allocation[])[] = [];
-  while (taken.length < count) {
+  while (taken.length < count && (taken.length === 0 || effort.looks <= endOfLooks)) {
     const allocations = fit(spec, tree);
+    spend(1);
     if (allocations === null) break;
     taken.push(allocations);
     use(tree, allocations, 1);
   }
   for (const allocations of taken) use(tree, allocations, -1);
-  return taken.length === count;
+  return taken.length;
 }
 
 /** Whether there is as much of every class in the tree, taken together, as all need: cheap, and mostly enough to say no. */
-function mayHold({ groups }: RequestSpec, tree: readonly Provider[], count: number): boolean {
+export function mayHold({ groups }: RequestSpec, tree: readonly Provider[], count: number): boolean {
   const needed = new Map<string, number>();
   for (const { resources } of groups) {
     for (const resourceClass in resources) {

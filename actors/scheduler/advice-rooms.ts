@@ -2,7 +2,7 @@
 
 import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
-import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn, timesTogether } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -37,7 +37,12 @@ export interface Refused {
   readonly letBy?: ((spec: RequestSpec, root: string) => boolean) | undefined;
   /** On some host not all was tried, or counted, that might have helped. */
   isCut: boolean;
+  /** How many looks at providers may still be taken to count what hosts would hold with a change, one after the other. */
+  looksLeft: number;
 }
+
+/** `looksLeft` at first: a second of work or two. */
+export const MAX_LOOKS_AT_ROOMS = 4_000_000;
 
 /** The hosts that filters of a deployment's own let serve a changed request. */
 export function* letFor<Host>(
@@ -83,9 +88,12 @@ export function roomOn(
 }
 
 function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[], endOfLooks: number): number {
-  if (count > 1) return timesIn(spec, tree, count, true, endOfLooks);
+  if (count > 1) return (keepsTogether(spec) ? timesTogether : timesInAll)(spec, tree, count, endOfLooks);
   return fit(spec, tree) === null ? 0 : 1;
 }
+
+const timesInAll: typeof timesTogether = (spec, tree, count, endOfLooks) =>
+  timesIn(spec, tree, count, true, endOfLooks);
 
 /** What hosts would hold, beside what was counted before. */
 export function* roomOf(
@@ -97,7 +105,13 @@ export function* roomOf(
 ): Steps<Room> {
   const room = { ...before };
   for (const tree of trees) {
+    if (refused.looksLeft < 0) {
+      refused.isCut = true;
+      break;
+    }
+    const before = effort.looks;
     const times = roomOn(refused, spec, tree, { but });
+    refused.looksLeft -= effort.looks - before;
     if (times > 0) add(room, times);
     yield;
   }

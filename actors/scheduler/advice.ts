@@ -29,7 +29,7 @@ import {
   withoutInstanceGroup,
 } from './advice-changes.ts';
 import type { Wish } from './advice-places.ts';
-import { add, letFor, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
+import { add, letFor, MAX_LOOKS_AT_ROOMS, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import { passing, type Steps } from './steps.ts';
 import type { ViewHost } from './view.ts';
@@ -69,7 +69,7 @@ export function newAdviser(
   limits: readonly string[] = [],
   letBy?: Adviser['letBy'],
 ): Adviser {
-  const found = { rooms: new Map(), amounts: new Map(), changes: null, isCut: false };
+  const found = { rooms: new Map(), amounts: new Map(), changes: null, isCut: false, looksLeft: MAX_LOOKS_AT_ROOMS };
   return { spec, count, membersAllowed, instancesAllowed, limits, letBy, ...found };
 }
 
@@ -250,6 +250,7 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
       // as many as may be looked at, where it is not known of them whether filters would let them.
       looked += trees.length;
       const isMany = looked > MAX_HOSTS_TRIED;
+      if (isMany) adviser.isCut = true;
       const room =
         isMany && adviser.letBy === undefined
           ? known

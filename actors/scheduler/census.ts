@@ -21,6 +21,8 @@ export interface Obstacle {
 interface Refused extends Entry {
   readonly root: string;
   readonly reason: Reason;
+  /** Whether more stands in its way; undefined: nobody has asked since the host changed. */
+  lacksMore: boolean | undefined;
 }
 
 /** All hosts that one reason refuses. */
@@ -77,6 +79,7 @@ export function refuse(census: Census, root: string, { code, about, short, messa
   const before = census.refused.get(root);
   if (before !== undefined) {
     const { reason } = before;
+    before.lacksMore = undefined;
     if (reason.code === code && reason.about === about && before.weight === weight) return;
     unrefuse(census, root);
   }
@@ -89,7 +92,7 @@ export function refuse(census: Census, root: string, { code, about, short, messa
   }
   // Of hosts that fell short of as much every scheduler names the same one.
   const tie = weight === UNTOLD ? 0 : fnv1a(root);
-  const refused = { root, reason, weight, tie, at: 0 };
+  const refused = { root, reason, weight, tie, at: 0, lacksMore: undefined };
   census.refused.set(root, refused);
   reason.hosts += 1;
   if (weight !== UNTOLD) insert(reason.near, refused);
@@ -105,13 +108,20 @@ export function comesNearest({ reasons }: Census, root: string, { code, about, s
 const keyOf = ({ code, about }: Pick<Counted, 'code' | 'about'>): string =>
   about === undefined ? code : `${code} ${about}`;
 
-/** Every reason with its hosts, the one that refuses most first; of those that refuse as many always the same one. */
-export function counted(census: Census): Counted[] {
+/**
+ * Every reason with its hosts, the one that refuses most first; of those that refuse as many always the same one.
+ * @param lacksMore Asked of the host that came nearest, of so many reasons at once and until it changes.
+ */
+export function counted(census: Census, lacksMore?: (root: string) => boolean): Counted[] {
   return [...census.reasons.values()]
-    .map(({ code, about, message, hosts, near }) => {
-      const first = near[0];
-      const nearest = first === undefined ? undefined : { root: first.root, short: -first.weight };
-      return { code, about, message, hosts, nearest };
-    })
-    .sort((one, other) => other.hosts - one.hosts || (keyOf(one) < keyOf(other) ? -1 : 1));
+    .sort((one, other) => other.hosts - one.hosts || (keyOf(one) < keyOf(other) ? -1 : 1))
+    .map(({ code, about, message, hosts, near: [first] }, position) => {
+      if (first === undefined) return { code, about, message, hosts };
+      if (lacksMore !== undefined && position < MAX_ASKED) first.lacksMore ??= lacksMore(first.root);
+      const more = first.lacksMore === true ? { lacksMore: true as const } : {};
+      return { code, about, message, hosts, nearest: { root: first.root, short: -first.weight, ...more } };
+    });
 }
+
+/** Of how many reasons it is asked: of hardly any request there are more. */
+const MAX_ASKED = 16;

@@ -9,7 +9,7 @@ import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
 import { claim } from './claiming.ts';
 import { noteAll, noteRanked, noteStanding } from './decision.ts';
-import { REFUSED_THE_CLAIM, whyNone } from './explain.ts';
+import { NOT_FOUND_IN_TIME, REFUSED_THE_CLAIM, whyNone } from './explain.ts';
 import { fail } from './failing.ts';
 import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
@@ -72,7 +72,8 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
 
 function beginAll(work: Work, open: Open): void {
   for (const instance of open.asked.instances) {
-    if (!isOpen(work, open) || open.failing) return;
+    // One that had to give all back has begun again with all of them, or will.
+    if (!isOpen(work, open) || open.failing || open.machines.has(instance) || open.givingBack !== null) return;
     const { snapshot, effects } = begin(selectionMachine, { instance });
     open.machines.set(instance, snapshot);
     perform(work, open, instance, effects);
@@ -111,13 +112,17 @@ function bestFor(work: Work, open: Open, instance: string) {
   const { request } = open;
   const draft = draftOf(open, instance);
   const seed = `${instance} ${tried.length}`;
-  const count = countToPlace(open);
-  const picked = pickOfGroup(state, request, count, (root) => tried.includes(root), seed);
+  // Once some have their host, the others need room there each: it was counted for all.
+  const { length: asked } = open.asked.instances;
+  const isBegun = countToPlace(open) < asked;
+  const toPlace = { count: isBegun ? 1 : asked, isOfSeveral: asked > 1 };
+  const picked = pickOfGroup(state, request, toPlace, (root) => tried.includes(root), seed);
   if (picked === null) {
-    noteAll(draft, state, request, count);
+    noteAll(draft, state, request, countToPlace(open));
     return null;
   }
-  noteStanding(draft, state, request);
+  const { count } = toPlace;
+  noteStanding(draft, state, request, count);
   noteRanked(draft, state, request, picked, count);
   return picked.found;
 }
@@ -182,7 +187,8 @@ export function lookOnceMore(work: Work, open: Open, instance: string): void {
   if (awaitsSearch(work, open) || awaitsClaims(work, open)) return;
   if (open.promised.size > 0) return void open.stranded.add(instance);
   if (awaitsRivals(work, open)) return;
-  draftOf(open, instance).ofFitting = REFUSED_THE_CLAIM;
+  const draft = draftOf(open, instance);
+  draft.ofFitting = draft.claimsRefused > 0 ? REFUSED_THE_CLAIM : NOT_FOUND_IN_TIME;
   advance(work, open, instance, {
     type: 'NOTHING_HELD',
     reason: whyNone(work.state, open.request, countToPlace(open)),
@@ -218,7 +224,8 @@ export function gathered(work: Work, open: Open): void {
     return;
   }
   for (const instance of [...rest]) {
-    if (!isOpen(work, open) || open.failing) return;
+    if (!isOpen(work, open) || open.failing || open.givingBack !== null) return;
+    if (open.machines.get(instance)?.value !== 'recalling') continue;
     if (isTried) lookOnceMore(work, open, instance);
     else advance(work, open, instance, { type: 'NOTHING_HELD', reason: whyNotTried(work, open, instance, isBehind) });
   }

@@ -11,17 +11,16 @@ import {
   textOfWeighing,
   type WeighingText,
 } from '../messages/stored-decision.ts';
-import { isSoft } from '../placement/groups.ts';
+import { isSoft, keepsTogether } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
-import { counted } from './census.ts';
 import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
-import { firstOfGroup, type Picked } from './grouping.ts';
+import { firstOfGroup, type Picked, ROOM_TOGETHER } from './grouping.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import { type Ranked, rankedOf } from './picking.ts';
 import { type Fleet, lateFiltersOf, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { silentAmong } from './silence.ts';
-import { refusedHosts, standing } from './standing.ts';
+import { refusedByRank, refusedHosts, standing } from './standing.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { type AskedWeigher, contributionOf, type Overrides } from './weighers/weigher.ts';
@@ -29,7 +28,10 @@ import { type AskedWeigher, contributionOf, type Overrides } from './weighers/we
 /** How many hosts a record weighs beside the best one. */
 const RUNNERS_UP = 2;
 
-/** At how many hosts the filters look that are asked only when one is picked, for the record alone: a tenth of a millisecond. */
+/**
+ * At how many hosts the filters look that are asked only when one is picked, for the record alone: a tenth of a millisecond.
+ * For several that keep together a host is looked at as often as they are.
+ */
 const MAX_LOOKED_AT = 64;
 
 type Writable<T> = { -readonly [Key in keyof T]: T[Key] };
@@ -67,24 +69,28 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
 
 /**
  * Notes how all hosts stand to a request, as it is ranked. Filters that are asked only when a host is picked look at all
- * that are left where these are not many; else they are named. One that has room for one instance counts as one that fits.
+ * that are left where these are not many; else they are named. So it is with room for all that keep together.
+ * @param count For how many instances together.
  */
-export function noteStanding(draft: Draft, fleet: Fleet, request: Request): void {
+export function noteStanding(draft: Draft, fleet: Fleet, request: Request, count: number): void {
   const { rankings, view } = fleet;
-  const { current, census } = shapeOf(fleet, request);
+  const { current } = shapeOf(fleet, request);
   const late = lateFiltersOf(rankings, request);
+  const isTogether = count > 1 && keepsTogether(request.spec);
   Object.assign(draft, silentAmong(view));
-  if (late.length > 0 && current.size <= MAX_LOOKED_AT) return noteAll(draft, fleet, request, 1);
+  const looks = current.size * (isTogether ? count : 1);
+  if ((late.length > 0 || isTogether) && looks <= MAX_LOOKED_AT) return noteAll(draft, fleet, request, count);
   const byGroup = late.length > 0 ? [] : refusedByGroup(view, request.spec, current);
   draft.hosts = view.hosts.size;
   draft.fits = byGroup.reduce((fits, { hosts }) => fits - hosts, current.size);
-  draft.refused = [...refusedHosts(view, counted(census), late), ...byGroup].sort(
+  draft.refused = [...refusedHosts(view, refusedByRank(fleet, request), late), ...byGroup].sort(
     (one, other) => other.hosts - one.hosts,
   );
-  draft.narrowedBy = late.map(({ filter }) => filter.name);
-  if (late.length > 0 && request.spec.instanceGroup !== undefined) {
-    draft.narrowedBy = [...draft.narrowedBy, INSTANCE_GROUP];
-  }
+  draft.narrowedBy = [
+    ...late.map(({ filter }) => filter.name),
+    ...(late.length > 0 && request.spec.instanceGroup !== undefined ? [INSTANCE_GROUP] : []),
+    ...(isTogether ? [ROOM_TOGETHER] : []),
+  ];
 }
 
 /** How many of some hosts the rule of the request's group refuses: those where its members are, or all others. */

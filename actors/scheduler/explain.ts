@@ -16,6 +16,9 @@ export const NO_HOST_KNOWN = 'no host is known';
 /** What is said of hosts that fit, where each was claimed. */
 export const REFUSED_THE_CLAIM = 'refused the claim';
 
+/** What is said of them where none was: by another count they have no room, or only now have. */
+export const NOT_FOUND_IN_TIME = 'may have room that was not found in time';
+
 /**
  * Why no host was left, in numbers that add up to all hosts.
  * @param count For how many instances at once.

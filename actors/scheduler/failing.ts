@@ -12,7 +12,7 @@ import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
 import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking.ts';
 import { isOrdered } from './rounds.ts';
-import { close, contextOf, draftOf, isOpen, tellSelecting } from './selecting.ts';
+import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './selecting.ts';
 import { standing } from './standing.ts';
 import type { Found, Open, Work } from './state.ts';
 import { surveyFor } from './surveying.ts';
@@ -106,6 +106,8 @@ function explainFailure(
     const fewer: Advice = { code: 'fewer-instances', from: count, to: kept, hosts: hosts.size };
     return answer(work, { advice: [fewer] });
   }
+  // What was claimed for the others is refused for the same.
+  if (open.hopeless !== null) for (const one of [...open.promised.keys()]) settle(work, open, one);
   surveyFor(work, request, count, mayTakeLong, { found: answer, underWay: (now) => tellSelecting(now, open) });
 }
 

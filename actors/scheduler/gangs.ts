@@ -29,8 +29,10 @@ export function placesFor({ state }: Work, request: Request, count: number): rea
   const places: { readonly root: string; readonly allocations: readonly Allocation[] }[] = [];
   const group = request.spec.instanceGroup?.id;
   const { revision } = view;
+  const isTogether = keepsTogether(request.spec);
   while (places.length < count) {
-    const found = pickOfGroup(state, request, count - places.length, () => false, '')?.found;
+    const left = isTogether && places.length > 0 ? 1 : count - places.length;
+    const found = pickOfGroup(state, request, { count: left, isOfSeveral: count > 1 }, () => false, '')?.found;
     if (found === undefined) break;
     places.push(found);
     promiseBuild(view, nameOf(places.length), found.root, found.allocations);
@@ -105,5 +107,5 @@ export function admits({ state: { view, rankings } }: Work, { request }: Parked,
 /** Whether there is room for all instances of a request. */
 export function anyAdmits(work: Work, { asked: { instances }, request }: Parked): boolean {
   if (instances.length > 1) return placesFor(work, request, instances.length) !== null;
-  return pickOfGroup(work.state, request, 1, () => false, '') !== null;
+  return pickOfGroup(work.state, request, { count: 1, isOfSeveral: false }, () => false, '') !== null;
 }

@@ -2,7 +2,9 @@
 // of groups, so that requests of one shape share them. A hard rule only spares claims that placement would refuse; a soft
 // one is kept among the hosts that fit, whatever weighers say.
 
-import { holdsTimes } from '../fitting/fit-times.ts';
+import { effort } from '../fitting/effort.ts';
+import { fit } from '../fitting/fit.ts';
+import { MAX_LOOKS_TO_COUNT, mayHold, timesTogether } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft, keepsTogether } from '../placement/groups.ts';
 import type { FilterRefusal } from './filters/filter.ts';
@@ -23,14 +25,22 @@ export interface Picked {
   readonly soft: SoftlyRanked | null;
 }
 
+/** For whom a host is picked. */
+export interface ToPlace {
+  /** For how many instances at once there must be room, where they keep together: for one, once others have their host. */
+  readonly count: number;
+  /** Whether it is one of several of a request: what they get must leave room for the others, whatever is preferred. */
+  readonly isOfSeveral: boolean;
+}
+
 /**
- * The best host that `skip` does not name, for the first of `count` instances that are chosen for together.
+ * The best host that `skip` does not name.
  * @param seed Makes chance repeatable: the same seed picks the same of the best few.
  */
 export function pickOfGroup(
   fleet: Fleet,
   request: Request,
-  count: number,
+  { count, isOfSeveral }: ToPlace,
   skip: (root: string) => boolean,
   seed: string,
 ): Picked | null {
@@ -55,12 +65,20 @@ export function pickOfGroup(
     return null;
   }
   // All of them on one host or none: a host that has room for some only would be claimed in vain.
-  const lacksRoom = (root: string) => lackOfRoom(fleet, request, root, count) !== null;
+  const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+  const lacksRoom = (root: string) => roomTogether(fleet, request, root, count, endOfLooks) === false;
   const bestAmong = (roots: readonly string[]) =>
     rankedAmong(fleet, request, roots, (root) => skip(root) || lacksRoom(root))[0] ?? null;
   const roots = rootsOf(view.groups, group.id);
-  if (roots.length > 0) return picked(bestAmong(roots));
-  return picked((groupAt === undefined ? null : bestAmong([groupAt])) ?? bestBut(lacksRoom));
+  const found =
+    roots.length > 0 ? bestAmong(roots) : ((groupAt === undefined ? null : bestAmong([groupAt])) ?? bestBut(lacksRoom));
+  const isCounted = isOfSeveral && fleet.rankings.preference !== undefined && keepsTogether(spec);
+  return picked(found === null || !isCounted ? found : asCounted(fleet, request, found));
+}
+
+/** With what the host would give as it was counted to hold all of several: without preference. */
+function asCounted({ view }: Fleet, { spec }: Request, found: Ranked): Ranked {
+  return { ...found, allocations: fit(spec, treeOf(view, found.root)) ?? found.allocations };
 }
 
 /**
@@ -92,6 +110,9 @@ export function firstOfGroup(
   return bestOfAll(fleet, request, most, (root) => !groupAllows(view, spec, root));
 }
 
+/** What a record names where it was not counted which hosts have room for all that keep together. */
+export const ROOM_TOGETHER = 'room-together';
+
 /** The code of a host that has room for some of those that keep together, and not for all. */
 export const NO_ROOM_TOGETHER = 'no-room-together';
 
@@ -100,22 +121,27 @@ export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
   message: `no room for ${count} instances on '${host}'`,
 });
 
-/** That a host has no room for all that keep together, or null. */
-export function lackOfRoom(
+/**
+ * Whether a host that is ranked has room for all that keep together.
+ * @param endOfLooks After so many looks at providers in all it is not counted any more: undefined, and the claims decide.
+ */
+export function roomTogether(
   { rankings, view }: Fleet,
   request: Request,
   root: string,
   count: number,
-): FilterRefusal | null {
+  endOfLooks: number,
+): boolean | undefined {
   // What is ranked has room for one.
-  if (count === 1 || !keepsTogether(request.spec)) return null;
+  if (count === 1 || !keepsTogether(request.spec)) return true;
   const host = view.hosts.get(root);
+  if (host === undefined) return false;
   const tree = treeOf(view, root);
-  const holds =
-    host !== undefined &&
-    holdsTimes(request.spec, tree, count) &&
-    instancesLeft(rankings, request, factsOf(view, host, tree)) >= count;
-  return holds ? null : noRoomTogether(count, host?.host ?? '');
+  if (instancesLeft(rankings, request, factsOf(view, host, tree)) < count) return false;
+  if (!mayHold(request.spec, tree, count)) return false;
+  if (effort.looks > endOfLooks) return undefined;
+  if (timesTogether(request.spec, tree, count, endOfLooks) >= count) return true;
+  return effort.looks > endOfLooks ? undefined : false;
 }
 
 /**

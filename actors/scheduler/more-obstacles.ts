@@ -2,7 +2,7 @@
 
 import { effort } from '../fitting/effort.ts';
 import { fit, fitAtOnce } from '../fitting/fit.ts';
-import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesTogether } from '../fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -67,7 +67,7 @@ export function isAllThatLacks(
   const unasked = new Map<string, Unasked>();
   return ({ code, about = '', short }, tree) => {
     const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
-    const holds = (by: RequestSpec, on: readonly Provider[]) => timesIn(by, on, count, true, endOfLooks) >= count;
+    const holds = (by: RequestSpec, on: readonly Provider[]) => timesTogether(by, on, count, endOfLooks) >= count;
     const known = unasked.get(about) ?? unaskedOf(spec, about);
     unasked.set(about, known);
     // It is looser than all that follow, and the same for every host.
@@ -80,6 +80,8 @@ export function isAllThatLacks(
     for (const on of isOfUnits ? [ofAnyUnits(tree, about)] : onMore(tree, about, short)) tries.push({ by: spec, on });
     for (const group of groups) {
       for (const amount of amountsInstead(group, about, short, steps, isOfUnits)) {
+        // Of a request for nothing a host holds any number.
+        if (amount === 0 && (count > 1 || isOnlyAsked(spec, group, about))) continue;
         tries.push({ by: replacing(spec, group, lessOf(group, about, amount)), on: tree });
       }
     }
@@ -107,6 +109,11 @@ function amountsInstead(
   const less = steps.map((step) => asked - short - ((asked - short) % step));
   const amounts = isOfUnits ? [...less, asked + short] : less;
   return new Set(amounts.filter((amount) => amount > 0 || (amount === 0 && !isToStay)));
+}
+
+/** Whether nothing but a class in one group is asked for. */
+function isOnlyAsked({ groups }: RequestSpec, group: ResourceGroup, resourceClass: string): boolean {
+  return groups.every((one) => Object.keys(one.resources).every((other) => one === group && other === resourceClass));
 }
 
 /** A request that does not ask for a class. */

@@ -1,7 +1,9 @@
 // How all hosts stand to a request: which fit, what refuses the others, and which of those came nearest. The ranking keeps
 // the figures anyway; only what it does not go by is asked of each host that it has.
 
+import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
+import { MAX_LOOKS_TO_COUNT } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { RefusedHosts } from '../messages/decision.ts';
 import { keepsTogether } from '../placement/groups.ts';
@@ -9,8 +11,9 @@ import { present } from '../present.ts';
 import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
-import { lackOfRoom, NO_ROOM_TOGETHER } from './grouping.ts';
-import { allFiltersFor, judge } from './judging.ts';
+import { NO_ROOM_TOGETHER, noRoomTogether, roomTogether } from './grouping.ts';
+import { allFiltersFor, hardToTell, judge } from './judging.ts';
+import { isMoreInTheWay } from './more-obstacles.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
@@ -31,24 +34,53 @@ export interface Standing {
  */
 export function standing(fleet: Fleet, request: Request, count: number): Standing {
   const { rankings, view } = fleet;
-  const { current, census } = shapeOf(fleet, request);
+  const { current } = shapeOf(fleet, request);
   const late = lateFiltersOf(rankings, request);
-  const refused = counted(census);
+  const refused = refusedByRank(fleet, request);
   let fits = current.size;
+  let isWhole = true;
   if (late.length > 0 || request.spec.instanceGroup !== undefined) {
     const lately = emptyCensus();
+    const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+    const lackOfRoom = (host: ViewHost, root: string) => {
+      const isRoom = roomTogether(fleet, request, root, count, endOfLooks);
+      if (isRoom === undefined) isWhole = false;
+      return isRoom === true ? null : isRoom === false ? noRoomTogether(count, host.host) : hardToTell(host);
+    };
     for (const root of current.keys()) {
       const host = view.hosts.get(root) as ViewHost;
       const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
-      const refusal =
-        by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(fleet, request, root, count);
+      const refusal = by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(host, root);
       if (refusal !== null) refuse(lately, root, { ...refusal, short: undefined });
     }
     fits -= lately.refused.size;
     refused.push(...counted(lately));
     refused.sort((one, other) => other.hosts - one.hosts);
   }
-  return { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
+  const told = { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
+  return isWhole ? told : { ...told, partly: true };
+}
+
+/**
+ * What the ranking counts of the hosts that it refuses, with those that came nearest: of each it is known whether more stands
+ * in its way, which is asked once until it changes. Filters that are asked late are not: whoever names hosts asks them.
+ */
+export function refusedByRank(fleet: Fleet, request: Request): Counted[] {
+  const { view } = fleet;
+  const { spec, filters, census } = shapeOf(fleet, request);
+  if (census.reasons.size === 0) return [];
+  const asked = { ...request, spec };
+  const inUse = filters.map(({ filter }) => filter);
+  const lacksMore = (root: string): boolean => {
+    const host = view.hosts.get(root) as ViewHost;
+    const judged = judge(view, filters, spec, host);
+    return judged.obstacle !== null && isMoreInTheWay(inUse, view, asked, host, judged);
+  };
+  return counted(census, lacksMore).map((reason) => {
+    const { nearest } = reason;
+    if (nearest === undefined || toldMisfitOfGroup(view, request.spec, nearest.root) === null) return reason;
+    return { ...reason, nearest: { ...nearest, lacksMore: true } };
+  });
 }
 
 /** The host that came nearest, as the census has it: for whoever goes on with it here; it is no part of messages and records. */

@@ -2,12 +2,13 @@
 // what to change when it does not.
 
 import { effort } from '../fitting/effort.ts';
-import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn, timesTogether } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent } from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
+import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
 import {
   type Adviser,
@@ -118,7 +119,11 @@ export function surveyOf(
         const { facts, tree, allocations } = judged;
         const allowed = Math.min(membersAllowed(view, spec, host.root), instancesLeft(rankings, request, facts));
         const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
-        const room = Math.min(timesIn(spec, tree, roughly ? count : MAX_TIMES, isThorough, endOfLooks), allowed);
+        // As they would be placed.
+        const placed = isTogether && isThorough ? timesTogether(spec, tree, count, endOfLooks) : count;
+        const most = roughly ? count : MAX_TIMES;
+        const holds = placed < count ? placed : timesIn(spec, tree, most, isThorough, endOfLooks);
+        const room = Math.min(isTogether && isThorough ? Math.max(placed, holds) : holds, allowed);
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
         if (times < count) fitting.push(host.root);
@@ -131,7 +136,8 @@ export function surveyOf(
         }
         if (isTogether && room < count) {
           const isCertain = isCounted || allowed < count;
-          const lack = { ...noRoomTogether(count, host.host), short: count - room };
+          const short = isCounted || room === allowed ? count - room : undefined;
+          const lack = { ...noRoomTogether(count, host.host), short };
           refuse(census, host.root, isCertain ? lack : hardToTell(host));
           return true;
         }
@@ -153,12 +159,14 @@ export function surveyOf(
         const { obstacle, filter } = judged;
         // What another is nearer than is not looked into: only the nearest is told.
         const isNear =
+          isThorough &&
           obstacle.short !== undefined &&
+          // Whatever filters say, one that never had a class that is asked for is not near.
+          (filter === undefined || hasClasses(spec, treeOf(view, host.root))) &&
           comesNearest(census, host.root, obstacle) &&
           mayUse(rankings, view, request, host, filter);
         const isAlone =
           isNear &&
-          isThorough &&
           toldMisfitOfGroup(view, spec, host.root) === null &&
           (!isTogether || leftOn(rankings, view, request, host.root) >= count) &&
           // Where a filter refuses it, resources have not been looked at.
@@ -201,6 +209,13 @@ export function surveyOf(
       );
     },
   };
+}
+
+/** Whether a host has all classes that a request asks for, whatever of them is free. */
+function hasClasses({ groups }: RequestSpec, tree: readonly Provider[]): boolean {
+  return groups.every(({ resources }) =>
+    Object.keys(resources).every((resourceClass) => tree.some(({ stocks }) => stocks.has(resourceClass))),
+  );
 }
 
 /** The reasons, with the nearest of others where they name none. */

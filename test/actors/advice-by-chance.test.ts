@@ -260,7 +260,9 @@ function lacksThatAlone({ groups, ...spec }: RequestSpec, code: string, about: s
       const resources = amount === 0 ? others : { ...others, [about]: amount };
       // Its conditions would go with all that it asks for.
       const isEmptied = Object.keys(resources).length === 0 && Object.values(conditions).some((all) => all.length > 0);
-      if (amount < 0 || isEmptied) return false;
+      // Nor is it a request that asks for nothing at all.
+      const isNothing = groups.every((one) => Object.keys(one === asker ? resources : one.resources).length === 0);
+      if (amount < 0 || isEmptied || isNothing) return false;
       return serve(
         on.nodes,
         groups.map((one) => (one === asker ? { ...asker, resources } : one)),

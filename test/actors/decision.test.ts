@@ -116,7 +116,7 @@ test('scheduler - hosts that the request does not want, or its group may not use
     const view = viewOf(...Array.from({ length: hosts }, (_, n) => ({ host: `h${n}`, has: { VCPU: 4 } })));
     learnMembers(view.groups, 'p-h0', { g: 1 }, undefined);
     const draft = emptyDraft({ where: undefined });
-    noteStanding(draft, { rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters }), view }, request);
+    noteStanding(draft, { rankings: emptyRankings(DEFAULT_WEIGHERS, 's', { filters }), view }, request, 1);
     const { fits, refused, narrowedBy } = read(decided(draft, 0, 's', null, []));
     return { fits, refused: refused.map(({ code, hosts }) => `${hosts} ${code}`).sort(), narrowedBy };
   };
@@ -173,7 +173,7 @@ test('scheduler - a record reads back as it was made', () => {
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
   const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
   const draft = emptyDraft({ where: undefined });
-  noteStanding(draft, { rankings, view: fleet.view }, { spec });
+  noteStanding(draft, { rankings, view: fleet.view }, { spec }, 1);
   const found = best({ rankings, view: fleet.view }, { spec }, () => false);
   assert.ok(found);
   noteRanked(draft, { rankings, view: fleet.view }, { spec }, { found, soft: null });
@@ -286,7 +286,7 @@ test('scheduler - of a request with an instance group the hosts that it may use 
     const spec = { groups, groupPolicy: 'none' as const, instanceGroup: { id: '/g', policy } };
     const request = { spec, ...(groupAt === undefined ? {} : { groupAt }) };
     const draft = emptyDraft({ where: undefined });
-    const picked = pickOfGroup({ rankings, view }, request, count, () => false, '');
+    const picked = pickOfGroup({ rankings, view }, request, { count, isOfSeveral: count > 1 }, () => false, '');
     assert.ok(picked);
     noteRanked(draft, { rankings, view }, request, picked, count);
     const { weights, group } = read(decided(draft, 0, 's', null, []));

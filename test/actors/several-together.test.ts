@@ -1,0 +1,216 @@
+// Area: scheduler, several instances that keep together. What is said of room for them is what they get, however their
+// host's devices are chosen; and it takes a bounded effort.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { effort } from '../../actors/fitting/effort.ts';
+import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import type { Fitted } from '../../actors/messages/questions.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
+import { newAdviser } from '../../actors/scheduler/advice.ts';
+import { noRoom, roomOf } from '../../actors/scheduler/advice-rooms.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { treeOf } from '../../actors/scheduler/view.ts';
+import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
+import { inventory, viewOf } from '../support/facts.ts';
+import { type Answer, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { survey } from '../support/survey.ts';
+
+const test = suite('scheduler - several together');
+
+type On = ReturnType<typeof schedulersOf>;
+interface Device {
+  readonly has: number;
+  readonly traits?: readonly string[];
+}
+
+const inAffinity = (groups: readonly ResourceGroup[]): RequestSpec => ({
+  groups: [...groups],
+  groupPolicy: 'none',
+  instanceGroup: { id: 'p/g', policy: 'affinity' },
+});
+const named = (count: number, request = 'r') => Array.from({ length: count }, (_, n) => `${request}-${n}`);
+
+/** The record of the first instance that has a host. */
+function recordIn(answer: Answer | undefined) {
+  assert.ok(answer?.type === 'selected');
+  return unpackDecision(JSON.parse(answer.selections[0]?.decision ?? ''));
+}
+
+function live(on: On, ms: number): void {
+  for (let passed = 0; passed < ms; passed += 10) {
+    on.pass(10);
+    on.deliver();
+  }
+}
+
+/** Hosts with devices below them, by their names. */
+function hostsOf(hosts: Readonly<Record<string, readonly Device[]>>, words: Partial<SchedulerWords> = {}): On {
+  const on = schedulersOf([], [{ name: 's', ...words }]);
+  for (const [host, devices] of Object.entries(hosts)) {
+    const root = { id: `p-${host}`, name: host, parent: null, inventories: {}, traits: [], aggregates: [] };
+    const below = devices.map(({ has, traits = [] }, n) => ({
+      id: `p-${host}-d${n}`,
+      name: `d${n}`,
+      parent: root.id,
+      inventories: { VGPU: inventory(has) },
+      traits: [...traits],
+      aggregates: [],
+    }));
+    on.ask({ type: 'put-tree', ask: 1, providers: [root, ...below] });
+    on.tellHost({ host });
+  }
+  on.deliver();
+  live(on, 3_000);
+  return on;
+}
+
+function placed(on: On, spec: RequestSpec, count: number, request = 'r'): { hosts: string[]; reason: string } {
+  const before = on.answers.length;
+  on.choose({ ...selectFor(request, { instances: named(count, request) }), spec, ordered: true });
+  live(on, 5_000);
+  const told = on.answers.slice(before);
+  return {
+    hosts: told.flatMap((one) =>
+      one.type === 'selected' ? one.selections.map(({ selection }) => selection.host) : [],
+    ),
+    reason: told.flatMap((one) => (one.type === 'selected' ? [] : [one.reason])).join(),
+  };
+}
+
+function fitted(on: On, spec: RequestSpec, count: number): Fitted {
+  const before = on.answers.length;
+  on.hear('scheduler/s', { type: 'fit', ask: 1, spec, count, limit: 3 }, 'conductor/0');
+  live(on, 500);
+  return on.answers[before] as unknown as Fitted;
+}
+
+test('scheduler - several that keep together get the host that holds them, whichever devices a policy prefers', () => {
+  const spec = inAffinity([
+    { name: 'g0', resources: { VGPU: 1 } },
+    { name: 'g1', resources: { VGPU: 1 }, required: ['CUSTOM_A'] },
+  ]);
+  for (let seed = 0; seed < 20; seed += 1) {
+    const { weighers } = packingPolicy('random', { seed: `s${seed}`, typical: [] });
+    const on = hostsOf({ h0: [{ has: 3, traits: ['CUSTOM_A'] }, { has: 3 }, { has: 2 }] }, { weighers });
+    assert.is(fitted(on, spec, 3).times, 3);
+    assert.equal(placed(on, spec, 3), { hosts: ['h0', 'h0', 'h0'], reason: '' }, `seed ${seed}`);
+  }
+});
+
+test('scheduler - a dry run of several that keep together says what they get', () => {
+  const devices = [{ has: 36 }, { has: 35, traits: ['CUSTOM_A'] }, { has: 34 }];
+  const spec = inAffinity([
+    { name: 'g0', resources: { VGPU: 2 } },
+    { name: 'g1', resources: { VGPU: 3 }, required: ['CUSTOM_A'] },
+  ]);
+  for (let count = 6; count < 14; count += 1) {
+    const told = fitted(hostsOf({ h0: devices }), spec, count);
+    const { hosts, reason } = placed(hostsOf({ h0: devices }), spec, count);
+    assert.is(hosts.length, told.times >= count ? count : 0, `${count} of ${told.times}`);
+    assert.not.match(reason, /refused the claim/);
+  }
+});
+
+test('scheduler - a full host is not nearer to several than one with some room, for all that they lack', () => {
+  const spec = inAffinity([{ name: '', resources: { VCPU: 4 } }]);
+  const used = (full: number, other: number) => [
+    { host: 'full', used: { VCPU: full } },
+    { host: 'other', used: { VCPU: other } },
+  ];
+  const [ofBoth] = survey(viewOf(...used(8, 7)), spec, 3).refused;
+  assert.equal(ofBoth?.nearest, { cell: 'c1', host: 'other', short: 3, lacksMore: true });
+  const [ofTwo] = survey(viewOf(...used(8, 5)), spec, 2).refused;
+  assert.is(ofTwo?.nearest?.lacksMore, true, 'with one VCPU more it would hold one of them');
+});
+
+test('scheduler - where it was not counted to the end how many a host holds, it is not said how many it does not', () => {
+  const devices = Array.from({ length: 400 }, (_, n) => ({ has: 1_000, traits: n % 2 === 0 ? ['CUSTOM_A'] : [] }));
+  const groups = Array.from({ length: 12 }, (_, n) => ({
+    name: `g${n}`,
+    resources: { VGPU: 10 + n },
+    required: n % 3 === 0 ? ['CUSTOM_A'] : [],
+  }));
+  const spec: RequestSpec = { ...inAffinity(groups), groupPolicy: 'isolate' };
+  const on = hostsOf({ h0: devices }, { filters: [instanceLimit(75)] });
+  const told = fitted(on, spec, 80);
+  assert.equal(told.refused, [{ code: 'no-room-together', hosts: 1 }]);
+  assert.is(told.partly, true);
+  const before = effort.looks;
+  assert.match(placed(on, spec, 80).reason, /^no room for 80 instances at once: none of 1 host: 1 no-room-together/);
+  assert.ok(effort.looks - before < 2_000_000, `${effort.looks - before} looks`);
+});
+
+test('scheduler - room that advice counts takes a bounded effort in all', () => {
+  const view = viewOf({ host: 'h1' }, { host: 'h2' });
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const trees = ['p-h1', 'p-h2'].map((root) => treeOf(view, root));
+  const counted = (looksLeft: number) => {
+    const adviser = newAdviser(spec, 1);
+    adviser.looksLeft = looksLeft;
+    const steps = roomOf(adviser, spec, trees);
+    let step = steps.next();
+    while (step.done !== true) step = steps.next();
+    return [step.value.hosts, adviser.isCut];
+  };
+  assert.equal(
+    [counted(1), counted(-1)],
+    [
+      [2, false],
+      [noRoom().hosts, true],
+    ],
+  );
+});
+
+test('scheduler - the record of several that keep together counts the hosts with room for all, or says that it does not', () => {
+  const recordOf = (hosts: number, count: number) => {
+    const has = (n: number) => (n % 2 === 0 ? 8 : 4);
+    const on = schedulersOf(Array.from({ length: hosts }, (_, n) => ({ host: `h${n}`, has: { VCPU: has(n) } })));
+    on.choose({
+      ...selectFor('r', { instances: named(count), ordered: true }),
+      spec: inAffinity([{ name: '', resources: { VCPU: 4 } }]),
+    });
+    const { fits, refused, narrowedBy } = recordIn(on.answers[0]);
+    return { fits, refused, narrowedBy };
+  };
+  assert.equal(recordOf(5, 2), { fits: 3, refused: [{ code: 'no-room-together', hosts: 2 }], narrowedBy: [] });
+  assert.equal(recordOf(100, 2), { fits: 100, refused: [], narrowedBy: ['room-together'] });
+});
+
+test('scheduler - of a group with another rule it is said with what several would fit, whatever was claimed meanwhile', () => {
+  const on = schedulersOf([{ host: 'h1' }]);
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  on.choose({ ...selectFor('first'), spec: { ...spec, instanceGroup: { id: 'p/g', policy: 'anti-affinity' } } });
+  const { reason } = placed(on, inAffinity([{ name: '', resources: { VCPU: 3 } }]), 2);
+  assert.match(
+    reason,
+    /^group-policy-conflict: .*; without the rule of its instance group all 2 instances would fit on/,
+  );
+});
+
+test('scheduler - the record of a success tells of the nearest whether more stands in its way', () => {
+  const hosts = [
+    { host: 'h1', traits: ['CUSTOM_A'] },
+    { host: 'h2', has: { VCPU: 1 } },
+  ];
+  const nearestOf = (required: string[], second = hosts[1] as (typeof hosts)[number]) => {
+    const on = schedulersOf([hosts[0] as (typeof hosts)[number], second]);
+    const choose = (request: string) => {
+      const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 2 }, required }], groupPolicy: 'none' };
+      return recordIn(on.choose({ ...selectFor(request), spec })).refused[0]?.nearest;
+    };
+    const first = choose('one');
+    on.put({ ...second, traits: ['CUSTOM_A'] });
+    on.deliver();
+    return [first, choose('two')];
+  };
+  const near = { cell: 'c1', host: 'h2', short: 1 };
+  assert.equal(nearestOf([]), [near, near]);
+  assert.equal(
+    nearestOf(['CUSTOM_A']),
+    [{ ...near, lacksMore: true }, near],
+    'it is asked anew when the host has changed',
+  );
+});
+
+test.run();
