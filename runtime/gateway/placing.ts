@@ -4,6 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { CellHost, Id, MAX_NAMED, Token, type TreeConditions } from '../../actors/messages/common.ts';
 import { type Origins, Where } from '../../actors/messages/where.ts';
+import { present } from '../../actors/present.ts';
 import { type Aggregates, closedTo } from '../aggregates.ts';
 import { providerId } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
@@ -60,7 +61,9 @@ export function placingOf(
 ): { tree?: TreeConditions; where?: Where } {
   refuseContradictions(placement, what);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const { memberOf, notMemberOf, origins } = conditionsOnAggregates(placement, project, aggregates, what);
+  const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, project, aggregates, what);
+  const areHostsNamed = hosts !== undefined || avoidHosts !== undefined;
+  const origins = areHostsNamed ? { ...ofAggregates, ...present({ hosts, avoidHosts }) } : ofAggregates;
   const tree: TreeConditions = {
     ...(memberOf.length === 0 ? {} : { memberOf }),
     ...(notMemberOf.length === 0 ? {} : { notMemberOf }),
