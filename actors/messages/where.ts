@@ -10,9 +10,9 @@ const Places = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 2000 });
 const madeInto = { list: Type.Optional(Type.Integer({ minimum: 0 })), closed: Type.Optional(Places) };
 
 /**
- * What the claim's conditions on aggregates and hosts come from, in words of the request, so that what stands in its way can be
- * said in them. It names aggregates by their places: conditions may be long. A list of which nothing is said is of the
- * aggregates that were asked for; an aggregate of which nothing is said is kept for other projects.
+ * What the claim's conditions on aggregates and hosts come from, in words of the request, so that what stands in its way
+ * can be said in them. It names aggregates by their places: conditions may be long. A list of which nothing is said is of
+ * the aggregates that were asked for; an aggregate of which nothing is said is kept for other projects.
  */
 export const Origins = Type.Object({
   zones: Type.Optional(Type.Object({ names: Type.Array(Token, { maxItems: MAX_NAMED }), ...madeInto })),
