@@ -18,7 +18,10 @@ export const PlacementRequest = Type.Object(
     /** Cells that the host must be in one of. */
     cells: Where.properties.cells,
     avoidCells: Where.properties.avoidCells,
-    /** Cells whose hosts come before all others, as the rule of an instance group allows; if none fits, others do. */
+    /**
+     * Cells whose hosts come before all others, as the rule of an instance group allows; if none fits, others do. Beside
+     * `cells` one of them at least must be among those.
+     */
     preferCells: Where.properties.preferCells,
     /** Availability zones, as the operator made them of aggregates, or the default one, that the host must be in one of. */
     zones: listOf(Token),
@@ -172,7 +175,10 @@ export function refuseContradictions(placement: PlacementRequest, what: string):
       `is '${placement[avoided]?.[position]}', which is in '${wanted}' too`,
     );
   }
-  const { cells, avoidCells, hosts = [] } = placement;
+  const { cells, avoidCells, preferCells, hosts = [] } = placement;
+  if (cells !== undefined && preferCells?.some((cell) => cells.includes(cell)) === false) {
+    throw malformed(what, 'preferCells', "names none of those in 'cells', so that it could make no difference");
+  }
   for (const [position, named] of hosts.entries()) {
     const cell = named.slice(0, named.indexOf('/'));
     if (cells?.includes(cell) === false)
