@@ -41,9 +41,10 @@ export const AggregateOptions = Type.Object(
 export type AggregateOptions = Static<typeof AggregateOptions>;
 
 const checkZone = checkOf(Token, 'the option defaultZone');
+/** Checked as one of the options, so that what is wrong is told by its whole name. */
 const check = checkOf(
-  Type.Record(Id, AggregateOptions, { maxProperties: MAX_AGGREGATES, additionalProperties: false }),
-  'the option aggregates',
+  Type.Object({ aggregates: Type.Record(Id, AggregateOptions, { maxProperties: MAX_AGGREGATES, ...strict }) }),
+  'the options object',
 );
 
 /** The aggregates of a deployment, as its parts need to know them. */
@@ -62,11 +63,8 @@ export function aggregatesOf(
   options: Readonly<Record<string, AggregateOptions>> = {},
   defaultZone?: string,
 ): Aggregates {
-  const fault = check(options);
-  if (fault !== null) {
-    const field = fault.field === undefined ? 'aggregates' : `aggregates.${fault.field}`;
-    throw new CellwrightError('bad-option', fault.message, { field });
-  }
+  const fault = check({ aggregates: options });
+  if (fault !== null) throw new CellwrightError('bad-option', fault.message, { field: fault.field ?? 'aggregates' });
   const wrong = noDataIn({ aggregates: options });
   if (wrong !== undefined) {
     const { field, kind } = wrong;

@@ -2,12 +2,15 @@
 // them from a file, is told of a wrong one by its name, and of one that is misspelt.
 
 import Type, { type TSchema } from 'typebox';
+import { DEFAULT_SILENT_MS } from '../actors/cell/cell.ts';
+import { DEFAULT_HEARTBEAT_MS } from '../actors/compute/compute.ts';
 import { NATS_FIELDS } from './bus/nats-checks.ts';
 import { kindOfNoData } from './codec.ts';
 import { CellwrightError } from './errors.ts';
 import { NATS_SERVER_FIELDS } from './nats-server/checks.ts';
 import type { NodeOptions } from './node-options.ts';
 import { partly } from './option-fields.ts';
+import { hostsByCell, type Role } from './roles.ts';
 import { checkOf } from './schemas.ts';
 
 type Fields<T> = Record<keyof T, TSchema>;
@@ -137,6 +140,20 @@ export function checkOptions(options: NodeOptions): void {
   if (connection?.servers !== undefined && connection.managed !== undefined) {
     throw bad('nats.managed', "does not go with 'nats.servers'");
   }
+}
+
+/**
+ * Where a node has both a cell and a compute of it, a host must be heard of more often than it counts as down for silence.
+ * @throws CellwrightError `bad-option` with the field `cell.silentMs`.
+ */
+export function checkHeartbeat({ cell: ofCell, compute: ofCompute }: NodeOptions, roles: readonly Role[]): void {
+  const { silentMs = DEFAULT_SILENT_MS } = ofCell ?? {};
+  const { heartbeatMs = DEFAULT_HEARTBEAT_MS } = ofCompute ?? {};
+  if (silentMs > heartbeatMs) return;
+  const hosts = hostsByCell(roles);
+  if (!roles.some((role) => role.kind === 'cell' && hosts.has(role.cell))) return;
+  const why = 'else its hosts, though they are well, count as down';
+  throw bad('cell.silentMs', `is ${silentMs}; it must be more than the heartbeat of computes, ${heartbeatMs}: ${why}`);
 }
 
 /** Absent and undefined are one. */

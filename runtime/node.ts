@@ -8,7 +8,7 @@ import { gatewayAddress } from '../actors/routing.ts';
 import { unlessAborted } from './abortable.ts';
 import { aggregatesOf } from './aggregates.ts';
 import type { Subscription } from './bus/bus.ts';
-import { checkOptions } from './check-options.ts';
+import { checkHeartbeat, checkOptions } from './check-options.ts';
 import { type Client, clientOf } from './client.ts';
 import { checkClock } from './clock-check.ts';
 import { followComingsUp } from './comings-up.ts';
@@ -76,6 +76,7 @@ const DEFAULT_MAX_MAILBOX = 100_000;
 export async function startNode(options: NodeOptions): Promise<Node> {
   checkOptions(options);
   const roles = parseRoles(options.roles);
+  checkHeartbeat(options, roles);
   const name = checkToken(options.name ?? defaultName(), 'name');
   const subjects = subjectsOf(options.prefix);
   if (options.conductorShards !== undefined) checkConductorShards(options.conductorShards);

@@ -96,7 +96,7 @@ export function playing(played: PlayingOptions): Playing {
     const actor = compute({ cell: cellName, host, incarnation, placementShards, ...options.compute });
     const hosted = hosting.host(address, actor, noJournal, computeMessages);
     if (options.driver !== undefined) {
-      const driver = checkedDriver(options.driver({ cell: cellName, host }), cellName, host);
+      const driver = checkedDriver(options.driver, cellName, host);
       const answer = hosted.host.deliverAnswer;
       played.drivers.set(driverAddress(cellName, host), driverHost({ cell: cellName, host, driver, answer, onError }));
     }

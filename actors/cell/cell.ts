@@ -70,7 +70,10 @@ export interface CellOptions {
   readonly claimedMs?: number;
   /** How long a build may take, ms; default 10 minutes: an image may have to be fetched. */
   readonly buildingMs?: number;
-  /** How long a compute may be silent before its host counts as down, ms; default 15,000: several of its heartbeats. */
+  /**
+   * How long a compute may be silent before its host counts as down, ms; default 15,000: several of its heartbeats, and
+   * more than one, `heartbeatMs` of the computes, in any case: else hosts that are well count as down again and again.
+   */
   readonly silentMs?: number;
   /** Builds in a row that fail on a host before it is set aside; default 5: one or two say little of a host. */
   readonly failuresBeforeAside?: number;
@@ -89,10 +92,12 @@ export interface CellOptions {
   readonly rememberDeletedMs?: number;
 }
 
+export const DEFAULT_SILENT_MS = 15_000;
+
 const DEFAULTS = {
   claimedMs: 30_000,
   buildingMs: 600_000,
-  silentMs: 15_000,
+  silentMs: DEFAULT_SILENT_MS,
   failuresBeforeAside: 5,
   asideMs: 60_000,
   asideMostMs: 3_600_000,

@@ -21,13 +21,15 @@ export interface ComputeOptions {
   readonly incarnation: string;
   /** How many placement shards the deployment has; default 1. */
   readonly placementShards?: number;
-  /** How often the compute says that it is alive, ms; default 5,000. */
+  /** How often the compute says that it is alive, ms; default 5,000. Less than `silentMs` of its cell, by far. */
   readonly heartbeatMs?: number;
   /** How long to wait for an answer before a step is done again, ms; default 500 at first, 10,000 at most. */
   readonly patience?: Patience;
 }
 
-const DEFAULTS = { heartbeatMs: 5_000, patience: { firstMs: 500, mostMs: 10_000 } } as const;
+export const DEFAULT_HEARTBEAT_MS = 5_000;
+
+const DEFAULTS = { heartbeatMs: DEFAULT_HEARTBEAT_MS, patience: { firstMs: 500, mostMs: 10_000 } } as const;
 
 /** At how many moments of a period computes say that they are alive. */
 const BEAT_MOMENTS = 50;

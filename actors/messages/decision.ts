@@ -12,6 +12,20 @@ const Place = { cell: Type.String(), host: Type.String() };
 export const Absent = Type.Union([Type.Literal('cells'), Type.Literal('hosts')]);
 export type Absent = Static<typeof Absent>;
 
+/** A name of a request that nothing carries which the scheduler knows; of an instance: it holds nothing. */
+export const UnknownName = Type.Object({
+  kind: Type.Union([
+    Type.Literal('trait'),
+    Type.Literal('cell'),
+    Type.Literal('host'),
+    Type.Literal('aggregate'),
+    Type.Literal('instance'),
+  ]),
+  /** Of a host: `<cell>/<host>`. */
+  name: Type.String(),
+});
+export type UnknownName = Static<typeof UnknownName>;
+
 /** The code of the hosts that are counted together, where there are more reasons than are told. */
 export const OTHER = 'other';
 
@@ -57,6 +71,8 @@ export const Decision = Type.Object({
   refused: Type.Array(RefusedHosts),
   /** Where no host fits: of the cells, or of the hosts, that the request names none is known. */
   absent: Type.Optional(Absent),
+  /** Where it has no host, and all were looked at for that: names of the request that nothing known carries, the first ones. */
+  unknown: Type.Optional(Type.Array(UnknownName)),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
   /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */

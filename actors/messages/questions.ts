@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
-import { Absent, RefusedHosts, Weighing } from './decision.ts';
+import { Absent, RefusedHosts, UnknownName, Weighing } from './decision.ts';
 import { Where } from './where.ts';
 
 /** The most hosts that an answer names. */
@@ -69,6 +69,8 @@ export const Fitted = message('fitted', {
   refused: Type.Array(RefusedHosts),
   /** Of the cells, or of the hosts, that the request names none is known. */
   absent: Type.Optional(Absent),
+  /** Names of the request that nothing known carries, also where it fits: the first 20 of them. */
+  unknown: Type.Optional(Type.Array(UnknownName)),
   best: Type.Array(FittingHost),
   /** Cells that nothing was heard of lately: their hosts come last, whatever they weigh. */
   silentCells: Type.Array(Token),

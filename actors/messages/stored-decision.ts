@@ -5,7 +5,15 @@ import Type, { type Static } from 'typebox';
 import { present } from '../present.ts';
 import { Advice } from './advice.ts';
 import { clipped } from './common.ts';
-import { Absent, type Decision, OTHER, type RefusedClaim, type RefusedHosts, type Weighing } from './decision.ts';
+import {
+  Absent,
+  type Decision,
+  OTHER,
+  type RefusedClaim,
+  type RefusedHosts,
+  UnknownName,
+  type Weighing,
+} from './decision.ts';
 import { Where } from './where.ts';
 
 /** The longest record, in characters. A usual one has about 200. */
@@ -18,6 +26,8 @@ export const MAX_CLAIMS_TOLD = 8;
 const MAX_SILENT_TOLD = 8;
 /** The longest word on where it may go that a record has, in characters. */
 const MAX_WHERE_LENGTH = 1_024;
+/** How long the names that nothing known carries may be together, in characters: traits may be long, and a name is told whole. */
+const MAX_UNKNOWN_LENGTH = 1_024;
 const MAX_NAME_LENGTH = 64;
 /** An id, and whether what it names is kept for others. */
 const MAX_ABOUT_LENGTH = 96;
@@ -49,6 +59,8 @@ export const StoredDecision = Type.Object({
   d: Type.Optional(Type.Array(Type.Tuple([Type.Integer(), Type.String()]))),
   /** `absent`. */
   o: Type.Optional(Absent),
+  /** `unknown`: the kind and the name. */
+  z: Type.Optional(Type.Array(Type.Tuple([UnknownName.properties.kind, Type.String()]))),
   /** `chosen`. */
   g: Type.Optional(Type.String()),
   /** The names of the weighers that have a part in each of `w`. */
@@ -121,7 +133,7 @@ function withoutLongWhere(whole: DecisionToPack): DecisionToPack {
   return isLong(said) || Object.keys(said).length === 0 ? rest : { ...rest, where: said };
 }
 
-const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
+const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [], unknown: [] };
 
 /**
  * A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between; and
@@ -129,7 +141,18 @@ const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
  */
 function textOf(decision: DecisionToPack, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { absent, alternates, advice, narrowedBy, silentCells, silentShards, shards, where, group } = decision;
+  const {
+    absent,
+    unknown = [],
+    alternates,
+    advice,
+    narrowedBy,
+    silentCells,
+    silentShards,
+    shards,
+    where,
+    group,
+  } = decision;
   const told = fewer(refused, reasons);
   const reasonsTold = told.length === 0 ? '[]' : JSON.stringify(told.map(storedReason));
   const fields = [
@@ -142,6 +165,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
   if (messages.length > 0) fields.push(`"d":${JSON.stringify(messages)}`);
   if (absent !== undefined) fields.push(`"o":"${absent}"`);
+  if (unknown.length > 0) fields.push(`"z":[${storedUnknown(unknown).join()}]`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -181,6 +205,16 @@ function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): Store
   return [short, long, hosts, `${nearest.cell}/${nearest.host}`, nearest.short];
 }
 
+/** As JSON, as many as there is room for. */
+function storedUnknown(unknown: readonly UnknownName[]): string[] {
+  let length = 0;
+  const texts = unknown.map(({ kind, name }) => JSON.stringify([kind, name]));
+  return texts.filter((text) => {
+    length += text.length;
+    return length <= MAX_UNKNOWN_LENGTH;
+  });
+}
+
 function storedAdvice(advice: Advice): Advice {
   const { about } = advice;
   return about === undefined ? advice : { ...advice, about: clipped(about, MAX_MESSAGE_LENGTH) };
@@ -197,7 +231,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, z, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -213,7 +247,11 @@ export function unpackDecision(stored: StoredDecision): Decision {
         ? {}
         : { nearest: { ...placeOf(where), short, ...(k?.includes(position) ? { lacksMore: true as const } : {}) } }),
     })),
-    ...present({ absent: o, chosen: g === undefined ? undefined : placeOf(g) }),
+    ...present({
+      absent: o,
+      unknown: z?.map(([kind, name]) => ({ kind, name })),
+      chosen: g === undefined ? undefined : placeOf(g),
+    }),
     weights: w.map(([where, weight, ...parts]) => ({
       ...placeOf(String(where)),
       weight: Number(weight),

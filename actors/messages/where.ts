@@ -2,7 +2,7 @@
 // placement can check stands in the request spec, as conditions on the tree that serves it.
 
 import Type, { type Static } from 'typebox';
-import { MAX_NAMED, Token } from './common.ts';
+import { CellHost, MAX_NAMED, Token } from './common.ts';
 
 /** Where in `notMemberOf` of the claim's conditions aggregates stand. */
 const Places = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 2000 });
@@ -10,9 +10,9 @@ const Places = Type.Array(Type.Integer({ minimum: 0 }), { maxItems: 2000 });
 const madeInto = { list: Type.Optional(Type.Integer({ minimum: 0 })), closed: Type.Optional(Places) };
 
 /**
- * What the claim's conditions on aggregates come from, in words of the request, so that what stands in its way can be
- * said in them. It names aggregates by their places: conditions may be long. A list of which nothing is said is of the
- * aggregates that were asked for; an aggregate of which nothing is said is kept for other projects.
+ * What the claim's conditions on aggregates and hosts come from, in words of the request, so that what stands in its way
+ * can be said in them. It names aggregates by their places: conditions may be long. A list of which nothing is said is of
+ * the aggregates that were asked for; an aggregate of which nothing is said is kept for other projects.
  */
 export const Origins = Type.Object({
   zones: Type.Optional(Type.Object({ names: Type.Array(Token, { maxItems: MAX_NAMED }), ...madeInto })),
@@ -20,6 +20,9 @@ export const Origins = Type.Object({
   avoidAggregates: Type.Optional(Places),
   /** Aggregates that are kept for other projects, of those that the request avoids as well. */
   kept: Type.Optional(Places),
+  /** The names of the hosts in `oneOf` of the claim's conditions, and in `noneOf`, in their order. */
+  hosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),
+  avoidHosts: Type.Optional(Type.Array(CellHost, { maxItems: MAX_NAMED })),
 });
 export type Origins = Static<typeof Origins>;
 

@@ -7,6 +7,7 @@ import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
 import { placementShardOf } from '../routing.ts';
 import { weighingOf } from './decision.ts';
+import { cellFeed } from './feeds.ts';
 import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
@@ -41,7 +42,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
     const sweep = surveyOf(
       rankings,
       view,
-      { request, count, limit },
+      { request, count, limit, isHeardOf: (cell) => now.state.followers.has(cellFeed(cell)) },
       ({ best: found, silentShards, ...told }, then) => {
         then.turn.send(from, {
           type: 'fitted',

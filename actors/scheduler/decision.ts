@@ -49,11 +49,12 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     scheduler: '',
     chosen: undefined,
     alternates: [],
-    where,
+    where: withoutHostNames(where),
     hosts: 0,
     fits: 0,
     refused: [],
     absent: undefined,
+    unknown: undefined,
     weights: [],
     group: undefined,
     ofFitting: null,
@@ -65,6 +66,15 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     silentShards: [],
     shards: undefined,
   };
+}
+
+/** The names of hosts are kept with the request, and not again in the record of each of its instances. */
+function withoutHostNames(where: Request['where']): Request['where'] {
+  if (where?.origins?.hosts === undefined && where?.origins?.avoidHosts === undefined) return where;
+  const { origins, ...others } = where;
+  const { hosts: _, avoidHosts: __, ...ofAggregates } = origins;
+  const kept = Object.keys(ofAggregates).length === 0 ? others : { ...others, origins: ofAggregates };
+  return Object.keys(kept).length === 0 ? undefined : kept;
 }
 
 /**

@@ -71,6 +71,7 @@ function explainFailure(
     const isAsDrafted = view.revision === revision;
     const stands = found?.standing ?? (isAsDrafted ? undefined : standing(now.state, request, count));
     draft.advice = found?.advice ?? [];
+    draft.unknown = found?.unknown;
     // Of a refusal after which no host would do, its own words say most.
     const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;

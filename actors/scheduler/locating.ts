@@ -73,6 +73,7 @@ export function companyOf({ tree }: RequestSpec, roots: Locating['roots']): Comp
   for (const consumer of notHeldBy) {
     for (const root of rootsOf(consumer)) farFrom.set(root, [...(farFrom.get(root) ?? []), consumer]);
   }
-  const apart = { far: new Set(farFrom.keys()), farFrom };
+  const nowhere = [...new Set([...(heldBy ?? []), ...notHeldBy])].filter((one) => rootsOf(one).length === 0);
+  const apart = { far: new Set(farFrom.keys()), farFrom, nowhere };
   return heldBy === undefined ? apart : { ...apart, near: new Set(heldBy.flatMap(rootsOf)), nearTo: heldBy };
 }

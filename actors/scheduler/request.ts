@@ -28,6 +28,8 @@ export interface Company {
   readonly nearTo?: readonly string[] | undefined;
   /** Of each root in `far`, the instances that are there. */
   readonly farFrom?: ReadonlyMap<string, readonly string[]> | undefined;
+  /** Those of the instances that hold nothing anywhere. */
+  readonly nowhere?: readonly string[] | undefined;
 }
 
 /** A request spec without its instance group, and without what it says of single hosts and of other instances. */

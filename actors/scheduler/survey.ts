@@ -5,7 +5,7 @@ import { effort } from '../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, timesIn, timesTogether } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { Absent } from '../messages/decision.ts';
+import type { Absent, UnknownName } from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -41,6 +41,7 @@ import { silentAmong } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
 import { mapped } from './steps.ts';
+import { lookForNames, namesToFind, unknownNames } from './unknown-names.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { weighersFor, weightOf } from './weighers/weigher.ts';
@@ -57,6 +58,7 @@ export interface Survey {
   readonly partly?: true;
   readonly refused: ReturnType<typeof refusedHosts>;
   readonly absent?: Absent;
+  readonly unknown?: UnknownName[];
   /** The best hosts, as far as they were asked for. */
   readonly best: readonly FittingHost[];
   readonly silentCells: readonly string[];
@@ -73,13 +75,15 @@ export interface SurveyOptions {
   readonly limit: number;
   /** Whether it is enough to know that all fit, so that no host is counted further; default false. */
   readonly roughly?: boolean;
+  /** Whether anything was heard of a cell, which may have no host; default: its hosts alone tell of it. */
+  readonly isHeardOf?: (cell: string) => boolean;
 }
 
 /** Counts how all hosts stand to a request. */
 export function surveyOf(
   rankings: Rankings,
   view: View,
-  { request, count, limit, roughly = false }: SurveyOptions,
+  { request, count, limit, roughly = false, isHeardOf = () => false }: SurveyOptions,
   done: (survey: Survey, work: Work) => void,
 ): Sweep {
   const { spec } = request;
@@ -99,6 +103,7 @@ export function surveyOf(
     rankings.limits.map(({ name }) => name),
     letByOwn(rankings, view, request),
   );
+  const names = namesToFind(request);
   const best: FittingHost[] = [];
   /** The hosts that fit, as long as too few do: fewer than there are instances. */
   const fitting: string[] = [];
@@ -113,6 +118,7 @@ export function surveyOf(
   return {
     visit(host, isThorough) {
       hosts += 1;
+      names.cells.delete(host.cell);
       if (!isThorough) isWhole = false;
       const judged = judge(view, filters, spec, host, rankings.preference, isThorough);
       if (judged.obstacle === null) {
@@ -182,6 +188,7 @@ export function surveyOf(
       return true;
     },
     *conclude() {
+      yield* lookForNames(names, view);
       if (times >= count) return;
       // Some may be gone since they were looked at, and others go while it is found out which are.
       const still = yield* mapped(fitting, (root) => (isTold(view, root) ? [treeOf(view, root)] : []));
@@ -200,7 +207,7 @@ export function surveyOf(
           times,
           ...(isWhole ? {} : { partly: true as const }),
           refused: refusedHosts(view, withNearest(counted(census), counted(lackingMore))),
-          ...present({ absent: absentOf(view, request) }),
+          ...present({ absent: absentOf(view, request), unknown: unknownNames(names, view, request, isHeardOf) }),
           best,
           ...silentAmong(view),
           advice,

@@ -3,6 +3,7 @@
 // not much is spent on looking again and again at hosts that change meanwhile.
 
 import { present } from '../present.ts';
+import { cellFeed } from './feeds.ts';
 import type { Request } from './request.ts';
 import type { Awaiting, Surveyed, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
@@ -33,12 +34,14 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   if ((isNext && looked > MAX_LOOKED_AT) || !(mayTakeLong || isShort(work))) return awaiting.found(work, null);
   const since = isNext ? known.since : now;
   const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [awaiting] };
-  const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true }, (told, later) => {
-    const { advice, hosts, fits, times, refused, partly } = told;
+  const isHeardOf = (cell: string) => work.state.followers.has(cellFeed(cell));
+  const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
+    const { advice, hosts, fits, times, refused, partly, unknown } = told;
     one.doneAt = later.turn.now;
     // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
     if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
-      one.found = { advice, standing: { hosts, fits, times, refused, ...present({ partly }) } };
+      const standing = { hosts, fits, times, refused, ...present({ partly }) };
+      one.found = { advice, standing, ...present({ unknown }) };
     }
     for (const each of one.awaited.splice(0)) each.found(later, one.found);
   });
@@ -57,6 +60,6 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
 
 /** The same for requests that ask for the same, as far as hosts are looked at by it. */
 function keyFor({ spec, where, project, company }: Request, count: number): string {
-  const { near, far } = company ?? {};
-  return JSON.stringify([count, spec, where, project, near && [...near], far && [...far]]);
+  const { near, far, nowhere } = company ?? {};
+  return JSON.stringify([count, spec, where, project, near && [...near], far && [...far], nowhere]);
 }

@@ -35,5 +35,6 @@ export function addHost(program: Command): void {
 function withFlags(command: Command, cell = 'the cell of the host'): Command {
   return withServer(command)
     .option('--cell <cell>', cell)
-    .option('--prefix <prefix>', 'what every subject begins with', 'cw');
+    .option('--prefix <prefix>', 'what every subject begins with', 'cw')
+    .option('--json', 'print the answer as JSON');
 }

@@ -12,40 +12,62 @@ import { type ClientFlags, withClient } from './with-client.ts';
 export interface HostFlags extends ClientFlags {
   cell?: string;
   reason?: string;
+  json?: boolean;
 }
 
 const PAGE = 500;
 
+/** A host among those of all cells. */
+type Listed = HostState & { readonly cell: string };
+
 /** The hosts of one cell, or of all that there are. */
 export async function listHosts(flags: HostFlags): Promise<void> {
   const { cell } = flags;
-  if (cell === undefined) return withClient(flags, 'cells', {}, listAll);
+  if (cell === undefined) return withClient(flags, 'cells', {}, (client) => listAll(client, flags));
   await withClient(flags, 'hosts', { cell }, async (client) => {
-    for (const host of await hostsOf(client, cell)) console.log(printable([lineOf(host)]));
+    const hosts = await hostsOf(client, cell);
+    if (flags.json === true) return printList(hosts, []);
+    for (const host of hosts) console.log(printable([lineOf(host)]));
   });
 }
 
-function hostsOf(client: Client, cell: string): Promise<HostState[]> {
-  return allPages(PAGE, async (page) => {
+/** One document, also where some cells do not answer. */
+function printList(hosts: readonly Listed[], silentCells: readonly string[]): void {
+  console.log(JSON.stringify({ hosts, silentCells }, null, 2));
+}
+
+async function hostsOf(client: Client, cell: string): Promise<Listed[]> {
+  const hosts = await allPages(PAGE, async (page) => {
     const answer = await client.hosts({ cell, ...page });
     return [answer.hosts, answer.next];
   });
+  return hosts.map((host) => ({ cell, ...host }));
 }
 
-async function listAll(client: Client): Promise<void> {
+async function listAll(client: Client, { json = false }: HostFlags): Promise<void> {
   const { cells } = await client.cells();
-  const lines = await Promise.all(
+  const listed = await Promise.all(
     cells.map(async ({ cell }) => {
       try {
-        return (await hostsOf(client, cell)).map((host) => `${cell}/${lineOf(host)}`);
+        return { cell, hosts: await hostsOf(client, cell) };
       } catch (error) {
         if (!isSilence(error)) throw error;
         process.exitCode = 1;
-        return [`${cell}  does not answer`];
+        return { cell, hosts: null };
       }
     }),
   );
-  for (const line of lines.flat()) console.log(printable([line]));
+  if (json) {
+    const silent = listed.filter(({ hosts }) => hosts === null).map(({ cell }) => cell);
+    return printList(
+      listed.flatMap(({ hosts }) => hosts ?? []),
+      silent,
+    );
+  }
+  for (const { cell, hosts } of listed) {
+    if (hosts === null) console.log(printable([`${cell}  does not answer`]));
+    else for (const host of hosts) console.log(printable([`${cell}/${lineOf(host)}`]));
+  }
 }
 
 /** @param named `<cell>/<host>`, or the host's name, where the flags have the cell. */
@@ -62,7 +84,8 @@ export async function setHost(named: string, what: 'disable' | 'enable' | 'fence
       : { cell, host, enabled: what === 'enable', ...(reason === undefined ? {} : { reason }) };
   await withClient(flags, 'host', request, async (client) => {
     const answer = await client.host(request);
-    console.log(`host '${answer.cell}/${answer.host}' is ${answer.state}`);
+    const line = `host '${answer.cell}/${answer.host}' is ${answer.state}`;
+    console.log(flags.json === true ? JSON.stringify(answer, null, 2) : line);
   });
 }
 

@@ -1,14 +1,27 @@
 // Checks what the option `driver` made, before anything is asked of it.
 
-import { CellwrightError } from '../errors.ts';
+import { CellwrightError, messageOf } from '../errors.ts';
 import type { Driver } from './driver.ts';
 
 const METHODS = ['build', 'destroy', 'list', 'inventory', 'capabilities', 'close'] as const satisfies (keyof Driver)[];
 
-/** @throws CellwrightError `bad-option` that names the host, and the method that is not there. */
-export function checkedDriver(made: unknown, cell: string, host: string): Driver {
-  const bad = (what: string) =>
-    new CellwrightError('bad-option', `the driver of host '${cell}/${host}' ${what}`, { field: 'driver' });
+/**
+ * Has the driver of a host made, and checks what comes of it.
+ * @throws CellwrightError `bad-option` that names the host, and what was thrown or the method that is not there.
+ */
+export function checkedDriver(
+  make: (place: { cell: string; host: string }) => unknown,
+  cell: string,
+  host: string,
+): Driver {
+  const bad = (what: string, cause?: unknown) =>
+    new CellwrightError('bad-option', `the driver of host '${cell}/${host}' ${what}`, { field: 'driver', cause });
+  let made: unknown;
+  try {
+    made = make({ cell, host });
+  } catch (error) {
+    throw bad(`could not be made: ${messageOf(error)}`, error);
+  }
   if (typeof made !== 'object' || made === null) throw bad('is no object');
   if (typeof (made as { then?: unknown }).then === 'function') throw bad('is a promise: it must be made at once');
   const lacking = METHODS.find((method) => typeof (made as Partial<Driver>)[method] !== 'function');

@@ -27,6 +27,9 @@ export interface DriverHostOptions {
 /** A question of what runs, and who asks it. */
 type Asked = Pick<Extract<DriverMessage, { type: 'list' }>, 'ask' | 'to'>;
 
+/** What a driver says of its host, and is asked for at the same time. */
+type Described = 'inventory' | 'capabilities' | 'list';
+
 /** So often a driver that has not answered yet is passed over, until that is said: what it told before is old by now. */
 const MOST_PASSED_OVER = 3;
 const SILENT = 'the driver does not answer';
@@ -42,6 +45,8 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   /** How often it was to measure while it still did. */
   let passedOver = 0;
   let isDescribing = false;
+  /** What is being asked of the driver to describe the host. */
+  let unanswered: ReadonlySet<Described> = new Set();
   /** How often it was to describe the host while it still did. */
   let undescribed = 0;
   /** Why placement refused the host the last time. */
@@ -63,13 +68,25 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
   async function describe(): Promise<void> {
     if (isDescribing) {
       undescribed += 1;
-      if (undescribed % MOST_PASSED_OVER === 0) undescribable(new Error(SILENT));
+      if (undescribed % MOST_PASSED_OVER === 0) undescribable(new Error(`${SILENT} ${[...unanswered].join(', ')}`));
       return;
     }
     isDescribing = true;
     undescribed = 0;
+    // A set of its own: what an earlier question is answered late is not taken for an answer to this one.
+    const asked = new Set<Described>(['inventory', 'capabilities', 'list']);
+    unanswered = asked;
+    const answered = async <Told>(what: Described, ask: () => Promise<Told>): Promise<Told> => {
+      const told = await ask();
+      asked.delete(what);
+      return told;
+    };
     try {
-      const [tree, traits, running] = await Promise.all([driver.inventory(), driver.capabilities(), driver.list()]);
+      const [tree, traits, running] = await Promise.all([
+        answered('inventory', () => driver.inventory()),
+        answered('capabilities', () => driver.capabilities()),
+        answered('list', () => driver.list()),
+      ]);
       const providers = providersOf(cell, host, tree, checkedTraits(traits));
       const measures = driver.metrics !== undefined;
       const described = { type: 'described' as const, providers, running: checkedRunning(running), measures };

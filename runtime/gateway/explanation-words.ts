@@ -4,6 +4,7 @@ import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
+import { unknownWords } from '../../actors/scheduler/unknown-names.ts';
 
 /** What is known of how an instance came to be where it is. */
 export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
@@ -64,6 +65,7 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
     `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(decision.absent),
+    ...unknownLines(decision.unknown),
   ];
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
@@ -130,6 +132,10 @@ export function refusedWords(refused: RefusedHosts): string {
 /** That nothing of what a request names is there. */
 export const absenceLines = (absent: Absent | undefined): string[] =>
   absent === undefined ? [] : [absenceWords(absent)];
+
+/** Names of the request that nothing carries, for one to be avoided keeps nothing away if it is misspelt. */
+export const unknownLines = (unknown: Decision['unknown']): string[] =>
+  unknown === undefined ? [] : [unknownWords(unknown)];
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines({

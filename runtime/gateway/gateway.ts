@@ -214,7 +214,7 @@ function hostQuestion({ host, enabled, fence, reason, revision }: HostRequest) {
     throw new MalformedError(`'${field}' of the host request does not go with 'fence'`, { field });
   }
   if (enabled === undefined)
-    throw new MalformedError("the host request lacks the field 'enabled'", { field: 'enabled' });
+    throw new MalformedError("the host request lacks the field 'enabled', or else 'fence'", { field: 'enabled' });
   return { type: 'set-host' as const, host, enabled, ...present({ reason, revision }) };
 }
 

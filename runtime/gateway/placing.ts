@@ -4,6 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { CellHost, Id, MAX_NAMED, Token, type TreeConditions } from '../../actors/messages/common.ts';
 import { type Origins, Where } from '../../actors/messages/where.ts';
+import { present } from '../../actors/present.ts';
 import { type Aggregates, closedTo } from '../aggregates.ts';
 import { providerId } from '../drivers/naming.ts';
 import { MalformedError } from '../errors.ts';
@@ -17,7 +18,10 @@ export const PlacementRequest = Type.Object(
     /** Cells that the host must be in one of. */
     cells: Where.properties.cells,
     avoidCells: Where.properties.avoidCells,
-    /** Cells whose hosts come before all others, as the rule of an instance group allows; if none fits, others do. */
+    /**
+     * Cells whose hosts come before all others, as the rule of an instance group allows; if none fits, others do. Beside
+     * `cells` one of them at least must be among those.
+     */
     preferCells: Where.properties.preferCells,
     /** Availability zones, as the operator made them of aggregates, or the default one, that the host must be in one of. */
     zones: listOf(Token),
@@ -60,7 +64,9 @@ export function placingOf(
 ): { tree?: TreeConditions; where?: Where } {
   refuseContradictions(placement, what);
   const { hosts, avoidHosts, sameHostAs, differentHostFrom } = placement;
-  const { memberOf, notMemberOf, origins } = conditionsOnAggregates(placement, project, aggregates, what);
+  const { memberOf, notMemberOf, origins: ofAggregates } = conditionsOnAggregates(placement, project, aggregates, what);
+  const areHostsNamed = hosts !== undefined || avoidHosts !== undefined;
+  const origins = areHostsNamed ? { ...ofAggregates, ...present({ hosts, avoidHosts }) } : ofAggregates;
   const tree: TreeConditions = {
     ...(memberOf.length === 0 ? {} : { memberOf }),
     ...(notMemberOf.length === 0 ? {} : { notMemberOf }),
@@ -169,7 +175,10 @@ export function refuseContradictions(placement: PlacementRequest, what: string):
       `is '${placement[avoided]?.[position]}', which is in '${wanted}' too`,
     );
   }
-  const { cells, avoidCells, hosts = [] } = placement;
+  const { cells, avoidCells, preferCells, hosts = [] } = placement;
+  if (cells !== undefined && preferCells?.some((cell) => cells.includes(cell)) === false) {
+    throw malformed(what, 'preferCells', "names none of those in 'cells', so that it could make no difference");
+  }
   for (const [position, named] of hosts.entries()) {
     const cell = named.slice(0, named.indexOf('/'));
     if (cells?.includes(cell) === false)

@@ -17,12 +17,13 @@ import {
   silenceLines,
   standingWords,
   stateWords,
+  unknownLines,
 } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
 /** @param isTogether Whether the instances must share a host. */
 export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): string[] {
-  const { fit, certain, count, hosts, fits, times, refused, absent, best, advice } = answer;
+  const { fit, certain, count, hosts, fits, times, refused, absent, unknown, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
   const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
   const often = times === 0 ? '' : `; there is room for ${times}${isTogether ? ' on one host' : ''}`;
@@ -30,6 +31,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(absent),
+    ...unknownLines(unknown),
     ...silenceLines(answer),
     ...(best.length === 0
       ? []

@@ -245,9 +245,10 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
   if (Object.keys(unnamed).length > 1 || Object.keys(unnamed.resources).length > 0)
     groups.push({ name: '', ...unnamed });
   const named = request.groups ?? [];
-  for (const group of named) {
+  for (const [position, group] of named.entries()) {
     if (groups.some(({ name }) => name === group.name)) {
-      throw new MalformedError(`two groups of ${what} are named '${group.name}'`, { field: 'groups' });
+      const field = `groups.${position}.name`;
+      throw new MalformedError(`'${field}' of ${what} is '${group.name}', as another group is named`, { field });
     }
     groups.push({ resources: {}, ...group });
   }

@@ -234,6 +234,7 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
       alternates: Array.from({ length: 20 }, () => place.host),
       advice: [],
       narrowedBy: [],
+      unknown: Array.from({ length: 20 }, () => ({ kind: 'trait', name: 'T'.repeat(255) })),
       silentCells: Array.from({ length: 99 }, () => place.cell),
       where: { cells: Array.from({ length: 32 }, () => place.cell) },
     });
@@ -420,6 +421,10 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     silentShards: [1, 3],
     shards: [0, 3],
     absent: 'hosts',
+    unknown: [
+      { kind: 'host', name: 'c9/h1' },
+      { kind: 'aggregate', name: 'a "rack" 7' },
+    ],
     where: { cells: ['c1'], hints: { kind: 'a "word"' } },
   };
   assert.equal(read(pack(decision)), {

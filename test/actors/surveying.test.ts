@@ -3,13 +3,18 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { Decision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { companyOf } from '../../actors/scheduler/locating.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
+import { lookForNames } from '../../actors/scheduler/unknown-names.ts';
+import { emptyView, learnProvider } from '../../actors/scheduler/view.ts';
 import { countingFilter } from '../support/counting.ts';
-import type { HostWords } from '../support/facts.ts';
+import { type HostWords, stateOf, viewOf } from '../support/facts.ts';
 import { type Answer, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { surveyFor } from '../support/survey.ts';
 
 const test = suite('scheduler - surveying');
 
@@ -240,6 +245,115 @@ test('surveying - hosts that are gone before all have been looked at disturb nob
         ['parked'],
       );
     }
+  }
+});
+
+/** The names that are told to be carried by nothing, as `kind name`. */
+const namesIn = (unknown: Decision['unknown']) => (unknown ?? []).map(({ kind, name }) => `${kind} ${name}`);
+
+test('surveying - names of a request that nothing known carries are told of each kind, however the request uses them', () => {
+  const view = viewOf(
+    { host: 'h1', cell: 'c1', traits: ['CUSTOM_A'], aggregates: ['rack', 'rack-2'], state: 'down' },
+    { host: 'h2', cell: 'c2', traits: ['CUSTOM_B'] },
+  );
+  const group = {
+    name: '',
+    resources: { VCPU: 1 },
+    required: ['CUSTOM_A', 'CUSTOM_R'],
+    anyOf: [['CUSTOM_B', 'CUSTOM_O']],
+    forbidden: ['CUSTOM_F'],
+    memberOf: [['rack', 'rack-9']],
+  };
+  const spec = {
+    groups: [group],
+    groupPolicy: 'none' as const,
+    rootRequired: ['CUSTOM_R', 'CUSTOM_RR'],
+    rootForbidden: ['CUSTOM_RF', 'CUSTOM_B'],
+    tree: {
+      memberOf: [['zone-rack'], ['rack-2', 'rack-8']],
+      notMemberOf: ['rack-7', 'rack', 'kept'],
+      oneOf: ['p-h1', 'p-h9'],
+      noneOf: ['p-h8', 'p-h2'],
+    },
+  };
+  const where = {
+    cells: ['c1', 'c9'],
+    avoidCells: ['c8'],
+    preferCells: ['c2', 'c7', 'c6'],
+    origins: {
+      zones: { names: ['north'], list: 0 },
+      avoidAggregates: [0, 1],
+      kept: [2],
+      hosts: ['c1/h1', 'c1/h9'],
+      avoidHosts: ['c1/h8', 'c2/h2'],
+    },
+  };
+  const company = companyOf(
+    { ...spec, tree: { heldBy: ['web', 'wbe'], notHeldBy: ['db'] } },
+    new Map([['web', new Set(['p-h1'])]]),
+  );
+  const { unknown } = surveyFor(view, { spec, where, company }, 1, 10, (cell) => cell === 'c6');
+  assert.equal(namesIn(unknown), [
+    'trait CUSTOM_R',
+    'trait CUSTOM_O',
+    'trait CUSTOM_F',
+    'trait CUSTOM_RR',
+    'trait CUSTOM_RF',
+    'cell c9',
+    'cell c8',
+    'cell c7',
+    'host c1/h9',
+    'host c1/h8',
+    'aggregate rack-8',
+    'aggregate rack-7',
+    'aggregate rack-9',
+    'instance wbe',
+    'instance db',
+  ]);
+  learnProvider(view, { ...stateOf({ host: 'shared', traits: ['CUSTOM_F'], aggregates: ['rack-9'] }) });
+  const told = namesIn(surveyFor(view, { spec, where, company }).unknown);
+  assert.not.ok(
+    told.includes('trait CUSTOM_F') || told.includes('aggregate rack-9'),
+    'a provider that is no host has it',
+  );
+  assert.is(surveyFor(emptyView(), { spec, where, company }).unknown, undefined, 'that no host is known says it');
+  assert.is(
+    surveyFor(view, { spec: { groups: [{ ...group, required: [], anyOf: [] }], groupPolicy: 'none' } }).unknown,
+    undefined,
+  );
+  const many = Array.from({ length: 60 }, (_, n) => `CUSTOM_N${n}`);
+  const forbidding = { groups: [{ name: '', resources: { VCPU: 1 }, forbidden: many }], groupPolicy: 'none' as const };
+  assert.equal(
+    namesIn(surveyFor(view, { spec: forbidding }).unknown),
+    many.slice(0, 20).map((name) => `trait ${name}`),
+  );
+});
+
+test('surveying - to look for names that nothing carries is done in small steps, and ends where all were met', () => {
+  const view = viewOf(...hostsOf(MANY).map((one) => ({ ...one, traits: ['CUSTOM_A'], aggregates: ['rack'] })));
+  const stepsFor = (traits: string[]) => {
+    const names = { cells: new Set<string>(), traits: new Set(traits), aggregates: new Set(['rack']) };
+    return [[...lookForNames(names, view)].length, [...names.traits]];
+  };
+  assert.equal(stepsFor(['CUSTOM_A']), [0, []]);
+  const many = Array.from({ length: 1_000 }, (_, n) => `CUSTOM_N${n}`);
+  const [steps = 0, left] = stepsFor(many);
+  assert.equal(left, many);
+  assert.ok(Number(steps) > (2 * MANY) / 70 && Number(steps) < (3 * MANY) / 64, `${steps} steps`);
+});
+
+test('surveying - the record of a failure tells names that nothing known carries, also those to be avoided', () => {
+  for (const hosts of [3, MANY]) {
+    const all = schedulersOf(hostsOf(hosts));
+    const where = { avoidCells: ['c9'], origins: { avoidHosts: ['c1/h-x'] } };
+    const { decision } = told(
+      all,
+      selectFor('x', { vcpu: 10, where, tree: { noneOf: ['p-h-x'], notHeldBy: ['nobody'] } }),
+    );
+    const record = recordOf(decision);
+    assert.equal(namesIn(record.unknown), ['cell c9', 'host c1/h-x', 'instance nobody']);
+    assert.equal(record.where, { avoidCells: ['c9'] }, 'names of hosts are not kept once more');
+    assert.is(recordOf(told(all, selectFor('y', { vcpu: 10 })).decision).unknown, undefined);
   }
 });
 

@@ -124,6 +124,47 @@ function contract(name: string, withSystem: WithSystem): void {
   );
 
   on(
+    'names that nothing known carries are told, also where it fits, and of a request that failed',
+    async ({ client }) => {
+      const placement = {
+        avoidHosts: ['c1/h9', 'c1/h1'],
+        avoidCells: ['c7'],
+        preferCells: ['c2', 'c8'],
+        avoidAggregates: ['rack-7'],
+        differentHostFrom: ['nobody'],
+      };
+      const asked = { ...SMALL, forbidden: ['HW_CPU_X86_AXV2'], placement };
+      const { fit, unknown, words } = await client.fit(asked);
+      const names = [
+        { kind: 'trait', name: 'HW_CPU_X86_AXV2' },
+        { kind: 'cell', name: 'c7' },
+        { kind: 'cell', name: 'c8' },
+        { kind: 'host', name: 'c1/h9' },
+        { kind: 'aggregate', name: 'rack-7' },
+        { kind: 'instance', name: 'nobody' },
+      ];
+      assert.equal([fit, unknown], [true, names]);
+      const line =
+        /^nothing known carries these names of the request: trait HW_CPU_X86_AXV2, cell c7, cell c8, host c1\/h9, /m;
+      assert.match(words.join('\n'), line);
+      assert.is(
+        (await client.fit({ ...SMALL, placement: { hosts: ['c1/h1'], cells: ['c1', 'c2'] } })).unknown,
+        undefined,
+      );
+      const some = await client.fit({ ...SMALL, placement: { hosts: ['c1/h1', 'c9/h1'], aggregates: ['rack-7'] } });
+      assert.equal(
+        some.unknown,
+        [names[3], names[4]].map((one, at) => (at === 0 ? { kind: 'host', name: 'c9/h1' } : one)),
+      );
+      await client.build({ ...asked, id: 'web', resources: { VCPU: 9 } });
+      assert.is((await client.ended('web')).state, 'failed');
+      const explained = await client.explain('web');
+      assert.equal(explained.decision?.unknown, names);
+      assert.match(explained.words.join('\n'), line);
+    },
+  );
+
+  on(
     'an instance group that has another rule refuses every host, and that is told before and after',
     async (system) => {
       const { client } = system;

@@ -73,6 +73,8 @@ test('hosts - those of all cells are listed, and which cell does not answer', ()
     const at = ['--nats', server.url];
     const listed = await cellwright('host', 'list', ...at);
     assert.equal([listed.code, listed.out], [0, 'c1/h1  up\nc1/h2  disabled: by an operator\n'], listed.err);
+    const disable = await cellwright('host', 'disable', 'c1/h2', '--json', ...at);
+    assert.equal(JSON.parse(disable.out), { cell: 'c1', host: 'h2', state: 'disabled' }, disable.err);
     await doomed.end('SIGKILL');
     await eventually('the cell is silent', () => isKnown({ silent: true }));
     const partly = await cellwright('host', 'list', ...at);
@@ -81,6 +83,19 @@ test('hosts - those of all cells are listed, and which cell does not answer', ()
       [1, 'c1/h1  up\nc1/h2  disabled: by an operator\nc2  does not answer\n'],
       partly.err,
     );
+    for (const [which, code, silentCells] of [
+      [[], 1, ['c2']],
+      [['--cell', 'c1'], 0, []],
+    ] as const) {
+      const told = await cellwright('host', 'list', '--json', ...which, ...at);
+      const { hosts, ...rest } = JSON.parse(told.out);
+      assert.equal([told.code, rest], [code, { silentCells }], told.err);
+      const stands = hosts.map(({ cell, host, state }: Record<string, string>) => `${cell}/${host} ${state}`);
+      assert.equal(stands, ['c1/h1 up', 'c1/h2 disabled']);
+    }
+    const none = await cellwright('host', 'list', '--json', '--cell', 'c2', ...at);
+    assert.equal([none.code, none.out], [2, '']);
+    assert.match(none.err, /^cellwright: .*c2/);
   }, QUICK));
 
 test('hosts - a bus that is gone for longer than a host may be silent makes no host silent', () =>

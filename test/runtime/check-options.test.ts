@@ -73,7 +73,12 @@ const WRONG: readonly (readonly [options: object, field: string, says?: RegExp])
   [{ scheduler: { fliters: [] } }, 'scheduler.fliters', /unknown field/],
   [{ scheduler: { silentMs: -1 } }, 'scheduler.silentMs', /more than 0/],
   [{ compute: { heartbeatMs: 0 } }, 'compute.heartbeatMs', /more than 0/],
-  [{ aggregates: null }, 'aggregates'],
+  [{ aggregates: null }, 'aggregates', /^'aggregates' of the options object must be an object/],
+  [{ aggregates: { r: { zone: 'A b' } } }, 'aggregates.r.zone', /^'aggregates.r.zone' of the options object must/],
+  [{ aggregates: { r: { zones: [] } } }, 'aggregates.r.zones', /has an unknown field 'aggregates.r.zones'$/],
+  [{ cell: { silentMs: 4_000 } }, 'cell.silentMs', /is 4000; it must be more than the heartbeat of computes, 5000/],
+  [{ cell: { silentMs: 300 }, compute: { heartbeatMs: 300 } }, 'cell.silentMs', /more than .*, 300: .* as down$/],
+  [{ compute: { heartbeatMs: 15_000 } }, 'cell.silentMs', /is 15000; it must be more than .*, 15000/],
   [{ aggregates: new Map([['ssd', { projects: ['p1'] }]]) }, 'aggregates', /plain object, not a Map/],
   [{ aggregates: Promise.resolve({}) }, 'aggregates', /plain object, not a Promise/],
   [{ aggregates: { ssd: new Map([['projects', ['p1']]]) } }, 'aggregates.ssd', /plain object, not a Map/],
@@ -107,7 +112,14 @@ test('options - what cannot be is refused by its name, and leaves nothing behind
   }
 });
 
-test('options - what a function of the caller throws comes to the caller, and nothing is left behind', async () => {
+test('options - a heartbeat is compared where the node has the cell and a compute of it alone', async () => {
+  const { roles, ...options } = right();
+  for (const others of [roles.filter((role) => !role.startsWith('compute')), ['cell:c1', 'compute:c2/h1']]) {
+    await (await startNode({ ...options, roles: others, cell: { silentMs: 4_000 } } as NodeOptions)).stop();
+  }
+});
+
+test('options - a driver that cannot be made is told by its host, with what was thrown, and nothing is left behind', async () => {
   const { bus, ...options } = right();
   let made = 0;
   let closed = 0;
@@ -124,7 +136,13 @@ test('options - what a function of the caller throws comes to the caller, and no
   };
   const roles = [...options.roles, 'compute:c1/h2'];
   const error = await failureOf(() => startNode({ ...options, bus: bus as never, roles, driver: failing }));
-  assert.instance(error, RangeError);
+  assert.instance(error, CellwrightError);
+  const { code, field, message, cause } = error as CellwrightError;
+  assert.equal(
+    [code, field, message],
+    ['bad-option', 'driver', "the driver of host 'c1/h2' could not be made: no driver today"],
+  );
+  assert.instance(cause, RangeError);
   assert.equal([made, closed], [1, 1]);
   await (await startNode({ ...options, bus: bus as never })).stop();
 });

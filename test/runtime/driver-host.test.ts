@@ -190,11 +190,13 @@ function stalled<Answer>(part: 'inventory' | 'list') {
 
 test('driver host - one that never comes back from describing is not called again, which is said, until it does', async () => {
   const { host, said, told, calls } = stalled('inventory');
-  for (let round = 0; round < 7; round += 1) host.take({ type: 'describe' });
-  const silence = { type: 'describe-failed', reason: 'the driver does not answer' };
+  host.take({ type: 'describe' });
+  await new Promise((resolve) => setImmediate(resolve));
+  for (let round = 1; round < 7; round += 1) host.take({ type: 'describe' });
+  const silence = { type: 'describe-failed', reason: 'the driver does not answer inventory' };
   assert.equal(said, [silence, silence]);
   assert.is(calls.length, 1);
-  assert.is(told[0], "the description of host 'c1/h1' by its driver: the driver does not answer");
+  assert.is(told[0], "the description of host 'c1/h1' by its driver: the driver does not answer inventory");
   calls[0]?.(TREE);
   await until('it says what it is', () => said.length === 3);
   assert.is(said[2]?.type, 'described');

@@ -158,6 +158,38 @@ test('words - that nothing of what is named is known is said where the scheduler
   );
 });
 
+test('words - names that nothing known carries are said in one line, also where it fits', () => {
+  const unknown: NonNullable<Decision['unknown']> = [
+    { kind: 'trait', name: 'HW_CPU_X86_AXV2' },
+    { kind: 'host', name: 'c9/x' },
+    { kind: 'instance', name: 'wbe' },
+  ];
+  const numbers = { hosts: 9, fits: 9, refused: [], silentCells: [], advice: [] };
+  const dry = { ...numbers, fit: true, certain: true, count: 1, times: 9, best: [] };
+  const line =
+    'nothing known carries these names of the request: trait HW_CPU_X86_AXV2, host c9/x, instance wbe (holds nothing)';
+  assert.ok(fitWords({ ...dry, unknown }).includes(line));
+  const kept = {
+    at: 0,
+    scheduler: 's',
+    claimsRefused: 0,
+    refusedClaims: [],
+    alternates: [],
+    narrowedBy: [],
+    weights: [],
+  };
+  const failed = { instance: 'web', request: 'web', state: 'failed' };
+  assert.ok(wordsOfExplanation(failed, { ...numbers, ...kept, unknown }).includes(line));
+  const [one] = unknown;
+  assert.ok(
+    fitWords({ ...dry, unknown: [one as never] }).includes(
+      'nothing known carries this name of the request: trait HW_CPU_X86_AXV2',
+    ),
+  );
+  const many = Array.from({ length: 20 }, (_, n) => ({ kind: 'cell' as const, name: `c${n}` }));
+  assert.ok(fitWords({ ...dry, unknown: many }).some((said) => said.endsWith('cell c19, and maybe more')));
+});
+
 test('words - of instances that keep together it is said that room is on one host, and why they have no alternates', () => {
   const fits = { hosts: 2, fits: 2, refused: [], silentCells: [], advice: [] };
   const dry = { ...fits, fit: false, certain: true, count: 10, times: 8, best: [] };

@@ -26,9 +26,15 @@ export const survey = (view: View, spec: RequestSpec, count = 1, limit = 10): Su
   surveyFor(view, { spec }, count, limit);
 
 /** The same, of a request that says where it may go. */
-export function surveyFor(view: View, request: Request, count = 1, limit = 10): Survey {
+export function surveyFor(
+  view: View,
+  request: Request,
+  count = 1,
+  limit = 10,
+  isHeardOf = (_cell: string) => false,
+): Survey {
   let told: Survey | undefined;
-  const sweep = surveyOf(rankings, view, { request, count, limit }, (found) => {
+  const sweep = surveyOf(rankings, view, { request, count, limit, isHeardOf }, (found) => {
     told = found;
   });
   sweepAll(sweep, view);

@@ -1,0 +1,121 @@
+// Names of a request that nothing carries which the scheduler knows. A misspelt one is no error, for what it names may yet
+// come; but one to be avoided, forbidden or preferred then makes no difference, and nothing else would tell.
+
+import type { UnknownName } from '../messages/decision.ts';
+import { onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
+import type { Request } from './request.ts';
+import type { Steps } from './steps.ts';
+import type { View } from './view.ts';
+
+/** How many are told of a request: who has read so many looks for what all have in common. */
+export const MAX_UNKNOWN_TOLD = 20;
+/** How many names of providers are looked at in one step: some microseconds of work. */
+const LOOKS_A_STEP = 64;
+
+/** The names of a request, while it is found out which of them nothing carries. */
+export interface NamesToFind {
+  /** Of each kind those that were not met yet. */
+  readonly cells: Set<string>;
+  readonly traits: Set<string>;
+  readonly aggregates: Set<string>;
+}
+
+export function namesToFind(request: Request): NamesToFind {
+  const { spec, where } = request;
+  const { cells = [], avoidCells = [], preferCells = [] } = where ?? {};
+  const traits = spec.groups.flatMap(({ required = [], anyOf = [], forbidden = [] }) => [
+    ...required,
+    ...anyOf.flat(),
+    ...forbidden,
+  ]);
+  return {
+    cells: new Set([...cells, ...avoidCells, ...preferCells]),
+    traits: new Set([...traits, ...(spec.rootRequired ?? []), ...(spec.rootForbidden ?? [])]),
+    aggregates: new Set([...aggregatesNamed(request), ...spec.groups.flatMap(({ memberOf = [] }) => memberOf.flat())]),
+  };
+}
+
+/** Those that the request names itself: what its zones are made of, and what is kept for others, are the operator's words. */
+function aggregatesNamed(request: Request): readonly string[] {
+  const asked = onAggregates(request);
+  if (asked === undefined) return [];
+  return wishesOnAggregates(asked).flatMap(({ advice: { code }, conditions }) => {
+    if (code === 'without-member-of') return conditions.flatMap(({ memberOf = [] }) => memberOf);
+    if (code === 'without-avoid-aggregates') return conditions.flatMap(({ notMemberOf = [] }) => notMemberOf);
+    return [];
+  });
+}
+
+/** Looks for traits and aggregates at all providers, also at those that are no host's, until each was met. */
+export function* lookForNames({ traits, aggregates }: NamesToFind, { providers }: View): Steps<void> {
+  let looks = 0;
+  let left = providers.size;
+  // What comes while others have their turns is looked at too, but not without end.
+  for (const provider of providers.values()) {
+    if ((traits.size === 0 && aggregates.size === 0) || left === 0) return;
+    left -= 1;
+    looks += 1 + meet(traits, provider.traits) + meet(aggregates, provider.aggregates);
+    if (looks < LOOKS_A_STEP) continue;
+    looks = 0;
+    yield;
+  }
+}
+
+/** Takes out what is carried; answers how many looks that took: there may be many of either, but seldom of both. */
+function meet(names: Set<string>, carried: ReadonlySet<string>): number {
+  const looks = Math.min(names.size, carried.size);
+  if (names.size < carried.size) {
+    for (const name of names) if (carried.has(name)) names.delete(name);
+  } else if (names.size > 0) {
+    for (const name of carried) names.delete(name);
+  }
+  return looks;
+}
+
+/**
+ * Those that were not met, and the hosts and instances of which nothing is known, in the order of their kinds; undefined
+ * when there are none. Where no host is known at all, that alone says it.
+ * @param isHeardOf Whether anything was heard of a cell: one without hosts is there too.
+ */
+export function unknownNames(
+  { cells, traits, aggregates }: NamesToFind,
+  view: View,
+  request: Request,
+  isHeardOf: (cell: string) => boolean,
+): UnknownName[] | undefined {
+  if (view.hosts.size === 0) return undefined;
+  const found: UnknownName[] = [];
+  const note = (kind: UnknownName['kind'], names: Iterable<string>) => {
+    for (const name of names) {
+      if (found.length === MAX_UNKNOWN_TOLD) return;
+      found.push({ kind, name });
+    }
+  };
+  note('trait', traits);
+  note(
+    'cell',
+    [...cells].filter((cell) => !isHeardOf(cell)),
+  );
+  note('host', new Set(hostsUnknown(view, request)));
+  note('aggregate', aggregates);
+  note('instance', request.company?.nowhere ?? []);
+  return found.length === 0 ? undefined : found;
+}
+
+/** By their names, where whoever took the request tells them: it asks for providers, whose ids say nothing to people. */
+function hostsUnknown({ hosts, providers }: View, { spec: { tree }, where }: Request): string[] {
+  const { hosts: wanted = [], avoidHosts: avoided = [] } = where?.origins ?? {};
+  const isUnknown = (root: string | undefined) => root !== undefined && !hosts.has(root) && !providers.has(root);
+  return [
+    ...wanted.filter((_, place) => isUnknown(tree?.oneOf?.[place])),
+    ...avoided.filter((_, place) => isUnknown(tree?.noneOf?.[place])),
+  ];
+}
+
+/** `nothing known carries these names of the request: trait HW_CPU_X86_AXV2, host c9/x`. */
+export function unknownWords(unknown: readonly UnknownName[]): string {
+  const which = unknown.length === 1 ? 'this name' : 'these names';
+  const named = unknown.map(({ kind, name }) => `${kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}`);
+  const more = unknown.length < MAX_UNKNOWN_TOLD ? '' : ', and maybe more';
+  return `nothing known carries ${which} of the request: ${named.join(', ')}${more}`;
+}
