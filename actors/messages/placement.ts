@@ -22,7 +22,10 @@ import {
 const Amount = Type.Integer({ minimum: 0, maximum: MAX_AMOUNT });
 /** Of a root provider: how many attempts of builds hold something of its tree. Absent: none. */
 const Tenants = Type.Optional(Type.Integer({ minimum: 1 }));
-/** Of a root provider: how many members of each instance group hold something of its tree. Absent: none of any. */
+/**
+ * Of a root provider: how many members of each instance group count there. Of groups that keep apart those of which anything
+ * may run there; of those that keep together those that have their home there. Absent: none of any.
+ */
 const MembersByGroup = Type.Optional(Type.Record(Type.String(), Type.Integer({ minimum: 1 })));
 /** The rule of each of these groups, in a word. */
 const RuleByGroup = Type.Optional(Type.Record(Type.String(), Type.String()));

@@ -98,7 +98,7 @@ function enter(state: Grouped, { group: id, home, roots }: Place, rule: Instance
   }
   group.members += 1;
   if (home !== null) add(group.homes, home, 1);
-  for (const root of roots) count(state, root, id, 1, group.rule);
+  for (const root of countedOn(group.rule, { home, roots })) count(state, root, id, 1, group.rule);
 }
 
 function leave(state: Grouped, { group: id, home, roots }: Place): void {
@@ -106,7 +106,16 @@ function leave(state: Grouped, { group: id, home, roots }: Place): void {
   group.members -= 1;
   if (group.members === 0) state.groups.known.delete(id);
   if (home !== null) add(group.homes, home, -1);
-  for (const root of roots) count(state, root, id, -1, group.rule);
+  for (const root of countedOn(group.rule, { home, roots })) count(state, root, id, -1, group.rule);
+}
+
+/**
+ * The roots on which a member counts. Others keep apart from whatever of it may run; together they keep where it is: what
+ * was left behind on a host that went silent draws nobody there.
+ */
+function countedOn({ policy }: InstanceGroup, { home, roots }: Pick<Place, 'home' | 'roots'>): readonly string[] {
+  if (policy === 'anti-affinity' || policy === 'soft-anti-affinity') return roots;
+  return home === null ? [] : [home];
 }
 
 function add(counts: Map<string, number>, key: string, by: number): void {
@@ -157,7 +166,8 @@ export function refusalOfGroup(
     const message = `${which} has the rule '${ruleOf(group.rule)}', not '${ruleOf(asked)}'`;
     return { code: 'group-policy-conflict', message };
   }
-  const others = (provider.groups.get(asked.id) ?? 0) - (mine?.roots.includes(root) === true ? 1 : 0);
+  const isCounted = mine !== undefined && countedOn(asked, mine).includes(root);
+  const others = (provider.groups.get(asked.id) ?? 0) - (isCounted ? 1 : 0);
   if (asked.policy === 'anti-affinity') {
     const most = asked.maxPerHost ?? 1;
     if (others < most) return null;

@@ -13,7 +13,7 @@ export interface Provider {
   readonly stocks: Map<string, MutableStock>;
   readonly traits: ReadonlySet<string>;
   readonly aggregates: ReadonlySet<string>;
-  /** Of a root: how many members of each instance group hold something of its tree; made in groups.ts. */
+  /** Of a root: how many members of each instance group count there; made in groups.ts. */
   groups: ReadonlyMap<string, number>;
   /** The rule of each of these groups. */
   groupRules: ReadonlyMap<string, string>;

@@ -252,6 +252,20 @@ test('instance groups - what was left behind on a host is no home that an affini
   assert.is(refusalIn(shard.tell(claimOf('c2', 'b', CLOSE))), null);
 });
 
+test('instance groups - schedulers are told of homes where members keep together, and of all that may run where they keep apart', () => {
+  const told = (group: InstanceGroup) => {
+    const shard = shardWith('a', 'b');
+    shard.tell(claimOf('c1', 'a', group));
+    shard.tell(claimOf('c1', 'b', group, { attempt: 2, keep: [1] }));
+    shard.tell({ type: 'release', consumer: 'c1', attempt: 2, deleted: false });
+    return ['a', 'b'].map((root) => [...(shard.state.providers.get(root)?.groups.values() ?? [])]);
+  };
+  for (const policy of ['affinity', 'soft-affinity'] as const)
+    assert.equal(told({ id: 'g', policy }), [[], []], policy);
+  for (const policy of ['anti-affinity', 'soft-anti-affinity'] as const)
+    assert.equal(told({ id: 'g', policy }), [[1], []], policy);
+});
+
 test('instance groups - a member that holds devices alone is counted on their host', () => {
   const shard = shardWith('a', 'b');
   const turned = shard.tell(claimOf('c1', 'a', APART, { ofDevice: true }));

@@ -21,7 +21,7 @@ export interface GroupOracle {
     keep: readonly number[];
   }): GroupAnswer;
   release(consumer: string, attempt: number | undefined, deleted: boolean): void;
-  /** How many members each group has on each root. */
+  /** How many members each group has on each root; of one that keeps together at home only. */
   members(): Record<string, Record<string, number>>;
   /** What does not hold of the rules, nothing when all is well. */
   faults(): string[];
@@ -84,9 +84,12 @@ export function groupOracle(): GroupOracle {
     },
     members() {
       const all: Record<string, Record<string, number>> = {};
-      for (const { group, held } of holders.values()) {
+      for (const holder of holders.values()) {
+        const { group, held } = holder;
         if (group === undefined) continue;
-        for (const root of new Set(held.values())) {
+        const isTogether = group.policy === 'affinity' || group.policy === 'soft-affinity';
+        for (const root of new Set(isTogether ? [homeOf(holder)] : held.values())) {
+          if (root === undefined) continue;
           const byRoot = all[group.id] ?? {};
           all[group.id] = byRoot;
           byRoot[root] = (byRoot[root] ?? 0) + 1;
