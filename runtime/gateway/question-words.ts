@@ -31,13 +31,16 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(absent),
     ...silenceLines(answer),
-    ...(best.length === 0
-      ? []
-      : [`${best.length < fits ? `the best ${best.length}` : 'the best first'}${ruleWords(best[0])}:`]),
+    ...(best.length === 0 ? [] : [`${bestWords(best.length, fits)}${ruleWords(best[0])}:`]),
     ...best.map((one) => `  ${rankedWords(one)}; room for ${one.times}`),
     ...adviceLines(advice),
     ...(!fit && certain && advice.length === 0 && hosts > 0 ? [NO_CHANGE_KNOWN] : []),
   ].map(oneLine);
+}
+
+function bestWords(told: number, fits: number): string {
+  if (told === fits) return 'the best first';
+  return told === 1 ? 'the best' : `the best ${told}`;
 }
 
 /**

@@ -176,6 +176,13 @@ test('words - of instances that keep together it is said that room is on one hos
   assert.is(toldOf('web-0', 'affinity', 0, ['h2']), 'alternates: h2');
 });
 
+test('words - of the best hosts it is said how many are named, if several and not all are', () => {
+  const told = { fit: true, certain: true, count: 1, hosts: 3, times: 9, refused: [], advice: [], silentCells: [] };
+  const best = ['c1', 'c2', 'c3'].map((cell) => ({ ...weighing(cell, 0.5), times: 3 }));
+  const headOf = (fits: number, named: number) => fitWords({ ...told, fits, best: best.slice(0, named) })[1];
+  assert.equal([headOf(3, 1), headOf(3, 2), headOf(3, 3)], ['the best:', 'the best 2:', 'the best first:']);
+});
+
 test('words - of a cell that is silent it is said that its hosts come last', () => {
   const told = { fit: true, certain: true, count: 1, hosts: 2, fits: 2, times: 9, refused: [], advice: [] };
   const best = [
