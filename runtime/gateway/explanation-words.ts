@@ -4,6 +4,7 @@ import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
+import type { AttemptOutcome } from '../../machines/instance-build.ts';
 
 /** What is known of how an instance came to be where it is. */
 export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
@@ -32,6 +33,12 @@ export const stateWords = (state: string): string => (state === 'failed' ? 'has 
 
 /** Whether its cell does not answer: how and on which host it is now, the cell alone knows. */
 export const isSilent = ({ failure }: InstanceView): boolean => failure?.code === 'cell-silent';
+
+/** A host by its cell and name, where the cell is known. */
+const placeWords = (cell: string | undefined, host: string): string => (cell === undefined ? host : `${cell}/${host}`);
+
+const placesWords = (cell: string | undefined, hosts: readonly string[]): string =>
+  hosts.map((host) => placeWords(cell, host)).join(', ');
 
 function lastKnownHost(view: InstanceView, decision: Decision | null): string[] {
   const { chosen } = decision ?? {};
@@ -84,7 +91,7 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
   const earlier = isWeighed ? '' : ', which an earlier question had been granted';
   lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
   const none = isTogether ? 'none: members of a group that must keep together have none of their own' : 'none';
-  lines.push(`alternates: ${alternates.length === 0 ? none : alternates.join(', ')}`);
+  lines.push(`alternates: ${alternates.length === 0 ? none : placesWords(chosen.cell, alternates)}`);
   return lines;
 }
 
@@ -169,13 +176,15 @@ function weightWords({ cell, host, weight, parts }: Weighing): string {
 /** Four digits behind the point are enough to tell weights apart. */
 export const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
 
-function attemptsOf({ attempts = [], attempt, host, state, alternates = [], trouble }: InstanceView): string[] {
-  const lines = attempts.map((one) => attemptWords(one, state));
+function attemptsOf(view: InstanceView): string[] {
+  const { attempts = [], attempt, cell, host, state, alternates = [], trouble } = view;
+  const lines = attempts.map((one) => attemptWords(view, one));
   const isOver = attempts.some((one) => one.attempt === attempt);
-  if (attempt !== undefined && host !== undefined && !isOver) lines.push(`attempt ${attempt} on ${host}: ${state}`);
+  if (attempt !== undefined && host !== undefined && !isOver)
+    lines.push(`attempt ${attempt} on ${placeWords(cell, host)}: ${state}`);
   const isToBeTried = attempts.length > 0 && !ENDED.has(state);
-  if (trouble !== undefined) lines.push(troubleWords(trouble));
-  if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${alternates.join(', ')}`);
+  if (trouble !== undefined) lines.push(troubleWords(cell, trouble));
+  if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${placesWords(cell, alternates)}`);
   return lines;
 }
 
@@ -188,14 +197,28 @@ function forgottenOf({ state, attempts = [] }: InstanceView, decision: Decision 
 /** States in which no alternate is tried any more. */
 const ENDED: ReadonlySet<string> = new Set(['active', 'failed', 'lost', 'deleting', 'deleted']);
 
-function attemptWords({ attempt, host, outcome, reason, mayRun }: Attempts[number], state: string): string {
+function attemptWords(
+  { cell, state }: InstanceView,
+  { attempt, host, outcome, reason, mayRun }: Attempts[number],
+): string {
   const isHeld = mayRun && state !== 'deleted';
   const held = isHeld ? '; something of it may run there: its resources stay held until that host says otherwise' : '';
-  return `attempt ${attempt} on ${host}: ${outcomeWords(outcome, reason)}${held}`;
+  const isRefused = outcome === CLAIM_REFUSED;
+  const what = isRefused ? because('its claim as an alternate was refused', reason) : outcomeWords(outcome, reason);
+  return `attempt ${attempt} on ${placeWords(cell, host)}: ${what}${held}`;
 }
 
-function troubleWords({ attempt, host, task, reason }: NonNullable<InstanceView['trouble']>): string {
-  const which = `attempt ${attempt} on ${host}`;
+/** The outcome of an attempt of which nothing was ever built. */
+export const CLAIM_REFUSED = 'claim-refused' satisfies AttemptOutcome;
+
+/** What is said, and why if that is known. */
+export const because = (words: string, reason: string): string => (reason === '' ? words : `${words}: ${reason}`);
+
+function troubleWords(
+  cell: string | undefined,
+  { attempt, host, task, reason }: NonNullable<InstanceView['trouble']>,
+): string {
+  const which = `attempt ${attempt} on ${placeWords(cell, host)}`;
   const what = task === 'build' ? `did not say what came of ${which}` : `has not cleared away ${which}`;
   return `the driver ${what}, and is asked again: ${reason}`;
 }
@@ -204,4 +227,4 @@ type Attempts = NonNullable<InstanceView['attempts']>;
 
 /** `build-failed: no disk`; of some outcomes there is no more to say. */
 export const outcomeWords = (outcome: string, reason: string): string =>
-  reason === outcome || reason === '' ? outcome : `${outcome}: ${reason}`;
+  because(outcome, reason === outcome ? '' : reason);

@@ -7,7 +7,9 @@ import type { HostStanding, RankedHost } from '../../actors/messages/questions.t
 import {
   absenceLines,
   adviceLines,
+  because,
   brief,
+  CLAIM_REFUSED,
   isSilent,
   oneLine,
   outcomeWords,
@@ -105,7 +107,9 @@ function thenWords(then: HostThen): string {
     case 'chosen':
       return 'it was chosen';
     case 'failed':
-      return `it was tried: ${outcomeWords(code, message)}`;
+      return code === CLAIM_REFUSED
+        ? because('it was to be tried as an alternate, and its claim was refused', message)
+        : `it was tried: ${outcomeWords(code, message)}`;
     case 'claim-refused':
       return `placement refused the claim: ${code}: ${message}`;
     case 'alternate':

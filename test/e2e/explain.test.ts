@@ -72,13 +72,13 @@ function contract(name: string, withSystem: WithSystem): void {
     const says = async (what: RegExp) => (await client.explain('stuck')).words.some((line) => what.test(line));
     await client.build({ id: 'stuck', ...SMALL });
     await eventually('the driver is in trouble', () =>
-      says(/^the driver did not say what came of attempt 1 on \w+, and is asked again: the daemon is away$/),
+      says(/^the driver did not say what came of attempt 1 on c\d\/\w+, and is asked again: the daemon is away$/),
     );
     const { trouble, attempt, state } = await client.show('stuck');
     assert.equal([state, attempt, trouble?.task, trouble?.reason], ['building', 1, 'build', 'the daemon\nis away']);
     await client.delete('stuck');
     await eventually('it is not cleared away', () =>
-      says(/^the driver has not cleared away attempt 1 on \w+, and is asked again: the daemon is away$/),
+      says(/^the driver has not cleared away attempt 1 on c\d\/\w+, and is asked again: the daemon is away$/),
     );
   });
 
@@ -112,8 +112,8 @@ function contract(name: string, withSystem: WithSystem): void {
       [{ host: told.chosen?.host, outcome: 'build-failed' }],
     );
     assert.is(instance.host, told.alternates[0]);
-    assert.match(words.join('\n'), new RegExp(`attempt 1 on ${told.chosen?.host}: build-failed: .*no disk`));
-    assert.match(words.join('\n'), new RegExp(`attempt 2 on ${instance.host}: active`));
+    assert.match(words.join('\n'), new RegExp(`attempt 1 on c1/${told.chosen?.host}: build-failed: .*no disk`));
+    assert.match(words.join('\n'), new RegExp(`attempt 2 on c1/${instance.host}: active`));
   });
 
   on('of a batch: each instance has a record of its own', async ({ client }) => {

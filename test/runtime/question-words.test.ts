@@ -50,6 +50,25 @@ test('words - of attempts nothing is said twice, what may run still is told, and
   assert.is(why[1], 'then: it was tried: timed-out');
 });
 
+test('words - of an alternate whose claim was refused it is not said that it was tried or built', async () => {
+  const refused = { attempt: 2, host: 'h2', outcome: 'claim-refused', reason: '2 VCPU too few', mayRun: false };
+  const first = { attempt: 1, host: 'h1', outcome: 'build-failed', reason: '', mayRun: false };
+  const attempts = [first, refused, { ...refused, attempt: 3, host: 'h3', reason: '' }];
+  const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', attempts };
+  assert.equal(wordsOfExplanation(failed, null).slice(2), [
+    'attempt 1 on c1/h1: build-failed',
+    'attempt 2 on c1/h2: its claim as an alternate was refused: 2 VCPU too few',
+    'attempt 3 on c1/h3: its claim as an alternate was refused',
+  ]);
+  const asking = { ask: async () => ({ standing: { cell: 'c1' } }) } as unknown as Asking;
+  const decision = { alternates: ['h2'], refused: [], refusedClaims: [], weights: [], claimsRefused: 0 };
+  const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
+  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const { then, words } = await whyNot({ id: 'web', host: 'h2' });
+  assert.equal(then, { verdict: 'failed', code: 'claim-refused', message: '2 VCPU too few' });
+  assert.is(words[1], 'then: it was to be tried as an alternate, and its claim was refused: 2 VCPU too few');
+});
+
 test('words - of an instance that is deleted it is said that its attempts are not kept', () => {
   const none = { hosts: 1, fits: 1, refused: [], weights: [], claimsRefused: 0, refusedClaims: [], alternates: ['h2'] };
   const chosen = { cell: 'c1', host: 'h1' };
@@ -57,7 +76,7 @@ test('words - of an instance that is deleted it is said that its attempts are no
   const lastOf = (state: string) =>
     wordsOfExplanation({ instance: 'web', request: 'web', state, cell: 'c1' }, decision).at(-1);
   assert.is(lastOf('deleted'), 'what came of its attempts is not kept once it is deleted');
-  assert.is(lastOf('active'), 'alternates: h2');
+  assert.is(lastOf('active'), 'alternates: c1/h2');
 });
 
 test('words - of one of several that have no room together it is said that it alone would fit', () => {
@@ -104,7 +123,7 @@ test('words - what drivers and filters say on several lines stands in one', () =
   const failure = { code: 'build-aborted' as const, message: reason };
   const explained = wordsOfExplanation({ ...view, state: 'failed', attempts, failure }, null);
   assert.is(explained[0], "instance 'web' has failed on c1/h1: build-aborted: no disk: pool is full");
-  assert.is(explained.at(-1), 'attempt 1 on h1: build-failed: no disk: pool is full');
+  assert.is(explained.at(-1), 'attempt 1 on c1/h1: build-failed: no disk: pool is full');
   const then = { verdict: 'failed' as const, code: 'build-failed', message: reason };
   const refusal = { code: 'too-hot', message: reason };
   const now = { cell: 'c1', host: 'h2', hosts: 1, fits: 0, refusal };
@@ -173,7 +192,7 @@ test('words - of instances that keep together it is said that room is on one hos
   const why = 'alternates: none: members of a group that must keep together have none of their own';
   assert.equal([toldOf('web-0', 'affinity', 0), toldOf('web', 'affinity', 1)], [why, why]);
   assert.equal([toldOf('web', 'affinity', 0), toldOf('web-0', 'soft-affinity', 1)], Array(2).fill('alternates: none'));
-  assert.is(toldOf('web-0', 'affinity', 0, ['h2']), 'alternates: h2');
+  assert.is(toldOf('web-0', 'affinity', 0, ['h2']), 'alternates: c1/h2');
 });
 
 test('words - of the best hosts it is said how many are named, if several and not all are', () => {
