@@ -4,16 +4,17 @@ import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
-import type { AttemptOutcome } from '../../machines/instance-build.ts';
+import { attemptLines, hostLines, placesWords, timeWords } from './attempt-words.ts';
 
 /** What is known of how an instance came to be where it is. */
 export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
   return [
     headline(view),
     ...lastKnownHost(view, decision),
+    ...hostLines(view),
     ...waitingOf(view),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
-    ...attemptsOf(view),
+    ...attemptLines(view),
     ...forgottenOf(view, decision),
   ].map(oneLine);
 }
@@ -34,12 +35,6 @@ export const stateWords = (state: string): string => (state === 'failed' ? 'has 
 /** Whether its cell does not answer: how and on which host it is now, the cell alone knows. */
 export const isSilent = ({ failure }: InstanceView): boolean => failure?.code === 'cell-silent';
 
-/** A host by its cell and name, where the cell is known. */
-const placeWords = (cell: string | undefined, host: string): string => (cell === undefined ? host : `${cell}/${host}`);
-
-const placesWords = (cell: string | undefined, hosts: readonly string[]): string =>
-  hosts.map((host) => placeWords(cell, host)).join(', ');
-
 function lastKnownHost(view: InstanceView, decision: Decision | null): string[] {
   const { chosen } = decision ?? {};
   if (!isSilent(view) || view.host !== undefined || chosen === undefined) return [];
@@ -48,14 +43,17 @@ function lastKnownHost(view: InstanceView, decision: Decision | null): string[] 
 
 function waitingOf({ waiting }: InstanceView): string[] {
   if (waiting === undefined) return [];
-  const time = (at: number) => new Date(at).toISOString();
   const { since, until, reason, asOf } = waiting;
-  const when = asOf === undefined ? '' : `; as of ${time(asOf)}`;
-  return [`it has waited for a host since ${time(since)}, until ${time(until)}${when}: ${reason}`];
+  const when = asOf === undefined ? '' : `; as of ${timeWords(asOf)}`;
+  return [`it has waited for a host since ${timeWords(since)}, until ${timeWords(until)}${when}: ${reason}`];
 }
 
-function noDecision({ state }: InstanceView): string {
-  return state === 'requested' ? 'no scheduler has answered for it yet' : 'no decision of a scheduler is on record';
+function noDecision({ instance, state, scheduler }: InstanceView): string {
+  if (state !== 'requested') return 'no decision of a scheduler is on record';
+  const who = scheduler === undefined ? 'one' : 'it';
+  const isAtIt = scheduler === undefined ? '' : `scheduler '${scheduler}' is at it, and `;
+  const where = `\`cellwright why-not ${instance} HOST\` tells`;
+  return `no scheduler has decided on it yet; ${isAtIt}${where} if ${who} waits for placement to answer a claim`;
 }
 
 /** Whether it must stay with others, so that it may not go elsewhere alone. */
@@ -68,7 +66,7 @@ function keepsTogether({ instance, request }: InstanceView, { group, weights, ch
 function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims, alternates } = decision;
   const lines = [
-    `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
+    `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(decision.absent),
   ];
@@ -164,7 +162,7 @@ function changeLines({ hosts, fits, refused, advice }: Decision): string[] {
 
 /** What would have let it fit, a line for each change. */
 export function adviceLines(advice: readonly Advice[]): string[] {
-  return advice.map((one) => adviceWords(one, (until) => `until ${new Date(until).toISOString()}`));
+  return advice.map((one) => adviceWords(one, (until) => `until ${timeWords(until)}`));
 }
 
 /** `c1/h1 8.92 = free-share 0.92 + spare-devices 8`. */
@@ -176,55 +174,8 @@ function weightWords({ cell, host, weight, parts }: Weighing): string {
 /** Four digits behind the point are enough to tell weights apart. */
 export const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
 
-function attemptsOf(view: InstanceView): string[] {
-  const { attempts = [], attempt, cell, host, state, alternates = [], trouble } = view;
-  const lines = attempts.map((one) => attemptWords(view, one));
-  const isOver = attempts.some((one) => one.attempt === attempt);
-  if (attempt !== undefined && host !== undefined && !isOver)
-    lines.push(`attempt ${attempt} on ${placeWords(cell, host)}: ${state}`);
-  const isToBeTried = attempts.length > 0 && !ENDED.has(state);
-  if (trouble !== undefined) lines.push(troubleWords(cell, trouble));
-  if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${placesWords(cell, alternates)}`);
-  return lines;
-}
-
 /** Its cell forgets an instance that is deleted, and what became of it there. */
 function forgottenOf({ state, attempts = [] }: InstanceView, decision: Decision | null): string[] {
   const isForgotten = state === 'deleted' && attempts.length === 0 && decision?.chosen !== undefined;
   return isForgotten ? ['what came of its attempts is not kept once it is deleted'] : [];
 }
-
-/** States in which no alternate is tried any more. */
-const ENDED: ReadonlySet<string> = new Set(['active', 'failed', 'lost', 'deleting', 'deleted']);
-
-function attemptWords(
-  { cell, state }: InstanceView,
-  { attempt, host, outcome, reason, mayRun }: Attempts[number],
-): string {
-  const isHeld = mayRun && state !== 'deleted';
-  const held = isHeld ? '; something of it may run there: its resources stay held until that host says otherwise' : '';
-  const isRefused = outcome === CLAIM_REFUSED;
-  const what = isRefused ? because('its claim as an alternate was refused', reason) : outcomeWords(outcome, reason);
-  return `attempt ${attempt} on ${placeWords(cell, host)}: ${what}${held}`;
-}
-
-/** The outcome of an attempt of which nothing was ever built. */
-export const CLAIM_REFUSED = 'claim-refused' satisfies AttemptOutcome;
-
-/** What is said, and why if that is known. */
-export const because = (words: string, reason: string): string => (reason === '' ? words : `${words}: ${reason}`);
-
-function troubleWords(
-  cell: string | undefined,
-  { attempt, host, task, reason }: NonNullable<InstanceView['trouble']>,
-): string {
-  const which = `attempt ${attempt} on ${placeWords(cell, host)}`;
-  const what = task === 'build' ? `did not say what came of ${which}` : `has not cleared away ${which}`;
-  return `the driver ${what}, and is asked again: ${reason}`;
-}
-
-type Attempts = NonNullable<InstanceView['attempts']>;
-
-/** `build-failed: no disk`; of some outcomes there is no more to say. */
-export const outcomeWords = (outcome: string, reason: string): string =>
-  because(outcome, reason === outcome ? '' : reason);

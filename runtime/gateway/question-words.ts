@@ -4,15 +4,13 @@ import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import { because, CLAIM_REFUSED, outcomeWords, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
   adviceLines,
-  because,
   brief,
-  CLAIM_REFUSED,
   isSilent,
   oneLine,
-  outcomeWords,
   rankedWords,
   refusedWords,
   shortWords,
@@ -58,15 +56,24 @@ export function whyNotWords(
   // Where it is, or may be, or is claimed for, it counts itself, as what is used there and as a member of its group.
   const { claiming } = now ?? {};
   const isClaimed = claiming?.cell === cell && claiming.host === host;
-  const isPlaced = view.host !== undefined || claiming !== undefined;
-  const isCounted = there !== false || isClaimed || (hasGroup && isPlaced);
+  const remains = there === false ? remainsOn(view, cell, host) : undefined;
+  const isHeld = view.attempts?.some((one) => remainsOn(view, view.cell ?? '', one.host) !== undefined) === true;
+  const isPlaced = view.host !== undefined || claiming !== undefined || isHeld;
+  const isCounted = there !== false || isClaimed || remains !== undefined || (hasGroup && isPlaced);
   return [
-    whereWords({ id, cell, host, there }, view, chosen),
+    `${whereWords({ id, cell, host, there }, view, chosen)}${remains === undefined ? '' : remainsWords(remains)}`,
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     now === null
       ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
       : `now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view)} ${nowWords(now)}`,
   ].map(oneLine);
+}
+
+/** What an attempt that came to nothing has left on the host. */
+function remainsWords({ attempt, mayRun }: { attempt: number; mayRun: boolean }): string {
+  return mayRun
+    ? `, but attempt ${attempt} of it may still run there, and holds what it was given`
+    : `, but what attempt ${attempt} of it was given there is not given back yet`;
 }
 
 function claimWords(claiming: HostStanding['claiming']): string {
@@ -146,7 +153,7 @@ function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: 
   if (refusal !== undefined) {
     const { code, message, short, lacksMore, until } = refusal;
     const isSaid = short === undefined || /short by|nearest amount/.test(message);
-    const till = until === undefined ? '' : `, until ${new Date(until).toISOString()}`;
+    const till = until === undefined ? '' : `, until ${timeWords(until)}`;
     const more = lacksMore === true ? ', and more stands in its way' : '';
     return `would be refused: ${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}${till}${more}; ${all}`;
   }

@@ -76,10 +76,27 @@ function contract(name: string, withSystem: WithSystem): void {
     );
     const { trouble, attempt, state } = await client.show('stuck');
     assert.equal([state, attempt, trouble?.task, trouble?.reason], ['building', 1, 'build', 'the daemon\nis away']);
+    const { deadlineAt, cell = '', host = '' } = await client.show('stuck');
+    const until = new RegExp(
+      `^attempt 1 on ${cell}/${host}: building, until ${new Date(deadlineAt ?? 0).toISOString()} `,
+    );
+    assert.ok(await says(until));
     await client.delete('stuck');
     await eventually('it is not cleared away', () =>
       says(/^the driver has not cleared away attempt 1 on c\d\/\w+, and is asked again: the daemon is away$/),
     );
+    const { instance } = await client.explain('stuck');
+    assert.equal(
+      instance.left?.map((one) => [one.attempt, one.host, one.state, typeof one.since]),
+      [[1, host, 'destroying', 'number']],
+    );
+    const { there, mayRun, words } = await client.whyNot({ id: 'stuck', cell, host });
+    assert.equal([there, mayRun], [false, true]);
+    assert.match(
+      words[0] ?? '',
+      /it is deleting, but attempt 1 of it may still run there, and holds what it was given$/,
+    );
+    assert.match(words[2] ?? '', /^now: another like it would fit/);
   });
 
   on('of an instance that no host fits: each refusal, and the nearest miss', async (system) => {

@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Decision } from '../../actors/messages/decision.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
@@ -48,6 +49,106 @@ test('words - of attempts nothing is said twice, what may run still is told, and
   const then = { verdict: 'failed' as const, code: 'timed-out', message: 'timed-out' };
   const why = whyNotWords({ id: 'web', cell: 'c1', host: 'h2', there: false, then, now: null }, view, false);
   assert.is(why[1], 'then: it was tried: timed-out');
+});
+
+test('words - of an attempt that may run on a host it is said there, and that it holds what it was given', async () => {
+  const attempt = { attempt: 1, host: 'h1', outcome: 'timed-out', reason: 'timed-out', mayRun: true };
+  const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', attempts: [attempt] };
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' };
+  const refusal = { code: 'exceeds-capacity', about: 'VCPU', message: '2 VCPU too few' };
+  const answered = async (view: object, cell: string, more: object = {}) => {
+    const standing = { cell, host: 'h1', hosts: 1, fits: 0, refusal };
+    const asking = { ask: async () => ({ standing }) } as unknown as Asking;
+    const known = async () => ({ view, decision: null, spec: { ...spec, ...more }, where: undefined });
+    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    return whyNot({ id: 'web', host: 'h1', cell });
+  };
+  const { there, mayRun, words } = await answered(failed, 'c1');
+  assert.equal([there, mayRun], [false, true]);
+  assert.is(
+    words[0],
+    "instance 'web' is not on c1/h1: it has failed, but attempt 1 of it may still run there, and holds what it was given",
+  );
+  assert.match(words[2] ?? '', /^now: another like it would be refused: exceeds-capacity: /);
+  const elsewhere = await answered(failed, 'c2');
+  assert.equal([elsewhere.there, elsewhere.mayRun], [false, undefined]);
+  assert.match(elsewhere.words[2] ?? '', /^now: it would be refused: /);
+  const instanceGroup = { id: '/web', policy: 'anti-affinity' };
+  assert.match((await answered(failed, 'c2', { instanceGroup })).words[2] ?? '', /^now: another like it would /);
+
+  const left = [{ attempt: 1, host: null, state: 'releasing' }];
+  const released = { ...failed, state: 'deleting', attempts: [{ ...attempt, mayRun: false }], left };
+  const held = await answered(released, 'c1');
+  assert.equal([held.there, held.mayRun], [false, undefined]);
+  assert.is(
+    held.words[0],
+    "instance 'web' is not on c1/h1: it is deleting, but what attempt 1 of it was given there is not given back yet",
+  );
+  assert.match(held.words[2] ?? '', /^now: another like it would be refused: /);
+});
+
+test('words - of one on which no scheduler has decided, it is not said that none has answered', () => {
+  const requested = { instance: 'web', request: 'web', state: 'requested' };
+  const tells = '`cellwright why-not web HOST` tells if';
+  assert.is(
+    wordsOfExplanation(requested, null)[1],
+    `no scheduler has decided on it yet; ${tells} one waits for placement to answer a claim`,
+  );
+  assert.is(
+    wordsOfExplanation({ ...requested, scheduler: 's' }, null)[1],
+    `no scheduler has decided on it yet; scheduler 's' is at it, and ${tells} it waits for placement to answer a claim`,
+  );
+});
+
+test('words - of a build under way it is said until when it may take, and of what is left since when it is', () => {
+  const lastOf = (state: string, more: object = {}) =>
+    wordsOfExplanation({ ...view, state, attempt: 1, deadlineAt: 90_000, ...more }, null).at(-1);
+  const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
+  assert.is(lastOf('claimed'), `attempt 1 on c1/h1: claimed, until ${at(90)} at most`);
+  assert.is(lastOf('building'), `attempt 1 on c1/h1: building, until ${at(90)} at most`);
+  assert.is(lastOf('active'), 'attempt 1 on c1/h1: active');
+  const leftOf = (state: string) => ({ left: [{ attempt: 1, host: 'h1', state, since: 30_000 }] });
+  assert.is(
+    lastOf('deleting', leftOf('destroying')),
+    `attempt 1 on c1/h1: deleting, to be cleared away since ${at(30)}`,
+  );
+  assert.is(
+    lastOf('deleting', leftOf('releasing')),
+    'attempt 1 on c1/h1: deleting, and what it held is not given back yet',
+  );
+  const attempts = [{ attempt: 1, host: 'h1', outcome: 'timed-out', reason: '', mayRun: true }];
+  assert.match(lastOf('failed', { attempts, ...leftOf('destroying') }) ?? '', / otherwise; to be cleared away since /);
+});
+
+test('words - of hosts that are not up it is said what that means for an instance', () => {
+  type HostNotUp = NonNullable<InstanceView['hostsNotUp']>[number];
+  const lineOf = (state: string, one: HostNotUp, left: InstanceView['left'] = []) =>
+    wordsOfExplanation({ ...view, state, hostsNotUp: [one], left }, null)[1];
+  const fence = (host: string) => `fenced as one on which nothing runs any more (\`cellwright host fence c1/${host}\`)`;
+  const heard = ', last heard at 1970-01-01T00:00:30.000Z';
+  const down = (host: string) => ({ host, state: 'down' as const, heardAt: 30_000 });
+  const cleared = (host: string) => [{ attempt: 1, host, state: 'destroying' }];
+  assert.is(
+    lineOf('deleting', down('h1'), cleared('h1')),
+    `its host c1/h1 is down${heard}: what is to be cleared away there waits until it is back, or is ${fence('h1')}`,
+  );
+  assert.is(
+    lineOf('active', down('h2'), cleared('h2')),
+    `host c1/h2 is down${heard}: what is to be cleared away there waits until it is back, or is ${fence('h2')}`,
+  );
+  assert.is(
+    lineOf('active', { host: 'h1', state: 'down' }),
+    `its host c1/h1 is down: whether the instance runs there is not known until it is back, or is ${fence('h1')}`,
+  );
+  const releasing = [{ attempt: 1, host: 'h1', state: 'releasing' }];
+  assert.is(lineOf('deleting', down('h1'), releasing), `its host c1/h1 is down${heard}`, 'nothing is to be done there');
+  const disabled = { host: 'h1', state: 'disabled' as const, reason: 'by an operator' };
+  assert.is(lineOf('active', disabled), 'its host c1/h1 is disabled by an operator; it keeps what it has');
+  const aside = { host: 'h1', state: 'set-aside' as const, reason: '5 builds failed', until: 30_000 };
+  const until = 'until 1970-01-01T00:00:30.000Z';
+  assert.is(lineOf('active', aside), `its host c1/h1 is set aside: 5 builds failed, ${until}; it keeps what it has`);
+  const fenced = { host: 'h1', state: 'fenced' as const, reason: 'nothing runs there' };
+  assert.is(lineOf('lost', fenced), 'its host c1/h1 is fenced: nothing runs there');
 });
 
 test('words - of an alternate whose claim was refused it is not said that it was tried or built', async () => {
