@@ -63,6 +63,8 @@ export const StoredDecision = Type.Object({
   c: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String(), Type.String()]))),
   /** `alternates`. */
   a: Type.Array(Type.String()),
+  /** `alternatesAsked`. */
+  b: Type.Optional(Type.Integer()),
   /** `advice`. */
   x: Type.Optional(Type.Array(Advice)),
   /** `narrowedBy`. */
@@ -121,7 +123,7 @@ function withoutLongWhere(whole: DecisionToPack): DecisionToPack {
   return isLong(said) || Object.keys(said).length === 0 ? rest : { ...rest, where: said };
 }
 
-const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
+const NO_NAMES = { weights: [], alternates: [], alternatesAsked: undefined, advice: [], narrowedBy: [] };
 
 /**
  * A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between; and
@@ -129,7 +131,8 @@ const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [] };
  */
 function textOf(decision: DecisionToPack, reasons: number, claims: number): string {
   const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
-  const { absent, alternates, advice, narrowedBy, silentCells, silentShards, shards, where, group } = decision;
+  const { absent, alternates, alternatesAsked, advice, narrowedBy, silentCells, silentShards, shards, where, group } =
+    decision;
   const told = fewer(refused, reasons);
   const reasonsTold = told.length === 0 ? '[]' : JSON.stringify(told.map(storedReason));
   const fields = [
@@ -137,6 +140,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     `"m":${weights[0]?.names ?? '[]'},"w":[${weights.map(({ text }) => text).join()}]`,
     `"a":${JSON.stringify(alternates)}`,
   ];
+  if (alternatesAsked !== undefined) fields.push(`"b":${alternatesAsked}`);
   const lackingMore = told.flatMap(({ nearest }, position) => (nearest?.lacksMore === true ? [position] : []));
   if (lackingMore.length > 0) fields.push(`"k":${JSON.stringify(lackingMore)}`);
   const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
@@ -223,6 +227,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
     claimsRefused: stored.t ?? 0,
     refusedClaims: (stored.c ?? []).map(([where, code, message]) => ({ ...placeOf(where), code, message })),
     alternates: stored.a,
+    ...present({ alternatesAsked: stored.b }),
     advice: stored.x ?? [],
     narrowedBy: stored.l ?? [],
     silentCells: stored.q ?? [],

@@ -64,7 +64,7 @@ function keepsTogether({ instance, request }: InstanceView, { group, weights, ch
 }
 
 function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
-  const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims, alternates } = decision;
+  const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
   const lines = [
     `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
@@ -88,9 +88,18 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
   const isWeighed = weights.some(({ cell, host }) => cell === chosen.cell && host === chosen.host);
   const earlier = isWeighed ? '' : ', which an earlier question had been granted';
   lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
-  const none = isTogether ? 'none: members of a group that must keep together have none of their own' : 'none';
-  lines.push(`alternates: ${alternates.length === 0 ? none : placesWords(chosen.cell, alternates)}`);
+  lines.push(`alternates: ${alternatesWords(decision, chosen.cell, isTogether)}`);
   return lines;
+}
+
+/** Those that were named, and why they are fewer than were asked for. */
+function alternatesWords({ alternates, alternatesAsked }: Decision, cell: string, isTogether: boolean): string {
+  const isNone = alternates.length === 0;
+  if (isNone && isTogether) return 'none: members of a group that must keep together have none of their own';
+  const told = isNone ? 'none' : placesWords(cell, alternates);
+  if (alternatesAsked === undefined) return told;
+  const asked = `${alternatesAsked} ${alternatesAsked === 1 ? 'was' : 'were'} asked for`;
+  return `${told}; ${asked}, and no other host of its cell was found to fit`;
 }
 
 /** In which order hosts are named. A soft rule comes before what hosts weigh, and so do the cells that are preferred. */

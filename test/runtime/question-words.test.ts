@@ -303,6 +303,20 @@ test('words - of the best hosts it is said how many are named, if several and no
   assert.equal([headOf(3, 1), headOf(3, 2), headOf(3, 3)], ['the best:', 'the best 2:', 'the best first:']);
 });
 
+test('words - of fewer alternates than were asked for it is said how many were, and why there are no more', () => {
+  const fits = { hosts: 2, fits: 2, refused: [], silentCells: [], advice: [] };
+  const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], narrowedBy: [], weights: [] };
+  const lastOf = (alternates: string[], alternatesAsked?: number) => {
+    const chosen = { cell: 'c1', host: 'h1' };
+    return wordsOfExplanation(view, { ...fits, ...kept, chosen, alternates, ...present({ alternatesAsked }) }).at(-1);
+  };
+  const why = 'and no other host of its cell was found to fit';
+  assert.is(lastOf([], 2), `alternates: none; 2 were asked for, ${why}`);
+  assert.is(lastOf([], 1), `alternates: none; 1 was asked for, ${why}`);
+  assert.is(lastOf(['h2'], 3), `alternates: c1/h2; 3 were asked for, ${why}`);
+  assert.is(lastOf([]), 'alternates: none');
+});
+
 test('words - of a cell that is silent it is said that its hosts come last', () => {
   const told = { fit: true, certain: true, count: 1, hosts: 2, fits: 2, times: 9, refused: [], advice: [] };
   const best = [
