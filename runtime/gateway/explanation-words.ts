@@ -4,15 +4,17 @@ import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
+import { type Asked, askedWords } from './asked.ts';
 import { attemptLines, hostLines, placesWords, timeWords } from './attempt-words.ts';
 
 /** What is known of how an instance came to be where it is. */
-export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
+export function wordsOfExplanation(view: InstanceView, decision: Decision | null, asked?: Asked): string[] {
   return [
     headline(view),
     ...lastKnownHost(view, decision),
     ...hostLines(view),
     ...waitingOf(view),
+    ...(asked === undefined ? [] : [askedWords(asked)]),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
     ...attemptLines(view),
     ...forgottenOf(view, decision),

@@ -133,6 +133,30 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.match(words.join('\n'), new RegExp(`attempt 2 on c1/${instance.host}: active`));
   });
 
+  on(
+    'of what was asked for, in its own words: before and after it has a host, and of no conditions made of it',
+    async ({ client }) => {
+      const group = { name: 'web', policy: 'anti-affinity' as const };
+      const request = {
+        ...SMALL,
+        placement: { avoidHosts: ['c1/h3', 'c9/h9'], avoidAggregates: ['rack-1'], cells: ['c1'] },
+      };
+      await client.build({ id: 'web', ...request, instanceGroup: group, project: 'p' });
+      assert.is((await client.ended('web')).state, 'active');
+      const { asked, decision, words } = await client.explain('web');
+      const { placement, ...more } = asked ?? {};
+      assert.equal(more, { ...SMALL, instanceGroup: { ...group, maxPerHost: 1 }, project: 'p' });
+      const { avoidHosts = [], ...others } = placement ?? {};
+      assert.equal([others, avoidHosts.length], [{ avoidAggregates: ['rack-1'], cells: ['c1'] }, 2]);
+      assert.equal(decision?.where, { cells: ['c1'] });
+      assert.match(words.join('\n'), /^asked for: 1 VCPU, 256 MEMORY_MB; in cell c1; not in aggregate rack-1; /m);
+      assert.match(words.join('\n'), /; anti-affinity group 'web'$/m);
+      await client.build({ id: 'big', resources: { VCPU: 9 }, project: 'p' });
+      await client.ended('big');
+      assert.equal((await client.explain('big')).asked, { resources: { VCPU: 9 }, project: 'p' });
+    },
+  );
+
   on('of a batch: each instance has a record of its own', async ({ client }) => {
     const { instances } = await client.build({ id: 'many', count: 4, ...SMALL });
     for (const instance of instances) {
