@@ -50,11 +50,11 @@ export function attemptLines(view: InstanceView): string[] {
 function untilWords(view: InstanceView, attempt: number): string {
   const { state, deadlineAt } = view;
   const left = leftOf(view, attempt);
-  if (left !== undefined) return left.state === 'destroying' ? `, ${clearingWords(left)}` : `, ${RELEASING}`;
+  if (left !== undefined) return left.state === 'destroying' ? `, ${clearingWords(left)}` : `; ${RELEASING}`;
   return deadlineAt !== undefined && UNDER_WAY.has(state) ? `, until ${timeWords(deadlineAt)} at most` : '';
 }
 
-const RELEASING = 'and what it held is not given back yet';
+const RELEASING = 'what it held is not given back yet';
 
 const leftOf = ({ left }: InstanceView, attempt: number): Left | undefined =>
   left?.find((one) => one.attempt === attempt);
@@ -71,7 +71,7 @@ function attemptWords(view: InstanceView, { attempt, host, outcome, reason, mayR
     const since = left === undefined ? '' : `; ${clearingWords(left)}`;
     return `${words}; something of it may run there: its resources stay held until that host says otherwise${since}`;
   }
-  return left?.state === 'releasing' && !isRefused ? `${words}, ${RELEASING}` : words;
+  return left?.state === 'releasing' && !isRefused ? `${words}; ${RELEASING}` : words;
 }
 
 function troubleWords(

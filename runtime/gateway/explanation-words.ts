@@ -52,10 +52,10 @@ function waitingOf({ waiting }: InstanceView): string[] {
 
 function noDecision({ instance, state, scheduler }: InstanceView): string {
   if (state !== 'requested') return 'no decision of a scheduler is on record';
-  const who = scheduler === undefined ? 'one' : 'it';
-  const isAtIt = scheduler === undefined ? '' : `scheduler '${scheduler}' is at it, and `;
-  const where = `\`cellwright why-not ${instance} HOST\` tells`;
-  return `no scheduler has decided on it yet; ${isAtIt}${where} if ${who} waits for placement to answer a claim`;
+  // Where there are several schedulers, another may be asked, which does not know.
+  const whyNot = `\`cellwright why-not ${instance} HOST\` may tell for the answer to which claim`;
+  const isAtIt = scheduler === undefined ? '' : `; scheduler '${scheduler}' is at it`;
+  return `no scheduler has decided on it yet${isAtIt}; ${whyNot} ${scheduler === undefined ? 'one' : 'it'} waits`;
 }
 
 /** Whether it must stay with others, so that it may not go elsewhere alone. */

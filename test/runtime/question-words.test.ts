@@ -89,14 +89,11 @@ test('words - of an attempt that may run on a host it is said there, and that it
 
 test('words - of one on which no scheduler has decided, it is not said that none has answered', () => {
   const requested = { instance: 'web', request: 'web', state: 'requested' };
-  const tells = '`cellwright why-not web HOST` tells if';
-  assert.is(
-    wordsOfExplanation(requested, null)[1],
-    `no scheduler has decided on it yet; ${tells} one waits for placement to answer a claim`,
-  );
+  const tells = '`cellwright why-not web HOST` may tell for the answer to which claim';
+  assert.is(wordsOfExplanation(requested, null)[1], `no scheduler has decided on it yet; ${tells} one waits`);
   assert.is(
     wordsOfExplanation({ ...requested, scheduler: 's' }, null)[1],
-    `no scheduler has decided on it yet; scheduler 's' is at it, and ${tells} it waits for placement to answer a claim`,
+    `no scheduler has decided on it yet; scheduler 's' is at it; ${tells} it waits`,
   );
 });
 
@@ -114,7 +111,7 @@ test('words - of a build under way it is said until when it may take, and of wha
   );
   assert.is(
     lastOf('deleting', leftOf('releasing')),
-    'attempt 1 on c1/h1: deleting, and what it held is not given back yet',
+    'attempt 1 on c1/h1: deleting; what it held is not given back yet',
   );
   const attempts = [{ attempt: 1, host: 'h1', outcome: 'timed-out', reason: '', mayRun: true }];
   assert.match(lastOf('failed', { attempts, ...leftOf('destroying') }) ?? '', / otherwise; to be cleared away since /);
