@@ -116,8 +116,10 @@ function ended(context: Context, event: InstanceBuildEvent): readonly Attempt[] 
 }
 
 function exhausted(attempts: readonly Attempt[]): Failure {
-  const told = attempts.map(({ host, outcome, reason }) => `${host}: ${outcome} (${reason})`).join('; ');
-  return { code: 'alternates-exhausted', message: `every host that was tried failed: ${told}` };
+  // Of some outcomes there is no more to say, and a driver need not say why.
+  const why = ({ outcome, reason }: Attempt) => (reason === '' || reason === outcome ? '' : ` (${reason})`);
+  const told = attempts.map((one) => `${one.host}: ${one.outcome}${why(one)}`).join('; ');
+  return { code: 'alternates-exhausted', message: `no host is left to try: ${told}` };
 }
 
 const build = setup({

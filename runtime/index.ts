@@ -19,6 +19,7 @@ export type { BuildOrder, BuildOutcome, Driver, InventoryReport, ProviderReport 
 export { type FakeDriverOptions, type FakeFailure, fakeDriver, type TimeRange } from './drivers/fake.ts';
 export { type NumaHost, numaHost } from './drivers/numa.ts';
 export { CellwrightError, MalformedError, NoRespondersError, OverloadedError, TimeoutError } from './errors.ts';
+export type { Asked } from './gateway/asked.ts';
 export { ADVICE_CODES, ATTEMPT_OUTCOMES, FAILURE_CODES, REFUSAL_CODES } from './gateway/codes.ts';
 export type { Explanation } from './gateway/explaining.ts';
 export type { BuildAnswer } from './gateway/gateway.ts';

@@ -5,6 +5,7 @@ import type { Effect } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
 import { allocationsOf } from '../allocations.ts';
 import { armBuild, buildEvent, canStep, disarmIfOver, type HostedBuild, stateOfBuild } from '../builds.ts';
+import { hostStateWords } from '../host-words.ts';
 import type { Start } from '../messages/cell.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
@@ -83,8 +84,7 @@ function unfit(host: Host | undefined, isLast: boolean): string | null {
   if (host === undefined) return 'the cell knows no such host';
   const { state, reason } = viewOfHost(host);
   if (state === 'up' || (state === 'set-aside' && isLast)) return null;
-  const words = `the host is ${state.replace('-', ' ')}`;
-  return reason === undefined ? words : `${words}: ${reason}`;
+  return `the host is ${hostStateWords({ state, reason })}`;
 }
 
 function builderOf({ cell }: Work, { build }: Entry): Address {

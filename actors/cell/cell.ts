@@ -31,7 +31,7 @@ import {
   reportEnds,
   start,
 } from './building.ts';
-import { clearAway, destroyed, gone, isDestroying, released, removalsOf } from './clearing.ts';
+import { clearAway, destroyed, gone, isDestroying, released } from './clearing.ts';
 import { lostNoted, tellLost } from './fencing.ts';
 import {
   alive,
@@ -45,7 +45,7 @@ import {
   wasHeldUp,
 } from './hostkeeping.ts';
 import { viewOfHost, viewOfNamed } from './hosts.ts';
-import { finalKey } from './removals.ts';
+import { finalKey, removalsOf } from './removals.ts';
 import { armRest, rested, restIfFailing } from './resting.ts';
 import {
   applyToCell,
@@ -57,7 +57,7 @@ import {
   type StoredCell,
   storeCell,
 } from './state.ts';
-import { viewOfEntry, viewOfRemoval } from './view.ts';
+import { explainedEntry, viewOfEntry, viewOfRemoval } from './view.ts';
 import { commit, type Settings, type Work } from './work.ts';
 
 export interface CellOptions {
@@ -182,7 +182,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
       }
       case 'explain': {
         const entry = state.instances.get(message.instance);
-        const view = entry === undefined ? null : viewOf(state, entry);
+        const view = entry === undefined ? null : explainedEntry(state, viewOf(state, entry));
         const spec = entry === undefined ? {} : { spec: entry.build.facts.spec };
         return turn.send(from, { type: 'explained', ask: message.ask, view, ...spec });
       }
@@ -265,7 +265,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     if (state.deleted.has(instance)) return turn.send(work.conductorOf(instance), { type: 'removed', instance });
     const entry = state.instances.get(instance);
     if (entry === undefined) return;
-    for (const removal of removalsOf(work, instance, entry.build.snapshot.context.attempt)) clearAway(work, removal);
+    for (const removal of removalsOf(state, instance, entry.build.snapshot.context.attempt)) clearAway(work, removal);
     if (entry.lost !== null) tellLost(work, entry);
     else if (entry.build.snapshot.status === 'done') report(work, entry);
   }

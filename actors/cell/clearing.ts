@@ -67,14 +67,6 @@ export function released(work: Work, { consumer: instance, attempt }: Released, 
   if (isAll) advanceClearing(work, key, { type: 'RELEASED' });
 }
 
-/** Everything that is still to be cleared away of an instance. */
-export function removalsOf({ state: { removals } }: Work, instance: string, attempts: number): Removal[] {
-  const keys = attemptsHeld(removals, instance, attempts).map((attempt) =>
-    removalKey({ instance, attempt, final: false }),
-  );
-  return [...keys, finalKey(instance)].map((key) => removals.get(key)).filter((one) => one !== undefined);
-}
-
 export function advanceClearing(work: Work, key: string, event: RemovalEvent): void {
   const removal = work.state.removals.get(key);
   if (removal === undefined || !can(removalMachine, removal.snapshot, event)) return;

@@ -3,6 +3,7 @@
 import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { Address } from '../actor.ts';
 import { armBuild } from '../builds.ts';
+import { BY_OPERATOR } from '../host-words.ts';
 import type { CellMessage } from '../messages/cell.ts';
 import { cellAddress, computeAddress } from '../routing.ts';
 import { order } from './building.ts';
@@ -148,9 +149,7 @@ export function setHost(work: Work, asked: Extract<CellMessage, { type: 'set-hos
   const { enabled, reason } = asked;
   const host = hostToSet(work, asked, from);
   if (host === null) return;
-  const event = enabled
-    ? { type: 'ENABLE' as const }
-    : { type: 'DISABLE' as const, reason: reason ?? 'by an operator' };
+  const event = enabled ? { type: 'ENABLE' as const } : { type: 'DISABLE' as const, reason: reason ?? BY_OPERATOR };
   setTo(work, host, event, asked.ask, from);
 }
 

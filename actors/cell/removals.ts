@@ -98,6 +98,18 @@ export function attemptsHeld(removals: Removals, instance: string, attempts: num
   return held;
 }
 
+/** Everything that is still to be cleared away of an instance. */
+export function removalsOf(
+  { removals }: { readonly removals: Removals },
+  instance: string,
+  attempts: number,
+): Removal[] {
+  const keys = attemptsHeld(removals, instance, attempts).map((attempt) =>
+    removalKey({ instance, attempt, final: false }),
+  );
+  return [...keys, finalKey(instance)].map((key) => removals.get(key)).filter((one) => one !== undefined);
+}
+
 /** The removal of an attempt while something of it may be on its host still. */
 export function destroyingOf(removals: Removals, instance: string, attempt: number): Removal | undefined {
   return [removalKey({ instance, attempt, final: false }), finalKey(instance)]

@@ -3,8 +3,10 @@
 import { allocationsOf } from '../allocations.ts';
 import { stateOfBuild } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
-import { destroyingOf, type Removal, type Removals, stateOfRemoval } from './removals.ts';
-import type { Entry, Trouble } from './state.ts';
+import { present } from '../present.ts';
+import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
+import { destroyingOf, type Removal, type Removals, removalsOf, stateOfRemoval } from './removals.ts';
+import type { CellState, Entry, Trouble } from './state.ts';
 
 export function viewOfEntry(
   cell: string,
@@ -39,9 +41,33 @@ export function viewOfEntry(
   return view;
 }
 
+/** The same for an explanation: with what is left of it, and how the hosts are that have to do with it. */
+export function explainedEntry(state: CellState, view: InstanceView): InstanceView {
+  const told = { ...view };
+  const left = removalsOf(state, view.instance, view.attempt ?? 0).map(leftOf);
+  if (left.length > 0) told.left = left;
+  const hosts = new Set([view.host, ...left.map(({ host }) => host)]);
+  const hostsNotUp = [...hosts]
+    .map((host) => state.hosts.get(host ?? ''))
+    .filter((host) => host !== undefined && stateOfHost(host) !== 'up')
+    .map((host) => notUp(host as Host));
+  if (hostsNotUp.length > 0) told.hostsNotUp = hostsNotUp;
+  return told;
+}
+
+function notUp(entry: Host): NonNullable<InstanceView['hostsNotUp']>[number] {
+  const { host, state, reason, until } = viewOfHost(entry);
+  // Of one that said nothing since the cell was away itself, nobody knows when it spoke last.
+  const isKnown = state === 'down' && !entry.isUnheard && entry.heardAt > 0;
+  return { host, state, ...present({ reason, until, heardAt: isKnown ? entry.heardAt : undefined }) };
+}
+
+function leftOf(removal: Removal): NonNullable<InstanceView['left']>[number] {
+  const { attempt, host, since } = removal.snapshot.context;
+  return { attempt, host, state: stateOfRemoval(removal), ...present({ since }) };
+}
+
 export function viewOfRemoval(removal: Removal): RemovalView {
-  const { instance, attempt, host, final, since } = removal.snapshot.context;
-  const view: RemovalView = { instance, attempt, host, final, state: stateOfRemoval(removal) };
-  if (since !== undefined) view.since = since;
-  return view;
+  const { instance, final } = removal.snapshot.context;
+  return { instance, ...leftOf(removal), final };
 }

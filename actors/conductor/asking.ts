@@ -53,6 +53,7 @@ export function askSchedulers(work: Work): void {
     const open = state.requests.get(request);
     if (open === undefined) continue;
     open.round = nextRound(work, request, open);
+    open.scheduler = null;
     const deadlineAt = deadlineOfRequest(state, open);
     turn.send(lineFor(state, open) ?? schedulerFor(state, open), {
       type: 'select',
@@ -73,9 +74,11 @@ export function askSchedulers(work: Work): void {
 }
 
 /** A scheduler is at it: it is asked again only if nothing more is heard of it. */
-export function selecting(work: Work, { request, round }: Selecting): void {
+export function selecting(work: Work, { request, round }: Selecting, from: Address): void {
   const open = work.state.requests.get(request);
-  if (open?.round === round) askAgainLater(work, request, open);
+  if (open?.round !== round) return;
+  open.scheduler = from;
+  askAgainLater(work, request, open);
 }
 
 function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {

@@ -116,7 +116,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return selected(work, message, from);
       case 'selecting':
         noteAnswer(work, from);
-        return selecting(work, message);
+        return selecting(work, message, from);
       case 'no-valid-host':
         noteAnswer(work, from);
         return noValidHost(work, message, from);

@@ -1,7 +1,7 @@
 // What a request asks for, in short: the same request sent again is told from another one of the same name.
 
 import type { BuildFacts } from '../builds.ts';
-import type { Where } from '../messages/where.ts';
+import { withoutOrigins } from '../messages/where.ts';
 import { fnv1a } from '../routing.ts';
 
 /** A short text that is the same for requests that ask for the same, in whatever order their fields came. */
@@ -12,6 +12,7 @@ export function fingerprintOf(
   waitMs?: number,
 ): string {
   const asked: unknown[] = [count, alternates, facts.spec, facts.project, facts.payload];
+  // Not every node says what conditions come from: what is asked for is the same.
   const where = withoutOrigins(facts.where);
   if (where !== undefined || waitMs !== undefined) asked.push(where);
   if (waitMs !== undefined) asked.push(waitMs);
@@ -25,13 +26,6 @@ export function fingerprintOf(
   if (fingerprints.size >= MAX_FINGERPRINTS) fingerprints.clear();
   fingerprints.set(said, fingerprint);
   return fingerprint;
-}
-
-/** Not every node says what conditions come from: what is asked for is the same. */
-function withoutOrigins(where: Where | undefined): Where | undefined {
-  if (where?.origins === undefined) return where;
-  const { origins: _, ...others } = where;
-  return Object.keys(others).length === 0 ? undefined : others;
 }
 
 /** The fingerprints worked out last, by what was asked. */

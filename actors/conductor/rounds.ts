@@ -26,5 +26,7 @@ export function taking(work: Work, { request, round, taker }: Taking, from: Addr
   const open = work.state.requests.get(request);
   if (open?.round !== round) return;
   open.taker ??= taker;
-  if (open.taker === taker) work.turn.send(from, { type: 'take', request, round, taker });
+  if (open.taker !== taker) return;
+  open.scheduler = from;
+  work.turn.send(from, { type: 'take', request, round, taker });
 }

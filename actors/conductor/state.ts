@@ -117,6 +117,8 @@ export interface OpenRequest {
   isNew: boolean;
   /** The scheduler that has taken the round, where it has to; not recorded. */
   taker: string | null;
+  /** The scheduler that has said last that it is at this round; not recorded. */
+  scheduler: Address | null;
   /** When it was asked for last, ms since the epoch; not recorded. */
   askedAt: number;
   repeats: number;
@@ -150,7 +152,7 @@ export interface ConductorState {
 
 /** What is told of nearly all instances, kept once for all of them. */
 const TOLD_ACTIVE = { state: 'active' };
-const UNASKED = { round: 0, isNew: false, taker: null, askedAt: 0, repeats: 0 };
+const UNASKED = { round: 0, isNew: false, taker: null, scheduler: null, askedAt: 0, repeats: 0 };
 
 export function emptyConductor(): ConductorState {
   return {

@@ -33,12 +33,15 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
 /** What the conductor keeps of how an instance came to be where it is; its spec only while no cell has the instance. */
 export function explanationOf(instance: string, entry: Entry, open: OpenRequest | undefined) {
   const { build } = entry;
+  const isUndecided = entry.phase === 'here' && entry.cell === null;
   // Of one that waits the last decision is known here, and the first is on record.
-  const decision =
-    entry.phase === 'here' && entry.cell === null ? (open?.latest?.decision ?? entry.decision) : entry.decision;
+  const decision = isUndecided ? (open?.latest?.decision ?? entry.decision) : entry.decision;
   const attempts = build?.snapshot.context.attempts ?? [];
+  const view: InstanceView = { ...viewOf(instance, entry, open), attempts: attempts.map((one) => ({ ...one })) };
+  const scheduler = isUndecided ? open?.scheduler : null;
+  if (typeof scheduler === 'string') view.scheduler = scheduler.slice(scheduler.indexOf('/') + 1);
   return {
-    view: { ...viewOf(instance, entry, open), attempts: attempts.map((one) => ({ ...one })) },
+    view,
     ...(decision === undefined ? {} : { decision }),
     ...(build === null ? {} : { spec: build.facts.spec }),
     ...(build?.facts.where === undefined ? {} : { where: build.facts.where }),

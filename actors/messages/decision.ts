@@ -85,6 +85,8 @@ export const Decision = Type.Object({
   refusedClaims: Type.Array(RefusedClaim),
   /** The hosts named to be tried should the build fail, all in the cell of the chosen one. */
   alternates: Type.Array(Type.String()),
+  /** How many of them were asked for, where there are fewer: no other host of the cell was found to fit. */
+  alternatesAsked: Type.Optional(Type.Integer()),
   /** Where none was left: single changes that would have let it fit, the one that asks least first. */
   advice: Type.Array(Advice),
   /** Filters that were asked only of the best hosts, one by one: of those that fit, they may refuse some. */

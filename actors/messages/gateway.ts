@@ -15,9 +15,20 @@ import {
 } from './common.ts';
 import { placementAnswers } from './placement.ts';
 import { Answering, CellsTold, Fitted, WhyNotTold } from './questions.ts';
-import { schedulerMessages } from './scheduler.ts';
+import { HostState, schedulerMessages } from './scheduler.ts';
 import { DecisionText } from './stored-decision.ts';
 import { Where } from './where.ts';
+
+/** What is left of an attempt and not cleared away yet. */
+const Left = {
+  attempt: Type.Integer(),
+  /** Where something of it may run; null when nothing does. */
+  host: Type.Union([Token, Type.Null()]),
+  /** `destroying`: its host is to say that nothing of it is left; `releasing`: placement is to say that it has what it held. */
+  state: Type.String(),
+  /** ms since the epoch. */
+  since: Type.Optional(Type.Number()),
+};
 
 /** An instance as people see it. Absent fields are not known to whoever answers. */
 export const InstanceView = Type.Object({
@@ -47,6 +58,27 @@ export const InstanceView = Type.Object({
   ),
   /** What the driver of a host said last instead of what came of an attempt that it builds or destroys: it is asked again. */
   trouble: Type.Optional(Type.Object({ attempt: Attempt, host: Token, task: DriverTask, reason: Reason })),
+  /** In an explanation: what is left of its attempts and not cleared away yet; absent when nothing is. */
+  left: Type.Optional(Type.Array(Type.Object(Left))),
+  /**
+   * In an explanation: of its host, and of those where something of it may run, those that are not up. Absent when all
+   * are.
+   */
+  hostsNotUp: Type.Optional(
+    Type.Array(
+      Type.Object({
+        host: Token,
+        state: HostState.properties.state,
+        reason: Type.Optional(Type.String()),
+        /** When it comes back by itself, ms since the epoch. */
+        until: Type.Optional(Type.Number()),
+        /** Of one that is down: when it was heard last, where that is known, ms since the epoch. */
+        heardAt: Type.Optional(Type.Number()),
+      }),
+    ),
+  ),
+  /** In an explanation, while no host was found for it: the scheduler that said last that it is at it. */
+  scheduler: Type.Optional(Type.String()),
   /** Hosts still to be tried should this one fail. */
   alternates: Type.Optional(Type.Array(Token)),
   allocations: Type.Optional(SelectionSchema.properties.allocations),
@@ -76,15 +108,7 @@ export const InstanceView = Type.Object({
 export type InstanceView = Static<typeof InstanceView>;
 
 /** What is left of an attempt and not cleared away yet. */
-export const RemovalView = Type.Object({
-  instance: Token,
-  attempt: Type.Integer(),
-  /** Where something of it may run; null when nothing does. */
-  host: Type.Union([Token, Type.Null()]),
-  final: Type.Boolean(),
-  state: Type.String(),
-  since: Type.Optional(Type.Number()),
-});
+export const RemovalView = Type.Object({ instance: Token, ...Left, final: Type.Boolean() });
 export type RemovalView = Static<typeof RemovalView>;
 
 export const gatewayMessages = {

@@ -75,6 +75,8 @@ export const StoredDecision = Type.Object({
   c: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String(), Type.String()]))),
   /** `alternates`. */
   a: Type.Array(Type.String()),
+  /** `alternatesAsked`. */
+  b: Type.Optional(Type.Integer()),
   /** `advice`. */
   x: Type.Optional(Type.Array(Advice)),
   /** `narrowedBy`. */
@@ -133,7 +135,7 @@ function withoutLongWhere(whole: DecisionToPack): DecisionToPack {
   return isLong(said) || Object.keys(said).length === 0 ? rest : { ...rest, where: said };
 }
 
-const NO_NAMES = { weights: [], alternates: [], advice: [], narrowedBy: [], unknown: [] };
+const NO_NAMES = { weights: [], alternates: [], alternatesAsked: undefined, advice: [], narrowedBy: [], unknown: [] };
 
 /**
  * A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between; and
@@ -145,6 +147,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     absent,
     unknown = [],
     alternates,
+    alternatesAsked,
     advice,
     narrowedBy,
     silentCells,
@@ -160,6 +163,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     `"m":${weights[0]?.names ?? '[]'},"w":[${weights.map(({ text }) => text).join()}]`,
     `"a":${JSON.stringify(alternates)}`,
   ];
+  if (alternatesAsked !== undefined) fields.push(`"b":${alternatesAsked}`);
   const lackingMore = told.flatMap(({ nearest }, position) => (nearest?.lacksMore === true ? [position] : []));
   if (lackingMore.length > 0) fields.push(`"k":${JSON.stringify(lackingMore)}`);
   const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
@@ -261,6 +265,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
     claimsRefused: stored.t ?? 0,
     refusedClaims: (stored.c ?? []).map(([where, code, message]) => ({ ...placeOf(where), code, message })),
     alternates: stored.a,
+    ...present({ alternatesAsked: stored.b }),
     advice: stored.x ?? [],
     narrowedBy: stored.l ?? [],
     silentCells: stored.q ?? [],

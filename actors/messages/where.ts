@@ -46,3 +46,10 @@ export const Where = Type.Object({
   origins: Type.Optional(Origins),
 });
 export type Where = Static<typeof Where>;
+
+/** What the request says itself; undefined where that is nothing. */
+export function withoutOrigins(where: Where | undefined): Omit<Where, 'origins'> | undefined {
+  if (where?.origins === undefined) return where;
+  const { origins: _, ...said } = where;
+  return Object.keys(said).length === 0 ? undefined : said;
+}

@@ -64,6 +64,6 @@ export function refusalOfTenants(
   const others = root.tenants - own.length;
   if (others < maxInstances) return null;
   const { id: provider, name } = root.spec;
-  const message = `host '${name}' has ${others} instances, and may have ${maxInstances}`;
+  const message = `host '${name}' has ${others} ${others === 1 ? 'instance' : 'instances'}, and may have ${maxInstances}`;
   return { code: 'too-many-instances', message, provider, short: others + 1 - maxInstances };
 }

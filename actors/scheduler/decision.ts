@@ -49,6 +49,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     scheduler: '',
     chosen: undefined,
     alternates: [],
+    alternatesAsked: undefined,
     where: withoutHostNames(where),
     hosts: 0,
     fits: 0,
@@ -155,13 +156,17 @@ export function noteRefused(draft: Draft, { cell, host }: Selection, code: strin
   if (draft.refusedClaims.length > MAX_CLAIMS_TOLD) draft.refusedClaims.shift();
 }
 
-/** The finished record, as it is kept. */
+/**
+ * The finished record, as it is kept.
+ * @param wanted How many alternates were asked for.
+ */
 export function decided(
   draft: Draft,
   at: number,
   scheduler: string,
   chosen: Selection | null,
   alternates: readonly Selection[],
+  wanted = 0,
 ): string {
   return packDecision({
     ...draft,
@@ -169,6 +174,7 @@ export function decided(
     scheduler,
     chosen: chosen ?? undefined,
     alternates: alternates.map(({ host }) => host),
+    alternatesAsked: alternates.length < wanted ? wanted : undefined,
   });
 }
 

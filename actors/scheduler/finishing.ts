@@ -29,6 +29,7 @@ export function finish(work: Work, open: Open, instance: string): void {
       work.state.rankings.salt,
       chosen[position] as Selection,
       alternates[position] as Selection[],
+      wanted,
     ),
   }));
   for (const some of inMessages(selections)) {

@@ -93,7 +93,7 @@ export const ADVICE_CODES = {
 export const FAILURE_CODES = {
   'no-valid-host': 'no host fitted, or none was left whose claim was granted',
   'scheduling-timed-out': 'no scheduler answered in time: none is there, or placement does not answer them',
-  'alternates-exhausted': 'every host that was tried failed',
+  'alternates-exhausted': 'no host is left to try: each failed, or its claim as an alternate was refused',
   'build-aborted': 'the driver said that no host would succeed',
   deleted: 'it was deleted before it was built',
   'host-fenced': 'it is lost: its host was said to be dead',

@@ -5,9 +5,12 @@ import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
-import type { Where } from '../../actors/messages/where.ts';
+import { type Where, withoutOrigins } from '../../actors/messages/where.ts';
+import { present } from '../../actors/present.ts';
 import { cellAddress, conductorOf } from '../../actors/routing.ts';
+import { providerId } from '../drivers/naming.ts';
 import { checkOf } from '../schemas.ts';
+import { type Asked, askedOf, type HostNames } from './asked.ts';
 import type { Asking } from './asking.ts';
 import { wordsOfExplanation } from './explanation-words.ts';
 import { isSilence, notFound, SILENT_CELL_MS, unknownOf } from './looking.ts';
@@ -20,6 +23,8 @@ export interface Explanation {
   readonly instance: InstanceView;
   /** The scheduler's decision; null while there is none, or when it is not on record. */
   readonly decision: Decision | null;
+  /** What was asked for; absent when that is not known: of one that is deleted, or while its cell does not answer. */
+  readonly asked?: Asked;
   /** The same for people, a line each. */
   readonly words: readonly string[];
 }
@@ -62,11 +67,42 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
   }
 
   async function explain({ id }: InstanceRequest): Promise<Explanation> {
-    const { view, decision } = await known(id);
-    return { id, instance: view, decision, words: wordsOfExplanation(view, decision) };
+    const { view, decision, spec, where } = await known(id);
+    const asked = spec && askedOf(spec, where, view.project, namesOfHosts(view, decision));
+    const told = decision === null ? null : toldDecision(decision);
+    const words = wordsOfExplanation(view, decision, asked);
+    return { id, instance: view, decision: told, ...present({ asked }), words };
   }
 
   return { explain, known };
+}
+
+/** What conditions of the claim come from is for schedulers, and nothing to whoever asks. */
+function toldDecision({ where, ...decision }: Decision): Decision {
+  return { ...decision, ...present({ where: withoutOrigins(where) }) };
+}
+
+/** The hosts that are named on record, by their root providers. */
+function namesOfHosts(
+  { cell, host, attempts = [], alternates = [] }: InstanceView,
+  decision: Decision | null,
+): HostNames {
+  const names = new Map<string, string>();
+  const note = (of: string, name: string) => names.set(providerId(of, name, ''), `${of}/${name}`);
+  if (cell !== undefined) {
+    for (const one of [host, ...attempts.map((each) => each.host), ...alternates])
+      if (one !== undefined) note(cell, one);
+  }
+  const { chosen, weights = [], refused = [], refusedClaims = [] } = decision ?? {};
+  const places = [
+    ...weights,
+    ...refusedClaims,
+    ...refused.flatMap(({ nearest }) => nearest ?? []),
+    ...(chosen === undefined ? [] : [chosen]),
+  ];
+  for (const place of places) note(place.cell, place.host);
+  if (chosen !== undefined) for (const one of decision?.alternates ?? []) note(chosen.cell, one);
+  return (provider) => names.get(provider);
 }
 
 /** A record as it was kept; one that cannot be read, of another version perhaps, is none. */

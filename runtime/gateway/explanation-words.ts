@@ -5,15 +5,19 @@ import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/mess
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
 import { unknownWords } from '../../actors/scheduler/unknown-names.ts';
+import { type Asked, askedWords } from './asked.ts';
+import { attemptLines, hostLines, placesWords, timeWords } from './attempt-words.ts';
 
 /** What is known of how an instance came to be where it is. */
-export function wordsOfExplanation(view: InstanceView, decision: Decision | null): string[] {
+export function wordsOfExplanation(view: InstanceView, decision: Decision | null, asked?: Asked): string[] {
   return [
     headline(view),
     ...lastKnownHost(view, decision),
+    ...hostLines(view),
     ...waitingOf(view),
+    ...(asked === undefined ? [] : [askedWords(asked)]),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
-    ...attemptsOf(view),
+    ...attemptLines(view),
     ...forgottenOf(view, decision),
   ].map(oneLine);
 }
@@ -42,14 +46,17 @@ function lastKnownHost(view: InstanceView, decision: Decision | null): string[] 
 
 function waitingOf({ waiting }: InstanceView): string[] {
   if (waiting === undefined) return [];
-  const time = (at: number) => new Date(at).toISOString();
   const { since, until, reason, asOf } = waiting;
-  const when = asOf === undefined ? '' : `; as of ${time(asOf)}`;
-  return [`it has waited for a host since ${time(since)}, until ${time(until)}${when}: ${reason}`];
+  const when = asOf === undefined ? '' : `; as of ${timeWords(asOf)}`;
+  return [`it has waited for a host since ${timeWords(since)}, until ${timeWords(until)}${when}: ${reason}`];
 }
 
-function noDecision({ state }: InstanceView): string {
-  return state === 'requested' ? 'no scheduler has answered for it yet' : 'no decision of a scheduler is on record';
+function noDecision({ instance, state, scheduler }: InstanceView): string {
+  if (state !== 'requested') return 'no decision of a scheduler is on record';
+  // Where there are several schedulers, another may be asked, which does not know.
+  const whyNot = `\`cellwright why-not ${instance} HOST\` may tell for the answer to which claim`;
+  const isAtIt = scheduler === undefined ? '' : `; scheduler '${scheduler}' is at it`;
+  return `no scheduler has decided on it yet${isAtIt}; ${whyNot} ${scheduler === undefined ? 'one' : 'it'} waits`;
 }
 
 /** Whether it must stay with others, so that it may not go elsewhere alone. */
@@ -60,9 +67,9 @@ function keepsTogether({ instance, request }: InstanceView, { group, weights, ch
 }
 
 function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
-  const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims, alternates } = decision;
+  const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
   const lines = [
-    `scheduler '${scheduler}' decided at ${new Date(at).toISOString()}; ${standingWords(hosts, fits)}`,
+    `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(decision.absent),
     ...unknownLines(decision.unknown),
@@ -85,9 +92,18 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
   const isWeighed = weights.some(({ cell, host }) => cell === chosen.cell && host === chosen.host);
   const earlier = isWeighed ? '' : ', which an earlier question had been granted';
   lines.push(`claimed: ${chosen.cell}/${chosen.host}${earlier}`);
-  const none = isTogether ? 'none: members of a group that must keep together have none of their own' : 'none';
-  lines.push(`alternates: ${alternates.length === 0 ? none : alternates.join(', ')}`);
+  lines.push(`alternates: ${alternatesWords(decision, chosen.cell, isTogether)}`);
   return lines;
+}
+
+/** Those that were named, and why they are fewer than were asked for. */
+function alternatesWords({ alternates, alternatesAsked }: Decision, cell: string, isTogether: boolean): string {
+  const isNone = alternates.length === 0;
+  if (isNone && isTogether) return 'none: members of a group that must keep together have none of their own';
+  const told = isNone ? 'none' : placesWords(cell, alternates);
+  if (alternatesAsked === undefined) return told;
+  const asked = `${alternatesAsked} ${alternatesAsked === 1 ? 'was' : 'were'} asked for`;
+  return `${told}; ${asked}, and no other host of its cell was found to fit`;
 }
 
 /** In which order hosts are named. A soft rule comes before what hosts weigh, and so do the cells that are preferred. */
@@ -163,7 +179,7 @@ function changeLines({ hosts, fits, refused, advice }: Decision): string[] {
 
 /** What would have let it fit, a line for each change. */
 export function adviceLines(advice: readonly Advice[]): string[] {
-  return advice.map((one) => adviceWords(one, (until) => `until ${new Date(until).toISOString()}`));
+  return advice.map((one) => adviceWords(one, (until) => `until ${timeWords(until)}`));
 }
 
 /** `c1/h1 8.92 = free-share 0.92 + spare-devices 8`. */
@@ -175,39 +191,8 @@ function weightWords({ cell, host, weight, parts }: Weighing): string {
 /** Four digits behind the point are enough to tell weights apart. */
 export const brief = (value: number): string => String(Math.round(value * 1e4) / 1e4);
 
-function attemptsOf({ attempts = [], attempt, host, state, alternates = [], trouble }: InstanceView): string[] {
-  const lines = attempts.map((one) => attemptWords(one, state));
-  const isOver = attempts.some((one) => one.attempt === attempt);
-  if (attempt !== undefined && host !== undefined && !isOver) lines.push(`attempt ${attempt} on ${host}: ${state}`);
-  const isToBeTried = attempts.length > 0 && !ENDED.has(state);
-  if (trouble !== undefined) lines.push(troubleWords(trouble));
-  if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${alternates.join(', ')}`);
-  return lines;
-}
-
 /** Its cell forgets an instance that is deleted, and what became of it there. */
 function forgottenOf({ state, attempts = [] }: InstanceView, decision: Decision | null): string[] {
   const isForgotten = state === 'deleted' && attempts.length === 0 && decision?.chosen !== undefined;
   return isForgotten ? ['what came of its attempts is not kept once it is deleted'] : [];
 }
-
-/** States in which no alternate is tried any more. */
-const ENDED: ReadonlySet<string> = new Set(['active', 'failed', 'lost', 'deleting', 'deleted']);
-
-function attemptWords({ attempt, host, outcome, reason, mayRun }: Attempts[number], state: string): string {
-  const isHeld = mayRun && state !== 'deleted';
-  const held = isHeld ? '; something of it may run there: its resources stay held until that host says otherwise' : '';
-  return `attempt ${attempt} on ${host}: ${outcomeWords(outcome, reason)}${held}`;
-}
-
-function troubleWords({ attempt, host, task, reason }: NonNullable<InstanceView['trouble']>): string {
-  const which = `attempt ${attempt} on ${host}`;
-  const what = task === 'build' ? `did not say what came of ${which}` : `has not cleared away ${which}`;
-  return `the driver ${what}, and is asked again: ${reason}`;
-}
-
-type Attempts = NonNullable<InstanceView['attempts']>;
-
-/** `build-failed: no disk`; of some outcomes there is no more to say. */
-export const outcomeWords = (outcome: string, reason: string): string =>
-  reason === outcome || reason === '' ? outcome : `${outcome}: ${reason}`;

@@ -46,6 +46,8 @@ export interface WhyNot {
   readonly host: string;
   /** Whether the instance is on that host; null when that is not known, because its cell does not answer. */
   readonly there: boolean | null;
+  /** It is not, but something of an attempt may run there still, which then holds what it was given. */
+  readonly mayRun?: true;
   /** As of the decision; null when there is none on record. */
   readonly then: HostThen | null;
   /** As things stand now; null when what it asked for is not known any more, or not while its cell does not answer. */

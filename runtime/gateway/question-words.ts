@@ -4,13 +4,13 @@ import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import { because, CLAIM_REFUSED, outcomeWords, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
   adviceLines,
   brief,
   isSilent,
   oneLine,
-  outcomeWords,
   rankedWords,
   refusedWords,
   shortWords,
@@ -23,23 +23,27 @@ import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
 /** @param isTogether Whether the instances must share a host. */
 export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): string[] {
-  const { fit, certain, count, hosts, fits, times, refused, absent, unknown, best, advice } = answer;
+  const { fit, certain, count, hosts, fits, times, partly, refused, absent, unknown, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
   const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
-  const often = times === 0 ? '' : `; there is room for ${times}${isTogether ? ' on one host' : ''}`;
+  const least = partly === true ? 'at least ' : '';
+  const often = times === 0 ? '' : `; there is room for ${least}${times}${isTogether ? ' on one host' : ''}`;
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(absent),
     ...unknownLines(unknown),
     ...silenceLines(answer),
-    ...(best.length === 0
-      ? []
-      : [`${best.length < fits ? `the best ${best.length}` : 'the best first'}${ruleWords(best[0])}:`]),
-    ...best.map((one) => `  ${rankedWords(one)}; room for ${one.times}`),
+    ...(best.length === 0 ? [] : [`${bestWords(best.length, fits)}${ruleWords(best[0])}:`]),
+    ...best.map((one) => `  ${rankedWords(one)}; room for ${least}${one.times}`),
     ...adviceLines(advice),
-    ...(!fit && certain && advice.length === 0 && hosts > 0 ? [NO_CHANGE_KNOWN] : []),
+    ...(!fit && certain && advice.length === 0 && hosts > 0 && times === 0 ? [NO_CHANGE_KNOWN] : []),
   ].map(oneLine);
+}
+
+function bestWords(told: number, fits: number): string {
+  if (told === fits) return 'the best first';
+  return told === 1 ? 'the best' : `the best ${told}`;
 }
 
 /**
@@ -55,15 +59,24 @@ export function whyNotWords(
   // Where it is, or may be, or is claimed for, it counts itself, as what is used there and as a member of its group.
   const { claiming } = now ?? {};
   const isClaimed = claiming?.cell === cell && claiming.host === host;
-  const isPlaced = view.host !== undefined || claiming !== undefined;
-  const isCounted = there !== false || isClaimed || (hasGroup && isPlaced);
+  const remains = there === false ? remainsOn(view, cell, host) : undefined;
+  const isHeld = view.attempts?.some((one) => remainsOn(view, view.cell ?? '', one.host) !== undefined) === true;
+  const isPlaced = view.host !== undefined || claiming !== undefined || isHeld;
+  const isCounted = there !== false || isClaimed || remains !== undefined || (hasGroup && isPlaced);
   return [
-    whereWords({ id, cell, host, there }, view, chosen),
+    `${whereWords({ id, cell, host, there }, view, chosen)}${remains === undefined ? '' : remainsWords(remains)}`,
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
     now === null
       ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
       : `now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view)} ${nowWords(now)}`,
   ].map(oneLine);
+}
+
+/** What an attempt that came to nothing has left on the host. */
+function remainsWords({ attempt, mayRun }: { attempt: number; mayRun: boolean }): string {
+  return mayRun
+    ? `, but attempt ${attempt} of it may still run there, and holds what it was given`
+    : `, but what attempt ${attempt} of it was given there is not given back yet`;
 }
 
 function claimWords(claiming: HostStanding['claiming']): string {
@@ -104,7 +117,9 @@ function thenWords(then: HostThen): string {
     case 'chosen':
       return 'it was chosen';
     case 'failed':
-      return `it was tried: ${outcomeWords(code, message)}`;
+      return code === CLAIM_REFUSED
+        ? because('it was to be tried as an alternate, and its claim was refused', message)
+        : `it was tried: ${outcomeWords(code, message)}`;
     case 'claim-refused':
       return `placement refused the claim: ${code}: ${message}`;
     case 'alternate':
@@ -141,7 +156,7 @@ function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: 
   if (refusal !== undefined) {
     const { code, message, short, lacksMore, until } = refusal;
     const isSaid = short === undefined || /short by|nearest amount/.test(message);
-    const till = until === undefined ? '' : `, until ${new Date(until).toISOString()}`;
+    const till = until === undefined ? '' : `, until ${timeWords(until)}`;
     const more = lacksMore === true ? ', and more stands in its way' : '';
     return `would be refused: ${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}${till}${more}; ${all}`;
   }

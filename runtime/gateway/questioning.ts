@@ -11,6 +11,7 @@ import { HARD_TO_TELL } from '../../actors/scheduler/judging.ts';
 import type { Aggregates } from '../aggregates.ts';
 import { CellwrightError } from '../errors.ts';
 import type { Asking } from './asking.ts';
+import { remainsOn } from './attempt-words.ts';
 import type { Explaining } from './explaining.ts';
 import { isSilent } from './explanation-words.ts';
 import { placingOf, refuseContradictions } from './placing.ts';
@@ -102,7 +103,8 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     // On which of its hosts it is, its cell alone knows.
     const there = view.cell !== placed ? false : isSilent(view) ? null : view.host === host;
     const then = decision === null ? null : hostThen(decision, view, placed, host);
-    const answer = { id, cell: placed, host, there, then, now };
+    const mayRun = there === false && remainsOn(view, placed, host)?.mayRun === true;
+    const answer = { id, cell: placed, host, there, ...(mayRun ? { mayRun } : {}), then, now };
     const hasGroup = spec?.instanceGroup !== undefined;
     return { ...answer, words: whyNotWords(answer, view, hasGroup, decision?.chosen) };
   }

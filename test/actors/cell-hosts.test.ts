@@ -125,6 +125,48 @@ test('hosts - one that is up cannot be fenced, nor one that nobody knows', () =>
   assert.is(sentOf(fence('h9'), 'declined')[0]?.message.code, 'not-found');
 });
 
+test('hosts - an explanation tells of hosts that are not up, and of what is left of an instance where', () => {
+  const { on, start, activate, silence, fence } = desk(['h1', 'h2']);
+  const explained = (instance: string) => {
+    const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance }), 'explained');
+    const { left, hostsNotUp } = told?.message.view ?? {};
+    return { left, hostsNotUp };
+  };
+  activate('web', 'h1');
+  assert.equal(explained('web'), { left: undefined, hostsNotUp: undefined });
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: false, reason: 'new disk' });
+  assert.equal(explained('web').hostsNotUp, [{ host: 'h1', state: 'disabled', reason: 'new disk' }]);
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: true });
+
+  start('moved', 'h1', ['h2']);
+  const heardAt = on.now;
+  silence('h1');
+  const down = [{ host: 'h1', state: 'down', heardAt }];
+  assert.equal(explained('web'), { left: undefined, hostsNotUp: down });
+  const { left, hostsNotUp } = explained('moved');
+  assert.equal(hostsNotUp, down, 'also of one where something of it may run');
+  const since = left?.[0]?.since ?? 0;
+  assert.ok(since > heardAt && since <= on.now);
+  assert.equal(left, [{ attempt: 1, host: 'h1', state: 'destroying', since }]);
+  const deletedAt = on.now;
+  on.tell({ type: 'delete', instance: 'web' });
+  assert.equal(explained('web').left, [{ attempt: 1, host: 'h1', state: 'destroying', since: deletedAt }]);
+
+  fence('h1');
+  assert.equal(explained('web').left, [{ attempt: 1, host: 'h1', state: 'releasing', since: deletedAt }]);
+  assert.is(explained('web').hostsNotUp?.[0]?.state, 'fenced');
+});
+
+test('hosts - of one that said nothing since the cell came up, it is not told when it was heard last', () => {
+  const { on, activate, silence, stateOf } = desk(['h1', 'h2']);
+  activate('web', 'h1');
+  silence('h1');
+  on.recover();
+  assert.is(stateOf('h1'), 'down');
+  const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained');
+  assert.equal(told?.message.view?.hostsNotUp, [{ host: 'h1', state: 'down' }]);
+});
+
 test('hosts - fenced: what waited for its word goes on as if it had confirmed', () => {
   const { on, start, silence, fence, stateOf, view, survives } = desk();
   start('lost-build', 'h1', ['h2']);

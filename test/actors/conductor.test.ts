@@ -33,6 +33,30 @@ test('conductor - a request is answered when it is recorded, and a scheduler ask
   assert.is(select?.message.expiresAt, on.now + REQUESTED_MS);
 });
 
+test('conductor - an explanation names the scheduler that said that it is at a request, while no host is found', () => {
+  const on = desk();
+  const schedulerOf = () => {
+    const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained');
+    return told?.message.view?.scheduler;
+  };
+  const roundOf = () => on.state.requests.get('web')?.round ?? 0;
+  on.tell(buildOf('web'), 'gateway/g');
+  const round = roundOf();
+  assert.is(schedulerOf(), undefined);
+  on.tell({ type: 'selecting', request: 'web', round: round + 1 }, 'scheduler/other');
+  assert.is(schedulerOf(), undefined, 'that was of another round');
+  on.tell({ type: 'selecting', request: 'web', round }, 'scheduler/s');
+  assert.is(schedulerOf(), 's');
+  const asked = lastSelect({ sent: on.pass(4_000).flatMap(({ sent }) => sent) });
+  assert.is(schedulerOf(), undefined, 'asked for again, it is not known who has it');
+  const again = roundOf();
+  on.tell({ type: 'taking', request: 'web', round: again, taker: 't 1' }, 'scheduler/t');
+  on.tell({ type: 'taking', request: 'web', round: again, taker: 'u 1' }, 'scheduler/u');
+  assert.is(schedulerOf(), 't', 'the first has it');
+  on.tell(selectedFor(asked).message, 'scheduler/t');
+  assert.is(schedulerOf(), undefined);
+});
+
 test('conductor - the same request again is answered as before and records nothing', () => {
   const on = desk();
   on.tell(buildOf('web', 2));

@@ -231,7 +231,8 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
       weights: [0, 1, 2].map((weight) => ({ ...place, weight, parts })),
       claimsRefused: 64,
       refusedClaims,
-      alternates: Array.from({ length: 20 }, () => place.host),
+      alternates: Array.from({ length: 19 }, () => place.host),
+      alternatesAsked: 20,
       advice: [],
       narrowedBy: [],
       unknown: Array.from({ length: 20 }, () => ({ kind: 'trait', name: 'T'.repeat(255) })),
@@ -245,6 +246,7 @@ test('scheduler - a record is bounded, whatever is told, and its numbers still a
       hosts,
     );
     assert.is(told.claimsRefused, 64);
+    assert.equal([told.alternates.length, told.alternatesAsked], weighers === 12 ? [19, 20] : [0, undefined]);
   }
 });
 
@@ -415,6 +417,7 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     claimsRefused: 1,
     refusedClaims: [{ cell: 'c1', host: 'h9', code: 'no-room', message: 'line\nand "quote"' }],
     alternates: ['h3'],
+    alternatesAsked: 2,
     advice: [],
     narrowedBy: ['named-hosts'],
     silentCells: ['c9'],

@@ -58,6 +58,9 @@ test('filters - the state of the service: why a host is out of it is said, and u
   assert.is(told('h1', 'disabled', {})?.message, "host 'h1' is disabled");
   const disabled = told('h1', 'disabled', { reason: 'new disk' });
   assert.equal([disabled?.code, disabled?.message], ['host-disabled', "host 'h1' is disabled: new disk"]);
+  assert.is(told('h1', 'disabled', { reason: 'by an operator' })?.message, "host 'h1' is disabled by an operator");
+  const gone = told('h1', 'down', { reason: 'by an operator' });
+  assert.is(gone?.message, "host 'h1' is down, and disabled by an operator");
   const resting = told('h2', 'set-aside', { until: 90_000, reason: '5 builds in a row failed' });
   assert.equal(
     [resting?.code, resting?.message],
@@ -172,6 +175,11 @@ test('filters - limits of instances and of builds: general ones, and of aggregat
   assert.is(said(busy, { builds: 1, instances: 500 }), null);
   assert.is(said(busy, { builds: 2 }), 'too-many-builds');
   assert.is(said(busy, { builds: 8, aggregates: ['fast'] }), null, 'an aggregate may have more');
+  const wordsOf = (filter: Filter, stats: { instances?: number; builds?: number }) =>
+    refusedBy(filtersFor([filter], { spec: PLAIN }, false), factsOf(stats))?.refusal.message;
+  assert.is(wordsOf(instanceLimit(1), { instances: 1 }), "host 'h1' has 1 instance, and may have 1");
+  assert.is(wordsOf(instanceLimit(1), { instances: 2 }), "host 'h1' has 2 instances, and may have 1");
+  assert.is(wordsOf(buildLimit(1), { builds: 1 }), "host 'h1' is building 1 instance, and may build 1 at one time");
   assert.is(said(instanceLimit(), { instances: 49 }), null);
   assert.is(said(instanceLimit(), { instances: 50 }), 'too-many-instances');
   assert.is(said(buildLimit(), { builds: 7 }), null);

@@ -61,7 +61,8 @@ test('instance limits - a move within the host does not count the one that moves
   assert.is(outcome(claimOf('a', 'h1', { maxInstances: 1 })), 'granted');
   assert.is(outcome(claimOf('a', 'h1', { attempt: 2, keep: [1], maxInstances: 1 })), 'granted');
   assert.is(outcome(claimOf('a', 'h2', { attempt: 3, keep: [1], maxInstances: 1 })), 'granted');
-  assert.is((outcome(claimOf('b', 'h1', { maxInstances: 1 })) as { code: string }).code, 'too-many-instances');
+  const { code, message } = outcome(claimOf('b', 'h1', { maxInstances: 1 })) as { code: string; message: string };
+  assert.equal([code, message], ['too-many-instances', "host 'h1' has 1 instance, and may have 1"]);
 });
 
 test('instance limits - what callers of the Placement API hold for consumers of their own is no instance', () => {

@@ -242,6 +242,23 @@ test('scheduler - a host that is down, disabled or full is neither chosen nor an
   assert.equal(selected?.selections[0]?.alternates, []);
 });
 
+test('scheduler - the record says how many alternates were asked for where there are fewer, and only there', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
+  const askedOf = (request: string, alternates: number) => {
+    const [one] = choose(all, selectOf(request, { alternates })).selected?.selections ?? [];
+    const decision = unpackDecision(JSON.parse(one?.decision ?? ''));
+    return [decision.alternates.length, decision.alternatesAsked];
+  };
+  assert.equal(
+    [askedOf('a', 5), askedOf('b', 2), askedOf('c', 0)],
+    [
+      [2, 5],
+      [2, undefined],
+      [0, undefined],
+    ],
+  );
+});
+
 test('scheduler - several instances are given different alternates, as far as there are enough', () => {
   const all = rig(hostsIn('c1', ...Array.from({ length: 12 }, (_, position) => `h${position}`)));
   const instances = ['web-0', 'web-1', 'web-2'];

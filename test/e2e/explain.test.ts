@@ -72,14 +72,31 @@ function contract(name: string, withSystem: WithSystem): void {
     const says = async (what: RegExp) => (await client.explain('stuck')).words.some((line) => what.test(line));
     await client.build({ id: 'stuck', ...SMALL });
     await eventually('the driver is in trouble', () =>
-      says(/^the driver did not say what came of attempt 1 on \w+, and is asked again: the daemon is away$/),
+      says(/^the driver did not say what came of attempt 1 on c\d\/\w+, and is asked again: the daemon is away$/),
     );
     const { trouble, attempt, state } = await client.show('stuck');
     assert.equal([state, attempt, trouble?.task, trouble?.reason], ['building', 1, 'build', 'the daemon\nis away']);
+    const { deadlineAt, cell = '', host = '' } = await client.show('stuck');
+    const until = new RegExp(
+      `^attempt 1 on ${cell}/${host}: building, until ${new Date(deadlineAt ?? 0).toISOString()} `,
+    );
+    assert.ok(await says(until));
     await client.delete('stuck');
     await eventually('it is not cleared away', () =>
-      says(/^the driver has not cleared away attempt 1 on \w+, and is asked again: the daemon is away$/),
+      says(/^the driver has not cleared away attempt 1 on c\d\/\w+, and is asked again: the daemon is away$/),
     );
+    const { instance } = await client.explain('stuck');
+    assert.equal(
+      instance.left?.map((one) => [one.attempt, one.host, one.state, typeof one.since]),
+      [[1, host, 'destroying', 'number']],
+    );
+    const { there, mayRun, words } = await client.whyNot({ id: 'stuck', cell, host });
+    assert.equal([there, mayRun], [false, true]);
+    assert.match(
+      words[0] ?? '',
+      /it is deleting, but attempt 1 of it may still run there, and holds what it was given$/,
+    );
+    assert.match(words[2] ?? '', /^now: another like it would fit/);
   });
 
   on('of an instance that no host fits: each refusal, and the nearest miss', async (system) => {
@@ -112,9 +129,33 @@ function contract(name: string, withSystem: WithSystem): void {
       [{ host: told.chosen?.host, outcome: 'build-failed' }],
     );
     assert.is(instance.host, told.alternates[0]);
-    assert.match(words.join('\n'), new RegExp(`attempt 1 on ${told.chosen?.host}: build-failed: .*no disk`));
-    assert.match(words.join('\n'), new RegExp(`attempt 2 on ${instance.host}: active`));
+    assert.match(words.join('\n'), new RegExp(`attempt 1 on c1/${told.chosen?.host}: build-failed: .*no disk`));
+    assert.match(words.join('\n'), new RegExp(`attempt 2 on c1/${instance.host}: active`));
   });
+
+  on(
+    'of what was asked for, in its own words: before and after it has a host, and of no conditions made of it',
+    async ({ client }) => {
+      const group = { name: 'web', policy: 'anti-affinity' as const };
+      const request = {
+        ...SMALL,
+        placement: { avoidHosts: ['c1/h3', 'c9/h9'], avoidAggregates: ['rack-1'], cells: ['c1'] },
+      };
+      await client.build({ id: 'web', ...request, instanceGroup: group, project: 'p' });
+      assert.is((await client.ended('web')).state, 'active');
+      const { asked, decision, words } = await client.explain('web');
+      const { placement, ...more } = asked ?? {};
+      assert.equal(more, { ...SMALL, instanceGroup: { ...group, maxPerHost: 1 }, project: 'p' });
+      const { avoidHosts = [], ...others } = placement ?? {};
+      assert.equal([others, avoidHosts.length], [{ avoidAggregates: ['rack-1'], cells: ['c1'] }, 2]);
+      assert.equal(decision?.where, { cells: ['c1'] });
+      assert.match(words.join('\n'), /^asked for: 1 VCPU, 256 MEMORY_MB; in cell c1; not in aggregate rack-1; /m);
+      assert.match(words.join('\n'), /; anti-affinity group 'web'$/m);
+      await client.build({ id: 'big', resources: { VCPU: 9 }, project: 'p' });
+      await client.ended('big');
+      assert.equal((await client.explain('big')).asked, { resources: { VCPU: 9 }, project: 'p' });
+    },
+  );
 
   on('of a batch: each instance has a record of its own', async ({ client }) => {
     const { instances } = await client.build({ id: 'many', count: 4, ...SMALL });

@@ -97,7 +97,8 @@ function checkFailure({ snapshot, before }: Stepped<typeof instanceBuild>, event
   assert.is(failure.code, 'alternates-exhausted');
   assert.equal(snapshot.context.alternates, [], 'a build that had an alternate left did not fail for want of one');
   for (const { host, outcome, reason } of attempts) {
-    assert.ok(failure.message.includes(`${host}: ${outcome} (${reason})`), `'${failure.message}' leaves out ${host}`);
+    const told = `${host}: ${outcome}${reason === outcome ? '' : ` (${reason})`}`;
+    assert.ok(failure.message.includes(told), `'${failure.message}' leaves out ${host}`);
   }
 }
 
@@ -187,6 +188,18 @@ test('instance build - a refused claim of an alternate enters rescheduling anew,
     sut.snapshot.context.alternates.map(({ host }) => host),
     ['h3'],
   );
+});
+
+test('instance build - a failure tells of attempts and refused claims what is known of them, and nothing twice', () => {
+  const sut = begun();
+  const alternates = [selectionAt('h2'), selectionAt('h3')];
+  sut.take({ type: 'SELECTED', selection: selectionAt('h1'), alternates });
+  sut.take({ type: 'BUILD_FAILED', attempt: 1, reason: '' });
+  sut.take({ type: 'CLAIM_REFUSED', attempt: 2, reason: 'full' });
+  sut.take({ type: 'CLAIM_GRANTED', attempt: 3 });
+  sut.take({ type: 'TIMED_OUT' });
+  const message = 'no host is left to try: h1: build-failed; h2: claim-refused (full); h3: timed-out';
+  assert.equal(sut.snapshot.context.failure, { code: 'alternates-exhausted', message });
 });
 
 test('instance build - active and failed are ends: nothing moves them', () => {

@@ -5,8 +5,11 @@ import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
+import { providerId } from '../../runtime/drivers/naming.ts';
 import { MalformedError } from '../../runtime/errors.ts';
+import { type Asked, askedOf, askedWords, type HostNames } from '../../runtime/gateway/asked.ts';
 import { type PlacementRequest, placingOf } from '../../runtime/gateway/placing.ts';
+import { type BuildRequest, specOf } from '../../runtime/gateway/requests.ts';
 
 const test = suite('placing words');
 
@@ -49,6 +52,89 @@ test('placing words - zones to use and to avoid, the default one among them, let
     }),
     { numRuns: 300 },
   );
+});
+
+/** What is made of a request, and back of that again. */
+function askedAgain(request: BuildRequest, hostOf: HostNames = () => undefined): Asked {
+  const { tree, where } = placingOf(request.placement, request.project, aggregatesOf(AGGREGATES, 'nova'));
+  const spec = { ...specOf(request), ...(tree === undefined ? {} : { tree }) };
+  return askedOf(spec, where, request.project, hostOf);
+}
+
+test('placing words - what was asked for is told as it was said, whatever it was made into', () => {
+  const request: BuildRequest = {
+    resources: { VCPU: 2, MEMORY_MB: 512 },
+    required: ['CUSTOM_T'],
+    anyOf: [['CUSTOM_A', 'CUSTOM_B']],
+    forbidden: ['CUSTOM_OLD'],
+    memberOf: [['e1', 'fast']],
+    groups: [
+      { name: 'gpu', resources: { VGPU: 1 }, required: ['CUSTOM_G'] },
+      { name: 'numa', resources: { VCPU: 1 } },
+    ],
+    groupPolicy: 'isolate',
+    rootRequired: ['CUSTOM_R'],
+    rootForbidden: ['CUSTOM_S'],
+    sameSubtree: [['gpu', 'numa']],
+    instanceGroup: { name: 'web', policy: 'anti-affinity', maxPerHost: 2 },
+    project: 'research',
+    placement: {
+      cells: ['c1', 'c2'],
+      preferCells: ['c2'],
+      zones: ['east', 'west'],
+      avoidZones: ['nova', 'north'],
+      aggregates: ['fast'],
+      avoidAggregates: ['n1', 'w1'],
+      hosts: ['c1/h1', 'c1/h2'],
+      avoidHosts: ['c1/h3'],
+      sameHostAs: ['db'],
+      differentHostFrom: ['cache'],
+      hints: { rack: 'r7' },
+    },
+  };
+  const names = new Map(['h1', 'h2', 'h3'].map((host) => [providerId('c1', host, ''), `c1/${host}`]));
+  const asked = askedAgain(request, (provider) => names.get(provider));
+  assert.equal(asked, request);
+  assert.is(
+    askedWords(asked),
+    'asked for: 2 VCPU, 512 MEMORY_MB; required CUSTOM_T; required CUSTOM_A or CUSTOM_B; forbidden CUSTOM_OLD; ' +
+      "in aggregate e1 or fast; group 'gpu': 1 VGPU, required CUSTOM_G; group 'numa': 1 VCPU; " +
+      'no two groups on one provider; of the host itself required CUSTOM_R; of the host itself forbidden CUSTOM_S; ' +
+      'in one subtree gpu, numa; in cell c1 or c2; preferably in cell c2; in zone east or west; not in zone nova or north; ' +
+      'in aggregate fast; and 7 more',
+  );
+  const unnamed = askedAgain({ resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } });
+  assert.equal(unnamed.placement, { hosts: [providerId('c1', 'h1', '')] }, 'its name is not on record');
+  for (const placement of [{ zones: ['nova'] }, { avoidZones: ['nova'] }, { aggregates: ['e1'] }, undefined]) {
+    const plain = { resources: { VCPU: 1 }, ...(placement === undefined ? {} : { placement }) };
+    assert.equal(askedAgain(plain), plain);
+  }
+  const kept = aggregatesOf({ mine: { projects: ['research'] } });
+  const { tree, where } = placingOf(undefined, 'other', kept);
+  assert.equal(tree?.notMemberOf, ['mine']);
+  const spec = { ...specOf({ resources: { VCPU: 1 } }), tree: tree ?? {} };
+  assert.equal(
+    askedOf(spec, where, undefined, () => undefined),
+    { resources: { VCPU: 1 } },
+    'nobody asked for that',
+  );
+});
+
+test('placing words - of a large request the line is short, and says how much more there is', () => {
+  const many = (count: number, name: string) => Array.from({ length: count }, (_, n) => `${name}${n}`);
+  assert.is(
+    askedWords({ resources: { VCPU: 1 }, required: many(64, 'CUSTOM_') }),
+    'asked for: 1 VCPU; required CUSTOM_0, CUSTOM_1, CUSTOM_2, CUSTOM_3 and 60 more',
+  );
+  assert.is(
+    askedWords({ resources: { VCPU: 1 }, placement: { cells: many(9, 'c') } }),
+    'asked for: 1 VCPU; in cell c0 or c1 or c2 or c3 or 5 more',
+  );
+  const groups = many(30, 'g').map((name) => ({ name, resources: { VCPU: 1 }, required: ['CUSTOM_T'.repeat(30)] }));
+  const words = askedWords({ groups });
+  assert.ok(words.length < 500, `${words.length}`);
+  assert.match(words, /^asked for: group 'g0': 1 VCPU, required CUSTOM_T.*; and 29 more$/);
+  assert.ok(askedWords({ resources: { VCPU: 1 }, required: ['X'.repeat(255), 'Y'.repeat(255)] }).length < 500);
 });
 
 test('placing words - the default zone is told of among others, and cannot be avoided when there is no other', () => {

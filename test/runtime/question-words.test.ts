@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Decision } from '../../actors/messages/decision.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
@@ -50,6 +51,122 @@ test('words - of attempts nothing is said twice, what may run still is told, and
   assert.is(why[1], 'then: it was tried: timed-out');
 });
 
+test('words - of an attempt that may run on a host it is said there, and that it holds what it was given', async () => {
+  const attempt = { attempt: 1, host: 'h1', outcome: 'timed-out', reason: 'timed-out', mayRun: true };
+  const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', attempts: [attempt] };
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' };
+  const refusal = { code: 'exceeds-capacity', about: 'VCPU', message: '2 VCPU too few' };
+  const answered = async (view: object, cell: string, more: object = {}) => {
+    const standing = { cell, host: 'h1', hosts: 1, fits: 0, refusal };
+    const asking = { ask: async () => ({ standing }) } as unknown as Asking;
+    const known = async () => ({ view, decision: null, spec: { ...spec, ...more }, where: undefined });
+    const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+    return whyNot({ id: 'web', host: 'h1', cell });
+  };
+  const { there, mayRun, words } = await answered(failed, 'c1');
+  assert.equal([there, mayRun], [false, true]);
+  assert.is(
+    words[0],
+    "instance 'web' is not on c1/h1: it has failed, but attempt 1 of it may still run there, and holds what it was given",
+  );
+  assert.match(words[2] ?? '', /^now: another like it would be refused: exceeds-capacity: /);
+  const elsewhere = await answered(failed, 'c2');
+  assert.equal([elsewhere.there, elsewhere.mayRun], [false, undefined]);
+  assert.match(elsewhere.words[2] ?? '', /^now: it would be refused: /);
+  const instanceGroup = { id: '/web', policy: 'anti-affinity' };
+  assert.match((await answered(failed, 'c2', { instanceGroup })).words[2] ?? '', /^now: another like it would /);
+
+  const left = [{ attempt: 1, host: null, state: 'releasing' }];
+  const released = { ...failed, state: 'deleting', attempts: [{ ...attempt, mayRun: false }], left };
+  const held = await answered(released, 'c1');
+  assert.equal([held.there, held.mayRun], [false, undefined]);
+  assert.is(
+    held.words[0],
+    "instance 'web' is not on c1/h1: it is deleting, but what attempt 1 of it was given there is not given back yet",
+  );
+  assert.match(held.words[2] ?? '', /^now: another like it would be refused: /);
+});
+
+test('words - of one on which no scheduler has decided, it is not said that none has answered', () => {
+  const requested = { instance: 'web', request: 'web', state: 'requested' };
+  const tells = '`cellwright why-not web HOST` may tell for the answer to which claim';
+  assert.is(wordsOfExplanation(requested, null)[1], `no scheduler has decided on it yet; ${tells} one waits`);
+  assert.is(
+    wordsOfExplanation({ ...requested, scheduler: 's' }, null)[1],
+    `no scheduler has decided on it yet; scheduler 's' is at it; ${tells} it waits`,
+  );
+});
+
+test('words - of a build under way it is said until when it may take, and of what is left since when it is', () => {
+  const lastOf = (state: string, more: object = {}) =>
+    wordsOfExplanation({ ...view, state, attempt: 1, deadlineAt: 90_000, ...more }, null).at(-1);
+  const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
+  assert.is(lastOf('claimed'), `attempt 1 on c1/h1: claimed, until ${at(90)} at most`);
+  assert.is(lastOf('building'), `attempt 1 on c1/h1: building, until ${at(90)} at most`);
+  assert.is(lastOf('active'), 'attempt 1 on c1/h1: active');
+  const leftOf = (state: string) => ({ left: [{ attempt: 1, host: 'h1', state, since: 30_000 }] });
+  assert.is(
+    lastOf('deleting', leftOf('destroying')),
+    `attempt 1 on c1/h1: deleting, to be cleared away since ${at(30)}`,
+  );
+  assert.is(
+    lastOf('deleting', leftOf('releasing')),
+    'attempt 1 on c1/h1: deleting; what it held is not given back yet',
+  );
+  const attempts = [{ attempt: 1, host: 'h1', outcome: 'timed-out', reason: '', mayRun: true }];
+  assert.match(lastOf('failed', { attempts, ...leftOf('destroying') }) ?? '', / otherwise; to be cleared away since /);
+});
+
+test('words - of hosts that are not up it is said what that means for an instance', () => {
+  type HostNotUp = NonNullable<InstanceView['hostsNotUp']>[number];
+  const lineOf = (state: string, one: HostNotUp, left: InstanceView['left'] = []) =>
+    wordsOfExplanation({ ...view, state, hostsNotUp: [one], left }, null)[1];
+  const fence = (host: string) => `fenced as one on which nothing runs any more (\`cellwright host fence c1/${host}\`)`;
+  const heard = ', last heard at 1970-01-01T00:00:30.000Z';
+  const down = (host: string) => ({ host, state: 'down' as const, heardAt: 30_000 });
+  const cleared = (host: string) => [{ attempt: 1, host, state: 'destroying' }];
+  assert.is(
+    lineOf('deleting', down('h1'), cleared('h1')),
+    `its host c1/h1 is down${heard}: what is to be cleared away there waits until it is back, or is ${fence('h1')}`,
+  );
+  assert.is(
+    lineOf('active', down('h2'), cleared('h2')),
+    `host c1/h2 is down${heard}: what is to be cleared away there waits until it is back, or is ${fence('h2')}`,
+  );
+  assert.is(
+    lineOf('active', { host: 'h1', state: 'down' }),
+    `its host c1/h1 is down: whether the instance runs there is not known until it is back, or is ${fence('h1')}`,
+  );
+  const releasing = [{ attempt: 1, host: 'h1', state: 'releasing' }];
+  assert.is(lineOf('deleting', down('h1'), releasing), `its host c1/h1 is down${heard}`, 'nothing is to be done there');
+  const disabled = { host: 'h1', state: 'disabled' as const, reason: 'by an operator' };
+  assert.is(lineOf('active', disabled), 'its host c1/h1 is disabled by an operator; it keeps what it has');
+  const aside = { host: 'h1', state: 'set-aside' as const, reason: '5 builds failed', until: 30_000 };
+  const until = 'until 1970-01-01T00:00:30.000Z';
+  assert.is(lineOf('active', aside), `its host c1/h1 is set aside: 5 builds failed, ${until}; it keeps what it has`);
+  const fenced = { host: 'h1', state: 'fenced' as const, reason: 'nothing runs there' };
+  assert.is(lineOf('lost', fenced), 'its host c1/h1 is fenced: nothing runs there');
+});
+
+test('words - of an alternate whose claim was refused it is not said that it was tried or built', async () => {
+  const refused = { attempt: 2, host: 'h2', outcome: 'claim-refused', reason: '2 VCPU too few', mayRun: false };
+  const first = { attempt: 1, host: 'h1', outcome: 'build-failed', reason: '', mayRun: false };
+  const attempts = [first, refused, { ...refused, attempt: 3, host: 'h3', reason: '' }];
+  const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', attempts };
+  assert.equal(wordsOfExplanation(failed, null).slice(2), [
+    'attempt 1 on c1/h1: build-failed',
+    'attempt 2 on c1/h2: its claim as an alternate was refused: 2 VCPU too few',
+    'attempt 3 on c1/h3: its claim as an alternate was refused',
+  ]);
+  const asking = { ask: async () => ({ standing: { cell: 'c1' } }) } as unknown as Asking;
+  const decision = { alternates: ['h2'], refused: [], refusedClaims: [], weights: [], claimsRefused: 0 };
+  const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
+  const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
+  const { then, words } = await whyNot({ id: 'web', host: 'h2' });
+  assert.equal(then, { verdict: 'failed', code: 'claim-refused', message: '2 VCPU too few' });
+  assert.is(words[1], 'then: it was to be tried as an alternate, and its claim was refused: 2 VCPU too few');
+});
+
 test('words - of an instance that is deleted it is said that its attempts are not kept', () => {
   const none = { hosts: 1, fits: 1, refused: [], weights: [], claimsRefused: 0, refusedClaims: [], alternates: ['h2'] };
   const chosen = { cell: 'c1', host: 'h1' };
@@ -57,7 +174,7 @@ test('words - of an instance that is deleted it is said that its attempts are no
   const lastOf = (state: string) =>
     wordsOfExplanation({ instance: 'web', request: 'web', state, cell: 'c1' }, decision).at(-1);
   assert.is(lastOf('deleted'), 'what came of its attempts is not kept once it is deleted');
-  assert.is(lastOf('active'), 'alternates: h2');
+  assert.is(lastOf('active'), 'alternates: c1/h2');
 });
 
 test('words - of one of several that have no room together it is said that it alone would fit', () => {
@@ -104,7 +221,7 @@ test('words - what drivers and filters say on several lines stands in one', () =
   const failure = { code: 'build-aborted' as const, message: reason };
   const explained = wordsOfExplanation({ ...view, state: 'failed', attempts, failure }, null);
   assert.is(explained[0], "instance 'web' has failed on c1/h1: build-aborted: no disk: pool is full");
-  assert.is(explained.at(-1), 'attempt 1 on h1: build-failed: no disk: pool is full');
+  assert.is(explained.at(-1), 'attempt 1 on c1/h1: build-failed: no disk: pool is full');
   const then = { verdict: 'failed' as const, code: 'build-failed', message: reason };
   const refusal = { code: 'too-hot', message: reason };
   const now = { cell: 'c1', host: 'h2', hosts: 1, fits: 0, refusal };
@@ -205,7 +322,28 @@ test('words - of instances that keep together it is said that room is on one hos
   const why = 'alternates: none: members of a group that must keep together have none of their own';
   assert.equal([toldOf('web-0', 'affinity', 0), toldOf('web', 'affinity', 1)], [why, why]);
   assert.equal([toldOf('web', 'affinity', 0), toldOf('web-0', 'soft-affinity', 1)], Array(2).fill('alternates: none'));
-  assert.is(toldOf('web-0', 'affinity', 0, ['h2']), 'alternates: h2');
+  assert.is(toldOf('web-0', 'affinity', 0, ['h2']), 'alternates: c1/h2');
+});
+
+test('words - of the best hosts it is said how many are named, if several and not all are', () => {
+  const told = { fit: true, certain: true, count: 1, hosts: 3, times: 9, refused: [], advice: [], silentCells: [] };
+  const best = ['c1', 'c2', 'c3'].map((cell) => ({ ...weighing(cell, 0.5), times: 3 }));
+  const headOf = (fits: number, named: number) => fitWords({ ...told, fits, best: best.slice(0, named) })[1];
+  assert.equal([headOf(3, 1), headOf(3, 2), headOf(3, 3)], ['the best:', 'the best 2:', 'the best first:']);
+});
+
+test('words - of fewer alternates than were asked for it is said how many were, and why there are no more', () => {
+  const fits = { hosts: 2, fits: 2, refused: [], silentCells: [], advice: [] };
+  const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], narrowedBy: [], weights: [] };
+  const lastOf = (alternates: string[], alternatesAsked?: number) => {
+    const chosen = { cell: 'c1', host: 'h1' };
+    return wordsOfExplanation(view, { ...fits, ...kept, chosen, alternates, ...present({ alternatesAsked }) }).at(-1);
+  };
+  const why = 'and no other host of its cell was found to fit';
+  assert.is(lastOf([], 2), `alternates: none; 2 were asked for, ${why}`);
+  assert.is(lastOf([], 1), `alternates: none; 1 was asked for, ${why}`);
+  assert.is(lastOf(['h2'], 3), `alternates: c1/h2; 3 were asked for, ${why}`);
+  assert.is(lastOf([]), 'alternates: none');
 });
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {

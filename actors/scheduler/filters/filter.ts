@@ -171,15 +171,17 @@ function fullBy(filter: Filter, host: HostFacts): FilterRefusal | null {
   return host.stats.builds >= builds ? tooManyBuilds(host, builds) : null;
 }
 
+const instancesIn = (count: number): string => `${count} ${count === 1 ? 'instance' : 'instances'}`;
+
 /** That a host has as many instances as it may. */
 function tooManyInstances({ host, stats: { instances } }: HostFacts, limit: number): FilterRefusal {
-  const message = `host '${host}' has ${instances} instances, and may have ${limit}`;
+  const message = `host '${host}' has ${instancesIn(instances)}, and may have ${limit}`;
   return { code: 'too-many-instances', message, short: instances + 1 - limit };
 }
 
 /** That a host builds as many instances as it may at one time. */
 function tooManyBuilds({ host, stats: { builds } }: HostFacts, limit: number): FilterRefusal {
-  const message = `host '${host}' is building ${builds} instances, and may build ${limit} at one time`;
+  const message = `host '${host}' is building ${instancesIn(builds)}, and may build ${limit} at one time`;
   return { code: 'too-many-builds', message, short: builds + 1 - limit };
 }
 

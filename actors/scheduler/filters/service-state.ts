@@ -1,5 +1,6 @@
 // Only a host whose compute is up and in service is offered instances.
 
+import { hostStateWords } from '../../host-words.ts';
 import type { HostFacts } from '../host-facts.ts';
 import type { Filter } from './filter.ts';
 
@@ -14,6 +15,5 @@ export const serviceState: Filter = {
 
 /** `host 'h1' is set aside: 5 builds in a row failed`. */
 export function stateWords({ host, state, reason }: Pick<HostFacts, 'host' | 'state' | 'reason'>): string {
-  const why = reason === undefined ? '' : `: ${reason}`;
-  return `host '${host}' is ${state.replace('-', ' ')}${why}`;
+  return `host '${host}' is ${hostStateWords({ state, reason })}`;
 }
