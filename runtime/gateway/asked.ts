@@ -7,8 +7,8 @@ import { present } from '../../actors/present.ts';
 import type { BuildRequest } from './requests.ts';
 
 /**
- * What was asked for. `alternates`, `count`, `wait` and `payload` are not known any more; and a host in `placement` that
- * nothing else names is told by the id of its provider.
+ * What was asked for. `alternates`, `count`, `wait` and `payload` are not known any more; and a host in `placement` of an
+ * instance that has a host is told by the id of its provider where nothing else names it.
  */
 export type Asked = Omit<BuildRequest, 'id' | 'count' | 'alternates' | 'wait' | 'payload'>;
 
@@ -54,7 +54,7 @@ function conditionsOf({ resources, required, anyOf, forbidden, memberOf }: Resou
  */
 function placementOf(
   { memberOf = [], notMemberOf = [], oneOf, noneOf, heldBy, notHeldBy }: TreeConditions = {},
-  { zones, avoidZones, avoidAggregates }: Origins = {},
+  { zones, avoidZones, avoidAggregates, hosts, avoidHosts }: Origins = {},
   hostOf: HostNames,
 ): NonNullable<Asked['placement']> {
   const ofZones = new Set([zones?.list, ...(avoidZones ?? []).map(({ list }) => list)]);
@@ -64,8 +64,8 @@ function placementOf(
     avoidZones: avoidZones?.map(({ name }) => name),
     aggregates: memberOf.find((_, position) => !ofZones.has(position)),
     avoidAggregates: avoidAggregates?.map((place) => notMemberOf[place]).filter((id) => id !== undefined),
-    hosts: named(oneOf),
-    avoidHosts: named(noneOf),
+    hosts: hosts ?? named(oneOf),
+    avoidHosts: avoidHosts ?? named(noneOf),
     sameHostAs: heldBy,
     differentHostFrom: notHeldBy,
   });

@@ -4,6 +4,7 @@
 import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { providerId } from '../../runtime/drivers/naming.ts';
 import { MalformedError } from '../../runtime/errors.ts';
@@ -103,7 +104,10 @@ test('placing words - what was asked for is told as it was said, whatever it was
       'in one subtree gpu, numa; in cell c1 or c2; preferably in cell c2; in zone east or west; not in zone nova or north; ' +
       'in aggregate fast; and 7 more',
   );
-  const unnamed = askedAgain({ resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } });
+  const onHost = { resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } };
+  assert.equal(askedAgain(onHost), onHost);
+  const { tree: onIt } = placingOf(onHost.placement, undefined, aggregatesOf(AGGREGATES, 'nova'));
+  const unnamed = askedOf({ ...specOf(onHost), ...present({ tree: onIt }) }, undefined, undefined, () => undefined);
   assert.equal(unnamed.placement, { hosts: [providerId('c1', 'h1', '')] }, 'its name is not on record');
   for (const placement of [{ zones: ['nova'] }, { avoidZones: ['nova'] }, { aggregates: ['e1'] }, undefined]) {
     const plain = { resources: { VCPU: 1 }, ...(placement === undefined ? {} : { placement }) };
