@@ -98,6 +98,19 @@ export const HostStanding = Type.Object({
       message: Type.String(),
     }),
   ),
+  /** What else stands in its way, one thing after the other; with `refusal.lacksMore`, and none of them, it is not known. */
+  also: Type.Optional(
+    Type.Array(
+      Type.Object({
+        code: Type.String(),
+        about: Type.Optional(Type.String()),
+        short: Type.Optional(Type.Number()),
+        message: Type.String(),
+      }),
+    ),
+  ),
+  /** Beside all that is told more stands in its way, which is not known one by one. */
+  partly: Type.Optional(Type.Literal(true)),
   /** What it weighs, when it fits. */
   weighing: Type.Optional(RankedHost),
   /** Its place among the hosts that are known to fit, from 1; hosts with nothing between them share one. */

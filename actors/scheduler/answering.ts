@@ -6,6 +6,8 @@ import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
 import { placementShardOf } from '../routing.ts';
+import { allInTheWay } from './all-obstacles.ts';
+import type { Obstacle } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { cellFeed } from './feeds.ts';
 import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
@@ -174,9 +176,19 @@ function comparisonOf(
     const until = code === 'host-set-aside' ? host.until : undefined;
     return { code, message, ...present({ about, short, until }), ...(isMore ? { lacksMore: true } : {}) };
   };
+  const refusedFor = (refused: Refused): Pick<HostStanding, 'refusal' | 'also' | 'partly'> => {
+    const refusal = refusalOf(refused);
+    if (refusal.lacksMore !== true) return { refusal };
+    const { all, isWhole } = allInTheWay(rankings.filters, view, request, host);
+    const isOther = ({ code, about }: Obstacle) => code !== refusal.code || about !== refusal.about;
+    const also = all
+      .filter(isOther)
+      .map(({ code, about, short, message }) => ({ code, message, ...present({ about, short }) }));
+    return { refusal, ...(also.length === 0 ? {} : { also }), ...(isWhole ? {} : { partly: true }) };
+  };
   // Either may be gone when all have been looked at, so what is told of it is put together at once.
   const own = weigh(host);
-  const standing = 'obstacle' in own ? { refusal: refusalOf(own) } : { weighing: told(own) };
+  const standing = 'obstacle' in own ? refusedFor(own) : { weighing: told(own) };
   let best: (Ranked & Contender) | null = null;
   let first: Pick<HostStanding, 'best'> = {};
   let [hosts, fits, better] = [0, 0, 0];

@@ -169,6 +169,22 @@ function withStock(provider: Provider, resourceClass: string, change: (stock: St
   return { ...provider, stocks: new Map(provider.stocks).set(resourceClass, change(stock)) };
 }
 
+/** A tree of which every device that has a class gives so much more of it, in any amount. */
+export function withMoreOf(tree: readonly Provider[], resourceClass: string, by: number): readonly Provider[] {
+  return ofAnyUnits(tree, resourceClass).map((one) =>
+    withStock(one, resourceClass, (stock) => ({ ...stock, used: stock.used - by })),
+  );
+}
+
+/** A request that does not ask for a class. A group that then asks for nothing has no conditions either. */
+export function withoutClass(spec: RequestSpec, resourceClass: string): RequestSpec {
+  const groups = spec.groups.map((group) => {
+    const left = lessOf(group, resourceClass, 0);
+    return Object.keys(left.resources).length === 0 ? unconditional(left) : left;
+  });
+  return { ...spec, groups };
+}
+
 /** Whether placement tells of a host. */
 export function isTold(view: View, root: string): boolean {
   return treeOf(view, root)[0]?.spec.id === root;
@@ -194,7 +210,7 @@ export function filtersRefusing(filters: readonly Filter[], request: Request, fa
 }
 
 /** The request without a trait, or list of traits or aggregates, that it requires or forbids. */
-function withoutCondition(spec: RequestSpec, about: string): RequestSpec {
+export function withoutCondition(spec: RequestSpec, about: string): RequestSpec {
   const others = (names: readonly string[] = []) => names.filter((one) => one !== about);
   const otherLists = (lists: ResourceGroup['anyOf'] = []) => lists.filter((list) => list.join(', ') !== about);
   return {

@@ -151,14 +151,40 @@ function otherWords(then: HostThen): string {
   return `another ${which} was taken: among such chance decides`;
 }
 
-function nowWords({ refusal, weighing, rank, best, hosts, fits, silent, cell }: HostStanding): string {
+/** `exceeds-capacity: 4 VCPU exceed what is free on provider 'h1': 2 (short by 2)`. */
+function obstacleInFull({
+  code,
+  message,
+  short,
+}: {
+  code: string;
+  message: string;
+  short?: number | undefined;
+}): string {
+  const isSaid = short === undefined || /short by|nearest amount/.test(message);
+  return `${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}`;
+}
+
+function nowWords({
+  refusal,
+  also = [],
+  partly,
+  weighing,
+  rank,
+  best,
+  hosts,
+  fits,
+  silent,
+  cell,
+}: HostStanding): string {
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) {
-    const { code, message, short, lacksMore, until } = refusal;
-    const isSaid = short === undefined || /short by|nearest amount/.test(message);
+    const { lacksMore, until } = refusal;
     const till = until === undefined ? '' : `, until ${timeWords(until)}`;
-    const more = lacksMore === true ? ', and more stands in its way' : '';
-    return `would be refused: ${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}${till}${more}; ${all}`;
+    const others = also.map((one) => `; also ${obstacleInFull(one)}`).join('');
+    const isUntold = lacksMore === true && (also.length === 0 || partly === true);
+    const more = isUntold ? ', and more stands in its way' : '';
+    return `would be refused: ${obstacleInFull(refusal)}${till}${others}${more}; ${all}`;
   }
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;

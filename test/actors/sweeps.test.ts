@@ -70,12 +70,21 @@ test('sweeps - of a host it is said whether more stands in its way than what is 
     const turned = desk?.tell({ type: 'why-not', ask: 1, spec: wanted, host: 'h1' } as never, 'gateway/g');
     const [told] = turned?.sent.map(({ message }) => message) ?? [];
     assert.ok(told?.type === 'why-not-told');
-    const { code, about, lacksMore } = told.standing.refusal ?? {};
+    const { refusal: { code, about, lacksMore } = {}, also = [], partly } = told.standing;
+    assert.is(lacksMore === true, also.length > 0 || partly === true, 'what else there is is told one by one');
+    others = [...also.map((one) => `${one.code} ${one.about}`), ...(partly === true ? ['more'] : [])];
     return [code, about, lacksMore];
   };
+  let others: string[] = [];
   const short = ['exceeds-capacity', 'VCPU'];
   assert.equal(refusalOf({ resources: { VCPU: 4 } }), [...short, undefined]);
   assert.equal(refusalOf({ resources: { VCPU: 4, MEMORY_MB: 600 } }), [...short, true]);
+  assert.equal(others, ['exceeds-capacity MEMORY_MB']);
+  const all4 = { resources: { VCPU: 4, VGPU: 1 }, required: ['CUSTOM_B', 'CUSTOM_C'] };
+  assert.equal(refusalOf(all4), [...short, true]);
+  assert.equal(others, ['no-inventory VGPU', 'trait-missing CUSTOM_B', 'trait-missing CUSTOM_C']);
+  assert.equal(refusalOf({ resources: { VCPU: 4 }, required: ['CUSTOM_B', 'CUSTOM_C'] }), [...short, true]);
+  assert.equal(others, ['trait-missing CUSTOM_B', 'trait-missing CUSTOM_C']);
   assert.equal(refusalOf({ resources: { VCPU: 4 }, required: ['CUSTOM_B'] }), [...short, true]);
   assert.equal(refusalOf({ required: ['CUSTOM_A', 'CUSTOM_B'] }), ['trait-missing', 'CUSTOM_B', undefined]);
   assert.equal(refusalOf({ required: ['CUSTOM_B', 'CUSTOM_C'] }), ['trait-missing', 'CUSTOM_B', true]);
@@ -88,6 +97,8 @@ test('sweeps - of a host it is said whether more stands in its way than what is 
   all.deliver();
   assert.equal(refusalOf({}), ['host-disabled', undefined, undefined]);
   assert.equal(refusalOf({}, elsewhere), ['host-disabled', undefined, true]);
+  assert.equal(refusalOf({ resources: { VCPU: 4 } }, elsewhere), ['host-disabled', undefined, true]);
+  assert.equal(others, ['not-a-named-provider undefined', 'exceeds-capacity VCPU']);
 });
 
 test('sweeps - which cells there are, with and without hosts, is told when all hosts are counted', () => {

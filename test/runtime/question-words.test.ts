@@ -492,6 +492,17 @@ test('words - of the nearest host it is said where more stands in its way than w
     'now: it would be refused: exceeds-capacity: 2 VCPU too few (short by 2), and more stands in its way; ' +
       'of 2 hosts, 0 fit and 2 were refused',
   );
+  const also = [{ code: 'trait-missing', about: 'CUSTOM_A', message: "no provider of 'h1' has the trait CUSTOM_A" }];
+  const nowWords = (more: object) =>
+    whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now: { ...now, ...more } }, view, false)[2];
+  const both =
+    "now: it would be refused: exceeds-capacity: 2 VCPU too few (short by 2); also trait-missing: no provider of 'h1' has " +
+    'the trait CUSTOM_A';
+  assert.is(nowWords({ also }), `${both}; of 2 hosts, 0 fit and 2 were refused`);
+  assert.is(
+    nowWords({ also, partly: true }),
+    `${both}, and more stands in its way; of 2 hosts, 0 fit and 2 were refused`,
+  );
   const resting = { code: 'host-set-aside', message: "host 'h1' is set aside: 5 builds failed", until: 90_000 };
   assert.is(
     whyNotWords(
