@@ -89,8 +89,10 @@ export function refusalOf(
     // A scheduler counts what it is claiming as taken, so that may be more than there is.
     const free = left >= 0 ? left : `0, with ${-left} taken or being claimed beyond what there is`;
     const steps = inventory.step_size === 1 || left <= 0 ? '' : `, in steps of ${inventory.step_size}`;
+    const others = sameClaim === 0 ? '' : ` after ${sameClaim} for another group`;
     const message =
-      `${amount} ${resourceClass} exceed what is free on provider '${name}': ${free}${steps}` + ` (short by ${short})`;
+      `${amount} ${resourceClass} exceed what is free on provider '${name}'${others}: ${free}${steps}` +
+      ` (short by ${short})`;
     return { code: 'exceeds-capacity', message, provider, resourceClass, short };
   }
   // A claim's parts on one provider are one allocation to the API, and to whoever owns the provider.

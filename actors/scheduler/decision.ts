@@ -131,6 +131,7 @@ export function noteAll(draft: Draft, fleet: Fleet, request: Request, count: num
  */
 export function noteRanked(draft: Draft, fleet: Fleet, request: Request, picked: Picked, count = 1): void {
   const { view } = fleet;
+  if (picked.isForAll === true) draft.narrowedBy = [...draft.narrowedBy, ROOM_TOGETHER];
   const top = firstOfGroup(fleet, request, count, RUNNERS_UP + 1, picked);
   const shape = shapeOf(fleet, request);
   const taken = shape.current.get(picked.found.root) as Weighed;

@@ -23,6 +23,8 @@ export interface Picked {
   readonly found: Ranked;
   /** The hosts that its group's soft rule goes by, if it has one. */
   readonly soft: SoftlyRanked | null;
+  /** It was picked, before others, because it has room for all of several that would rather keep together. */
+  readonly isForAll?: true;
 }
 
 /** For whom a host is picked. */
@@ -52,8 +54,15 @@ export function pickOfGroup(
   const picked = (found: Ranked | null, soft: SoftlyRanked | null = null) => (found === null ? null : { found, soft });
   if (group === undefined) return picked(best(fleet, request, skip, seed));
   if (group.policy === 'anti-affinity') return picked(bestBut((root) => !groupAllows(view, spec, root)));
+  const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
   const soft = softlyRanked(fleet, request, skip);
   if (soft !== null) {
+    const isFirstOfSeveral = soft.first && soft.ranked.length === 0 && count > 1;
+    const forAll = isFirstOfSeveral
+      ? bestBut((root) => roomForAll(fleet, request, root, count, endOfLooks) === false)
+      : null;
+    if (forAll !== null && silenceOf(view, forAll.cell, isShardSilent(view, forAll.root)) === SILENCES[0])
+      return { found: forAll, soft, isForAll: true };
     const without = bestBut(soft.has);
     const others = without === null ? [] : [without];
     const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
@@ -65,7 +74,6 @@ export function pickOfGroup(
     return null;
   }
   // All of them on one host or none: a host that has room for some only would be claimed in vain.
-  const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
   const lacksRoom = (root: string) => roomTogether(fleet, request, root, count, endOfLooks) === false;
   const bestAmong = (roots: readonly string[]) =>
     rankedAmong(fleet, request, roots, (root) => skip(root) || lacksRoom(root))[0] ?? null;
@@ -84,7 +92,7 @@ function asCounted({ view }: Fleet, { spec }: Request, found: Ranked): Ranked {
 /**
  * The hosts that come first, in the order in which they would be taken, without chance; those of silent cells count like
  * others. Where a group keeps together it is the one that is taken: the group is there, or others would have to be
- * searched for room for all.
+ * searched for room for all; so too where it would rather.
  * @param count For how many instances together, as in `pickOfGroup`.
  */
 export function firstOfGroup(
@@ -92,7 +100,7 @@ export function firstOfGroup(
   request: Request,
   count: number,
   most: number,
-  { found, soft }: Picked,
+  { found, soft, isForAll }: Picked,
 ): readonly Weighed[] {
   const { view } = fleet;
   const { spec, groupAt } = request;
@@ -100,6 +108,7 @@ export function firstOfGroup(
   if (group === undefined) return bestOfAll(fleet, request, most);
   const { current } = shapeOf(fleet, request);
   const weighed = ({ root }: Ranked) => current.get(root) as Weighed;
+  if (isForAll === true) return [weighed(found)];
   if (soft !== null) {
     const withMembers = soft.ranked.slice(0, most).map(weighed);
     const without = bestOfAll(fleet, request, most, (root) => soft.has(root));
@@ -122,11 +131,11 @@ export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
 });
 
 /**
- * Whether a host that is ranked has room for all that keep together.
+ * Whether a host that is ranked has room for all that must keep together.
  * @param endOfLooks After so many looks at providers in all it is not counted any more: undefined, and the claims decide.
  */
 export function roomTogether(
-  { rankings, view }: Fleet,
+  fleet: Fleet,
   request: Request,
   root: string,
   count: number,
@@ -134,6 +143,16 @@ export function roomTogether(
 ): boolean | undefined {
   // What is ranked has room for one.
   if (count === 1 || !keepsTogether(request.spec)) return true;
+  return roomForAll(fleet, request, root, count, endOfLooks);
+}
+
+function roomForAll(
+  { rankings, view }: Fleet,
+  request: Request,
+  root: string,
+  count: number,
+  endOfLooks: number,
+): boolean | undefined {
   const host = view.hosts.get(root);
   if (host === undefined) return false;
   const tree = treeOf(view, root);

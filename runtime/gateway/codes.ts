@@ -18,7 +18,8 @@ export const REFUSAL_CODES = {
   'no-inventory': 'it has none of the resource class `about`',
   'unit-constraint':
     'the amount of `about` is not one that min_unit, max_unit and step_size of its inventory allow; the nearest one that would do differs by `short`',
-  'exceeds-capacity': 'too little of `about` is free, `short` by so much',
+  'exceeds-capacity':
+    'too little of `about` is free, `short` by so much; without `about`: the groups cannot all be served at once',
   'trait-missing': 'it lacks the required trait, or all the traits, `about`',
   'trait-forbidden': 'it has the forbidden trait `about`',
   'not-in-aggregate':

@@ -177,6 +177,35 @@ test('scheduler - the record of several that keep together counts the hosts with
   assert.equal(recordOf(100, 2), { fits: 100, refused: [], narrowedBy: ['room-together'] });
 });
 
+test('scheduler - several that would rather keep together get one host if any has room for all, before cells and weights', () => {
+  const hosts = [
+    { host: 'h1', cell: 'c1', has: { VCPU: 3 } },
+    { host: 'h2', cell: 'c1', has: { VCPU: 3 } },
+    { host: 'h3', cell: 'c2', has: { VCPU: 4 } },
+  ];
+  const spec: RequestSpec = {
+    groups: [{ name: '', resources: { VCPU: 1 } }],
+    groupPolicy: 'none',
+    instanceGroup: { id: 'p/g', policy: 'soft-affinity' },
+  };
+  const chosen = (count: number, preferCells: string[]) => {
+    const on = schedulersOf(hosts);
+    on.choose({ ...selectFor('r', { instances: named(count), ordered: true }), spec, where: { preferCells } });
+    const { narrowedBy, weights } = recordIn(on.answers[0]);
+    const selections = on.answers.flatMap((one) => (one.type === 'selected' ? one.selections : []));
+    return { on: selections.map(({ selection }) => selection.host), narrowedBy, weighed: weights.length };
+  };
+  assert.equal(chosen(4, ['c1']), { on: ['h3', 'h3', 'h3', 'h3'], narrowedBy: ['room-together'], weighed: 1 });
+  const { on, narrowedBy } = chosen(3, ['c1']);
+  assert.equal(
+    [new Set(on).size, on[0] !== 'h3', narrowedBy],
+    [1, true, ['room-together']],
+    'the preferred cell has room',
+  );
+  assert.equal(chosen(5, ['c1']).on.length, 5, 'no host has room for all, and they get several');
+  assert.equal(chosen(5, ['c1']).narrowedBy, []);
+});
+
 test('scheduler - of a group with another rule it is said with what several would fit, whatever was claimed meanwhile', () => {
   const on = schedulersOf([{ host: 'h1' }]);
   const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
