@@ -110,16 +110,21 @@ const keyOf = ({ code, about }: Pick<Counted, 'code' | 'about'>): string =>
 
 /**
  * Every reason with its hosts, the one that refuses most first; of those that refuse as many always the same one.
- * @param lacksMore Asked of the host that came nearest, of so many reasons at once and until it changes.
+ * @param more What is asked of the host that came nearest, of so many reasons at once; once until it changes, if it is kept.
  */
-export function counted(census: Census, lacksMore?: (root: string) => boolean): Counted[] {
+export function counted(
+  census: Census,
+  more?: { lacksMore(root: string): boolean; readonly isKept: boolean },
+): Counted[] {
   return [...census.reasons.values()]
     .sort((one, other) => other.hosts - one.hosts || (keyOf(one) < keyOf(other) ? -1 : 1))
     .map(({ code, about, message, hosts, near: [first] }, position) => {
       if (first === undefined) return { code, about, message, hosts };
-      if (lacksMore !== undefined && position < MAX_ASKED) first.lacksMore ??= lacksMore(first.root);
-      const more = first.lacksMore === true ? { lacksMore: true as const } : {};
-      return { code, about, message, hosts, nearest: { root: first.root, short: -first.weight, ...more } };
+      const nearest = { root: first.root, short: -first.weight };
+      if (more === undefined || position >= MAX_ASKED) return { code, about, message, hosts, nearest };
+      const lacksMore = (more.isKept ? first.lacksMore : undefined) ?? more.lacksMore(first.root);
+      if (more.isKept) first.lacksMore = lacksMore;
+      return { code, about, message, hosts, nearest: lacksMore ? { ...nearest, lacksMore: true as const } : nearest };
     });
 }
 

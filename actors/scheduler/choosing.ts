@@ -191,7 +191,7 @@ export function lookOnceMore(work: Work, open: Open, instance: string): void {
   draft.ofFitting = draft.claimsRefused > 0 ? REFUSED_THE_CLAIM : NOT_FOUND_IN_TIME;
   advance(work, open, instance, {
     type: 'NOTHING_HELD',
-    reason: whyNone(work.state, open.request, countToPlace(open)),
+    reason: whyNone(work.state, open.request, countToPlace(open), draft.ofFitting),
   });
 }
 
@@ -223,6 +223,9 @@ export function gathered(work: Work, open: Open): void {
     open.gathering = new Set();
     return;
   }
+  // What some of them were granted before may have no room for the others any more.
+  const [first] = rest;
+  if (!isTried && !isBehind && first !== undefined && tryElsewhere(work, open, first)) return;
   for (const instance of [...rest]) {
     if (!isOpen(work, open) || open.failing || open.givingBack !== null) return;
     if (open.machines.get(instance)?.value !== 'recalling') continue;

@@ -23,8 +23,8 @@ export const NOT_FOUND_IN_TIME = 'may have room that was not found in time';
  * Why no host was left, in numbers that add up to all hosts.
  * @param count For how many instances at once.
  */
-export function whyNone(fleet: Fleet, request: Request, count = 1): string {
-  return whyNoneOf(fleet, request, standing(fleet, request, count));
+export function whyNone(fleet: Fleet, request: Request, count = 1, ofFitting = REFUSED_THE_CLAIM): string {
+  return whyNoneOf(fleet, request, standing(fleet, request, count), ofFitting);
 }
 
 /** That each instance would have a host alone is not enough. */

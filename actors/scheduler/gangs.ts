@@ -29,7 +29,8 @@ export function placesFor({ state }: Work, request: Request, count: number): rea
   const places: { readonly root: string; readonly allocations: readonly Allocation[] }[] = [];
   const group = request.spec.instanceGroup?.id;
   const { revision } = view;
-  const isTogether = keepsTogether(request.spec);
+  const { policy } = request.spec.instanceGroup ?? {};
+  const isTogether = policy === 'affinity' || policy === 'soft-affinity';
   while (places.length < count) {
     const left = isTogether && places.length > 0 ? 1 : count - places.length;
     const found = pickOfGroup(state, request, { count: left, isOfSeveral: count > 1 }, () => false, '')?.found;

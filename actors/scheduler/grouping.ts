@@ -27,6 +27,15 @@ export interface Picked {
   readonly isForAll?: true;
 }
 
+/**
+ * After how many looks at providers in one pick no further host is counted for how many it holds: a tenth of a second. What
+ * was counted is kept, so the next pick goes on from there.
+ */
+const MAX_LOOKS_AT_ROOM = 500_000;
+
+/** Of how many hosts it is asked whether they have room for all that would rather keep together. */
+const MAX_WISHED = 256;
+
 /** For whom a host is picked. */
 export interface ToPlace {
   /** For how many instances at once there must be room, where they keep together: for one, once others have their host. */
@@ -54,22 +63,21 @@ export function pickOfGroup(
   const picked = (found: Ranked | null, soft: SoftlyRanked | null = null) => (found === null ? null : { found, soft });
   if (group === undefined) return picked(best(fleet, request, skip, seed));
   if (group.policy === 'anti-affinity') return picked(bestBut((root) => !groupAllows(view, spec, root)));
-  const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
+  const endOfLooks = effort.looks + MAX_LOOKS_AT_ROOM;
   const soft = softlyRanked(fleet, request, skip);
   if (soft !== null) {
     const isFirstOfSeveral = soft.first && soft.ranked.length === 0 && count > 1;
-    const forAll = isFirstOfSeveral
-      ? bestBut((root) => roomForAll(fleet, request, root, count, endOfLooks) === false)
-      : null;
-    if (forAll !== null && silenceOf(view, forAll.cell, isShardSilent(view, forAll.root)) === SILENCES[0])
-      return { found: forAll, soft, isForAll: true };
+    const forAll = isFirstOfSeveral ? withRoomForAll(fleet, request, count, bestBut, endOfLooks) : null;
+    if (forAll !== null) return { found: asCounted(fleet, request, forAll), soft, isForAll: true };
     const without = bestBut(soft.has);
     const others = without === null ? [] : [without];
     const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
     // One of which nothing was heard only if there is no other.
     for (const silence of SILENCES) {
       const found = inOrder.find((one) => silenceOf(view, one.cell, isShardSilent(view, one.root)) <= silence);
-      if (found !== undefined) return picked(found, soft);
+      if (found === undefined) continue;
+      const isAfterOthers = isOfSeveral && soft.first && count === 1;
+      return picked(isAfterOthers ? asCounted(fleet, request, found) : found, soft);
     }
     return null;
   }
@@ -80,12 +88,31 @@ export function pickOfGroup(
   const roots = rootsOf(view.groups, group.id);
   const found =
     roots.length > 0 ? bestAmong(roots) : ((groupAt === undefined ? null : bestAmong([groupAt])) ?? bestBut(lacksRoom));
-  const isCounted = isOfSeveral && fleet.rankings.preference !== undefined && keepsTogether(spec);
-  return picked(found === null || !isCounted ? found : asCounted(fleet, request, found));
+  return picked(found === null || !isOfSeveral ? found : asCounted(fleet, request, found));
+}
+
+/** The best host that has room for all of several that would rather keep together: of those that rank first, and are heard. */
+function withRoomForAll(
+  fleet: Fleet,
+  request: Request,
+  count: number,
+  bestBut: (mayNot: (root: string) => boolean) => Ranked | null,
+  endOfLooks: number,
+): Ranked | null {
+  const { view } = fleet;
+  let looked = 0;
+  const isRoom = (root: string) => roomForAll(fleet, request, root, count, endOfLooks) === true;
+  const found = bestBut((root) => {
+    looked += 1;
+    return looked < MAX_WISHED && !isRoom(root);
+  });
+  if (found === null || !isRoom(found.root)) return null;
+  return silenceOf(view, found.cell, isShardSilent(view, found.root)) === SILENCES[0] ? found : null;
 }
 
 /** With what the host would give as it was counted to hold all of several: without preference. */
-function asCounted({ view }: Fleet, { spec }: Request, found: Ranked): Ranked {
+function asCounted({ rankings, view }: Fleet, { spec }: Request, found: Ranked): Ranked {
+  if (rankings.preference === undefined) return found;
   return { ...found, allocations: fit(spec, treeOf(view, found.root)) ?? found.allocations };
 }
 
@@ -147,20 +174,29 @@ export function roomTogether(
 }
 
 function roomForAll(
-  { rankings, view }: Fleet,
+  fleet: Fleet,
   request: Request,
   root: string,
   count: number,
   endOfLooks: number,
 ): boolean | undefined {
+  const { rankings, view } = fleet;
   const host = view.hosts.get(root);
   if (host === undefined) return false;
   const tree = treeOf(view, root);
   if (instancesLeft(rankings, request, factsOf(view, host, tree)) < count) return false;
   if (!mayHold(request.spec, tree, count)) return false;
+  const ranked = shapeOf(fleet, request).current.get(root);
+  const known = ranked?.holds ?? null;
+  if (known !== null && known.count >= count) return known.times === undefined ? undefined : known.times >= count;
+  if (known?.times !== undefined && known.times < known.count) return false;
   if (effort.looks > endOfLooks) return undefined;
-  if (timesTogether(request.spec, tree, count, endOfLooks) >= count) return true;
-  return effort.looks > endOfLooks ? undefined : false;
+  const endOfThis = effort.looks + MAX_LOOKS_TO_COUNT;
+  const times = timesTogether(request.spec, tree, count, endOfThis);
+  const isCounted = times >= count || effort.looks <= endOfThis;
+  // It is weighed anew, and nothing is known of it, when it changes.
+  if (ranked !== undefined) ranked.holds = { count, times: isCounted ? times : undefined };
+  return isCounted ? times >= count : undefined;
 }
 
 /**

@@ -54,6 +54,8 @@ export interface Weighed extends Entry {
   told: WeighingText | null;
   /** What the host would give, once somebody has asked. */
   offered: readonly Allocation[] | null;
+  /** How many instances at once it was counted to hold, of so many; null: nobody has asked. `times` undefined: it took too long. */
+  holds: { readonly count: number; readonly times: number | undefined } | null;
 }
 
 /** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
@@ -314,5 +316,5 @@ function weigh(
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null && at > view.now) lookAgainAt(view, root, at);
   }
-  return { root, cell: host.cell, host: host.host, weight, tie, at: 0, told: null, offered: null };
+  return { root, cell: host.cell, host: host.host, weight, tie, at: 0, told: null, offered: null, holds: null };
 }

@@ -63,24 +63,20 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
 
 /**
  * What the ranking counts of the hosts that it refuses, with those that came nearest: of each it is known whether more stands
- * in its way, which is asked once until it changes. Filters that are asked late are not: whoever names hosts asks them.
+ * in its way, which is asked once until it changes, or every time for a member of a group. Filters that are asked late are
+ * not: whoever names hosts asks them.
  */
 export function refusedByRank(fleet: Fleet, request: Request): Counted[] {
   const { view } = fleet;
   const { spec, filters, census } = shapeOf(fleet, request);
   if (census.reasons.size === 0) return [];
-  const asked = { ...request, spec };
   const inUse = filters.map(({ filter }) => filter);
   const lacksMore = (root: string): boolean => {
     const host = view.hosts.get(root) as ViewHost;
     const judged = judge(view, filters, spec, host);
-    return judged.obstacle !== null && isMoreInTheWay(inUse, view, asked, host, judged);
+    return judged.obstacle !== null && isMoreInTheWay(inUse, view, request, host, judged);
   };
-  return counted(census, lacksMore).map((reason) => {
-    const { nearest } = reason;
-    if (nearest === undefined || toldMisfitOfGroup(view, request.spec, nearest.root) === null) return reason;
-    return { ...reason, nearest: { ...nearest, lacksMore: true } };
-  });
+  return counted(census, { lacksMore, isKept: request.spec.instanceGroup === undefined });
 }
 
 /** The host that came nearest, as the census has it: for whoever goes on with it here; it is no part of messages and records. */

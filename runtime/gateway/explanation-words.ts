@@ -75,7 +75,7 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
     ...unknownLines(decision.unknown),
   ];
   if (decision.narrowedBy.length > 0) {
-    lines.push(`of those that fit, the request may use what these filters let it: ${decision.narrowedBy.join(', ')}`);
+    lines.push(`of those that fit, these filters narrowed the choice: ${decision.narrowedBy.join(', ')}`);
   }
   lines.push(...silenceLines(decision));
   if (weights.length > 0) {

@@ -7,13 +7,14 @@ import { effort } from '../../actors/fitting/effort.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
+import { present } from '../../actors/present.ts';
 import { newAdviser } from '../../actors/scheduler/advice.ts';
-import { noRoom, roomOf } from '../../actors/scheduler/advice-rooms.ts';
+import { roomOf } from '../../actors/scheduler/advice-rooms.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import { inventory, viewOf } from '../support/facts.ts';
-import { type Answer, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
+import { type Answer, chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { survey } from '../support/survey.ts';
 
 const test = suite('scheduler - several together');
@@ -44,22 +45,24 @@ function live(on: On, ms: number): void {
   }
 }
 
+function tellDevices(on: On, host: string, devices: readonly Device[], cell = 'c1'): void {
+  const root = { id: `p-${host}`, name: host, parent: null, inventories: {}, traits: [], aggregates: [] };
+  const below = devices.map(({ has, traits = [] }, n) => ({
+    id: `p-${host}-d${n}`,
+    name: `d${n}`,
+    parent: root.id,
+    inventories: { VGPU: inventory(has) },
+    traits: [...traits],
+    aggregates: [],
+  }));
+  on.ask({ type: 'put-tree', ask: 1, providers: [root, ...below] });
+  on.tellHost({ host, cell });
+}
+
 /** Hosts with devices below them, by their names. */
 function hostsOf(hosts: Readonly<Record<string, readonly Device[]>>, words: Partial<SchedulerWords> = {}): On {
   const on = schedulersOf([], [{ name: 's', ...words }]);
-  for (const [host, devices] of Object.entries(hosts)) {
-    const root = { id: `p-${host}`, name: host, parent: null, inventories: {}, traits: [], aggregates: [] };
-    const below = devices.map(({ has, traits = [] }, n) => ({
-      id: `p-${host}-d${n}`,
-      name: `d${n}`,
-      parent: root.id,
-      inventories: { VGPU: inventory(has) },
-      traits: [...traits],
-      aggregates: [],
-    }));
-    on.ask({ type: 'put-tree', ask: 1, providers: [root, ...below] });
-    on.tellHost({ host });
-  }
+  for (const [host, devices] of Object.entries(hosts)) tellDevices(on, host, devices);
   on.deliver();
   live(on, 3_000);
   return on;
@@ -143,10 +146,10 @@ test('scheduler - where it was not counted to the end how many a host holds, it 
 
 test('scheduler - room that advice counts takes a bounded effort in all', () => {
   const view = viewOf({ host: 'h1' }, { host: 'h2' });
-  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const spec = inAffinity([1, 2].map((VCPU) => ({ name: `g${VCPU}`, resources: { VCPU } })));
   const trees = ['p-h1', 'p-h2'].map((root) => treeOf(view, root));
   const counted = (looksLeft: number) => {
-    const adviser = newAdviser(spec, 1);
+    const adviser = newAdviser(spec, 2);
     adviser.looksLeft = looksLeft;
     const steps = roomOf(adviser, spec, trees);
     let step = steps.next();
@@ -154,12 +157,101 @@ test('scheduler - room that advice counts takes a bounded effort in all', () => 
     return [step.value.hosts, adviser.isCut];
   };
   assert.equal(
-    [counted(1), counted(-1)],
+    [counted(100), counted(1), counted(-1)],
     [
       [2, false],
-      [noRoom().hosts, true],
+      [1, true],
+      [0, true],
     ],
   );
+});
+
+test('scheduler - several that keep together get the one host that holds them, behind however many that hold nearly all', () => {
+  const nearly = Array.from(
+    { length: 150 },
+    (_, n) => [`b${n}`, Array.from({ length: 32 }, () => ({ has: 3 }))] as const,
+  );
+  const spec = inAffinity(Array.from({ length: 8 }, (_, n) => ({ name: `g${n}`, resources: { VGPU: 2 } })));
+  for (const waits of [undefined, { since: 1 }]) {
+    const on = hostsOf({ ...Object.fromEntries(nearly) });
+    const good = Array.from({ length: 40 }, () => ({ has: 3 }));
+    tellDevices(on, 'good', good, 'c2');
+    on.deliver();
+    live(on, 3_000);
+    const before = on.shard.entries.flat().length;
+    const where = { preferCells: ['c1'] };
+    const asked = { ...selectFor('r', { instances: named(5) }), spec, ordered: true, where, ...present({ waits }) };
+    on.choose(asked as never);
+    live(on, 2_000);
+    assert.equal(new Set(on.answers.map((one) => chosenIn(one))), new Set(['good']));
+    assert.is(on.shard.entries.flat().length - before, 5, 'nothing is claimed in vain');
+  }
+});
+
+test('scheduler - several that keep together go elsewhere where one of them was granted a host that has since been filled', () => {
+  for (const count of [2, 3]) {
+    const hosts = ['h1', 'h2'].map((host) => ({ host, has: { VCPU: 3 } }));
+    const on = schedulersOf(hosts, [{ name: 's' }, { name: 't' }]);
+    const spec = inAffinity([{ name: '', resources: { VCPU: 1 } }]);
+    const select = { ...selectFor('r', { instances: named(count), ordered: true }), spec };
+    on.hear('scheduler/s', select, 'conductor/0');
+    on.deliver(undefined, ({ message }) => message.type !== 'claim' || message.consumer === 'r-0');
+    const provider = on.shard.state.consumers.holding.get('r-0')?.held[0]?.allocations[0]?.provider ?? '';
+    on.drop(({ message }) => message.type !== 'providers-changed');
+    const resources = { VCPU: 2 };
+    const rival: RequestSpec = { groups: [{ name: '', resources }], groupPolicy: 'none' };
+    const allocations = [{ provider, group: '', resources }];
+    on.ask({
+      type: 'claim',
+      consumer: 'rival',
+      attempt: 1,
+      spec: rival,
+      allocations,
+      keep: [],
+      expiresAt: 100_000_000,
+    });
+    on.deliver();
+    on.answers.length = 0;
+    on.hear('scheduler/t', { ...select, round: 2 }, 'conductor/0');
+    on.deliver();
+    live(on, 3_000);
+    const other = provider === 'p-h1' ? 'h2' : 'h1';
+    const [answer] = on.answers;
+    assert.ok(answer?.type === 'selected', JSON.stringify(answer));
+    assert.equal(new Set(answer.selections.map(({ selection }) => selection.host)), new Set([other]));
+  }
+});
+
+test('scheduler - several that would rather keep together get one host whichever devices a policy prefers', () => {
+  const groups = [
+    { name: 'g0', resources: { VGPU: 1 } },
+    { name: 'g1', resources: { VGPU: 1 }, required: ['CUSTOM_A'] },
+  ];
+  const spec: RequestSpec = { groups, groupPolicy: 'none', instanceGroup: { id: 'p/g', policy: 'soft-affinity' } };
+  const devices = [{ has: 3, traits: ['CUSTOM_A'] }, { has: 3 }, { has: 2 }];
+  for (let seed = 0; seed < 20; seed += 1) {
+    const { weighers } = packingPolicy('random', { seed: `s${seed}`, typical: [] });
+    const { hosts, reason } = placed(hostsOf({ h0: devices, h1: devices }, { weighers }), spec, 3);
+    assert.equal([hosts.length, new Set(hosts).size], [3, 1], `seed ${seed} ${reason}`);
+  }
+});
+
+test('scheduler - whether a host has room for all that would rather keep together is asked of the first in rank only', () => {
+  const hosts = Array.from({ length: 400 }, (_, n) => ({ host: `h${n}`, has: { VCPU: n === 399 ? 8 : 4 } }));
+  const spec: RequestSpec = {
+    groups: [{ name: '', resources: { VCPU: 1 } }],
+    groupPolicy: 'none',
+    instanceGroup: { id: 'p/g', policy: 'soft-affinity' },
+  };
+  const chosen = (few: number) => {
+    const on = schedulersOf(hosts.slice(-few).map((one) => ({ ...one, cell: one.host === 'h399' ? 'c2' : 'c1' })));
+    on.choose({ ...selectFor('r', { instances: named(5), ordered: true }), spec, where: { preferCells: ['c1'] } });
+    return new Set(
+      on.answers.flatMap((one) => (one.type === 'selected' ? one.selections : [])).map((one) => one.selection.host),
+    );
+  };
+  assert.equal(chosen(100), new Set(['h399']));
+  assert.is(chosen(400).size, 2);
 });
 
 test('scheduler - the record of several that keep together counts the hosts with room for all, or says that it does not', () => {
