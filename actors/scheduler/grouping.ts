@@ -11,7 +11,7 @@ import type { FilterRefusal } from './filters/filter.ts';
 import { groupAllows } from './group-rules.ts';
 import { membersOn, rootsOf, toldOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
-import { best, bestOfAll, type Ranked, rankedAmong } from './picking.ts';
+import { best, bestOfAll, type Ranked, rankedAmong, rankedOf } from './picking.ts';
 import { type Fleet, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
 import { isShardSilent, SILENCES, silenceOf } from './silence.ts';
@@ -67,7 +67,7 @@ export function pickOfGroup(
   const soft = softlyRanked(fleet, request, skip);
   if (soft !== null) {
     const isFirstOfSeveral = soft.first && soft.ranked.length === 0 && count > 1;
-    const forAll = isFirstOfSeveral ? withRoomForAll(fleet, request, count, bestBut, endOfLooks) : null;
+    const forAll = isFirstOfSeveral ? withRoomForAll(fleet, request, count, skip, endOfLooks) : null;
     if (forAll !== null) return { found: asCounted(fleet, request, forAll), soft, isForAll: true };
     const without = bestBut(soft.has);
     const others = without === null ? [] : [without];
@@ -96,18 +96,16 @@ function withRoomForAll(
   fleet: Fleet,
   request: Request,
   count: number,
-  bestBut: (mayNot: (root: string) => boolean) => Ranked | null,
+  skip: (root: string) => boolean,
   endOfLooks: number,
 ): Ranked | null {
   const { view } = fleet;
-  let looked = 0;
-  const isRoom = (root: string) => roomForAll(fleet, request, root, count, endOfLooks) === true;
-  const found = bestBut((root) => {
-    looked += 1;
-    return looked < MAX_WISHED && !isRoom(root);
-  });
-  if (found === null || !isRoom(found.root)) return null;
-  return silenceOf(view, found.cell, isShardSilent(view, found.root)) === SILENCES[0] ? found : null;
+  const found = bestOfAll(fleet, request, MAX_WISHED, skip).find(
+    ({ cell, root }) =>
+      silenceOf(view, cell, isShardSilent(view, root)) === SILENCES[0] &&
+      roomForAll(fleet, request, root, count, endOfLooks) === true,
+  );
+  return found === undefined ? null : rankedOf(fleet, shapeOf(fleet, request), found);
 }
 
 /** With what the host would give as it was counted to hold all of several: without preference. */
@@ -157,22 +155,15 @@ export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
   message: `no room for ${count} instances on '${host}'`,
 });
 
+/** Whether a host that is ranked has room for all that must keep together. */
+export const roomTogether: typeof roomForAll = (fleet, request, root, count, endOfLooks) =>
+  // What is ranked has room for one.
+  count === 1 || !keepsTogether(request.spec) || roomForAll(fleet, request, root, count, endOfLooks);
+
 /**
- * Whether a host that is ranked has room for all that must keep together.
+ * Whether a host has room for so many at once.
  * @param endOfLooks After so many looks at providers in all it is not counted any more: undefined, and the claims decide.
  */
-export function roomTogether(
-  fleet: Fleet,
-  request: Request,
-  root: string,
-  count: number,
-  endOfLooks: number,
-): boolean | undefined {
-  // What is ranked has room for one.
-  if (count === 1 || !keepsTogether(request.spec)) return true;
-  return roomForAll(fleet, request, root, count, endOfLooks);
-}
-
 function roomForAll(
   fleet: Fleet,
   request: Request,
@@ -188,15 +179,18 @@ function roomForAll(
   if (!mayHold(request.spec, tree, count)) return false;
   const ranked = shapeOf(fleet, request).current.get(root);
   const known = ranked?.holds ?? null;
-  if (known !== null && known.count >= count) return known.times === undefined ? undefined : known.times >= count;
-  if (known?.times !== undefined && known.times < known.count) return false;
+  if (known !== null) {
+    if (known.times >= count) return true;
+    if (known.isWhole && known.times < known.count) return false;
+    if (!known.isWhole && known.count === count) return undefined;
+  }
   if (effort.looks > endOfLooks) return undefined;
   const endOfThis = effort.looks + MAX_LOOKS_TO_COUNT;
   const times = timesTogether(request.spec, tree, count, endOfThis);
-  const isCounted = times >= count || effort.looks <= endOfThis;
+  const isWhole = times >= count || effort.looks <= endOfThis;
   // It is weighed anew, and nothing is known of it, when it changes.
-  if (ranked !== undefined) ranked.holds = { count, times: isCounted ? times : undefined };
-  return isCounted ? times >= count : undefined;
+  if (ranked !== undefined) ranked.holds = { count, times, isWhole };
+  return isWhole ? times >= count : undefined;
 }
 
 /**

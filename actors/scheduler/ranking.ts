@@ -54,8 +54,8 @@ export interface Weighed extends Entry {
   told: WeighingText | null;
   /** What the host would give, once somebody has asked. */
   offered: readonly Allocation[] | null;
-  /** How many instances at once it was counted to hold, of so many; null: nobody has asked. `times` undefined: it took too long. */
-  holds: { readonly count: number; readonly times: number | undefined } | null;
+  /** How many instances at once it was counted to hold, of so many; at least, where that took too long. Null: nobody has asked. */
+  holds: { readonly count: number; readonly times: number; readonly isWhole: boolean } | null;
 }
 
 /** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */

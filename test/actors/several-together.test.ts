@@ -11,7 +11,10 @@ import { present } from '../../actors/present.ts';
 import { newAdviser } from '../../actors/scheduler/advice.ts';
 import { roomOf } from '../../actors/scheduler/advice-rooms.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { roomTogether } from '../../actors/scheduler/grouping.ts';
+import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import { inventory, viewOf } from '../support/facts.ts';
 import { type Answer, chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
@@ -243,15 +246,34 @@ test('scheduler - whether a host has room for all that would rather keep togethe
     groupPolicy: 'none',
     instanceGroup: { id: 'p/g', policy: 'soft-affinity' },
   };
-  const chosen = (few: number) => {
-    const on = schedulersOf(hosts.slice(-few).map((one) => ({ ...one, cell: one.host === 'h399' ? 'c2' : 'c1' })));
-    on.choose({ ...selectFor('r', { instances: named(5), ordered: true }), spec, where: { preferCells: ['c1'] } });
+  const chosen = (few: number, { preferred = 'c1', pickAmong = 1, avoided = 0 } = {}) => {
+    const all = hosts.slice(-few).map((one) => ({ ...one, cell: one.host === 'h399' ? 'c2' : 'c1' }));
+    const on = schedulersOf(all, [{ name: 's', pickAmong }]);
+    const tree = avoided === 0 ? {} : { tree: { noneOf: all.slice(0, avoided).map(({ host }) => `p-${host}`) } };
+    const where = { preferCells: [preferred] };
+    on.choose({ ...selectFor('r', { instances: named(5), ordered: true }), spec: { ...spec, ...tree }, where });
     return new Set(
       on.answers.flatMap((one) => (one.type === 'selected' ? one.selections : [])).map((one) => one.selection.host),
     );
   };
-  assert.equal(chosen(100), new Set(['h399']));
+  const roomy = new Set(['h399']);
+  assert.equal(chosen(100), roomy);
   assert.is(chosen(400).size, 2);
+  assert.equal(chosen(400, { preferred: 'c2', pickAmong: 3 }), roomy, 'chance does not lose it');
+  assert.equal(chosen(400, { avoided: 300 }), roomy, 'those that it may not have do not count');
+});
+
+test('scheduler - that many were not counted to the end is not said of few', () => {
+  const view = viewOf({ host: 'h1' });
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const request = { spec: inAffinity([{ name: '', resources: { VCPU: 1 } }]) };
+  const ranked = shapeOf({ rankings, view }, request).current.get('p-h1');
+  assert.ok(ranked);
+  const isRoom = (count: number) => roomTogether({ rankings, view }, request, 'p-h1', count, effort.looks);
+  ranked.holds = { count: 8, times: 4, isWhole: false };
+  assert.equal([isRoom(4), isRoom(8)], [true, undefined]);
+  assert.is(isRoom(6), true, 'it is counted again');
+  assert.is(isRoom(9), false);
 });
 
 test('scheduler - the record of several that keep together counts the hosts with room for all, or says that it does not', () => {
