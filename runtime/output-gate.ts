@@ -27,7 +27,8 @@ export interface OutputGate<Recorded> {
   drop(): void;
 }
 
-export interface OutputGateOptions<Recorded> {
+/** Whose gate it is. */
+export interface OutputGateOwner<Recorded> {
   readonly journal: Journal<Recorded>;
   readonly clock: Clock;
   release(outputs: readonly Output[]): void;
@@ -64,84 +65,97 @@ interface Kept<Recorded> {
   isDue: boolean;
 }
 
-export function outputGate<Recorded>(options: OutputGateOptions<Recorded>): OutputGate<Recorded> {
-  const { journal, clock, release, onDue, onAppended, onReleased, onFailure } = options;
-  const gate: Gated[] = [];
-  let kept: Kept<Recorded> | null = null;
-  /** Entries under way. */
-  let underWay = 0;
-  /** Counts the ends of the actor: what was appended in one life means nothing in the next. */
-  let life = 0;
+export function outputGate<Recorded>(owner: OutputGateOwner<Recorded>): OutputGate<Recorded> {
+  return new Gate(owner);
+}
 
-  function append(turns: readonly Gated[], records: readonly Recorded[]): void {
-    const mine = life;
-    underWay += 1;
-    journal.append(records, (error) => {
-      if (mine !== life) return;
-      underWay -= 1;
-      if (error !== null) return onFailure(error);
-      for (const turn of turns) turn.safe = true;
-      while (gate[0]?.safe === true) release((gate.shift() as Gated).outputs);
-      if (underWay === 0 && kept?.isDue === true) onDue();
-      onReleased();
-    });
-    if (mine === life) onAppended(records.length);
+/** A class, for a process may have thousands of them: its methods are made once. */
+class Gate<Recorded> implements OutputGate<Recorded> {
+  readonly #owner: OutputGateOwner<Recorded>;
+  readonly #gated: Gated[] = [];
+  #kept: Kept<Recorded> | null = null;
+  /** Entries under way. */
+  #underWay = 0;
+  /** Counts the ends of the actor: what was appended in one life means nothing in the next. */
+  #life = 0;
+
+  constructor(owner: OutputGateOwner<Recorded>) {
+    this.#owner = owner;
   }
 
-  function appendAll(): void {
-    if (kept === null) return;
-    const { turns, records, timer } = kept;
-    kept = null;
+  size(): number {
+    return this.#gated.length;
+  }
+
+  pass(records: readonly Recorded[], outputs: readonly Output[]): void {
+    const isAwaited = outputs.some((output) => 'to' in output);
+    if (records.length === 0) {
+      // An answer shows what was decided before it.
+      const mine = this.#life;
+      if (isAwaited) this.#appendSoon();
+      if (mine !== this.#life) return;
+      if (this.#gated.length > 0) this.#gated.push({ outputs, safe: true });
+      else this.#owner.release(outputs);
+      return;
+    }
+    const turn: Gated = { outputs, safe: false };
+    this.#gated.push(turn);
+    if (isAwaited && this.#kept === null && this.#underWay === 0) return this.#append([turn], records);
+    if (this.#keep(turn, records) >= MAX_KEPT_RECORDS) this.appendAll();
+    else if (isAwaited) this.#appendSoon();
+  }
+
+  appendAll(): void {
+    if (this.#kept === null) return;
+    const { turns, records, timer } = this.#kept;
+    this.#kept = null;
     timer.cancel();
-    append(turns, records);
+    this.#append(turns, records);
+  }
+
+  drop(): void {
+    this.#life += 1;
+    this.#underWay = 0;
+    this.#kept?.timer.cancel();
+    this.#kept = null;
+    this.#gated.length = 0;
+  }
+
+  #append(turns: readonly Gated[], records: readonly Recorded[]): void {
+    const mine = this.#life;
+    const gated = this.#gated;
+    const owner = this.#owner;
+    this.#underWay += 1;
+    owner.journal.append(records, (error) => {
+      if (mine !== this.#life) return;
+      this.#underWay -= 1;
+      if (error !== null) return owner.onFailure(error);
+      for (const turn of turns) turn.safe = true;
+      while (gated[0]?.safe === true) owner.release((gated.shift() as Gated).outputs);
+      if (this.#underWay === 0 && this.#kept?.isDue === true) owner.onDue();
+      owner.onReleased();
+    });
+    if (mine === this.#life) owner.onAppended(records.length);
   }
 
   /** Answers how many records are kept now. */
-  function keep(turn: Gated, records: readonly Recorded[]): number {
-    kept ??= { turns: [], records: [], timer: clock.after(APPENDED_WITHIN_MS, due), isDue: false };
-    kept.turns.push(turn);
-    for (const record of records) kept.records.push(record);
-    return kept.records.length;
+  #keep(turn: Gated, records: readonly Recorded[]): number {
+    const timer = () => this.#owner.clock.after(APPENDED_WITHIN_MS, () => this.#due());
+    this.#kept ??= { turns: [], records: [], timer: timer(), isDue: false };
+    this.#kept.turns.push(turn);
+    for (const record of records) this.#kept.records.push(record);
+    return this.#kept.records.length;
   }
 
   /** It is time to append what is kept. */
-  function due(): void {
-    if (kept === null) return;
-    if (underWay === 0) onDue();
-    else kept.isDue = true;
+  #due(): void {
+    if (this.#kept === null) return;
+    if (this.#underWay === 0) this.#owner.onDue();
+    else this.#kept.isDue = true;
   }
 
-  function appendSoon(): void {
-    if (underWay === 0) appendAll();
-    else due();
+  #appendSoon(): void {
+    if (this.#underWay === 0) this.appendAll();
+    else this.#due();
   }
-
-  return {
-    size: () => gate.length,
-    pass(records, outputs) {
-      const isAwaited = outputs.some((output) => 'to' in output);
-      if (records.length === 0) {
-        // An answer shows what was decided before it.
-        const mine = life;
-        if (isAwaited) appendSoon();
-        if (mine !== life) return;
-        if (gate.length > 0) gate.push({ outputs, safe: true });
-        else release(outputs);
-        return;
-      }
-      const turn: Gated = { outputs, safe: false };
-      gate.push(turn);
-      if (isAwaited && kept === null && underWay === 0) return append([turn], records);
-      if (keep(turn, records) >= MAX_KEPT_RECORDS) appendAll();
-      else if (isAwaited) appendSoon();
-    },
-    appendAll,
-    drop() {
-      life += 1;
-      underWay = 0;
-      kept?.timer.cancel();
-      kept = null;
-      gate.length = 0;
-    },
-  };
 }

@@ -26,7 +26,7 @@ import { type SchedulerOptions, scheduler } from '../actors/scheduler/scheduler.
 import type { Bus, Endpoint, Subscription } from './bus/bus.ts';
 import { inServices } from './bus/services.ts';
 import { checkedDriver } from './drivers/check-driver.ts';
-import { type DriverHost, driverHost } from './drivers/driver-host.ts';
+import { type DriverHost, type DriverHostOptions, driverHost } from './drivers/driver-host.ts';
 import type { Hosting } from './hosting.ts';
 import { type Journals, noJournal } from './journal/journal.ts';
 import { incarnationOf } from './node-names.ts';
@@ -97,7 +97,7 @@ export function playing(played: PlayingOptions): Playing {
     const hosted = hosting.host(address, actor, noJournal, computeMessages);
     if (options.driver !== undefined) {
       const driver = checkedDriver(options.driver, cellName, host);
-      const answer = hosted.host.deliverAnswer;
+      const answer: DriverHostOptions['answer'] = (message, from) => hosted.host.deliverAnswer(message, from);
       played.drivers.set(driverAddress(cellName, host), driverHost({ cell: cellName, host, driver, answer, onError }));
     }
     // A queue group of its own: an older life that hears and does nothing takes no message away from a newer one.

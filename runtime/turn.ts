@@ -3,15 +3,16 @@
 // safe. The next turns may be decided meanwhile, on the state that the last one left, and are the next entry together: if
 // an entry then fails, nothing of it and of later ones was ever seen, and the whole state is dropped.
 
-import type { Actor, Address, Message, Turn, Wake } from '../actors/actor.ts';
+import type { Actor, Address, Message, PublicEvent, Turn, Wake } from '../actors/actor.ts';
+import type { AnyMessage } from '../actors/messages/any.ts';
 import type { Clock } from './clock.ts';
 import { messageOf } from './errors.ts';
 import type { Journal } from './journal/journal.ts';
 import { type Slicer, slicerOf, type Taking, takeSnapshot } from './journal/slices.ts';
 import type { Outbox } from './outbox.ts';
-import { type Output, outputGate } from './output-gate.ts';
+import { type Output, type OutputGate, type OutputGateOwner, outputGate } from './output-gate.ts';
 import type { Tenure } from './ownership/tenure.ts';
-import { wakesOf } from './wakes.ts';
+import { type Wakes, wakesOf } from './wakes.ts';
 
 export interface ActorHostOptions<State, Incoming extends Message, Recorded> {
   readonly address: Address;
@@ -102,259 +103,354 @@ interface Letter {
 export function actorHost<State, Incoming extends Message, Recorded>(
   options: ActorHostOptions<State, Incoming, Recorded>,
 ): ActorHost {
-  const { address, actor, journal, clock, outbox, maxMailbox, slicer = slicerOf(clock) } = options;
-  const { turnEnds = (begunAt) => clock.monotonic() - begunAt >= MAX_TURN_MS } = options;
-  const stats: ActorHostStats = { turns: 0, messages: 0, records: 0, overloaded: 0 };
-  const gate = outputGate<Recorded>({
-    journal,
-    clock,
-    release: letOutAll,
-    onDue: appendKept,
-    onAppended(count) {
-      taking?.recorded(count);
-      if (journal.wantsSnapshot && !isHalfChanged) snapshot();
-    },
-    onReleased: schedule,
-    onFailure: fail,
-  });
-  const wakes = wakesOf(clock, (id) => put({ message: { type: 'wake', id } as Wake, from: address }));
-  let mailbox: Letter[] = NOTHING;
-  let state: State;
-  let phase: 'new' | 'running' | 'stopped' = 'new';
-  let tenure: Tenure | undefined;
+  return new HostedActor(options);
+}
+
+/** What the turn under way has recorded and wants let out. One for all turns of an actor: it means something only while it decides. */
+class ActorTurn<Recorded> implements Turn<Recorded> {
+  now = 0;
+  /** Null while no turn is under way. */
+  records: Recorded[] | null = null;
+  outputs: Output[] | null = null;
+  readonly #wakes: Wakes;
+
+  constructor(wakes: Wakes) {
+    this.#wakes = wakes;
+  }
+
+  begin(now: number): void {
+    this.now = now;
+    this.records = NOTHING;
+    this.outputs = NOTHING;
+  }
+
+  end(): void {
+    this.records = null;
+    this.outputs = null;
+  }
+
+  record(record: Recorded): void {
+    if (this.records === NOTHING) this.records = [record];
+    else (this.records as Recorded[]).push(record);
+  }
+
+  send(to: Address, message: AnyMessage): void {
+    this.#letOut({ to, message });
+  }
+
+  publish(event: PublicEvent): void {
+    this.#letOut({ event });
+  }
+
+  wakeAt(id: string, at: number, awaited?: Address): void {
+    this.#wakes.arm(id, at - this.now, awaited);
+  }
+
+  cancelWake(id: string): void {
+    this.#wakes.cancel(id);
+  }
+
+  #letOut(output: Output): void {
+    if (this.outputs === NOTHING) this.outputs = [output];
+    else (this.outputs as Output[]).push(output);
+  }
+}
+
+/** A class, for a process may host thousands of actors: its methods are made once. */
+class HostedActor<State, Incoming extends Message, Recorded> implements ActorHost, OutputGateOwner<Recorded> {
+  readonly address: Address;
+  readonly journal: Journal<Recorded>;
+  readonly clock: Clock;
+  readonly #actor: Actor<State, Incoming, Recorded>;
+  readonly #outbox: Outbox;
+  readonly #maxMailbox: number;
+  readonly #slicer: Slicer;
+  readonly #turnEnds: (begunAt: number) => boolean;
+  readonly #failed: (error: Error, address: Address) => void;
+  readonly #gate: OutputGate<Recorded>;
+  readonly #wakes: Wakes;
+  readonly #turn: ActorTurn<Recorded>;
+  #mailbox: Letter[] = NOTHING;
+  #state: State | undefined;
+  #phase: 'new' | 'running' | 'stopped' = 'new';
+  #tenure: Tenure | undefined;
   /** What the state owes after it was read is still to be done. */
-  let owing = false;
+  #owing = false;
   /** A turn has failed in the middle. */
-  let isHalfChanged = false;
-  let scheduled = false;
+  #isHalfChanged = false;
+  #scheduled = false;
   /** Since when the mailbox has not been empty, and how many messages were decided since. */
-  const busy = { since: 0, decided: 0 };
-  let waitingForEnd: (() => void)[] = [];
-  /** What the turn under way has recorded and wants let out; null while there is none. */
-  let records: Recorded[] | null = null;
-  let outputs: Output[] | null = null;
-  /** One for all turns: it means something only while an actor decides. */
-  const turn: { -readonly [Key in keyof Turn<Recorded>]: Turn<Recorded>[Key] } = {
-    now: 0,
-    record(record) {
-      if (records === NOTHING) records = [record];
-      else (records as Recorded[]).push(record);
-    },
-    send: (to, message) => letOut({ to, message }),
-    publish: (event) => letOut({ event }),
-    wakeAt: (id, at, awaited) => wakes.arm(id, at - turn.now, awaited),
-    cancelWake: wakes.cancel,
-  };
+  #busySince = 0;
+  #busyDecided = 0;
+  #turns = 0;
+  #messages = 0;
+  #records = 0;
+  #overloaded = 0;
+  #waitingForEnd: (() => void)[] = [];
   /** The snapshot that was begun last. */
-  let taking: Taking | undefined;
+  #taking: Taking | undefined;
   /** Counts the ends of the actor: what was begun in one life means nothing in the next. */
-  let life = 0;
+  #life = 0;
 
-  function letOut(output: Output): void {
-    if (outputs === NOTHING) outputs = [output];
-    else (outputs as Output[]).push(output);
+  constructor(options: ActorHostOptions<State, Incoming, Recorded>) {
+    const { address, actor, journal, clock, outbox, maxMailbox, slicer = slicerOf(clock) } = options;
+    const { turnEnds = (begunAt) => clock.monotonic() - begunAt >= MAX_TURN_MS, onFailure } = options;
+    this.address = address;
+    this.journal = journal;
+    this.clock = clock;
+    this.#actor = actor;
+    this.#outbox = outbox;
+    this.#maxMailbox = maxMailbox;
+    this.#slicer = slicer;
+    this.#turnEnds = turnEnds;
+    this.#failed = onFailure;
+    this.#gate = outputGate(this);
+    this.#wakes = wakesOf(clock, (id) => this.#put({ message: { type: 'wake', id } as Wake, from: address }));
+    this.#turn = new ActorTurn(this.#wakes);
   }
 
-  function put(letter: Letter): void {
-    if (mailbox.length > 0) {
-      mailbox.push(letter);
-    } else {
-      busy.since = clock.monotonic();
-      busy.decided = 0;
-      mailbox = [letter];
+  get stats(): ActorHostStats {
+    return {
+      turns: this.#turns,
+      messages: this.#messages,
+      records: this.#records,
+      overloaded: this.#overloaded,
+    };
+  }
+
+  figures(): Readonly<Record<string, number>> {
+    return this.#phase === 'running' ? (this.#actor.figures?.(this.#state as State) ?? {}) : {};
+  }
+
+  waiting(): number {
+    return this.#mailbox.length;
+  }
+
+  retryAfterMs(): number {
+    const elapsedMs = this.clock.monotonic() - this.#busySince;
+    // With nothing decided there is no pace: it may take as long again.
+    const neededMs = this.#busyDecided === 0 ? elapsedMs : (elapsedMs / this.#busyDecided) * this.#mailbox.length;
+    return Math.ceil(Math.min(RETRY_AFTER_MS.most, Math.max(RETRY_AFTER_MS.least, neededMs)));
+  }
+
+  isUp(): boolean {
+    return this.#phase !== 'stopped';
+  }
+
+  async start(tenure?: Tenure): Promise<void> {
+    this.#tenure = tenure;
+    this.#phase = 'new';
+    const mine = this.#life;
+    try {
+      const { snapshot, records } = await this.journal.open(tenure);
+      // Stopped while it was reading.
+      if (mine !== this.#life) return;
+      const state = snapshot === null ? this.#actor.init() : this.#actor.restore(snapshot);
+      this.#state = state;
+      for (const record of records) this.#actor.apply(state, record);
+    } catch (error) {
+      if (mine === this.#life) this.#drop();
+      throw error;
     }
-    schedule();
+    this.#phase = 'running';
+    if (tenure === undefined || tenure.holds()) return this.#recover();
+    this.#owing = true;
   }
 
-  function schedule(): void {
-    if (scheduled || phase !== 'running') return;
-    if (!owing && (mailbox.length === 0 || gate.size() >= MAX_GATED)) return tellIfDrained();
-    scheduled = true;
-    clock.soon(() => {
-      scheduled = false;
-      if (phase !== 'running') return;
-      // Another process may own the actor by now: whatever is decided here could be wrong, an answer that needs no
-      // record too. The messages wait until the lease is renewed or lost.
-      if (tenure !== undefined && !tenure.holds()) return;
-      if (owing) recover();
-      else runTurn();
+  cameUp(who?: Address): void {
+    this.#wakes.cameUp(who);
+  }
+
+  resume(): void {
+    this.#appendKept();
+    this.#schedule();
+  }
+
+  deliver(message: Message, from: Address): boolean {
+    if (this.#phase === 'stopped') return false;
+    if (this.#mailbox.length >= this.#maxMailbox) {
+      this.#overloaded += 1;
+      return false;
+    }
+    this.#put({ message, from });
+    return true;
+  }
+
+  deliverAnswer(message: Message, from: Address): void {
+    if (this.#phase === 'stopped') return;
+    this.#put({ message, from });
+  }
+
+  drained(): Promise<void> {
+    return new Promise((resolve) => {
+      // What is due later is for the next owner.
+      this.#wakes.cancelAll();
+      this.#waitingForEnd.push(resolve);
+      this.#appendKept();
+      if (this.#phase === 'running') this.#schedule();
+      else this.#tellIfDrained();
     });
   }
 
-  function recover(): void {
-    owing = false;
-    decide(() => actor.recover(state, turn));
-    schedule();
+  async stop(): Promise<void> {
+    this.#appendKept();
+    this.#drop();
+    await this.journal.close();
   }
 
-  function tellIfDrained(): void {
-    if (waitingForEnd.length === 0 || mailbox.length > 0 || gate.size() > 0) return;
-    const told = waitingForEnd;
-    waitingForEnd = [];
+  // --- what its output gate says
+
+  release(outputs: readonly Output[]): void {
+    for (const output of outputs) {
+      if ('event' in output) this.#outbox.publish(this.address, output.event);
+      else this.#outbox.send(this.address, output.to, output.message);
+    }
+  }
+
+  onDue(): void {
+    this.#appendKept();
+  }
+
+  onAppended(records: number): void {
+    this.#taking?.recorded(records);
+    if (this.journal.wantsSnapshot && !this.#isHalfChanged) this.#snapshot();
+  }
+
+  onReleased(): void {
+    this.#schedule();
+  }
+
+  onFailure(error: Error): void {
+    // One failure may bring about another, of what was under way.
+    if (this.#phase === 'stopped') return;
+    this.#drop();
+    this.#failed(error, this.address);
+  }
+
+  // --- turns
+
+  #put(letter: Letter): void {
+    if (this.#mailbox.length > 0) {
+      this.#mailbox.push(letter);
+    } else {
+      this.#busySince = this.clock.monotonic();
+      this.#busyDecided = 0;
+      this.#mailbox = [letter];
+    }
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#phase !== 'running') return;
+    if (!this.#owing && (this.#mailbox.length === 0 || this.#gate.size() >= MAX_GATED)) return this.#tellIfDrained();
+    this.#scheduled = true;
+    this.clock.soon(() => this.#takeTurn());
+  }
+
+  #takeTurn(): void {
+    this.#scheduled = false;
+    if (this.#phase !== 'running') return;
+    // Another process may own the actor by now: whatever is decided here could be wrong, an answer that needs no
+    // record too. The messages wait until the lease is renewed or lost.
+    if (this.#tenure !== undefined && !this.#tenure.holds()) return;
+    if (this.#owing) this.#recover();
+    else this.#runTurn();
+  }
+
+  #recover(): void {
+    this.#owing = false;
+    this.#decide(() => this.#actor.recover(this.#state as State, this.#turn));
+    this.#schedule();
+  }
+
+  #tellIfDrained(): void {
+    if (this.#waitingForEnd.length === 0 || this.#mailbox.length > 0 || this.#gate.size() > 0) return;
+    const told = this.#waitingForEnd;
+    this.#waitingForEnd = [];
     // After the tick in which the last outputs are published.
-    clock.soon(() => {
+    this.clock.soon(() => {
       for (const resolve of told) resolve();
     });
   }
 
-  function runTurn(): void {
+  #runTurn(): void {
     let taken = 0;
-    decide(() => {
+    this.#decide(() => {
+      const mailbox = this.#mailbox;
       const most = Math.min(mailbox.length, MAX_TURN);
-      const begunAt = clock.monotonic();
-      while (taken < most && (taken === 0 || !turnEnds(begunAt))) {
+      const begunAt = this.clock.monotonic();
+      while (taken < most && (taken === 0 || !this.#turnEnds(begunAt))) {
         const { message, from } = mailbox[taken] as Letter;
         taken += 1;
-        actor.receive(state, message as Incoming | Wake, from, turn);
+        this.#actor.receive(this.#state as State, message as Incoming | Wake, from, this.#turn);
       }
-      mailbox = taken === mailbox.length ? NOTHING : mailbox.slice(taken);
+      this.#mailbox = taken === mailbox.length ? NOTHING : mailbox.slice(taken);
     });
-    stats.turns += 1;
-    stats.messages += taken;
-    busy.decided += taken;
-    schedule();
+    this.#turns += 1;
+    this.#messages += taken;
+    this.#busyDecided += taken;
+    this.#schedule();
   }
 
   /** Runs one turn and sends its records to the journal, its outputs to the gate. */
-  function decide(body: () => void): void {
-    turn.now = clock.now();
-    records = NOTHING;
-    outputs = NOTHING;
+  #decide(body: () => void): void {
+    const turn = this.#turn;
+    turn.begin(this.clock.now());
     try {
       body();
-      actor.endTurn?.(state, turn);
+      this.#actor.endTurn?.(this.#state as State, turn);
     } catch (error) {
-      records = null;
-      outputs = null;
+      turn.end();
       // The state may be half changed: it is dropped, and all that this turn wanted. What was decided before may stay.
-      isHalfChanged = true;
-      appendKept();
-      isHalfChanged = false;
-      return fail(new Error(`actor '${address}' failed: ${messageOf(error)}`, { cause: error }));
+      this.#isHalfChanged = true;
+      this.#appendKept();
+      this.#isHalfChanged = false;
+      return this.onFailure(new Error(`actor '${this.address}' failed: ${messageOf(error)}`, { cause: error }));
     }
-    const recorded: readonly Recorded[] = records;
-    const wanted: readonly Output[] = outputs;
-    records = null;
-    outputs = null;
+    const recorded = turn.records as readonly Recorded[];
+    const wanted = turn.outputs as readonly Output[];
+    turn.end();
     if (recorded.length === 0 && wanted.length === 0) return;
-    stats.records += recorded.length;
+    this.#records += recorded.length;
     try {
-      gate.pass(recorded, wanted);
+      this.#gate.pass(recorded, wanted);
     } catch (error) {
-      journalFailed(error);
+      this.#journalFailed(error);
     }
   }
 
   /** Appends what was kept for company, unless another process may own the actor by now. */
-  function appendKept(): void {
-    if (tenure?.holds() === false) return;
+  #appendKept(): void {
+    if (this.#tenure?.holds() === false) return;
     try {
-      gate.appendAll();
+      this.#gate.appendAll();
     } catch (error) {
-      journalFailed(error);
+      this.#journalFailed(error);
     }
   }
 
-  function snapshot(): void {
-    const mine = life;
-    taking = takeSnapshot({
-      snapshot: actor.snapshot(state),
-      writer: journal.beginSnapshot(),
-      slicer,
-      isWanted: () => mine === life,
-      onFailure: journalFailed,
+  #snapshot(): void {
+    const mine = this.#life;
+    this.#taking = takeSnapshot({
+      snapshot: this.#actor.snapshot(this.#state as State),
+      writer: this.journal.beginSnapshot(),
+      slicer: this.#slicer,
+      isWanted: () => mine === this.#life,
+      onFailure: (error) => this.#journalFailed(error),
     });
   }
 
-  function journalFailed(error: unknown): void {
-    fail(new Error(`the journal of '${address}' failed: ${messageOf(error)}`, { cause: error }));
+  #journalFailed(error: unknown): void {
+    this.onFailure(new Error(`the journal of '${this.address}' failed: ${messageOf(error)}`, { cause: error }));
   }
 
-  function letOutAll(released: readonly Output[]): void {
-    for (const output of released) {
-      if ('event' in output) outbox.publish(address, output.event);
-      else outbox.send(address, output.to, output.message);
-    }
+  #drop(): void {
+    this.#phase = 'stopped';
+    this.#life += 1;
+    this.#wakes.cancelAll();
+    this.#mailbox = NOTHING;
+    this.#gate.drop();
+    this.#owing = false;
+    this.#tellIfDrained();
   }
-
-  function drop(): void {
-    phase = 'stopped';
-    life += 1;
-    wakes.cancelAll();
-    mailbox = NOTHING;
-    gate.drop();
-    owing = false;
-    tellIfDrained();
-  }
-
-  function fail(error: Error): void {
-    // One failure may bring about another, of what was under way.
-    if (phase === 'stopped') return;
-    drop();
-    options.onFailure(error, address);
-  }
-
-  return {
-    address,
-    stats,
-    figures: () => (phase === 'running' ? (actor.figures?.(state) ?? {}) : {}),
-    waiting: () => mailbox.length,
-    retryAfterMs() {
-      const elapsedMs = clock.monotonic() - busy.since;
-      // With nothing decided there is no pace: it may take as long again.
-      const neededMs = busy.decided === 0 ? elapsedMs : (elapsedMs / busy.decided) * mailbox.length;
-      return Math.ceil(Math.min(RETRY_AFTER_MS.most, Math.max(RETRY_AFTER_MS.least, neededMs)));
-    },
-    isUp: () => phase !== 'stopped',
-    async start(held) {
-      tenure = held;
-      phase = 'new';
-      const mine = life;
-      try {
-        const { snapshot: stored, records: later } = await journal.open(held);
-        // Stopped while it was reading.
-        if (mine !== life) return;
-        state = stored === null ? actor.init() : actor.restore(stored);
-        for (const record of later) actor.apply(state, record);
-      } catch (error) {
-        if (mine === life) drop();
-        throw error;
-      }
-      phase = 'running';
-      if (held === undefined || held.holds()) return recover();
-      owing = true;
-    },
-    resume() {
-      appendKept();
-      schedule();
-    },
-    cameUp: wakes.cameUp,
-    deliver(message, from) {
-      if (phase === 'stopped') return false;
-      if (mailbox.length >= maxMailbox) {
-        stats.overloaded += 1;
-        return false;
-      }
-      put({ message, from });
-      return true;
-    },
-    deliverAnswer(message, from) {
-      if (phase === 'stopped') return;
-      put({ message, from });
-    },
-    drained: () =>
-      new Promise((resolve) => {
-        // What is due later is for the next owner.
-        wakes.cancelAll();
-        waitingForEnd.push(resolve);
-        appendKept();
-        if (phase === 'running') schedule();
-        else tellIfDrained();
-      }),
-    async stop() {
-      appendKept();
-      drop();
-      await journal.close();
-    },
-  };
 }

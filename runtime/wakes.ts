@@ -30,49 +30,61 @@ export interface Wakes {
 }
 
 export function wakesOf(clock: Clock, wake: (id: string) => void): Wakes {
-  const wakes = new PassingMap<string, Armed>();
+  return new ArmedWakes(clock, wake);
+}
+
+/** A class, for a process may have thousands of them: its methods are made once. */
+class ArmedWakes implements Wakes {
+  readonly #wakes = new PassingMap<string, Armed>();
+  readonly #clock: Clock;
+  readonly #wake: (id: string) => void;
+
+  constructor(clock: Clock, wake: (id: string) => void) {
+    this.#clock = clock;
+    this.#wake = wake;
+  }
 
   /** Most are put off before they are due, as a build goes on: their timers are left to come, and are set anew then. */
-  function arm(id: string, afterMs: number, awaited?: Address): void {
-    const dueAt = clock.monotonic() + afterMs;
-    const armed = wakes.get(id);
+  arm(id: string, afterMs: number, awaited?: Address): void {
+    const dueAt = this.#clock.monotonic() + afterMs;
+    const armed = this.#wakes.get(id);
     if (armed !== undefined && armed.comesAt <= dueAt) {
       armed.dueAt = dueAt;
       armed.awaited = awaited;
       return;
     }
     armed?.timer.cancel();
-    wakes.set(id, { timer: clock.after(afterMs, () => timerCame(id)), comesAt: dueAt, dueAt, awaited });
+    const timer = this.#clock.after(afterMs, () => this.#timerCame(id));
+    this.#wakes.set(id, { timer, comesAt: dueAt, dueAt, awaited });
   }
 
-  function timerCame(id: string): void {
-    const armed = wakes.get(id) as Armed;
-    const leftMs = armed.dueAt - clock.monotonic();
+  #timerCame(id: string): void {
+    const armed = this.#wakes.get(id) as Armed;
+    const leftMs = armed.dueAt - this.#clock.monotonic();
     if (leftMs >= IN_TIME_MS) {
       armed.comesAt = armed.dueAt;
-      armed.timer = clock.after(leftMs, () => timerCame(id));
+      armed.timer = this.#clock.after(leftMs, () => this.#timerCame(id));
       return;
     }
-    wakes.delete(id);
-    wake(id);
+    this.#wakes.delete(id);
+    this.#wake(id);
   }
 
-  return {
-    arm,
-    cancel(id) {
-      wakes.take(id)?.timer.cancel();
-    },
-    cancelAll() {
-      for (const { timer } of wakes.values()) timer.cancel();
-      wakes.clear();
-    },
-    cameUp(who) {
-      const now = clock.monotonic();
-      for (const [id, { dueAt, awaited }] of wakes) {
-        if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
-        const soonMs = fnv1a(id) % SAID_AGAIN_WITHIN_MS;
-        if (now + soonMs < dueAt) arm(id, soonMs, awaited);
-      }
-    },
-  };
+  cancel(id: string): void {
+    this.#wakes.take(id)?.timer.cancel();
+  }
+
+  cancelAll(): void {
+    for (const { timer } of this.#wakes.values()) timer.cancel();
+    this.#wakes.clear();
+  }
+
+  cameUp(who?: Address): void {
+    const now = this.#clock.monotonic();
+    for (const [id, { dueAt, awaited }] of this.#wakes) {
+      if (awaited === undefined || (who !== undefined && awaited !== who)) continue;
+      const soonMs = fnv1a(id) % SAID_AGAIN_WITHIN_MS;
+      if (now + soonMs < dueAt) this.arm(id, soonMs, awaited);
+    }
+  }
 }

@@ -76,277 +76,307 @@ export interface ComputeState {
   repeats: number;
 }
 
-type ComputeTurn = Turn<never>;
+interface Settings extends Required<ComputeOptions> {
+  readonly toCell: Address;
+  readonly toDriver: Address;
+}
+
+/** What the parts of a compute work with while they decide. */
+interface Work {
+  readonly settings: Settings;
+  readonly state: ComputeState;
+  readonly turn: Turn<never>;
+}
 
 const keyOf = (instance: string, attempt: number): string => `${instance} ${attempt}`;
 
+// --- coming up
+
+/** Does what the phase asks for, and again until it is answered. Once up, it only says that it is alive. */
+function comeUp(work: Work): void {
+  const { settings, state, turn } = work;
+  const { host, incarnation, placementShards, patience, toCell, toDriver } = settings;
+  let awaited = toCell;
+  switch (state.phase) {
+    case 'describing':
+      awaited = toDriver;
+      turn.send(awaited, { type: 'describe' });
+      break;
+    case 'registering':
+      awaited = placementOf((state.providers[0] as ProviderSpec).id, placementShards);
+      turn.send(awaited, { type: 'put-tree', ask: 0, providers: state.providers });
+      break;
+    case 'greeting':
+      present(work);
+      break;
+    case 'up':
+      turn.send(toCell, {
+        type: 'alive',
+        host,
+        incarnation,
+        ...(state.metrics === null ? {} : { metrics: state.metrics }),
+      });
+      if (state.measures) turn.send(toDriver, { type: 'measure' });
+      return turn.wakeAt('come-up', nextBeat(settings, turn.now));
+    case 'retired':
+      return;
+  }
+  turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host), awaited);
+  state.repeats += 1;
+}
+
+/**
+ * The host's own moment in each period. There are few of them, so that of the many computes that one process may have
+ * some speak together, and each cell is sent one message by them.
+ */
+function nextBeat({ host, heartbeatMs }: Settings, now: number): number {
+  const moment = ((fnv1a(host) % BEAT_MOMENTS) * heartbeatMs) / BEAT_MOMENTS;
+  return (Math.floor((now - moment) / heartbeatMs) + 1) * heartbeatMs + moment;
+}
+
+function enter(work: Work, phase: Phase): void {
+  work.state.phase = phase;
+  work.state.repeats = 0;
+  comeUp(work);
+}
+
+function retire({ settings: { cell, host, incarnation }, state, turn }: Work): void {
+  if (state.phase === 'retired') return;
+  state.phase = 'retired';
+  turn.cancelWake('come-up');
+  turn.publish({
+    topic: ['cell', cell, 'host', host, 'retired'],
+    body: { at: turn.now, host, incarnation },
+    cause: 'retired',
+  });
+}
+
+function present(work: Work, challenge?: number): void {
+  const { host, incarnation, toCell } = work.settings;
+  const provider = (work.state.providers[0] as ProviderSpec).id;
+  const answering = challenge === undefined ? {} : { challenge };
+  work.turn.send(toCell, { type: 'compute-up', host, provider, incarnation, ...answering, running: running(work) });
+}
+
+/** Why the host cannot come up: it tries again, at a slowing pace, until somebody has mended it. */
+function tell({ settings: { cell, host }, turn }: Work, what: string, reason: string, cause: string): void {
+  turn.publish({ topic: ['cell', cell, 'host', host, what], body: { at: turn.now, host, reason }, cause });
+}
+
+function running({ state }: Work): { instance: string; attempt: number }[] {
+  return [...state.jobs.values()].map(({ instance, attempt }) => ({ instance, attempt }));
+}
+
+// --- orders
+
+function build(work: Work, order: ComputeBuild, from: Address): void {
+  const { settings, state, turn } = work;
+  // An order for another life is not refused: the cell gives it again to this one, and a refusal could overtake it.
+  if (order.incarnation !== settings.incarnation) return;
+  const { instance, attempt } = order;
+  const key = keyOf(instance, attempt);
+  const outcome = state.outcomes.get(key);
+  if (outcome !== undefined) return answer(work, instance, attempt, outcome, from);
+  const job = state.jobs.get(key);
+  if (job?.state === 'destroying') return answer(work, instance, attempt, { state: 'destroyed' }, from);
+  if (job?.state === 'built') return answer(work, instance, attempt, { state: 'built' }, from);
+  turn.send(from, { type: 'accepted', host: settings.host, instance, attempt });
+  if (job?.state === 'building') return;
+  state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0 });
+  turn.send(settings.toDriver, order);
+}
+
+function answer(
+  { settings: { host }, turn }: Work,
+  instance: string,
+  attempt: number,
+  outcome: Outcome,
+  to: Address,
+): void {
+  const ofAttempt = { host, instance, attempt };
+  switch (outcome.state) {
+    case 'built':
+      return turn.send(to, { type: 'built', ...ofAttempt });
+    case 'failed':
+      return turn.send(to, { type: 'build-failed', ...ofAttempt, reason: outcome.reason });
+    case 'aborted':
+      return turn.send(to, { type: 'build-aborted', ...ofAttempt, reason: outcome.reason });
+    case 'destroyed':
+      return turn.send(to, { type: 'build-refused', ...ofAttempt, reason: 'the attempt was destroyed before' });
+  }
+}
+
+function destroy(work: Work, instance: string, attempt: number, from: Address): void {
+  const { settings, state, turn } = work;
+  const { host, toDriver } = settings;
+  const key = keyOf(instance, attempt);
+  const outcome = state.outcomes.get(key);
+  if (outcome !== undefined) {
+    remember(state, key, { state: 'destroyed' });
+    return turn.send(from, { type: 'destroyed', host, instance, attempt });
+  }
+  const job = state.jobs.get(key);
+  if (job?.state === 'destroying') {
+    // The driver may never come back from what it was asked; it may be asked for the same once more.
+    if (job.asked !== null) job.asked = (job.asked + 1) % ASKS_FOR_DRIVER;
+    if (job.asked === 0) turn.send(toDriver, { type: 'destroy', instance, attempt });
+    return;
+  }
+  turn.cancelWake(`retry ${key}`);
+  state.jobs.set(key, { instance, attempt, state: 'destroying', order: null, repeats: 0, asked: 0 });
+  turn.send(toDriver, { type: 'destroy', instance, attempt });
+}
+
+// --- the driver's answers
+
+function driverSaid(work: Work, said: DriverAnswer): void {
+  const { settings, state, turn } = work;
+  const { host, patience, toCell } = settings;
+  if (said.type === 'described') {
+    if (state.phase !== 'describing') return;
+    state.providers = said.providers;
+    state.measures = said.measures ?? false;
+    for (const { instance, attempt } of said.running) {
+      const key = keyOf(instance, attempt);
+      // It was told to destroy it while the driver looked: what was seen may be gone by now.
+      if (state.jobs.has(key) || state.outcomes.has(key)) continue;
+      state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0 });
+    }
+    return enter(work, 'registering');
+  }
+  if (said.type === 'measured') {
+    state.metrics = said.metrics;
+    return;
+  }
+  if (said.type === 'describe-failed') return tell(work, 'describe-failed', said.reason, said.type);
+  if (said.type === 'driver-listed') {
+    return turn.send(said.to, { type: 'instances-running', ask: said.ask, running: said.running });
+  }
+  if (said.type === 'list-failed') {
+    return turn.send(said.to, { type: 'declined', ask: said.ask, code: 'driver-failed', reason: said.reason });
+  }
+  const { instance, attempt } = said;
+  const key = keyOf(instance, attempt);
+  const job = state.jobs.get(key);
+  if (job === undefined) return;
+  if (said.type === 'driver-destroyed') {
+    if (job.state !== 'destroying') return;
+    end(state, key, { state: 'destroyed' });
+    return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
+  }
+  if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
+    const task = said.type === 'driver-unknown' ? 'build' : 'destroy';
+    if (state.phase !== 'retired' && job.state === (task === 'build' ? 'building' : 'destroying')) {
+      turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
+    }
+    job.asked = null;
+    turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats, key));
+    job.repeats += 1;
+    return;
+  }
+  if (job.state !== 'building') return;
+  if (said.type === 'driver-built') {
+    job.state = 'built';
+    job.order = null;
+    return answer(work, instance, attempt, { state: 'built' }, toCell);
+  }
+  const outcome = { state: said.aborted ? ('aborted' as const) : ('failed' as const), reason: said.reason };
+  end(state, key, outcome);
+  answer(work, instance, attempt, outcome, toCell);
+}
+
+function end(state: ComputeState, key: string, outcome: Outcome): void {
+  state.jobs.delete(key);
+  remember(state, key, outcome);
+}
+
+function remember({ outcomes }: ComputeState, key: string, outcome: Outcome): void {
+  outcomes.delete(key);
+  outcomes.set(key, outcome);
+  if (outcomes.size <= MAX_REMEMBERED) return;
+  const [oldest] = outcomes.keys();
+  outcomes.delete(oldest as string);
+}
+
+/** The driver could not say what came of a step: it is asked for it again. */
+function retry({ settings: { toDriver }, state, turn }: Work, key: string): void {
+  const job = state.jobs.get(key);
+  if (job?.state === 'building' && job.order !== null) turn.send(toDriver, job.order);
+  if (job?.state === 'destroying') {
+    job.asked = 0;
+    turn.send(toDriver, { type: 'destroy', instance: job.instance, attempt: job.attempt });
+  }
+}
+
+// --- the contract
+
+function receive(work: Work, message: ComputeMessage | Wake, from: Address): void {
+  const { settings, state, turn } = work;
+  switch (message.type) {
+    case 'retired':
+      if (message.incarnation === settings.incarnation) retire(work);
+      return;
+    case 'build':
+      if (state.phase === 'retired') return;
+      return build(work, message, from);
+    case 'destroy':
+      if (state.phase === 'retired') return;
+      return destroy(work, message.instance, message.attempt, from);
+    case 'tree-put':
+      if (state.phase === 'registering') enter(work, 'greeting');
+      return;
+    case 'welcome':
+      if (state.phase === 'greeting' && message.incarnation === settings.incarnation) enter(work, 'up');
+      return;
+    case 'who-are-you':
+      if (message.incarnation !== undefined && message.incarnation !== settings.incarnation) return;
+      if (state.phase === 'greeting' || state.phase === 'up') present(work, message.challenge);
+      return;
+    case 'list-instances':
+      if (state.phase === 'retired') return;
+      return turn.send(from, { type: 'instances-running', ask: message.ask, running: running(work) });
+    case 'list-driven':
+      return turn.send(settings.toDriver, { type: 'list', ask: message.ask, to: from });
+    case 'wake':
+      if (message.id === 'come-up') return comeUp(work);
+      return retry(work, message.id.slice('retry '.length));
+    case 'tree-refused':
+      turn.send(settings.toDriver, { type: 'refused', reason: message.reason });
+      return tell(work, 'tree-refused', message.reason, 'put-tree');
+    default:
+      return driverSaid(work, message);
+  }
+}
+
+function init(): ComputeState {
+  return {
+    phase: 'describing',
+    providers: [],
+    metrics: null,
+    measures: false,
+    jobs: new PassingMap(),
+    outcomes: new PassingMap(),
+    repeats: 0,
+  };
+}
+
 export function compute(options: ComputeOptions): Actor<ComputeState, ComputeMessage, never> {
   const { cell, host, incarnation, placementShards = 1 } = options;
-  const heartbeatMs = options.heartbeatMs ?? DEFAULTS.heartbeatMs;
-  const patience = options.patience ?? DEFAULTS.patience;
-  const toCell = cellAddress(cell);
-  const toDriver = driverAddress(cell, host);
-
-  function init(): ComputeState {
-    return {
-      phase: 'describing',
-      providers: [],
-      metrics: null,
-      measures: false,
-      jobs: new PassingMap(),
-      outcomes: new PassingMap(),
-      repeats: 0,
-    };
-  }
-
-  // --- coming up
-
-  /** Does what the phase asks for, and again until it is answered. Once up, it only says that it is alive. */
-  function comeUp(state: ComputeState, turn: ComputeTurn): void {
-    let awaited = toCell;
-    switch (state.phase) {
-      case 'describing':
-        awaited = toDriver;
-        turn.send(awaited, { type: 'describe' });
-        break;
-      case 'registering':
-        awaited = placementOf((state.providers[0] as ProviderSpec).id, placementShards);
-        turn.send(awaited, { type: 'put-tree', ask: 0, providers: state.providers });
-        break;
-      case 'greeting':
-        present(state, turn);
-        break;
-      case 'up':
-        turn.send(toCell, {
-          type: 'alive',
-          host,
-          incarnation,
-          ...(state.metrics === null ? {} : { metrics: state.metrics }),
-        });
-        if (state.measures) turn.send(toDriver, { type: 'measure' });
-        return turn.wakeAt('come-up', nextBeat(turn.now));
-      case 'retired':
-        return;
-    }
-    turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host), awaited);
-    state.repeats += 1;
-  }
-
-  /**
-   * The host's own moment in each period. There are few of them, so that of the many computes that one process may have
-   * some speak together, and each cell is sent one message by them.
-   */
-  function nextBeat(now: number): number {
-    const moment = ((fnv1a(host) % BEAT_MOMENTS) * heartbeatMs) / BEAT_MOMENTS;
-    return (Math.floor((now - moment) / heartbeatMs) + 1) * heartbeatMs + moment;
-  }
-
-  function enter(state: ComputeState, phase: Phase, turn: ComputeTurn): void {
-    state.phase = phase;
-    state.repeats = 0;
-    comeUp(state, turn);
-  }
-
-  function retire(state: ComputeState, turn: ComputeTurn): void {
-    if (state.phase === 'retired') return;
-    state.phase = 'retired';
-    turn.cancelWake('come-up');
-    turn.publish({
-      topic: ['cell', cell, 'host', host, 'retired'],
-      body: { at: turn.now, host, incarnation },
-      cause: 'retired',
-    });
-  }
-
-  function present(state: ComputeState, turn: ComputeTurn, challenge?: number): void {
-    const provider = (state.providers[0] as ProviderSpec).id;
-    const answering = challenge === undefined ? {} : { challenge };
-    turn.send(toCell, { type: 'compute-up', host, provider, incarnation, ...answering, running: running(state) });
-  }
-
-  /** Why the host cannot come up: it tries again, at a slowing pace, until somebody has mended it. */
-  function tell(what: string, reason: string, cause: string, turn: ComputeTurn): void {
-    turn.publish({ topic: ['cell', cell, 'host', host, what], body: { at: turn.now, host, reason }, cause });
-  }
-
-  function running(state: ComputeState): { instance: string; attempt: number }[] {
-    return [...state.jobs.values()].map(({ instance, attempt }) => ({ instance, attempt }));
-  }
-
-  // --- orders
-
-  function build(state: ComputeState, order: ComputeBuild, from: Address, turn: ComputeTurn): void {
-    // An order for another life is not refused: the cell gives it again to this one, and a refusal could overtake it.
-    if (order.incarnation !== incarnation) return;
-    const { instance, attempt } = order;
-    const key = keyOf(instance, attempt);
-    const outcome = state.outcomes.get(key);
-    if (outcome !== undefined) return answer(instance, attempt, outcome, from, turn);
-    const job = state.jobs.get(key);
-    if (job?.state === 'destroying') return answer(instance, attempt, { state: 'destroyed' }, from, turn);
-    if (job?.state === 'built') return answer(instance, attempt, { state: 'built' }, from, turn);
-    turn.send(from, { type: 'accepted', host, instance, attempt });
-    if (job?.state === 'building') return;
-    state.jobs.set(key, { instance, attempt, state: 'building', order, repeats: 0, asked: 0 });
-    turn.send(toDriver, order);
-  }
-
-  function answer(instance: string, attempt: number, outcome: Outcome, to: Address, turn: ComputeTurn): void {
-    const ofAttempt = { host, instance, attempt };
-    switch (outcome.state) {
-      case 'built':
-        return turn.send(to, { type: 'built', ...ofAttempt });
-      case 'failed':
-        return turn.send(to, { type: 'build-failed', ...ofAttempt, reason: outcome.reason });
-      case 'aborted':
-        return turn.send(to, { type: 'build-aborted', ...ofAttempt, reason: outcome.reason });
-      case 'destroyed':
-        return turn.send(to, { type: 'build-refused', ...ofAttempt, reason: 'the attempt was destroyed before' });
-    }
-  }
-
-  function destroy(state: ComputeState, instance: string, attempt: number, from: Address, turn: ComputeTurn): void {
-    const key = keyOf(instance, attempt);
-    const outcome = state.outcomes.get(key);
-    if (outcome !== undefined) {
-      remember(state, key, { state: 'destroyed' });
-      return turn.send(from, { type: 'destroyed', host, instance, attempt });
-    }
-    const job = state.jobs.get(key);
-    if (job?.state === 'destroying') {
-      // The driver may never come back from what it was asked; it may be asked for the same once more.
-      if (job.asked !== null) job.asked = (job.asked + 1) % ASKS_FOR_DRIVER;
-      if (job.asked === 0) turn.send(toDriver, { type: 'destroy', instance, attempt });
-      return;
-    }
-    turn.cancelWake(`retry ${key}`);
-    state.jobs.set(key, { instance, attempt, state: 'destroying', order: null, repeats: 0, asked: 0 });
-    turn.send(toDriver, { type: 'destroy', instance, attempt });
-  }
-
-  // --- the driver's answers
-
-  function driverSaid(state: ComputeState, said: DriverAnswer, turn: ComputeTurn): void {
-    if (said.type === 'described') {
-      if (state.phase !== 'describing') return;
-      state.providers = said.providers;
-      state.measures = said.measures ?? false;
-      for (const { instance, attempt } of said.running) {
-        const key = keyOf(instance, attempt);
-        // It was told to destroy it while the driver looked: what was seen may be gone by now.
-        if (state.jobs.has(key) || state.outcomes.has(key)) continue;
-        state.jobs.set(key, { instance, attempt, state: 'found', order: null, repeats: 0, asked: 0 });
-      }
-      return enter(state, 'registering', turn);
-    }
-    if (said.type === 'measured') {
-      state.metrics = said.metrics;
-      return;
-    }
-    if (said.type === 'describe-failed') return tell('describe-failed', said.reason, said.type, turn);
-    if (said.type === 'driver-listed') {
-      return turn.send(said.to, { type: 'instances-running', ask: said.ask, running: said.running });
-    }
-    if (said.type === 'list-failed') {
-      return turn.send(said.to, { type: 'declined', ask: said.ask, code: 'driver-failed', reason: said.reason });
-    }
-    const { instance, attempt } = said;
-    const key = keyOf(instance, attempt);
-    const job = state.jobs.get(key);
-    if (job === undefined) return;
-    if (said.type === 'driver-destroyed') {
-      if (job.state !== 'destroying') return;
-      end(state, key, { state: 'destroyed' });
-      return turn.send(toCell, { type: 'destroyed', host, instance, attempt });
-    }
-    if (said.type === 'destroy-failed' || said.type === 'driver-unknown') {
-      const task = said.type === 'driver-unknown' ? 'build' : 'destroy';
-      if (state.phase !== 'retired' && job.state === (task === 'build' ? 'building' : 'destroying')) {
-        turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
-      }
-      job.asked = null;
-      turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats, key));
-      job.repeats += 1;
-      return;
-    }
-    if (job.state !== 'building') return;
-    if (said.type === 'driver-built') {
-      job.state = 'built';
-      job.order = null;
-      return answer(instance, attempt, { state: 'built' }, toCell, turn);
-    }
-    const outcome = { state: said.aborted ? ('aborted' as const) : ('failed' as const), reason: said.reason };
-    end(state, key, outcome);
-    answer(instance, attempt, outcome, toCell, turn);
-  }
-
-  function end(state: ComputeState, key: string, outcome: Outcome): void {
-    state.jobs.delete(key);
-    remember(state, key, outcome);
-  }
-
-  function remember({ outcomes }: ComputeState, key: string, outcome: Outcome): void {
-    outcomes.delete(key);
-    outcomes.set(key, outcome);
-    if (outcomes.size <= MAX_REMEMBERED) return;
-    const [oldest] = outcomes.keys();
-    outcomes.delete(oldest as string);
-  }
-
-  /** The driver could not say what came of a step: it is asked for it again. */
-  function retry(state: ComputeState, key: string, turn: ComputeTurn): void {
-    const job = state.jobs.get(key);
-    if (job?.state === 'building' && job.order !== null) turn.send(toDriver, job.order);
-    if (job?.state === 'destroying') {
-      job.asked = 0;
-      turn.send(toDriver, { type: 'destroy', instance: job.instance, attempt: job.attempt });
-    }
-  }
-
-  // --- the contract
-
-  function receive(state: ComputeState, message: ComputeMessage | Wake, from: Address, turn: ComputeTurn): void {
-    switch (message.type) {
-      case 'retired':
-        if (message.incarnation === incarnation) retire(state, turn);
-        return;
-      case 'build':
-        if (state.phase === 'retired') return;
-        return build(state, message, from, turn);
-      case 'destroy':
-        if (state.phase === 'retired') return;
-        return destroy(state, message.instance, message.attempt, from, turn);
-      case 'tree-put':
-        if (state.phase === 'registering') enter(state, 'greeting', turn);
-        return;
-      case 'welcome':
-        if (state.phase === 'greeting' && message.incarnation === incarnation) enter(state, 'up', turn);
-        return;
-      case 'who-are-you':
-        if (message.incarnation !== undefined && message.incarnation !== incarnation) return;
-        if (state.phase === 'greeting' || state.phase === 'up') present(state, turn, message.challenge);
-        return;
-      case 'list-instances':
-        if (state.phase === 'retired') return;
-        return turn.send(from, { type: 'instances-running', ask: message.ask, running: running(state) });
-      case 'list-driven':
-        return turn.send(toDriver, { type: 'list', ask: message.ask, to: from });
-      case 'wake':
-        if (message.id === 'come-up') return comeUp(state, turn);
-        return retry(state, message.id.slice('retry '.length), turn);
-      case 'tree-refused':
-        turn.send(toDriver, { type: 'refused', reason: message.reason });
-        return tell('tree-refused', message.reason, 'put-tree', turn);
-      default:
-        return driverSaid(state, message, turn);
-    }
-  }
-
+  const settings: Settings = {
+    cell,
+    host,
+    incarnation,
+    placementShards,
+    heartbeatMs: options.heartbeatMs ?? DEFAULTS.heartbeatMs,
+    patience: options.patience ?? DEFAULTS.patience,
+    toCell: cellAddress(cell),
+    toDriver: driverAddress(cell, host),
+  };
   return {
     init,
-    receive,
+    receive: (state, message, from, turn) => receive({ settings, state, turn }, message, from),
     apply() {},
-    recover: comeUp,
+    recover: (state, turn) => comeUp({ settings, state, turn }),
     snapshot: () => snapshotOf({}, {}),
     restore: init,
   };

@@ -26,6 +26,8 @@ export interface QueueTurn {
 export interface Route<L> {
   plain: L[];
   groups: QueueGroup<L>[];
+  /** Who gets every message, where there is nobody else: most subjects are an actor's own. */
+  only: L | undefined;
 }
 
 export interface Interest<L extends Listener> {
@@ -217,5 +219,5 @@ function routeTo<L extends Listener>(listeners: L[], turns: ReadonlyMap<string, 
       groups.set(listener.queue, { members: [listener], turn });
     } else group.members.push(listener);
   }
-  return { plain, groups: [...groups.values()] };
+  return { plain, groups: [...groups.values()], only: listeners.length === 1 ? listeners[0] : undefined };
 }

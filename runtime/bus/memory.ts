@@ -54,9 +54,48 @@ interface Receiver {
   receive(message: BusMessage): void;
 }
 
-interface Subscriber extends Receiver, Listener {
+interface Connection {
+  isClosed: boolean;
+}
+
+/** A class, for there may be thousands of them: its method is made once. */
+class Subscriber implements Receiver, Listener {
+  readonly subject: string;
+  readonly queue: string | undefined;
+  readonly order: number;
   /** Told that what was published, to be answered here, is heard by nobody. */
   readonly onUnheard: ((subject: string) => void) | undefined;
+  readonly #handler: (message: BusMessage) => void;
+  readonly #connection: Connection;
+  /** What a handler throws. */
+  readonly #failed: (error: unknown, message: BusMessage) => void;
+  /** Nothing more is handed to it. */
+  isEnded = false;
+
+  constructor(
+    { subject, queue, order }: Listener,
+    connection: Connection,
+    handler: (message: BusMessage) => void,
+    failed: (error: unknown, message: BusMessage) => void,
+    onUnheard: ((subject: string) => void) | undefined,
+  ) {
+    this.subject = subject;
+    this.queue = queue;
+    this.order = order;
+    this.#connection = connection;
+    this.#handler = handler;
+    this.#failed = failed;
+    this.onUnheard = onUnheard;
+  }
+
+  receive(message: BusMessage): void {
+    if (this.isEnded || this.#connection.isClosed) return;
+    try {
+      this.#handler(message);
+    } catch (error) {
+      this.#failed(error, message);
+    }
+  }
 }
 
 /** How the subjects begin on which requests are answered. */
@@ -115,6 +154,10 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     const message = messageOf();
     if (request !== undefined) enqueue(request, message);
     if (route === undefined) return true;
+    if (route.only !== undefined) {
+      enqueue(route.only, message);
+      return true;
+    }
     for (const subscriber of route.plain) enqueue(subscriber, message);
     for (const group of route.groups) {
       enqueue(pick(group), message);
@@ -129,11 +172,11 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
     /** Own requests in flight, and how to end each. */
     const waiting = new PassingMap<string, { end(settle?: () => void): void; fail(error: Error): void }>();
     let inboxes = 0;
-    let closed = false;
+    const connection: Connection = { isClosed: false };
     let closing: Promise<void> | undefined;
 
     const send = (subject: string, body: Body, options: PublishOptions): boolean => {
-      if (closed) throw closedError();
+      if (connection.isClosed) throw closedError();
       const { reply, headers = NO_HEADERS } = options;
       if (sharesValues && !(body instanceof Uint8Array)) {
         checkSubject(subject);
@@ -152,32 +195,33 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
       for (const subscriber of listeners.route(reply)?.plain ?? []) {
         const { onUnheard } = subscriber;
         if (onUnheard !== undefined && subscribers.has(subscriber))
-          enqueue({ receive: () => !closed && onUnheard(reply) }, NO_RESPONDERS);
+          enqueue({ receive: () => !connection.isClosed && onUnheard(reply) }, NO_RESPONDERS);
       }
+    };
+
+    const failed = (error: unknown, { subject }: BusMessage): void => report(error, subject);
+
+    const failedToAnswer = (error: unknown, message: BusMessage): void => {
+      failed(error, message);
+      if (message.reply === undefined || connection.isClosed) return;
+      send(message.reply, new Uint8Array(0), { headers: serviceErrorHeaders(error) });
     };
 
     const add = (
       subject: string,
       handler: (message: BusMessage) => void,
       { queue, onUnheard }: SubscribeOptions = {},
+      onFailure = failed,
     ) => {
-      if (closed || closing !== undefined) throw closedError();
+      if (connection.isClosed || closing !== undefined) throw closedError();
       checkSubscription(subject, queue);
-      let active = true;
-      const subscriber: Subscriber = {
-        subject,
-        queue,
-        order: subscriptions++,
+      const subscriber = new Subscriber(
+        { subject, queue, order: subscriptions++ },
+        connection,
+        handler,
+        onFailure,
         onUnheard,
-        receive(message) {
-          if (!active || closed) return;
-          try {
-            handler(message);
-          } catch (error) {
-            report(error, message.subject);
-          }
-        },
-      };
+      );
       listeners.add(subscriber);
       subscribers.add(subscriber);
       /** Gets nothing new; what is routed to it already still comes. */
@@ -185,26 +229,14 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
         if (subscribers.delete(subscriber)) listeners.remove(subscriber);
       };
       const unsubscribe = (): void => {
-        active = false;
+        subscriber.isEnded = true;
         leave();
       };
       return { leave, unsubscribe };
     };
 
     const serveEndpoint = ({ subject, handler, queue = SERVICE_QUEUE }: Endpoint) =>
-      add(
-        subject,
-        (message) => {
-          try {
-            handler(message);
-          } catch (error) {
-            report(error, message.subject);
-            if (message.reply !== undefined)
-              send(message.reply, new Uint8Array(0), { headers: serviceErrorHeaders(error) });
-          }
-        },
-        { queue },
-      );
+      add(subject, handler, { queue }, failedToAnswer);
 
     const leaveAll = (): void => {
       for (const subscriber of subscribers) listeners.remove(subscriber);
@@ -256,13 +288,13 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
         };
       },
       async flush() {
-        if (closed) throw closedError();
+        if (connection.isClosed) throw closedError();
       },
       close() {
         closing ??= new Promise((resolve) => {
           leaveAll();
           const finish = (): void => {
-            closed = true;
+            connection.isClosed = true;
             for (const { fail } of [...waiting.values()]) fail(closedError());
             resolve();
           };
@@ -273,7 +305,7 @@ export function memoryServer(options: MemoryServerOptions): MemoryServer {
         return closing;
       },
       kill() {
-        closed = true;
+        connection.isClosed = true;
         closing ??= Promise.resolve();
         leaveAll();
         for (const { end } of [...waiting.values()]) end();

@@ -37,45 +37,86 @@ const SILENT = 'the driver does not answer';
 /** Reasons come from drivers and go into messages: they are kept short. */
 const MAX_REASON = 1_000;
 
-export function driverHost({ cell, host, driver, answer, onError }: DriverHostOptions): DriverHost {
-  const from = `driver/${cell}/${host}`;
-  const names = new Map<string, string>();
-  let stopped = false;
-  let isMeasuring = false;
-  /** How often it was to measure while it still did. */
-  let passedOver = 0;
-  let isDescribing = false;
-  /** What is being asked of the driver to describe the host. */
-  let unanswered: ReadonlySet<Described> = new Set();
-  /** How often it was to describe the host while it still did. */
-  let undescribed = 0;
-  /** Why placement refused the host the last time. */
-  let refusal: string | undefined;
-  let isListing = false;
-  /** Who asked what runs: those whom the list that is being made is for, and those who came after it was begun. */
-  let listed: Asked[] = [];
-  const waiting: Asked[] = [];
+export function driverHost(options: DriverHostOptions): DriverHost {
+  return new DrivenHost(options);
+}
 
-  function say(message: DriverAnswer): void {
-    if (!stopped) answer(message, from);
+/** A class, for a process may have thousands of them: its methods are made once. */
+class DrivenHost implements DriverHost {
+  readonly #driver: Driver;
+  readonly #from: Address;
+  readonly #answer: DriverHostOptions['answer'];
+  readonly #onError: DriverHostOptions['onError'];
+  /** The host, for people. */
+  readonly #which: string;
+  readonly #cell: string;
+  readonly #host: string;
+  readonly #names = new Map<string, string>();
+  #stopped = false;
+  #isMeasuring = false;
+  /** How often it was to measure while it still did. */
+  #passedOver = 0;
+  #isDescribing = false;
+  /** What is being asked of the driver to describe the host. */
+  #unanswered: ReadonlySet<Described> = new Set();
+  /** How often it was to describe the host while it still did. */
+  #undescribed = 0;
+  /** Why placement refused the host the last time. */
+  #refusal: string | undefined;
+  #isListing = false;
+  /** Who asked what runs: those whom the list that is being made is for, and those who came after it was begun. */
+  #listed: Asked[] = [];
+  readonly #waiting: Asked[] = [];
+
+  constructor({ cell, host, driver, answer, onError }: DriverHostOptions) {
+    this.#driver = driver;
+    this.#from = `driver/${cell}/${host}`;
+    this.#answer = answer;
+    this.#onError = onError;
+    this.#which = `host '${cell}/${host}'`;
+    this.#cell = cell;
+    this.#host = host;
+  }
+
+  take(message: DriverMessage): void {
+    if (message.type === 'describe') void this.#describe();
+    else if (message.type === 'measure') void this.#measure();
+    else if (message.type === 'list') void this.#list(message);
+    else if (message.type === 'refused') this.#refused(message.reason);
+    else if (message.type === 'build') void this.#build(message);
+    else if (message.type === 'destroy') void this.#destroy({ instance: message.instance, attempt: message.attempt });
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    try {
+      await this.#driver.close();
+    } catch (error) {
+      this.#onError(error, `closing the driver of ${this.#which}`);
+    }
+  }
+
+  #say(message: DriverAnswer): void {
+    if (!this.#stopped) this.#answer(message, this.#from);
   }
 
   /** What a driver throws is nobody's answer: without a word of it a build that never ends would be a riddle. */
-  function tell(error: unknown, what: string): void {
-    if (!stopped) onError(error, `${what} by the driver of host '${cell}/${host}'`);
+  #tell(error: unknown, what: string): void {
+    if (!this.#stopped) this.#onError(error, `${what} by the driver of ${this.#which}`);
   }
 
-  async function describe(): Promise<void> {
-    if (isDescribing) {
-      undescribed += 1;
-      if (undescribed % MOST_PASSED_OVER === 0) undescribable(new Error(`${SILENT} ${[...unanswered].join(', ')}`));
+  async #describe(): Promise<void> {
+    if (this.#isDescribing) {
+      this.#undescribed += 1;
+      if (this.#undescribed % MOST_PASSED_OVER === 0)
+        this.#undescribable(new Error(`${SILENT} ${[...this.#unanswered].join(', ')}`));
       return;
     }
-    isDescribing = true;
-    undescribed = 0;
+    this.#isDescribing = true;
+    this.#undescribed = 0;
     // A set of its own: what an earlier question is answered late is not taken for an answer to this one.
     const asked = new Set<Described>(['inventory', 'capabilities', 'list']);
-    unanswered = asked;
+    this.#unanswered = asked;
     const answered = async <Told>(what: Described, ask: () => Promise<Told>): Promise<Told> => {
       const told = await ask();
       asked.delete(what);
@@ -83,129 +124,106 @@ export function driverHost({ cell, host, driver, answer, onError }: DriverHostOp
     };
     try {
       const [tree, traits, running] = await Promise.all([
-        answered('inventory', () => driver.inventory()),
-        answered('capabilities', () => driver.capabilities()),
-        answered('list', () => driver.list()),
+        answered('inventory', () => this.#driver.inventory()),
+        answered('capabilities', () => this.#driver.capabilities()),
+        answered('list', () => this.#driver.list()),
       ]);
-      const providers = providersOf(cell, host, tree, checkedTraits(traits));
-      const measures = driver.metrics !== undefined;
+      const providers = providersOf(this.#cell, this.#host, tree, checkedTraits(traits));
+      const measures = this.#driver.metrics !== undefined;
       const described = { type: 'described' as const, providers, running: checkedRunning(running), measures };
       insistDescribed(described);
-      for (const { id, name } of providers) names.set(id, name);
+      for (const { id, name } of providers) this.#names.set(id, name);
       // A copy: what is said is shared by all who hear it, and the driver may go on with what it has given.
-      say(structuredClone(described));
+      this.#say(structuredClone(described));
     } catch (error) {
-      undescribable(error);
+      this.#undescribable(error);
     } finally {
-      isDescribing = false;
+      this.#isDescribing = false;
     }
   }
 
-  function undescribable(error: unknown): void {
-    if (!stopped) onError(error, `the description of host '${cell}/${host}' by its driver`);
-    say({ type: 'describe-failed', reason: reasonOf(error) });
+  #undescribable(error: unknown): void {
+    if (!this.#stopped) this.#onError(error, `the description of ${this.#which} by its driver`);
+    this.#say({ type: 'describe-failed', reason: reasonOf(error) });
   }
 
   /** Nobody places anything on the host until whoever runs it has mended it; the compute tells placement again. */
-  function refused(reason: string): void {
-    if (reason === refusal) return;
-    refusal = reason;
-    onError(new CellwrightError('tree-refused', reason), `what placement is told of host '${cell}/${host}'`);
+  #refused(reason: string): void {
+    if (reason === this.#refusal) return;
+    this.#refusal = reason;
+    this.#onError(new CellwrightError('tree-refused', reason), `what placement is told of ${this.#which}`);
   }
 
   /** What cannot be measured now is told as nothing: an old figure would pass for a new one. */
-  async function measure(): Promise<void> {
-    if (isMeasuring) {
-      passedOver += 1;
-      if (passedOver === MOST_PASSED_OVER) say({ type: 'measured', metrics: {} });
+  async #measure(): Promise<void> {
+    if (this.#isMeasuring) {
+      this.#passedOver += 1;
+      if (this.#passedOver === MOST_PASSED_OVER) this.#say({ type: 'measured', metrics: {} });
       return;
     }
-    isMeasuring = true;
-    passedOver = 0;
+    this.#isMeasuring = true;
+    this.#passedOver = 0;
     try {
-      say({ type: 'measured', metrics: checkedMetrics((await driver.metrics?.()) ?? {}) });
+      this.#say({ type: 'measured', metrics: checkedMetrics((await this.#driver.metrics?.()) ?? {}) });
     } catch (error) {
-      onError(error, `what the driver of host '${cell}/${host}' measures`);
-      say({ type: 'measured', metrics: {} });
+      this.#onError(error, `what the driver of ${this.#which} measures`);
+      this.#say({ type: 'measured', metrics: {} });
     } finally {
-      isMeasuring = false;
+      this.#isMeasuring = false;
     }
   }
 
   /** One list at a time; who asks meanwhile is answered by the next, for this one may have been begun too early. */
-  async function list(asked: Asked): Promise<void> {
-    waiting.push(asked);
-    if (isListing) {
-      if (waiting.length >= MOST_PASSED_OVER) unlisted(new Error(SILENT), [...listed.splice(0), ...waiting.splice(0)]);
+  async #list(asked: Asked): Promise<void> {
+    this.#waiting.push(asked);
+    if (this.#isListing) {
+      if (this.#waiting.length >= MOST_PASSED_OVER)
+        this.#unlisted(new Error(SILENT), [...this.#listed.splice(0), ...this.#waiting.splice(0)]);
       return;
     }
-    isListing = true;
-    while (waiting.length > 0) {
-      listed = waiting.splice(0);
+    this.#isListing = true;
+    while (this.#waiting.length > 0) {
+      this.#listed = this.#waiting.splice(0);
       try {
-        const running = checkedRunning(await driver.list());
-        for (const { ask, to } of listed.splice(0)) say({ type: 'driver-listed', ask, to, running });
+        const running = checkedRunning(await this.#driver.list());
+        for (const { ask, to } of this.#listed.splice(0)) this.#say({ type: 'driver-listed', ask, to, running });
       } catch (error) {
-        unlisted(error, listed.splice(0));
+        this.#unlisted(error, this.#listed.splice(0));
       }
     }
-    isListing = false;
+    this.#isListing = false;
   }
 
-  function unlisted(error: unknown, those: readonly Asked[]): void {
-    tell(error, 'the list of what runs');
-    for (const { ask, to } of those) say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
+  #unlisted(error: unknown, those: readonly Asked[]): void {
+    this.#tell(error, 'the list of what runs');
+    for (const { ask, to } of those) this.#say({ type: 'list-failed', ask, to, reason: reasonOf(error) });
   }
 
-  async function build({
-    instance,
-    attempt,
-    allocations,
-    payload,
-  }: Extract<DriverMessage, { type: 'build' }>): Promise<void> {
+  async #build({ instance, attempt, allocations, payload }: Extract<DriverMessage, { type: 'build' }>): Promise<void> {
     const ofAttempt = { instance, attempt };
     try {
       // Copies, for what actors have in common is not the driver's to change.
       const named = allocations.map(({ provider, resources }) => ({
-        provider: names.get(provider) ?? provider,
+        provider: this.#names.get(provider) ?? provider,
         resources: { ...resources },
       }));
       const order = { instance, attempt, allocations: named, ...(payload === undefined ? {} : copied({ payload })) };
-      say(answerOf(ofAttempt, checkedOutcome(await driver.build(order))));
+      this.#say(answerOf(ofAttempt, checkedOutcome(await this.#driver.build(order))));
     } catch (error) {
-      tell(error, `the build of '${instance}', attempt ${attempt},`);
-      say({ type: 'driver-unknown', ...ofAttempt, reason: reasonOf(error) });
+      this.#tell(error, `the build of '${instance}', attempt ${attempt},`);
+      this.#say({ type: 'driver-unknown', ...ofAttempt, reason: reasonOf(error) });
     }
   }
 
-  async function destroy(ofAttempt: { instance: string; attempt: number }): Promise<void> {
+  async #destroy(ofAttempt: { instance: string; attempt: number }): Promise<void> {
     try {
-      await driver.destroy(ofAttempt.instance, ofAttempt.attempt);
-      say({ type: 'driver-destroyed', ...ofAttempt });
+      await this.#driver.destroy(ofAttempt.instance, ofAttempt.attempt);
+      this.#say({ type: 'driver-destroyed', ...ofAttempt });
     } catch (error) {
-      tell(error, `the removal of '${ofAttempt.instance}', attempt ${ofAttempt.attempt},`);
-      say({ type: 'destroy-failed', ...ofAttempt, reason: reasonOf(error) });
+      this.#tell(error, `the removal of '${ofAttempt.instance}', attempt ${ofAttempt.attempt},`);
+      this.#say({ type: 'destroy-failed', ...ofAttempt, reason: reasonOf(error) });
     }
   }
-
-  return {
-    take(message) {
-      if (message.type === 'describe') void describe();
-      else if (message.type === 'measure') void measure();
-      else if (message.type === 'list') void list(message);
-      else if (message.type === 'refused') refused(message.reason);
-      else if (message.type === 'build') void build(message);
-      else if (message.type === 'destroy') void destroy({ instance: message.instance, attempt: message.attempt });
-    },
-    async stop() {
-      stopped = true;
-      try {
-        await driver.close();
-      } catch (error) {
-        onError(error, `closing the driver of host '${cell}/${host}'`);
-      }
-    },
-  };
 }
 
 /** As it would have come over the wire. */

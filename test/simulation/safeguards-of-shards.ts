@@ -6,6 +6,7 @@ import type { Release } from '../../actors/messages/placement.ts';
 import type { Fence } from '../../actors/placement/fences.ts';
 import type { Hold } from '../../actors/placement/holds.ts';
 import type { PlacementState } from '../../actors/placement/state.ts';
+import { alteredTurn } from '../support/altered-turn.ts';
 import { forgetting, receiving, type Safeguard } from './alterations.ts';
 import type { Alteration } from './run.ts';
 import { kindOf } from './watching.ts';
@@ -51,7 +52,7 @@ const sayingNothingOfDoubt = receiving('placement', (receive) => (state, message
     const { text } = said as { text: string };
     turn.send(to, { ...said, text: text.replaceAll(/"doubt":"[^"]*"/g, '"doubt":null') } as typeof said);
   };
-  receive(state, message, from, { ...turn, send });
+  receive(state, message, from, alteredTurn(turn, { send }));
 });
 
 /** What is held takes nothing away from others. */
@@ -79,7 +80,7 @@ const pursuingNothing: Alteration = {
         const send: typeof turn.send = (to, message) => {
           if (message.type !== 'hold' && message.type !== 'end-hold') turn.send(to, message);
         };
-        actor.recover(state, { ...turn, send, wakeAt });
+        actor.recover(state, alteredTurn(turn, { send, wakeAt }));
       },
     };
   },
@@ -107,7 +108,7 @@ function refusedClaimsAgain(more: Alteration): Alteration {
             }
             turn.send(to, said);
           };
-          actor.receive(state, message, from, { ...turn, send });
+          actor.receive(state, message, from, alteredTurn(turn, { send }));
         },
       };
     },

@@ -12,6 +12,7 @@ import type { PlacementState } from '../../actors/placement/state.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { Table } from '../../actors/table.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
+import { alteredTurn } from '../support/altered-turn.ts';
 import { forgetting, receiving, type Safeguard } from './alterations.ts';
 import type { Alteration } from './run.ts';
 import { kindOf } from './watching.ts';
@@ -28,7 +29,7 @@ function recoveringNothing(kind: string): Alteration {
           const wakeAt = (id: string, at: number) => {
             if (!OWED.test(id)) turn.wakeAt(id, at);
           };
-          actor.recover(state, { ...turn, send() {}, wakeAt });
+          actor.recover(state, alteredTurn(turn, { send() {}, wakeAt }));
           if (kind === 'conductor') (state as ConductorState).toAsk.clear();
         },
       };

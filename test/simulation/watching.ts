@@ -15,6 +15,7 @@ import type { PlacementState } from '../../actors/placement/state.ts';
 import { isSame } from '../../actors/same.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
 import { checkOfProtocol } from '../../runtime/schemas.ts';
+import { alteredTurn } from '../support/altered-turn.ts';
 import type { OwnerActor } from './actors.ts';
 
 const PROTOCOLS: Readonly<Record<string, Protocol>> = {
@@ -68,7 +69,7 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
         if (sent.type === 'claim-refused') tally(`refused ${sent.refusal.code} of another shard`);
         turn.send(to, sent);
       };
-      return actor.receive(state, message, from, { ...turn, send });
+      return actor.receive(state, message, from, alteredTurn(turn, { send }));
     }
     if (kind === 'scheduler' && message.type === 'claim-granted') {
       noteUnheard(state as SchedulerState, message as Message & ClaimGranted);
@@ -89,7 +90,7 @@ export function watched(address: string, actor: OwnerActor, { tally, onFault, ke
       }
       turn.send(to, sent);
     };
-    actor.receive(state, message, from, { ...turn, send });
+    actor.receive(state, message, from, alteredTurn(turn, { send }));
   }
 
   function noteUnheard({ view }: SchedulerState, { allocations, usages }: ClaimGranted): void {
