@@ -2,7 +2,10 @@
 
 /** How a managed server is to be run; all of it may be left out. */
 export interface NatsServerOptions {
-  /** Where JetStream keeps its streams; made when absent, kept at `stop`. Default: a temporary folder, removed at `stop`. */
+  /**
+   * Where JetStream keeps its streams; made when absent, kept at `stop`. One server at a time uses it: a second one, of
+   * this process or another of this machine, is refused. Default: a temporary folder, removed at `stop`.
+   */
   dataDir?: string;
   /** TCP port on 127.0.0.1. Default: a free one. */
   port?: number;

@@ -3,14 +3,15 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { access, constants, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { checkNatsServerOptions } from './checks.ts';
+import { type HeldFolder, holdFolder } from './data-folder.ts';
 import { findNatsServer } from './find.ts';
+import { greetingOf } from './greeting.ts';
 import { installNatsServer } from './install.ts';
 import type { NatsServerOptions } from './options.ts';
 
@@ -39,14 +40,13 @@ export interface NatsServer {
  */
 const PROCESSORS = Math.max(1, Math.floor(availableParallelism() / 2));
 const STOP_TIMEOUT_MS = 10_000;
-const GREETING_TIMEOUT_MS = 2_000;
 const POLL_MS = 10;
 const LOG_LINES_KEPT = 30;
 
 /**
  * Starts a nats-server and waits until it accepts connections, and JetStream with them.
- * @throws CellwrightError `bad-option` with the field, before anything is started; `nats-server-start-failed` with the
- * server's last log lines; what `findNatsServer` and `installNatsServer` throw.
+ * @throws CellwrightError `bad-option` with the field, before anything is started; `data-in-use` with the field `dataDir`;
+ * `nats-server-start-failed` with the server's last log lines; what `findNatsServer` and `installNatsServer` throw.
  */
 export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsServer> {
   const options = chosen ?? {};
@@ -55,26 +55,34 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
   const binary = options.binary ?? ((await findNatsServer()) ?? (await installNatsServer({ log }))).path;
   const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
   const dataDir = resolve(options.dataDir ?? join(runDir, 'data'));
-  await makeFolder(dataDir, runDir);
+  // A temporary one nobody else knows of.
+  const folder = await madeFolder(dataDir, runDir, options.dataDir !== undefined);
   const server = launch(binary, await argumentsFor(options, runDir, dataDir), { runDir, log });
+  const stop = async () => {
+    await server.stop();
+    await folder?.release();
+  };
   try {
     const { port, version } = await ready(server, runDir, options);
-    return { url: `nats://127.0.0.1:${port}`, port, pid: server.pid, version, dataDir, stop: server.stop };
+    await folder?.usedBy(port);
+    return { url: `nats://127.0.0.1:${port}`, port, pid: server.pid, version, dataDir, stop };
   } catch (error) {
-    await server.stop();
+    await stop();
     const lines = server.lastLines.map((line) => `\n  ${line}`).join('');
     const message = `'${binary}' did not start: ${messageOf(error)}${lines}`;
     throw new CellwrightError('nats-server-start-failed', message, { cause: error });
   }
 }
 
-async function makeFolder(dataDir: string, runDir: string): Promise<void> {
+async function madeFolder(dataDir: string, runDir: string, isKept: boolean): Promise<HeldFolder | null> {
   try {
     await mkdir(dataDir, { recursive: true });
     await access(dataDir, constants.W_OK);
     if (!(await stat(dataDir)).isDirectory()) throw new Error('it is no folder');
+    return isKept ? await holdFolder(dataDir) : null;
   } catch (cause) {
     await rm(runDir, { recursive: true, force: true });
+    if (cause instanceof CellwrightError) throw cause;
     const message = `the folder for the server's data, '${dataDir}', cannot be used: ${messageOf(cause)}`;
     throw new CellwrightError('bad-option', message, { field: 'dataDir', cause });
   }
@@ -187,26 +195,4 @@ async function portToldIn(runDir: string): Promise<number | null> {
   const told = await readFile(join(runDir, file), 'utf8');
   const port = /"(?:nats|tls):\/\/127\.0\.0\.1:(\d+)"/.exec(told)?.[1];
   return port === undefined ? null : Number(port);
-}
-
-interface Greeting {
-  version: string;
-  jetstream?: boolean;
-}
-
-/** The INFO line with which the server opens every connection; `null` when it does not come. */
-async function greetingOf(port: number): Promise<Greeting | null> {
-  const socket = connect({ host: '127.0.0.1', port, timeout: GREETING_TIMEOUT_MS });
-  socket.on('timeout', () => socket.destroy(new Error('no greeting')));
-  try {
-    for await (const line of createInterface({ input: socket })) {
-      return line.startsWith('INFO ') ? (JSON.parse(line.slice('INFO '.length)) as Greeting) : null;
-    }
-    return null;
-  } catch {
-    // Refused or cut off: not ready yet.
-    return null;
-  } finally {
-    socket.destroy();
-  }
 }

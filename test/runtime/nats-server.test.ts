@@ -228,6 +228,56 @@ test('start - a data folder that was given outlives the server, at the same port
   }
 });
 
+test("start - a data folder is one server's at a time, of this process and of others, until its process ends", async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  const entry = pathToFileURL(join(ROOT, 'runtime/nats-server/server.ts')).href;
+  const script = `const { startNatsServer } = await import('${entry}'); console.log(JSON.stringify(await startNatsServer(${JSON.stringify({ dataDir })})));`;
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script], { cwd: ROOT });
+  try {
+    const [line] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+    const { port } = JSON.parse(line) as { port: number };
+    const refusal = (await startNatsServer({ dataDir }).catch((error) => error)) as CellwrightError;
+    assert.equal([refusal.code, refusal.field], ['data-in-use', 'dataDir']);
+    assert.match(
+      refusal.message,
+      new RegExp(`is in use by the NATS server of process ${child.pid}, at nats://127.0.0.1:${port}`),
+    );
+
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    const mine = await startNatsServer({ dataDir });
+    assert.match(
+      await failureOf(() => startNatsServer({ dataDir })),
+      new RegExp(`of process ${process.pid}, at ${mine.url}`),
+    );
+    await mine.stop();
+    await (await startNatsServer({ dataDir })).stop();
+    assert.equal(
+      (await readdir(dataDir)).filter((name) => name.includes('in-use')),
+      [],
+    );
+  } finally {
+    child.kill('SIGKILL');
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('start - of several that want a folder whose holder is gone one has it', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  try {
+    for (const left of ['{"id":"gone","pid":1,"port":1}', 'half a fi']) {
+      await writeFile(join(dataDir, 'cellwright-in-use.json'), left);
+      const started = await Promise.allSettled(Array.from({ length: 4 }, () => startNatsServer({ dataDir })));
+      const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      for (const server of servers) await server.stop();
+      assert.is(servers.length, 1);
+      for (const one of started) if (one.status === 'rejected') assert.is(one.reason.code, 'data-in-use');
+    }
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
 test('start - JetStream off, payload limit and configuration lines reach the server', async () => {
   const options = { jetstream: false, maxPayloadBytes: 4096, config: 'server_name: toy\n' };
   const server = await startNatsServer(options);
