@@ -4,11 +4,12 @@ import type { Selection } from '../../machines/instance-build.ts';
 import { roomFor } from '../fitting/fit.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
-import { mayBeAlternate, softlyRanked } from './grouping.ts';
+import { mayBeAlternate } from './grouping.ts';
 import { mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
 import type { Fleet, Hearing } from './ranking.ts';
 import type { Request } from './request.ts';
+import { inOrder, softHomes } from './soft-homes.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
@@ -100,10 +101,10 @@ function poolOf(
     return roomyFirst(view, spec, needed >= MIN_RANKED ? pool : upTo(MIN_RANKED, isOut));
   }
   const most = Math.max(needed, MIN_RANKED);
-  const soft = softlyRanked(fleet, request, isOut);
+  const soft = softHomes(fleet, request, isOut);
   if (soft === null) return roomyFirst(view, spec, upTo(most, isOut));
   // Hosts with members are few and known: what the rule prefers comes first, however many stand before it in rank.
-  const withMembers = soft.ranked.filter((one) => isInPart(view, part, one));
+  const withMembers = inOrder(fleet, request, soft).filter((one) => isInPart(view, part, one));
   const without = roomyFirst(
     view,
     spec,
@@ -120,8 +121,9 @@ function poolOfClaimed(
   isOut: (root: string) => boolean,
 ): readonly Ranked[] {
   const { view } = fleet;
-  const soft = softlyRanked(fleet, request, isOut);
-  return soft?.ranked ?? roomyFirst(view, request.spec, rankedAmong(fleet, request, claimed, isOut));
+  const soft = softHomes(fleet, request, isOut);
+  if (soft !== null) return inOrder(fleet, request, soft);
+  return roomyFirst(view, request.spec, rankedAmong(fleet, request, claimed, isOut));
 }
 
 /**

@@ -13,7 +13,7 @@ import { NOT_FOUND_IN_TIME, REFUSED_THE_CLAIM, whyNone } from './explain.ts';
 import { fail } from './failing.ts';
 import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
-import { gathersFirst, isRoomForAll, placesFor, whyNotTried } from './gangs.ts';
+import { gathersFirst, isRoomForAll, notesRoom, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
@@ -63,6 +63,7 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
     drafts: new Map(),
     hopeless: null,
     failing: false,
+    isCounted: false,
     gathering: gathersFirst(work, { key, asked }, inTurn !== undefined) ? new Set() : null,
     givingBack: null,
     turnOfProject: inTurn?.turnOfProject ?? null,
@@ -115,7 +116,7 @@ function bestFor(work: Work, open: Open, instance: string) {
   // Once some have their host, the others need room there each: it was counted for all.
   const { length: asked } = open.asked.instances;
   const isBegun = countToPlace(open) < asked;
-  const toPlace = { count: isBegun ? 1 : asked, isOfSeveral: asked > 1 };
+  const toPlace = { count: isBegun ? 1 : asked, isOfSeveral: asked > 1, isCounted: open.isCounted };
   const picked = pickOfGroup(state, request, toPlace, (root) => tried.includes(root), seed);
   if (picked === null) {
     noteAll(draft, state, request, countToPlace(open));
@@ -215,7 +216,7 @@ export function gathered(work: Work, open: Open): void {
   if (rest === null || rest.size < open.waiting.size) return;
   open.gathering = null;
   const isBehind = isBehindOthers(work, open);
-  const isTried = !isBehind && (rest.size === 1 || placesFor(work, open.request, rest.size) !== null);
+  const isTried = !isBehind && (rest.size === 1 || notesRoom(work, open, rest.size));
   const isToFail = !isTried && !isBehind && !mayWait(open);
   const isTooEarly = () =>
     mayHaveMissed(work) || awaitsSearch(work, open) || awaitsClaims(work, open) || awaitsRivals(work, open);

@@ -14,11 +14,12 @@ import {
 import { isSoft, keepsTogether } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
-import { firstOfGroup, type Picked, ROOM_TOGETHER } from './grouping.ts';
+import { firstOfGroup, type Picked } from './grouping.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import { type Ranked, rankedOf } from './picking.ts';
 import { type Fleet, lateFiltersOf, type Shape, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
+import { ROOM_TOGETHER } from './room-together.ts';
 import { silentAmong } from './silence.ts';
 import { refusedByRank, refusedHosts, standing } from './standing.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';

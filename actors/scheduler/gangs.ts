@@ -2,6 +2,7 @@
 // at all, as far as the view can tell, so that two that wait do not each hold what the other needs.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { effort } from '../fitting/effort.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import { noteAll } from './decision.ts';
 import { whyNoneOf, whyNoneTogether } from './explain.ts';
@@ -12,8 +13,9 @@ import { promiseMember, rootsOf } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
 import { lotOf } from './lots.ts';
 import { promise } from './promises.ts';
-import { lateFiltersOf, shapeOf } from './ranking.ts';
+import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
+import { roomTogether } from './room-together.ts';
 import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { countToPlace, draftOf } from './selecting.ts';
@@ -23,9 +25,27 @@ import { expectNoMore, promiseBuild } from './view-hosts.ts';
 /** Stands for an instance that is looked for a place only to see whether there is one. No instance has a space in its name. */
 const nameOf = (place: number): string => `place ${place}`;
 
-/** Places for so many instances at once, or null. Nothing is held, nor counted as used, when it returns. */
-export function placesFor({ state }: Work, request: Request, count: number): readonly (readonly Allocation[])[] | null {
-  const { view } = state;
+/** Room for several instances at once. */
+export interface RoomAtOnce {
+  /** It is there only as hosts are counted: without what they would rather give. */
+  readonly isCounted: boolean;
+}
+
+/** Whether there is room for so many instances at once; null when there is not. */
+export function roomAtOnce({ state }: Work, request: Request, count: number): RoomAtOnce | null {
+  if (count > 1 && keepsTogether(request.spec)) {
+    const picked = pickOfGroup(state, request, { count, isOfSeveral: true }, () => false, '');
+    if (picked === null) return null;
+    if (roomTogether(state, request, picked.found.root, count, effort.looks) === true) return { isCounted: true };
+  }
+  if (fitsAll(state, request, count, false)) return { isCounted: false };
+  const mayDiffer = count > 1 && state.rankings.preference !== undefined;
+  return mayDiffer && fitsAll(state, request, count, true) ? { isCounted: true } : null;
+}
+
+/** Whether so many instances find places, one after the other. Nothing is held, nor counted as used, when it returns. */
+function fitsAll(fleet: Fleet, request: Request, count: number, isCounted: boolean): boolean {
+  const { view } = fleet;
   const places: { readonly root: string; readonly allocations: readonly Allocation[] }[] = [];
   const group = request.spec.instanceGroup?.id;
   const { revision } = view;
@@ -33,7 +53,8 @@ export function placesFor({ state }: Work, request: Request, count: number): rea
   const isTogether = policy === 'affinity' || policy === 'soft-affinity';
   while (places.length < count) {
     const left = isTogether && places.length > 0 ? 1 : count - places.length;
-    const found = pickOfGroup(state, request, { count: left, isOfSeveral: count > 1 }, () => false, '')?.found;
+    const toPlace = { count: left, isOfSeveral: count > 1, isCounted };
+    const found = pickOfGroup(fleet, request, toPlace, () => false, '')?.found;
     if (found === undefined) break;
     places.push(found);
     promiseBuild(view, nameOf(places.length), found.root, found.allocations);
@@ -49,23 +70,29 @@ export function placesFor({ state }: Work, request: Request, count: number): rea
   }
   view.freed = freed;
   view.revision = revision;
-  return places.length === count ? places.map(({ allocations }) => allocations) : null;
+  return places.length === count;
 }
 
-/** Whether each instance could have a host of its own, as hosts are ranked; a group that keeps together is looked at as a whole. */
+/** Whether each instance could have a host of its own, as hosts are ranked. */
 function hasAmpleRoom({ state }: Work, { request }: Open, count: number): boolean {
   const group = request.spec.instanceGroup;
-  if (keepsTogether(request.spec)) return true;
-  if (lateFiltersOf(state.rankings, request).length > 0) return false;
+  if (keepsTogether(request.spec) || lateFiltersOf(state.rankings, request).length > 0) return false;
   const taken = group?.policy === 'anti-affinity' ? rootsOf(state.view.groups, group.id).length : 0;
   return shapeOf(state, request).current.size - taken >= count;
 }
 
-/** Whether there is room for all of several instances; undefined while it is too early to say that there is none. */
+/** Whether there is room for all of several instances, noted; undefined while it is too early to say that there is none. */
 export function isRoomForAll(work: Work, open: Open): boolean | undefined {
   const count = open.asked.instances.length;
-  if (hasAmpleRoom(work, open, count) || placesFor(work, open.request, count) !== null) return true;
+  if (hasAmpleRoom(work, open, count) || notesRoom(work, open, count)) return true;
   return mayHaveMissed(work) || awaitsSearch(work, open) ? undefined : false;
+}
+
+/** Whether there is room for so many of its instances; how they are to be placed then is noted. */
+export function notesRoom(work: Work, open: Open, count: number): boolean {
+  const room = roomAtOnce(work, open.request, count);
+  if (room !== null) open.isCounted = room.isCounted;
+  return room !== null;
 }
 
 /**
@@ -88,7 +115,7 @@ export function whyNotTried(work: Work, open: Open, instance: string, isBehind: 
   const count = countToPlace(open);
   const draft = draftOf(open, instance);
   noteAll(draft, state, request, count);
-  const isRoom = isBehind && (count === 1 || (draft.fits > 0 && placesFor(work, request, count) !== null));
+  const isRoom = isBehind && (count === 1 || (draft.fits > 0 && roomAtOnce(work, request, count) !== null));
   if (!isRoom) return whyNoneTogether(state, request, count, draft);
   draft.ofFitting = FOR_THE_FIRST;
   return whyNoneOf(state, request, draft, FOR_THE_FIRST);
@@ -107,6 +134,6 @@ export function admits({ state: { view, rankings } }: Work, { request }: Parked,
 
 /** Whether there is room for all instances of a request. */
 export function anyAdmits(work: Work, { asked: { instances }, request }: Parked): boolean {
-  if (instances.length > 1) return placesFor(work, request, instances.length) !== null;
+  if (instances.length > 1) return roomAtOnce(work, request, instances.length) !== null;
   return pickOfGroup(work.state, request, { count: 1, isOfSeveral: false }, () => false, '') !== null;
 }

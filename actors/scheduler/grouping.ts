@@ -4,31 +4,29 @@
 
 import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
-import { MAX_LOOKS_TO_COUNT, mayHold, timesTogether } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import { isSoft, keepsTogether } from '../placement/groups.ts';
-import type { FilterRefusal } from './filters/filter.ts';
+import { isSoft } from '../placement/groups.ts';
 import { groupAllows } from './group-rules.ts';
-import { membersOn, rootsOf, toldOn } from './groups-view.ts';
-import { instancesLeft } from './instance-room.ts';
-import { best, bestOfAll, type Ranked, rankedAmong, rankedOf } from './picking.ts';
+import { membersOn, rootsOf } from './groups-view.ts';
+import { best, bestOfAll, byChance, type Ranked, rankedAmong, rankedOf } from './picking.ts';
 import { type Fleet, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
-import { isShardSilent, SILENCES, silenceOf } from './silence.ts';
+import { roomForAll, roomTogether } from './room-together.ts';
+import { isShardSilent, silenceOf } from './silence.ts';
+import { firstFew, type SoftHomes, softHomes } from './soft-homes.ts';
 import { treeOf, type View } from './view.ts';
-import { factsOf } from './view-hosts.ts';
 
 /** The host that is picked for a request. */
 export interface Picked {
   readonly found: Ranked;
   /** The hosts that its group's soft rule goes by, if it has one. */
-  readonly soft: SoftlyRanked | null;
+  readonly soft: SoftHomes | null;
   /** It was picked, before others, because it has room for all of several that would rather keep together. */
   readonly isForAll?: true;
 }
 
 /**
- * After how many looks at providers in one pick no further host is counted for how many it holds: a tenth of a second. What
+ * After how many looks at providers in one pick no further host is counted for how many it holds: a quarter of a second. What
  * was counted is kept, so the next pick goes on from there.
  */
 const MAX_LOOKS_AT_ROOM = 500_000;
@@ -42,6 +40,8 @@ export interface ToPlace {
   readonly count: number;
   /** Whether it is one of several of a request: what they get must leave room for the others, whatever is preferred. */
   readonly isOfSeveral: boolean;
+  /** Only without what is preferred is there room for all of them. */
+  readonly isCounted?: boolean;
 }
 
 /**
@@ -51,60 +51,126 @@ export interface ToPlace {
 export function pickOfGroup(
   fleet: Fleet,
   request: Request,
-  { count, isOfSeveral }: ToPlace,
+  toPlace: ToPlace,
+  skip: (root: string) => boolean,
+  seed: string,
+): Picked | null {
+  const picked = pickedOf(fleet, request, toPlace, skip, seed);
+  if (picked === null) return null;
+  const { count, isOfSeveral, isCounted = false } = toPlace;
+  const policy = request.spec.instanceGroup?.policy;
+  const isCountedForAll =
+    picked.isForAll === true || (isOfSeveral && (policy === 'affinity' || (policy === 'soft-affinity' && count === 1)));
+  return isCounted || isCountedForAll ? { ...picked, found: asCounted(fleet, request, picked.found) } : picked;
+}
+
+function pickedOf(
+  fleet: Fleet,
+  request: Request,
+  { count }: ToPlace,
   skip: (root: string) => boolean,
   seed: string,
 ): Picked | null {
   const { view } = fleet;
-  const { spec, groupAt } = request;
-  const group = spec.instanceGroup;
+  const { spec } = request;
   const bestBut = (mayNot: (root: string) => boolean) =>
     best(fleet, request, (root) => skip(root) || mayNot(root), seed);
-  const picked = (found: Ranked | null, soft: SoftlyRanked | null = null) => (found === null ? null : { found, soft });
-  if (group === undefined) return picked(best(fleet, request, skip, seed));
-  if (group.policy === 'anti-affinity') return picked(bestBut((root) => !groupAllows(view, spec, root)));
-  const endOfLooks = effort.looks + MAX_LOOKS_AT_ROOM;
-  const soft = softlyRanked(fleet, request, skip);
-  if (soft !== null) {
-    const isFirstOfSeveral = soft.first && soft.ranked.length === 0 && count > 1;
-    const forAll = isFirstOfSeveral ? withRoomForAll(fleet, request, count, skip, endOfLooks) : null;
-    if (forAll !== null) return { found: asCounted(fleet, request, forAll), soft, isForAll: true };
-    const without = bestBut(soft.has);
-    const others = without === null ? [] : [without];
-    const inOrder = soft.first ? [...soft.ranked, ...others] : [...others, ...soft.ranked];
-    // One of which nothing was heard only if there is no other.
-    for (const silence of SILENCES) {
-      const found = inOrder.find((one) => silenceOf(view, one.cell, isShardSilent(view, one.root)) <= silence);
-      if (found === undefined) continue;
-      const isAfterOthers = isOfSeveral && soft.first && count === 1;
-      return picked(isAfterOthers ? asCounted(fleet, request, found) : found, soft);
-    }
-    return null;
+  const picked = (found: Ranked | null) => (found === null ? null : { found, soft: null });
+  switch (spec.instanceGroup?.policy) {
+    case undefined:
+      return picked(best(fleet, request, skip, seed));
+    case 'anti-affinity':
+      return picked(bestBut((root) => !groupAllows(view, spec, root)));
+    case 'affinity':
+      return picked(pickTogether(fleet, request, count, skip, seed));
+    default:
+      return pickSoftly(fleet, request, count, skip, seed);
   }
-  // All of them on one host or none: a host that has room for some only would be claimed in vain.
-  const lacksRoom = (root: string) => roomTogether(fleet, request, root, count, endOfLooks) === false;
-  const bestAmong = (roots: readonly string[]) =>
-    rankedAmong(fleet, request, roots, (root) => skip(root) || lacksRoom(root))[0] ?? null;
-  const roots = rootsOf(view.groups, group.id);
-  const found =
-    roots.length > 0 ? bestAmong(roots) : ((groupAt === undefined ? null : bestAmong([groupAt])) ?? bestBut(lacksRoom));
-  return picked(found === null || !isOfSeveral ? found : asCounted(fleet, request, found));
 }
 
-/** The best host that has room for all of several that would rather keep together: of those that rank first, and are heard. */
+/** All of them on one host or none: one that has room for some only would be claimed in vain. */
+function pickTogether(
+  fleet: Fleet,
+  request: Request,
+  count: number,
+  skip: (root: string) => boolean,
+  seed: string,
+): Ranked | null {
+  const { groups } = fleet.view;
+  const { spec, groupAt } = request;
+  const endOfLooks = effort.looks + MAX_LOOKS_AT_ROOM;
+  const roots = rootsOf(groups, spec.instanceGroup?.id ?? '');
+  const pick = (lacksRoom: (root: string) => boolean) => {
+    const isOut = (root: string) => skip(root) || lacksRoom(root);
+    const bestAmong = (some: readonly string[]) => rankedAmong(fleet, request, some, isOut)[0] ?? null;
+    if (roots.length > 0) return bestAmong(roots);
+    return (groupAt === undefined ? null : bestAmong([groupAt])) ?? best(fleet, request, isOut, seed);
+  };
+  let isAnyHardToTell = false;
+  const isRoom = (root: string) => {
+    const room = roomTogether(fleet, request, root, count, endOfLooks);
+    isAnyHardToTell ||= room === undefined;
+    return room;
+  };
+  // Of one that was not counted to the end the claims decide: only where none is known to have room.
+  return pick((root) => isRoom(root) !== true) ?? (isAnyHardToTell ? pick((root) => isRoom(root) === false) : null);
+}
+
+function pickSoftly(
+  fleet: Fleet,
+  request: Request,
+  count: number,
+  skip: (root: string) => boolean,
+  seed: string,
+): Picked | null {
+  const { view } = fleet;
+  const soft = softHomes(fleet, request, skip) as SoftHomes;
+  const silenceAt = ({ cell, root }: Weighed | Ranked) => silenceOf(view, cell, isShardSilent(view, root));
+  if (soft.first && count > 1 && soft.fitting().length === 0) {
+    const forAll = withRoomForAll(fleet, request, count, skip, seed);
+    if (forAll !== null) return { found: forAll, soft, isForAll: true };
+  }
+  const without = best(fleet, request, (root) => skip(root) || soft.has(root), seed);
+  const silence = without === null ? Number.POSITIVE_INFINITY : silenceAt(without);
+  // Hosts without members come first, and nobody is heard better than one that is.
+  if (!soft.first && silence === 0) return { found: without as Ranked, soft };
+  const [home] = firstFew(soft.fitting(), 1, (one, other) => {
+    const louder = silenceAt(one) - silenceAt(other);
+    return louder === 0 ? soft.isBefore(one, other) : louder < 0;
+  });
+  // One of which nothing was heard only if there is no other.
+  const isHome = home !== undefined && (soft.first ? silenceAt(home) <= silence : silenceAt(home) < silence);
+  const found = isHome ? rankedOf(fleet, shapeOf(fleet, request), home) : without;
+  return found === null ? null : { found, soft };
+}
+
+/**
+ * One of the best hosts that have room for all of several that would rather keep together, of those that rank first: of which
+ * nothing was heard only if that is so of all hosts that fit.
+ */
 function withRoomForAll(
   fleet: Fleet,
   request: Request,
   count: number,
   skip: (root: string) => boolean,
-  endOfLooks: number,
+  seed: string,
 ): Ranked | null {
-  const { view } = fleet;
-  const found = bestOfAll(fleet, request, MAX_WISHED, skip).find(
-    ({ cell, root }) =>
-      silenceOf(view, cell, isShardSilent(view, root)) === SILENCES[0] &&
-      roomForAll(fleet, request, root, count, endOfLooks) === true,
-  );
+  const { rankings, view } = fleet;
+  const one = best(fleet, request, skip, seed);
+  if (one === null) return null;
+  const silence = silenceOf(view, one.cell, isShardSilent(view, one.root));
+  const endOfLooks = effort.looks + MAX_LOOKS_AT_ROOM;
+  const able: Weighed[] = [];
+  for (const host of bestOfAll(fleet, request, MAX_WISHED, skip, silence)) {
+    if (able.length === rankings.pickAmong) break;
+    if (roomForAll(fleet, request, host.root, count, endOfLooks) === true) able.push(host);
+  }
+  const preferred = request.where?.preferCells;
+  const isPreferred = ({ cell }: Weighed) => preferred?.includes(cell) === true;
+  // A cell that is preferred is, whatever hosts of others weigh.
+  const [first] = able;
+  const alike = able.filter((host) => isPreferred(host) === isPreferred(first as Weighed));
+  const found = byChance(alike, rankings.salt, seed);
   return found === undefined ? null : rankedOf(fleet, shapeOf(fleet, request), found);
 }
 
@@ -135,62 +201,14 @@ export function firstOfGroup(
   const weighed = ({ root }: Ranked) => current.get(root) as Weighed;
   if (isForAll === true) return [weighed(found)];
   if (soft !== null) {
-    const withMembers = soft.ranked.slice(0, most).map(weighed);
     const without = bestOfAll(fleet, request, most, (root) => soft.has(root));
+    if (!soft.first && without.length >= most) return without;
+    const withMembers = firstFew(soft.fitting(), most, soft.isBefore);
     return (soft.first ? [...withMembers, ...without] : [...without, ...withMembers]).slice(0, most);
   }
   const isFirst = count === 1 && groupAt === undefined && rootsOf(view.groups, group.id).length === 0;
   if (group.policy === 'affinity' && !isFirst) return [weighed(found)];
   return bestOfAll(fleet, request, most, (root) => !groupAllows(view, spec, root));
-}
-
-/** What a record names where it was not counted which hosts have room for all that keep together. */
-export const ROOM_TOGETHER = 'room-together';
-
-/** The code of a host that has room for some of those that keep together, and not for all. */
-export const NO_ROOM_TOGETHER = 'no-room-together';
-
-export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
-  code: NO_ROOM_TOGETHER,
-  message: `no room for ${count} instances on '${host}'`,
-});
-
-/** Whether a host that is ranked has room for all that must keep together. */
-export const roomTogether: typeof roomForAll = (fleet, request, root, count, endOfLooks) =>
-  // What is ranked has room for one.
-  count === 1 || !keepsTogether(request.spec) || roomForAll(fleet, request, root, count, endOfLooks);
-
-/**
- * Whether a host has room for so many at once.
- * @param endOfLooks After so many looks at providers in all it is not counted any more: undefined, and the claims decide.
- */
-function roomForAll(
-  fleet: Fleet,
-  request: Request,
-  root: string,
-  count: number,
-  endOfLooks: number,
-): boolean | undefined {
-  const { rankings, view } = fleet;
-  const host = view.hosts.get(root);
-  if (host === undefined) return false;
-  const tree = treeOf(view, root);
-  if (instancesLeft(rankings, request, factsOf(view, host, tree)) < count) return false;
-  if (!mayHold(request.spec, tree, count)) return false;
-  const ranked = shapeOf(fleet, request).current.get(root);
-  const known = ranked?.holds ?? null;
-  if (known !== null) {
-    if (known.times >= count) return true;
-    if (known.isWhole && known.times < known.count) return false;
-    if (!known.isWhole && known.count === count) return undefined;
-  }
-  if (effort.looks > endOfLooks) return undefined;
-  const endOfThis = effort.looks + MAX_LOOKS_TO_COUNT;
-  const times = timesTogether(request.spec, tree, count, endOfThis);
-  const isWhole = times >= count || effort.looks <= endOfThis;
-  // It is weighed anew, and nothing is known of it, when it changes.
-  if (ranked !== undefined) ranked.holds = { count, times, isWhole };
-  return isWhole ? times >= count : undefined;
 }
 
 /**
@@ -203,32 +221,4 @@ export function mayBeAlternate(view: View, spec: RequestSpec): (root: string) =>
   if (group.policy === 'anti-affinity') return (root) => groupAllows(view, spec, root);
   const members = rootsOf(view.groups, group.id).reduce((sum, root) => sum + membersOn(view.groups, group.id, root), 0);
   return () => members <= 1;
-}
-
-/** The hosts that have members of a group with a soft rule. */
-interface SoftlyRanked {
-  /** In the order in which the rule prefers them, those with as many members by rank; those that `skip` names left out. */
-  readonly ranked: readonly Ranked[];
-  /** Whether they come before hosts without a member. */
-  readonly first: boolean;
-  has(root: string): boolean;
-}
-
-/** Where the members of the group of a request are, as a soft rule sees it; null when it has none. */
-export function softlyRanked(fleet: Fleet, request: Request, skip: (root: string) => boolean): SoftlyRanked | null {
-  const { view } = fleet;
-  const group = request.spec.instanceGroup;
-  if (group === undefined || !isSoft(group)) return null;
-  const first = group.policy === 'soft-affinity';
-  const known = rootsOf(view.groups, group.id);
-  const at = first ? request.groupAt : undefined;
-  const roots = at === undefined || known.includes(at) ? known : [...known, at];
-  const told = ({ root }: Ranked) => toldOn(view.groups, group.id, root) || Number(root === at);
-  const members = ({ root }: Ranked) => membersOn(view.groups, group.id, root);
-  // Where members are comes before where they may come: claims that are refused could draw each other to and fro.
-  const ranked = [...rankedAmong(fleet, request, roots, skip)].sort((one, other) =>
-    first ? told(other) - told(one) || members(other) - members(one) : members(one) - members(other),
-  );
-  const all = new Set(roots);
-  return { ranked, first, has: (root) => all.has(root) };
 }

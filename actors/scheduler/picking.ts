@@ -61,7 +61,7 @@ export function best(fleet: Fleet, request: Request, skip: (root: string) => boo
           ? anyOf(heapsOf(shape, hearing, cells, eligible), accept, `${rankings.salt} ${seed}`)
           : bestOf(heapsOf(shape, hearing, cells, eligible), rankings.pickAmong, accept)
         : among(shape, named, isEligible).slice(0, rankings.pickAmong);
-    return found[found.length < 2 ? 0 : fnv1a(`${rankings.salt} ${seed}`) % found.length];
+    return byChance(found, rankings.salt, seed);
   };
   const pick = (silence: Silence) =>
     pickIn(silence, true) ?? (preferCells === undefined ? undefined : pickIn(silence, false));
@@ -72,31 +72,46 @@ export function best(fleet: Fleet, request: Request, skip: (root: string) => boo
   return found === undefined ? null : rankedOf(fleet, shape, found);
 }
 
+/** One of the best few; the same seed draws the same. */
+export function byChance<One>(few: readonly One[], salt: string, seed: string): One | undefined {
+  return few[few.length < 2 ? 0 : fnv1a(`${salt} ${seed}`) % few.length];
+}
+
 /**
  * The best hosts of all cells that `skip` does not name, those of preferred cells first, each of them best first and
- * without chance; those of silent cells and placement shards count like others.
+ * without chance.
+ * @param silence How silent their cells and placement shards may be; default: they count like others.
  */
 export function bestOfAll(
   fleet: Fleet,
   request: Request,
   most: number,
   skip: (root: string) => boolean = () => false,
+  silence: Silence = SILENCE.ofShard,
 ): readonly Weighed[] {
+  const { view } = fleet;
   const shape = shapeOf(fleet, request);
   const accept = acceptedBy(fleet, request, skip);
   const named = namedBy(request);
-  const preferred = request.where?.preferCells;
+  const { cells, preferCells: preferred } = request.where ?? {};
+  const hearings: readonly Hearing[] = silence === SILENCE.ofShard ? HEARINGS : ['heard'];
+  const takesSilent = silence !== SILENCE.ofNobody || view.silentCells.size === 0;
+  const mayBeIn: Eligible = takesSilent ? ANY_CELL : (cell) => !view.silentCells.has(cell);
   const bestIn = (isIn: Eligible, count: number) =>
     named === null
       ? bestOf(
-          HEARINGS.flatMap((hearing) => heapsOf(shape, hearing, undefined, isIn)),
+          hearings.flatMap((hearing) => heapsOf(shape, hearing, cells, isIn)),
           count,
           accept,
         )
-      : among(shape, named, (one) => isIn(one.cell) && accept(one)).slice(0, count);
-  if (preferred === undefined) return bestIn(ANY_CELL, most);
-  const first = bestIn((cell) => preferred.includes(cell), most);
-  return [...first, ...bestIn((cell) => !preferred.includes(cell), most - first.length)];
+      : among(
+          shape,
+          named,
+          (one) => isIn(one.cell) && hearings.includes(hearingOf(view, one.root)) && accept(one),
+        ).slice(0, count);
+  if (preferred === undefined) return bestIn(mayBeIn, most);
+  const first = bestIn((cell) => preferred.includes(cell) && mayBeIn(cell), most);
+  return [...first, ...bestIn((cell) => !preferred.includes(cell) && mayBeIn(cell), most - first.length)];
 }
 
 /** Up to `most` hosts of a part of one cell that `skip` does not name, best first. */
@@ -168,13 +183,32 @@ function anyOf(heaps: readonly Heap<Weighed>[], accept: Accept, seed: string): W
   return heaps.flatMap((heap) => heap.filter(accept));
 }
 
-function among({ current }: Shape, roots: Iterable<string>, accept: Accept): Weighed[] {
+/** Up to `most` of some hosts, each named once, that can serve a request and that `skip` does not name, in no order. */
+export function acceptedAmong(
+  fleet: Fleet,
+  request: Request,
+  roots: Iterable<string>,
+  skip: (root: string) => boolean,
+  most: number,
+): Weighed[] {
+  return acceptedOf(shapeOf(fleet, request), roots, acceptedBy(fleet, request, skip), most);
+}
+
+function acceptedOf({ current }: Shape, roots: Iterable<string>, accept: Accept, most: number): Weighed[] {
   const found: Weighed[] = [];
-  for (const root of new Set(roots)) {
+  for (const root of roots) {
+    if (found.length === most) break;
     const one = current.get(root);
     if (one !== undefined && accept(one)) found.push(one);
   }
-  return found.sort((one, other) => (before(one, other) ? -1 : 1));
+  return found;
+}
+
+/** The best first. */
+function among(shape: Shape, roots: Iterable<string>, accept: Accept): Weighed[] {
+  return acceptedOf(shape, new Set(roots), accept, Number.POSITIVE_INFINITY).sort((one, other) =>
+    before(one, other) ? -1 : 1,
+  );
 }
 
 export function isInPart(

@@ -56,6 +56,8 @@ export interface Weighed extends Entry {
   offered: readonly Allocation[] | null;
   /** How many instances at once it was counted to hold, of so many; at least, where that took too long. Null: nobody has asked. */
   holds: { readonly count: number; readonly times: number; readonly isWhole: boolean } | null;
+  /** So many instances at once, or more, it surely does not hold. */
+  tooMany: number;
 }
 
 /** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
@@ -316,5 +318,16 @@ function weigh(
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null && at > view.now) lookAgainAt(view, root, at);
   }
-  return { root, cell: host.cell, host: host.host, weight, tie, at: 0, told: null, offered: null, holds: null };
+  return {
+    root,
+    cell: host.cell,
+    host: host.host,
+    weight,
+    tie,
+    at: 0,
+    told: null,
+    offered: null,
+    holds: null,
+    tooMany: Number.POSITIVE_INFINITY,
+  };
 }

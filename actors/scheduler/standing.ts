@@ -11,11 +11,11 @@ import { present } from '../present.ts';
 import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
-import { NO_ROOM_TOGETHER, noRoomTogether, roomTogether } from './grouping.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
+import { NO_ROOM_TOGETHER, noRoomTogether, roomTogether } from './room-together.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 

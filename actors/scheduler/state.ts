@@ -65,6 +65,8 @@ export interface Open {
   hopeless: string | null;
   /** Whether it has no host, and only what would have let it fit is still looked for. */
   failing: boolean;
+  /** Whether its instances are placed without what hosts would rather give: only so is there room for all. */
+  isCounted: boolean;
   /** Instances of which is known that they hold nothing, while that is found out of all before any is placed. */
   gathering: Set<string> | null;
   /** Claims that are being given back, because not all of its instances have a host; null when none are. */

@@ -29,7 +29,6 @@ import { ALWAYS } from './filters/always.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
 import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
-import { noRoomTogether } from './grouping.ts';
 import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
@@ -37,6 +36,7 @@ import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './m
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
+import { noRoomTogether } from './room-together.ts';
 import { silentAmong } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';

@@ -11,8 +11,8 @@ import { present } from '../../actors/present.ts';
 import { newAdviser } from '../../actors/scheduler/advice.ts';
 import { roomOf } from '../../actors/scheduler/advice-rooms.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
-import { roomTogether } from '../../actors/scheduler/grouping.ts';
 import { emptyRankings, shapeOf } from '../../actors/scheduler/ranking.ts';
+import { roomTogether } from '../../actors/scheduler/room-together.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
@@ -273,7 +273,9 @@ test('scheduler - that many were not counted to the end is not said of few', () 
   ranked.holds = { count: 8, times: 4, isWhole: false };
   assert.equal([isRoom(4), isRoom(8)], [true, undefined]);
   assert.is(isRoom(6), true, 'it is counted again');
-  assert.is(isRoom(9), false);
+  assert.equal([isRoom(9), ranked.tooMany, isRoom(10)], [false, 9, false]);
+  ranked.tooMany = 7;
+  assert.equal([isRoom(6), isRoom(7)], [true, false], 'what is known is not looked at again');
 });
 
 test('scheduler - the record of several that keep together counts the hosts with room for all, or says that it does not', () => {
