@@ -127,7 +127,7 @@ export interface Patience {
 export function waitMs({ firstMs, mostMs }: Patience, repeats: number, who = ''): number {
   const longest = Math.min(mostMs, firstMs * 2 ** Math.min(repeats, 20));
   if (who === '') return longest;
-  return Math.ceil(longest * (1 - (fnv1a(`${who} ${repeats}`) % SPREAD) / (4 * SPREAD)));
+  return Math.ceil(longest * (1 - (fnv1a(` ${repeats}`, fnv1a(who)) % SPREAD) / (4 * SPREAD)));
 }
 
 /** Into how many parts the times of a step are spread. */
