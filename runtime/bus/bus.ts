@@ -1,6 +1,8 @@
 // The bus port: subjects with wildcards, queue groups, request and reply, no responders, headers.
 // bus/nats.ts carries it over a NATS server, bus/memory.ts inside one process; both behave alike.
 
+import type { CellwrightError } from '../errors.ts';
+
 /** A body as it travels; text stands for its bytes in UTF-8. */
 export type Encoded = Uint8Array | string;
 
@@ -42,6 +44,8 @@ export interface SubscribeOptions {
    */
   loopback?: boolean;
   onUnheard?: (subject: string) => void;
+  /** Told, beside whoever is told of errors, when the server does not allow this user to subscribe: nothing will come. */
+  onForbidden?: (error: CellwrightError) => void;
 }
 
 export interface Subscription {

@@ -243,13 +243,14 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     inbox: () => createInbox(inboxPrefix),
     closed: () => closed,
     publish: (subject, body, publishOptions = {}) => send(subject, body, publishOptions),
-    subscribe(subject, handler, { queue, onUnheard, loopback: isLooped = false } = {}) {
+    subscribe(subject, handler, { queue, onUnheard, onForbidden, loopback: isLooped = false } = {}) {
       checkSubscription(subject, queue);
       const handle = safely(handler);
       const callback = (error: Error | null, message: Msg): void => {
         if (error !== null) {
           // What the server forbids is reported where its status comes in.
           if (!isPermissionViolation(error)) report(busError(error, subject), subject);
+          else guarded(() => onForbidden?.(busError(error, subject)))(error, subject);
         } else if (!isNoResponders(message)) handle(received(message));
         else if (onUnheard !== undefined) safely(() => onUnheard(message.subject))(received(message));
       };

@@ -135,9 +135,10 @@ export function serviceErrorHeaders(error: unknown): Record<string, string> {
   return { 'Nats-Service-Error': serviceErrorText(error), 'Nats-Service-Error-Code': '500' };
 }
 
-/** Where errors go when nobody listens for them: seen, at least. */
+/** Where errors go when nobody listens for them: seen, at least. Of one of ours the stack tells nothing that helps. */
 export function reportToConsole(error: unknown, subject: string): void {
-  console.error(`bus: '${subject}':`, error);
+  if (error instanceof CellwrightError) console.error(`bus: '${subject}': ${error.message}`);
+  else console.error(`bus: '${subject}':`, error);
 }
 
 /** `listener`, made unable to throw: it runs where a throw would stop the reader of a connection. */

@@ -10,6 +10,7 @@ import { systemClock } from '../system-clock.ts';
 import { mentions, saidOrWhyNot } from './bodies.ts';
 import { onInterrupt } from './interrupt.ts';
 import { natsOf, type ServerFlags } from './server-flags.ts';
+import { tell } from './tell.ts';
 import { printable } from './text.ts';
 
 export interface TapFlags extends ServerFlags {
@@ -20,21 +21,32 @@ export interface TapFlags extends ServerFlags {
 /** How much of a body a line shows, in characters. */
 const MOST_SHOWN = 200;
 
+/** @throws CellwrightError `permission-denied` when the server does not allow it; what connecting throws. */
 export async function follow(flags: TapFlags): Promise<void> {
   const { instance, servers, prefix } = flags;
   if (instance !== undefined) checkToken(instance, '--instance');
   const { prefix: checked } = subjectsOf(prefix);
   const interrupt = onInterrupt();
   const clock = systemClock();
-  const bus = await connectNats({ ...natsOf(flags), name: 'tap', signal: interrupt.signal });
-  bus.subscribe(`${checked}.>`, (message) => {
+  const bus = await connectNats({ ...natsOf(flags), name: 'tap', signal: interrupt.signal, onError: tell });
+  const all = `${checked}.>`;
+  const show = (message: BusMessage): void => {
     for (const line of linesOf(message, clock.now(), instance, bus.maxPayloadBytes)) console.log(printable([line]));
-  });
-  await bus.flush();
-  // Not on stdout, which is for the traffic alone.
-  console.error(`following '${checked}.>' at ${shownAddresses(servers)}`);
-  await interrupt.happened;
-  await bus.close();
+  };
+  try {
+    /** Also later, when the server's users are changed. */
+    const forbidden = new Promise<never>((_, reject) => {
+      bus.subscribe(all, show, { onForbidden: reject });
+    });
+    // The server says no before it answers this.
+    await Promise.race([bus.flush(), interrupt.happened, forbidden]);
+    // Not on stdout, which is for the traffic alone.
+    console.error(`following '${all}' at ${shownAddresses(servers)}`);
+    await Promise.race([interrupt.happened, forbidden]);
+  } finally {
+    interrupt.dispose();
+    await bus.close();
+  }
 }
 
 /** The lines of a message of the bus: one for each message in its body that names the instance, if one is wanted. */

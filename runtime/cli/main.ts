@@ -19,7 +19,7 @@ import { addPack } from './pack.ts';
 import { addPlacementApi } from './placement-api.ts';
 import { addReplay } from './replay.ts';
 import { addTap } from './tap.ts';
-import { printable } from './text.ts';
+import { tell } from './tell.ts';
 import { endWhenUnread } from './unread.ts';
 
 const EXIT_FAILED = 1;
@@ -84,7 +84,7 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const failed = failedCode();
   if (error instanceof CellwrightError) {
-    console.error(printable(`cellwright: ${error.message}`.split('\n')));
+    tell(error);
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
     // It names the host, which is there, and is not as the command needs it.
     return error.field === undefined || error.code === 'host-is-up' ? failed : EXIT_USAGE;

@@ -10,6 +10,7 @@ import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
 import { onInterrupt } from './interrupt.ts';
 import { deploymentWords, natsOf, type ServerFlags } from './server-flags.ts';
+import { tell } from './tell.ts';
 import { counted, figure, printable } from './text.ts';
 
 export interface AuditFlags extends ServerFlags {
@@ -24,7 +25,7 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
   const { prefix, json = false, repair = false } = flags;
   const subjects = subjectsOf(prefix);
   const interrupt = onInterrupt();
-  const bus = await connectNats({ ...natsOf(flags), name: 'audit', signal: interrupt.signal });
+  const bus = await connectNats({ ...natsOf(flags), name: 'audit', signal: interrupt.signal, onError: tell });
   try {
     const result = await auditOn({
       bus,

@@ -5,6 +5,7 @@ import { type Connection, connect } from '../connect.ts';
 import { checkRequest, type Verb } from '../gateway/requests.ts';
 import { onInterrupt } from './interrupt.ts';
 import { natsOf, type ServerFlags } from './server-flags.ts';
+import { tell } from './tell.ts';
 
 export interface ClientFlags extends ServerFlags {
   prefix: string;
@@ -24,7 +25,7 @@ export async function withClient<Result>(
   const interrupt = onInterrupt();
   const { signal } = interrupt;
   try {
-    const client = await connect({ ...natsOf(flags), prefix: flags.prefix, signal });
+    const client = await connect({ ...natsOf(flags), prefix: flags.prefix, signal, onError: tell });
     try {
       return await unlessAborted(ask(client), signal, 'the question');
     } finally {

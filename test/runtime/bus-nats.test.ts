@@ -3,6 +3,7 @@
 
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
+import { format } from 'node:util';
 import * as fc from 'fast-check';
 import { connect } from 'nats';
 import pino from 'pino';
@@ -429,6 +430,42 @@ test('bus NATS - what the server forbids is reported by operation and subject, a
     );
     await settledWithin(bus);
   });
+});
+
+test('bus NATS - whoever subscribes is told that the server forbids it, before what follows is answered', async () => {
+  await withServer({ config: USERS }, async (_, connect) => {
+    const bus = await connect({ user: 'cell', pass: 'secret', onError: () => {} });
+    const told: CellwrightError[] = [];
+    bus.subscribe('other.b', () => {}, { onForbidden: (error) => told.push(error) });
+    bus.subscribe('cw.b', () => {}, { onForbidden: (error) => told.push(error) });
+    await bus.flush();
+    assert.equal(
+      told.map(({ code, message }) => [code, message.replace(/^.* this user to /, '')]),
+      [['permission-denied', "subscribe to 'other.b'"]],
+    );
+  });
+});
+
+test('bus NATS - on the console an error of the bus is a line, and one of somebody else has its stack', async () => {
+  const { error: usual } = console;
+  const lines: string[] = [];
+  console.error = (...said) => void lines.push(format(...said));
+  try {
+    await withServer({ config: USERS }, async (_, connect) => {
+      const bus = await connect({ user: 'cell', pass: 'secret' });
+      bus.subscribe('cw.a', () => {
+        throw new Error('a bug');
+      });
+      bus.publish('cw.a', EMPTY);
+      bus.publish('other.a', EMPTY);
+      await until('both are told', () => lines.length === 2);
+    });
+  } finally {
+    console.error = usual;
+  }
+  const [ofBus = '', ofHandler = ''] = lines.toSorted((one, other) => one.length - other.length);
+  assert.is(ofBus, "bus: 'other.a': the server does not allow this user to publish to 'other.a'");
+  assert.match(ofHandler, /^bus: 'cw\.a': Error: a bug\n +at /);
 });
 
 test('bus NATS - a whole node works for a user who may use the inbox of its own only', async () => {
