@@ -21,7 +21,33 @@ export function jetStreamCodeOf(error: unknown): number | undefined {
 }
 
 /** Errors that no waiting mends: the caller has to change something. */
-const HOPELESS = new Set(['unauthorized', 'bad-options', 'interrupted']);
+const HOPELESS = new Set(['unauthorized', 'untrusted-server', 'bad-option', 'bad-options', 'interrupted']);
+
+/** That nobody who is trusted has signed a server's certificate; the codes are those of OpenSSL, as Node lists them. */
+const OF_NOBODY_KNOWN = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+]);
+/** What else may be wrong with it. */
+const UNTRUSTED = new Set([
+  'CERT_CHAIN_TOO_LONG',
+  'CERT_HAS_EXPIRED',
+  'CERT_NOT_YET_VALID',
+  'CERT_REJECTED',
+  'CERT_REVOKED',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'HOSTNAME_MISMATCH',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+]);
+/** How a server refuses the client's certificate, or that it shows none. */
+const CERTIFICATE_REFUSED = /^ERR_SSL_.*ALERT_.*(?:CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
 
 /** The error for a call on `subject`, or for `what` when no subject is concerned. */
 export function busError(error: unknown, what: string, timeoutMs = 0): CellwrightError {
@@ -33,6 +59,8 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
     const retryable = (error.api_error.code ?? 500) >= 500;
     return new CellwrightError('jetstream-refused', message, { retryable, cause: error });
   }
+  if (OF_NOBODY_KNOWN.has(error.code) || UNTRUSTED.has(error.code)) return untrusted(error, what);
+  if (CERTIFICATE_REFUSED.test(error.code)) return certificateRefused(error, what);
   switch (error.code) {
     case '503':
       return new NoRespondersError(what);
@@ -102,6 +130,19 @@ export function permissionError(operation: string, subject: string): CellwrightE
 function permissionDenied(error: ClientError, subject: string): CellwrightError {
   const { permissionContext } = error;
   return permissionError(permissionContext?.operation ?? 'publish', permissionContext?.subject ?? subject);
+}
+
+function untrusted(error: ClientError, server: string): CellwrightError {
+  const hint = OF_NOBODY_KNOWN.has(error.code) ? '; tls.caFile names the authorities to trust' : '';
+  const message = `the certificate of the server at ${server} is not accepted: ${error.message}${hint}`;
+  return new CellwrightError('untrusted-server', message, { cause: error });
+}
+
+function certificateRefused(error: ClientError & { reason?: string }, server: string): CellwrightError {
+  const message =
+    `the server at ${server} does not accept the client's certificate, or that it shows none: ` +
+    `${error.reason ?? error.message}; tls.certFile and tls.keyFile are what it is shown`;
+  return new CellwrightError('unauthorized', message, { cause: error });
 }
 
 function isClientError(error: unknown): error is ClientError {

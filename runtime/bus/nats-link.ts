@@ -184,16 +184,20 @@ export function natsLink(connection: NatsConnection, options: NatsLinkOptions): 
   };
 }
 
-/** What is told of several connections as of one: lost with the first of them, back with the last. */
+/**
+ * What is told of several connections as of one: lost with the first of them, back with the last. The client tells it
+ * again of each attempt that a server takes and breaks off.
+ */
 export function statusOfAll(tell: (status: NatsStatus) => void): (of: NatsConnection, status: NatsStatus) => void {
   const lost = new Set<NatsConnection>();
   const since = { resent: 0, dropped: 0 };
   return (of, status) => {
     if (status.type === 'disconnected') {
+      if (lost.has(of)) return;
       lost.add(of);
       if (lost.size === 1) tell(status);
     } else if (status.type === 'reconnected') {
-      lost.delete(of);
+      if (!lost.delete(of)) return;
       since.resent += status.resent;
       since.dropped += status.dropped;
       if (lost.size > 0) return;

@@ -1,11 +1,12 @@
-// How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off. The
-// client forgets a connection that a server which hangs has taken and not answered: it stays open, and keeps the process
-// alive. For this the inside of the client is used, as in nats-commands.ts. Its transport is mended itself: one of our own
+// How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off, and that
+// one which the server breaks off is over. The client forgets a connection that a server which hangs has taken and not
+// answered: it stays open, and keeps the process alive; and it waits for the answer on one that is closed. For this the inside of the client is used, as in nats-commands.ts. Its transport is mended itself: one of our own
 // would be put out of use by whoever else in the process connects with the client.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 import { type ConnectionOptions, connect, type NatsConnection } from 'nats';
+import { ProtocolHandler } from 'nats/lib/nats-base-client/protocol.js';
 import { NodeTransport } from 'nats/lib/src/node_transport.js';
 
 /** What Node tells of every socket that is made. */
@@ -35,7 +36,22 @@ NodeTransport.prototype.close = function (this: NodeTransport, error) {
 /** What is used of the client's protocol handler. */
 interface Protocol {
   readonly options: { timeout?: number };
+  readonly transport: { closed(): Promise<Error | undefined> };
+  /** Before each attempt; answers what is resolved when the server has answered. */
+  prepare(): Promise<void> & { reject(error: Error): void };
 }
+
+const protocol = ProtocolHandler.prototype as unknown as Protocol;
+const { prepare } = protocol;
+
+protocol.prepare = function (this: Protocol) {
+  const answered = prepare.call(this);
+  // Of TLS 1.3 a server says only now that it wants another certificate.
+  void this.transport.closed().then((error) => {
+    answered.reject(error ?? new Error('the server ended the connection'));
+  });
+  return answered;
+};
 
 /**
  * As the client's own `connect`, whose `timeout` of the first attempts would be that of all later ones, too.

@@ -1,7 +1,7 @@
 // The bus over a NATS server, with the client set up so that it neither goes deaf nor gives up.
 // The NATS client is imported in this folder only; what JetStream needs of it is re-exported from here.
 
-import { createInbox, credsAuthenticator, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
+import { createInbox, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
 import { present } from '../../actors/present.ts';
 import { unlessAborted } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
@@ -11,6 +11,7 @@ import { within } from '../within.ts';
 import type { Body, Bus, BusMessage, Encoded, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
 import { interest, type Listener } from './interest.ts';
 import { loopbackOf } from './loopback.ts';
+import { authenticatorOf, checkAccess } from './nats-access.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
 import { busError, isPermissionViolation, worthRetrying } from './nats-errors.ts';
@@ -57,12 +58,14 @@ const DIAL_PAUSE_MS = 100;
 
 /**
  * Connects, and from then on stays connected until `close`.
- * @throws CellwrightError `bad-option` with the field; `unreachable` when no server answers within `connectTimeoutMs`;
- * `unauthorized`; `bad-options` for credentials or certificates that cannot be used, or when the server does not offer
- * what the options ask for; `interrupted`.
+ * @throws CellwrightError `bad-option` with the field, also for credentials and certificates that cannot be used;
+ * `unreachable` when no server answers within `connectTimeoutMs`; `unauthorized`, also when the server wants another
+ * certificate; `untrusted-server` when its own is not accepted; `bad-options` when the server does not offer what the
+ * options ask for; `interrupted`.
  */
 export async function connectNats(options: NatsOptions): Promise<NatsBus> {
   checkNatsOptions(options);
+  await checkAccess(options);
   const clock = options.clock ?? systemClock();
   const report = guarded(options.onError ?? reportToConsole);
   const deadline = clock.monotonic() + (options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
@@ -116,8 +119,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
   const { connectTimeoutMs = CONNECT_TIMEOUT_MS, credentials, signal } = options;
   const servers = shownAddresses(options.servers);
   const connection = { ...clientOptions(options), noEcho };
-  const authenticator =
-    credentials === undefined ? {} : { authenticator: credsAuthenticator(new TextEncoder().encode(credentials)) };
+  const authenticator = credentials === undefined ? {} : { authenticator: authenticatorOf(credentials) };
   for (;;) {
     const timeout = Math.max(1, Math.min(Math.round(deadline - clock.monotonic()), DIAL_TIMEOUT_MS));
     try {

@@ -18,6 +18,7 @@ import { refuseRepeats } from './once.ts';
 import { addPack } from './pack.ts';
 import { addPlacementApi } from './placement-api.ts';
 import { addReplay } from './replay.ts';
+import { inFlags } from './server-flags.ts';
 import { addTap } from './tap.ts';
 import { tell } from './tell.ts';
 import { endWhenUnread } from './unread.ts';
@@ -84,7 +85,7 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const failed = failedCode();
   if (error instanceof CellwrightError) {
-    tell(error);
+    tell(inFlags(error.message));
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
     // It names the host, which is there, and is not as the command needs it.
     return error.field === undefined || error.code === 'host-is-up' ? failed : EXIT_USAGE;

@@ -15,6 +15,14 @@ export interface ServerFlags extends AccessFlags {
   servers: string[];
 }
 
+/** By the options of the runtime that they stand for. */
+const FLAG_OF: Readonly<Record<string, (typeof ACCESS_FLAGS)[number]>> = {
+  credentials: 'creds',
+  'tls.caFile': 'tlsca',
+  'tls.certFile': 'tlscert',
+  'tls.keyFile': 'tlskey',
+};
+
 const USUAL_SERVER = 'nats://127.0.0.1:4222';
 
 /** Adds the flags of the server, and of the way in. */
@@ -73,6 +81,11 @@ export function natsIfNamed(
   const field = ACCESS_FLAGS.find((flag) => flags[flag] !== undefined);
   if (field === undefined) return {};
   throw new CellwrightError('bad-option', `--${field} is for the server that --nats names`, { field });
+}
+
+/** What is said of the way in, by the names of the flags where the runtime names its options. */
+export function inFlags(message: string): string {
+  return message.replace(/^credentials\b|\btls\.(?:ca|cert|key)File\b/g, (option) => `--${FLAG_OF[option]}`);
 }
 
 /** What the flags say of the way in. @throws CellwrightError `bad-option` with the flag. */

@@ -2,6 +2,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { pem, startTlsServer } from '../support/certificates.ts';
 import { startTestServer } from '../support/nats-server.ts';
 import { runCommand } from './commands.ts';
 
@@ -31,6 +32,39 @@ test('way in - what the server forbids is told in one line, once, and ends the c
       assert.equal([ended.code, ended.out], [code, ''], args.join(' '));
       assert.match(ended.err, /^cellwright: the server does not allow this user to [^\n]+\n$/, args.join(' '));
       assert.ok(ended.err.includes(forbidden), ended.err);
+    }
+  } finally {
+    await server.stop();
+  }
+});
+
+test('way in - what cannot be used is refused as wrong usage, by its flag; what the server refuses is a failure', async () => {
+  const nowhere = ['--nats', 'tls://127.0.0.1:1'];
+  const server = await startTlsServer('server', 'verify: true');
+  try {
+    const there = ['--nats', server.url];
+    const cases: [string[], number, RegExp][] = [
+      [['--creds', '/dev/null', ...nowhere], 2, /^cellwright: --creds must be the content of a \.creds file/],
+      [['--creds', pem('ca'), ...nowhere], 2, /^cellwright: --creds must be/],
+      [['--tlsca', pem('client-key'), ...nowhere], 2, /^cellwright: --tlsca '.*client-key\.pem' does not hold/],
+      [['--tlscert', pem('client'), '--tlskey', pem('server-key'), ...nowhere], 2, /--tlskey '.*go with --tlscert '/],
+      [there, 1, /is not accepted: unable to verify.*; --tlsca names/],
+      [
+        ['--tlsca', pem('ca'), ...there],
+        1,
+        /the client's certificate, or that it shows none: .*--tlscert and --tlskey/,
+      ],
+    ];
+    for (const command of [
+      ['host', 'list'],
+      ['node', '--roles', 'cell:c1'],
+    ]) {
+      for (const [flags, code, says] of cases) {
+        const ended = await runCommand(...command, ...flags);
+        assert.match(ended.err, says, ended.err);
+        assert.match(ended.err, /^[^\n]+\n$/);
+        assert.equal([ended.code, ended.out], [code, ''], flags.join(' '));
+      }
     }
   } finally {
     await server.stop();

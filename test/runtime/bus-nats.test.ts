@@ -326,6 +326,29 @@ test('bus NATS - an attempt that a server takes and does not answer is broken of
   }
 });
 
+test('bus NATS - an attempt that a server takes and breaks off is over, and the next one begins', async () => {
+  let taken = 0;
+  const full = createServer((socket) => {
+    taken += 1;
+    socket.on('error', () => {}).on('data', () => socket.destroy());
+    socket.write('INFO {"server_id":"full","version":"2.10.0","max_payload":1048576,"headers":true}\r\n');
+  });
+  await once(full.listen(0, '127.0.0.1'), 'listening');
+  const giveUp = new AbortController();
+  try {
+    const servers = `127.0.0.1:${(full.address() as AddressInfo).port}`;
+    const { signal } = giveUp;
+    const failing = failureOf(() => connectNats({ servers, name: 'test', connectTimeoutMs: 60_000, signal }));
+    // One attempt alone may take five seconds.
+    await until('it tries again', () => taken > 2, 4_000);
+    giveUp.abort();
+    assert.is((await failing).code, 'interrupted');
+  } finally {
+    giveUp.abort();
+    full.close();
+  }
+});
+
 test('bus NATS - an attempt to reconnect is broken off, too, when others have connected with the client since', async () => {
   const server = await startTestServer({ jetstream: false });
   const open = new Set<Socket>();

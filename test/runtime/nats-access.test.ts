@@ -1,0 +1,126 @@
+// Area: access. What lets a client in, and a server be trusted: what cannot be used is refused before anything is dialled,
+// by its field, and what the other side refuses at once, in words that say what to change.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import tls from 'node:tls';
+import { nkeys } from 'nats';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { connectNats, type NatsOptions } from '../../runtime/bus/nats.ts';
+import { connect } from '../../runtime/connect.ts';
+import type { CellwrightError } from '../../runtime/errors.ts';
+import { pem, startTlsServer } from '../support/certificates.ts';
+import { startTestServer } from '../support/nats-server.ts';
+import { failureOf } from '../support/until.ts';
+
+const test = suite('access');
+
+/** Longer than a test may take: whatever is tried again until then is not refused at once. */
+const FOR_EVER = 600_000;
+
+async function refused(servers: string, options: Partial<NatsOptions>): Promise<CellwrightError> {
+  const connecting = () => connectNats({ servers, name: 'test', connectTimeoutMs: FOR_EVER, ...options });
+  return (await failureOf(connecting)) as CellwrightError;
+}
+
+async function inFolder(run: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  try {
+    await run(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function credentialsOf(seed: string): string {
+  const part = (name: string, content: string) => `-----BEGIN ${name}-----\n${content}\n------END ${name}------\n`;
+  return `${part('NATS USER JWT', 'e30.e30.e30')}\n${part('USER NKEY SEED', seed)}`;
+}
+
+test('access - certificates and keys that cannot be used are refused by their field, before anything is dialled', () =>
+  inFolder(async (folder) => {
+    const broken = join(folder, 'broken.pem');
+    await writeFile(broken, '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n');
+    const cases: [NonNullable<NatsOptions['tls']>, string, RegExp][] = [
+      [{ caFile: '/nope' }, 'tls.caFile', /'\/nope' cannot be read: ENOENT/],
+      [{ caFile: folder }, 'tls.caFile', /cannot be read: EISDIR/],
+      [{ caFile: pem('client-key') }, 'tls.caFile', /does not hold a certificate/],
+      [{ caFile: '/etc/passwd' }, 'tls.caFile', /does not hold a certificate/],
+      [{ caFile: broken }, 'tls.caFile', /number 1, that cannot be read/],
+      [{ certFile: pem('client') }, 'tls.keyFile', /go together/],
+      [{ keyFile: pem('client-key') }, 'tls.certFile', /go together/],
+      [{ certFile: '/nope', keyFile: pem('client-key') }, 'tls.certFile', /cannot be read/],
+      [{ certFile: broken, keyFile: pem('client-key') }, 'tls.certFile', /does not hold a certificate/],
+      [{ certFile: pem('client-key'), keyFile: pem('client-key') }, 'tls.certFile', /does not hold a certificate/],
+      [{ certFile: pem('client'), keyFile: pem('client') }, 'tls.keyFile', /does not hold a private key/],
+      [{ certFile: pem('client'), keyFile: pem('server-key') }, 'tls.keyFile', /does not go with.*client\.pem'/],
+    ];
+    for (const [files, field, says] of cases) {
+      const { code, field: told, message } = await refused('tls://127.0.0.1:1', { tls: files });
+      assert.equal([code, told], ['bad-option', field], JSON.stringify(files));
+      assert.match(message, says);
+      assert.not.match(message, '\n');
+    }
+    const byClient = await failureOf(() => connect({ servers: '127.0.0.1:1', tls: { caFile: '/nope' } }));
+    assert.is((byClient as CellwrightError).field, 'tls.caFile');
+  }));
+
+test('access - credentials that are none are refused by their field, and those that are reach the server', async () => {
+  const seed = new TextDecoder().decode(nkeys.createUser().getSeed());
+  for (const credentials of ['', 'junk', '/etc/my.creds', credentialsOf('SUNK'), credentialsOf(seed).slice(0, 100)]) {
+    const { code, field } = await refused('127.0.0.1:1', { credentials });
+    assert.equal([code, field], ['bad-option', 'credentials'], credentials);
+  }
+  const server = await startTestServer({ jetstream: false });
+  try {
+    const bus = await connectNats({ servers: server.url, name: 'test', credentials: credentialsOf(seed) });
+    await bus.close();
+  } finally {
+    await server.stop();
+  }
+});
+
+test('access - a server that is not to be trusted is refused at once, in words that say why', async () => {
+  const cases = [
+    ['lonely', /self-signed certificate; tls\.caFile names/],
+    ['server', /unable to verify the first certificate; tls\.caFile names/, {}],
+    ['elsewhere', /does not match certificate's altnames.*elsewhere\.example/],
+  ] as const;
+  for (const [name, says, files = { caFile: pem('ca') }] of cases) {
+    const server = await startTlsServer(name);
+    try {
+      const { code, message } = await refused(server.url, { tls: files });
+      assert.is(code, 'untrusted-server', name);
+      assert.match(message, says, message);
+    } finally {
+      await server.stop();
+    }
+  }
+});
+
+test('access - a server that wants a certificate of the client says so at once, of whatever version of TLS', async () => {
+  const { DEFAULT_MAX_VERSION } = tls;
+  for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+    const server = await startTlsServer('server', 'verify: true');
+    tls.DEFAULT_MAX_VERSION = version;
+    try {
+      const caFile = pem('ca');
+      const without = await refused(server.url, { tls: { caFile } });
+      assert.is(without.code, 'unauthorized', without.message);
+      assert.match(without.message, /the client's certificate, or that it shows none: .*certificate.*tls\.certFile/);
+      const stranger = { caFile, certFile: pem('lonely'), keyFile: pem('lonely-key') };
+      assert.is((await refused(server.url, { tls: stranger })).code, 'unauthorized');
+      const known = { caFile, certFile: pem('client'), keyFile: pem('client-key') };
+      const bus = await connectNats({ servers: server.url, name: 'test', tls: known });
+      await bus.flush();
+      await bus.close();
+    } finally {
+      tls.DEFAULT_MAX_VERSION = DEFAULT_MAX_VERSION;
+      await server.stop();
+    }
+  }
+});
+
+test.run();
