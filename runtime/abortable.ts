@@ -2,6 +2,11 @@
 
 import { CellwrightError } from './errors.ts';
 
+/** @param what What is given up, for the error. @throws CellwrightError `interrupted` when the signal has come. */
+export function throwIfAborted(signal: AbortSignal | undefined, what: string): void {
+  if (signal?.aborted === true) throw givenUpError(what);
+}
+
 /**
  * What comes of it, unless the signal comes first.
  * @param what What is given up, for the error.
@@ -17,7 +22,7 @@ export async function unlessAborted<Result>(
   if (signal === undefined) return coming;
   let giveUp = (): void => {};
   const givenUp = new Promise<never>((_, reject) => {
-    giveUp = () => reject(new CellwrightError('interrupted', `${what} was given up`));
+    giveUp = () => reject(givenUpError(what));
     if (signal.aborted) giveUp();
     signal.addEventListener('abort', giveUp);
   });
@@ -29,4 +34,8 @@ export async function unlessAborted<Result>(
   } finally {
     signal.removeEventListener('abort', giveUp);
   }
+}
+
+function givenUpError(what: string): CellwrightError {
+  return new CellwrightError('interrupted', `${what} was given up`);
 }

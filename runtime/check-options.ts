@@ -58,7 +58,8 @@ const cell = {
 };
 const compute = { heartbeatMs: ms, patience };
 const { name: _, clock: __, onError: ___, ...ofConnection } = NATS_FIELDS;
-const nats = { managed: partly(NATS_SERVER_FIELDS), ...ofConnection } satisfies Fields<OptionsOf<'nats'>>;
+const { signal: ____, ...ofServer } = NATS_SERVER_FIELDS;
+const nats = { managed: partly(ofServer), ...ofConnection } satisfies Fields<OptionsOf<'nats'>>;
 
 const OPTIONS = {
   roles: elsewhere,

@@ -29,7 +29,9 @@ export interface NodeOptions {
    * The NATS server: `{ servers }` connects to one that runs; `{ managed: {} }`, the default, starts one for this
    * node and stops it with it.
    */
-  readonly nats?: Partial<Omit<NatsOptions, 'name' | 'clock' | 'onError'>> & { managed?: NatsServerOptions };
+  readonly nats?: Partial<Omit<NatsOptions, 'name' | 'clock' | 'onError'>> & {
+    managed?: Omit<NatsServerOptions, 'signal'>;
+  };
   /** A bus to use instead of NATS; the node does not close it. For tests and in-memory runs. */
   readonly bus?: Bus;
   /** Names the node among all of the deployment, `[a-z0-9-]`. Default: made of the host name and process id. */

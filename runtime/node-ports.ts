@@ -2,6 +2,7 @@
 // are numbers.
 
 import { randomUUID } from 'node:crypto';
+import { present } from '../actors/present.ts';
 import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
 import { shownAddresses } from './bus/nats-addresses.ts';
@@ -39,7 +40,7 @@ export async function busOf(
     const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
     return { bus: connected, nats: connected, url: shownAddresses(servers, ',') };
   }
-  const server = await startNatsServer(managed ?? {});
+  const server = await startNatsServer({ ...managed, ...present({ signal: rest.signal }) });
   try {
     const connected = await connectNats({ servers: server.url, name, onError, loopback, ...rest, onStatus });
     return { bus: connected, nats: connected, server, url: server.url };

@@ -32,7 +32,7 @@ export interface NatsOptions {
    * Default 10,000: long enough for a server that starts beside us, short enough to show a wrong address.
    */
   connectTimeoutMs?: number;
-  /** Gives up the first connection, and the start of a node, which then fail with the code `interrupted`. */
+  /** Gives up the first connection, and the start of a node or its server, which then fail with the code `interrupted`. */
   signal?: AbortSignal;
   /** Pause between attempts to reconnect, in milliseconds; default 500. Attempts go on for ever. */
   reconnectWaitMs?: number;

@@ -21,6 +21,7 @@ export const NATS_SERVER_FIELDS = {
   readyTimeoutMs: Type.Integer({ minimum: 1, maximum: MAX_TIMER_MS }),
   /** A schema cannot say that it is a function. */
   log: Type.Unknown(),
+  signal: Type.Unknown(),
 } satisfies Record<keyof NatsServerOptions, TSchema>;
 
 const checkFields = checkOfOptions(NATS_SERVER_FIELDS, 'the options object of the managed server');

@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
+import { throwIfAborted } from '../abortable.ts';
 import { CellwrightError } from '../errors.ts';
 
 /** A nats-server that answered when asked for its version. */
@@ -19,22 +20,25 @@ export interface NatsServerBinary {
 const NATS_SERVER_VARIABLE = 'CELLWRIGHT_NATS_SERVER';
 
 const VERSION_TIMEOUT_MS = 10_000;
+const FINDING = 'finding a NATS server';
 
 /**
  * The first nats-server that runs, in this order: `CELLWRIGHT_NATS_SERVER`, PATH, the usual folders, the cache.
  * `null` when there is none.
- * @throws CellwrightError `nats-server-invalid` when `CELLWRIGHT_NATS_SERVER` names something else.
+ * @throws CellwrightError `nats-server-invalid` when `CELLWRIGHT_NATS_SERVER` names something else; `interrupted`.
  */
-export async function findNatsServer(): Promise<NatsServerBinary | null> {
+export async function findNatsServer(signal?: AbortSignal): Promise<NatsServerBinary | null> {
   const named = process.env[NATS_SERVER_VARIABLE];
   if (named !== undefined && named !== '') {
-    const version = await versionOf(named);
+    const version = await versionOf(named, signal);
+    throwIfAborted(signal, FINDING);
     if (version !== null) return { path: named, version };
     throw new CellwrightError('nats-server-invalid', `${NATS_SERVER_VARIABLE} is '${named}', which is no nats-server`);
   }
   for (const folder of folders()) {
     const path = join(folder, 'nats-server');
-    const version = await versionOf(path);
+    const version = await versionOf(path, signal);
+    throwIfAborted(signal, FINDING);
     if (version !== null) return { path, version };
   }
   return null;
@@ -46,9 +50,9 @@ export function cacheFolder(): string {
 }
 
 /** The version that the program at `path` reports; `null` when it is missing or no nats-server. */
-export async function versionOf(path: string): Promise<string | null> {
+export async function versionOf(path: string, signal?: AbortSignal): Promise<string | null> {
   try {
-    const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: VERSION_TIMEOUT_MS });
+    const { stdout } = await promisify(execFile)(path, ['--version'], { timeout: VERSION_TIMEOUT_MS, signal });
     return /^nats-server: v(\S+)/m.exec(stdout)?.[1] ?? null;
   } catch {
     // Absent, not executable, or built for another machine: for the search all the same.

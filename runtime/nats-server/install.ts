@@ -6,12 +6,14 @@ import { createHash } from 'node:crypto';
 import { copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { throwIfAborted } from '../abortable.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { cacheFolder, type NatsServerBinary, versionOf } from './find.ts';
 
 /** The release that is fetched where the system's packages do not decide: by archive and by `go install`. */
 export const PINNED_NATS_SERVER = '2.15.2';
 
+const INSTALLING = 'installing a NATS server';
 const PACKAGE_TIMEOUT_MS = 180_000;
 const DOWNLOAD_TIMEOUT_MS = 180_000;
 const BUILD_TIMEOUT_MS = 900_000;
@@ -20,21 +22,30 @@ interface Way {
   name: string;
   /** Why this way is not open here; `null` when it is. */
   closed(): Promise<string | null>;
-  /** Works inside the folder `work` and returns the path of the program it got. */
-  get(work: string): Promise<string>;
+  /** Works inside the folder of the job and returns the path of the program it got. */
+  get(job: Job): Promise<string>;
+}
+
+interface Job {
+  /** A folder of its own, removed afterwards. */
+  readonly work: string;
+  readonly signal: AbortSignal | undefined;
 }
 
 export interface InstallOptions {
   /** Told what is tried and how it went, a line at a time. Default: nobody. */
   log?: (line: string) => void;
+  /** Gives it up. */
+  signal?: AbortSignal | undefined;
 }
 
 /**
  * Installs a nats-server into the cache folder: from Debian's package, the official release, by Go, or by Homebrew.
  * Processes may install at the same time: each works in a folder of its own and renames the program into place.
- * @throws CellwrightError `nats-server-install-failed`, which tells how every way went.
+ * @throws CellwrightError `nats-server-install-failed`, which tells how every way went; `interrupted`.
  */
-export async function installNatsServer({ log = () => {} }: InstallOptions = {}): Promise<NatsServerBinary> {
+export async function installNatsServer({ log = () => {}, signal }: InstallOptions = {}): Promise<NatsServerBinary> {
+  throwIfAborted(signal, INSTALLING);
   await mkdir(cacheFolder(), { recursive: true });
   const outcomes: string[] = [];
   for (const way of [debianPackage, officialRelease, goInstall, homebrew]) {
@@ -46,14 +57,16 @@ export async function installNatsServer({ log = () => {} }: InstallOptions = {})
         continue;
       }
       log(`installing nats-server: ${way.name}`);
-      const installed = await moveIntoCache(await way.get(work), work);
+      const installed = await moveIntoCache(await way.get({ work, signal }), work);
       log(`installed nats-server ${installed.version} at ${installed.path}`);
       return installed;
     } catch (error) {
+      throwIfAborted(signal, INSTALLING);
       outcomes.push(`${way.name}: ${messageOf(error)}`);
       log(`installing nats-server: ${way.name} failed`);
     } finally {
-      await rm(work, { recursive: true, force: true });
+      // A program that was ended may still write there for a moment.
+      await rm(work, { recursive: true, force: true, maxRetries: 5 });
     }
   }
   const tries = outcomes.map((outcome) => `  - ${outcome.trim().replaceAll('\n', '\n    ')}`).join('\n');
@@ -77,8 +90,9 @@ async function moveIntoCache(program: string, work: string): Promise<NatsServerB
 const debianPackage: Way = {
   name: "Debian's package",
   closed: async () => ((await runs('apt-get', 'dpkg-deb')) ? null : 'no apt-get here'),
-  async get(work) {
-    const download = (options: string[]) => run('apt-get', [...options, 'download', 'nats-server'], work);
+  async get(job) {
+    const { work } = job;
+    const download = (options: string[]) => run('apt-get', [...options, 'download', 'nats-server'], job);
     const isRoot = process.getuid?.() === 0;
     // apt's own download user cannot write into root's cache folder.
     const systemLists = isRoot ? ['-o', 'APT::Sandbox::User=root'] : [];
@@ -87,12 +101,12 @@ const debianPackage: Way = {
     } catch {
       // The lists are missing or out of date. Only root may refresh them; anybody may keep lists of their own.
       const lists = isRoot ? systemLists : await privateLists(work);
-      await run('apt-get', [...lists, 'update'], work);
+      await run('apt-get', [...lists, 'update'], job);
       await download(lists);
     }
     const archive = (await readdir(work)).find((file) => file.endsWith('.deb'));
     if (archive === undefined) throw new Error('apt-get downloaded no package');
-    await run('dpkg-deb', ['-x', archive, 'package'], work);
+    await run('dpkg-deb', ['-x', archive, 'package'], job);
     return join(work, 'package/usr/sbin/nats-server');
   },
 };
@@ -106,12 +120,13 @@ async function privateLists(work: string): Promise<string[]> {
 const officialRelease: Way = {
   name: `official release v${PINNED_NATS_SERVER}`,
   closed: async () => (releaseTarget() === null ? `no archive for ${process.platform}/${process.arch}` : null),
-  async get(work) {
+  async get(job) {
+    const { work, signal } = job;
     const folder = `nats-server-v${PINNED_NATS_SERVER}-${releaseTarget()}`;
     const archive = `${folder}.tar.gz`;
-    const bytes = await fetchRelease(archive);
+    const bytes = await fetchRelease(archive, signal);
     // The sums come from the same release: they prove a whole download, not who made it.
-    const sums = (await fetchRelease('SHA256SUMS')).toString('utf8');
+    const sums = (await fetchRelease('SHA256SUMS', signal)).toString('utf8');
     const expected = sums
       .split('\n')
       .find((line) => line.trim().endsWith(` ${archive}`))
@@ -119,7 +134,7 @@ const officialRelease: Way = {
     const actual = createHash('sha256').update(bytes).digest('hex');
     if (actual !== expected) throw new Error(`${archive} has SHA-256 ${actual}, the release says ${expected}`);
     await writeFile(join(work, archive), bytes);
-    await run('tar', ['-xzf', archive], work);
+    await run('tar', ['-xzf', archive], job);
     return join(work, folder, 'nats-server');
   },
 };
@@ -129,9 +144,10 @@ function releaseTarget(): string | null {
   return arch !== undefined && ['linux', 'darwin'].includes(process.platform) ? `${process.platform}-${arch}` : null;
 }
 
-async function fetchRelease(file: string): Promise<Buffer> {
+async function fetchRelease(file: string, signal: AbortSignal | undefined): Promise<Buffer> {
   const url = `https://github.com/nats-io/nats-server/releases/download/v${PINNED_NATS_SERVER}/${file}`;
-  const response = await fetch(url, { signal: AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS) });
+  const limit = AbortSignal.timeout(DOWNLOAD_TIMEOUT_MS);
+  const response = await fetch(url, { signal: signal === undefined ? limit : AbortSignal.any([limit, signal]) });
   if (!response.ok) throw new Error(`${url} answered ${response.status}`);
   return Buffer.from(await response.arrayBuffer());
 }
@@ -139,9 +155,10 @@ async function fetchRelease(file: string): Promise<Buffer> {
 const goInstall: Way = {
   name: `go install v${PINNED_NATS_SERVER}`,
   closed: async () => ((await runs('go')) ? null : 'no go on PATH'),
-  async get(work) {
+  async get(job) {
+    const { work } = job;
     const module = `github.com/nats-io/nats-server/v2@v${PINNED_NATS_SERVER}`;
-    await run('go', ['install', module], work, { GOBIN: work, GOFLAGS: '' }, BUILD_TIMEOUT_MS);
+    await run('go', ['install', module], job, { GOBIN: work, GOFLAGS: '' }, BUILD_TIMEOUT_MS);
     return join(work, 'nats-server');
   },
 };
@@ -149,9 +166,9 @@ const goInstall: Way = {
 const homebrew: Way = {
   name: 'Homebrew',
   closed: async () => ((await runs('brew')) ? null : 'no brew on PATH'),
-  async get(work) {
-    await run('brew', ['install', 'nats-server'], work, {}, BUILD_TIMEOUT_MS);
-    return join((await run('brew', ['--prefix', 'nats-server'], work)).trim(), 'bin/nats-server');
+  async get(job) {
+    await run('brew', ['install', 'nats-server'], job, {}, BUILD_TIMEOUT_MS);
+    return join((await run('brew', ['--prefix', 'nats-server'], job)).trim(), 'bin/nats-server');
   },
 };
 
@@ -169,12 +186,18 @@ async function runs(...programs: string[]): Promise<boolean> {
 async function run(
   program: string,
   args: string[],
-  cwd: string,
+  { work, signal }: Job,
   env: Record<string, string> = {},
   timeoutMs: number = PACKAGE_TIMEOUT_MS,
 ): Promise<string> {
   try {
-    const settings = { cwd, env: { ...process.env, ...env }, timeout: timeoutMs, maxBuffer: 64 * 1024 * 1024 };
+    const settings = {
+      cwd: work,
+      env: { ...process.env, ...env },
+      timeout: timeoutMs,
+      maxBuffer: 64 * 1024 * 1024,
+      signal,
+    };
     return (await promisify(execFile)(program, args, settings)).stdout;
   } catch (error) {
     const { stderr = '', killed = false } = error as { stderr?: string; killed?: boolean };

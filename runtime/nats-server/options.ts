@@ -21,4 +21,6 @@ export interface NatsServerOptions {
   readyTimeoutMs?: number;
   /** Told each line the server logs, and how finding and installing goes. Default: nobody. */
   log?: (line: string) => void;
+  /** Gives up finding, installing and starting it, which then fails with the code `interrupted`. */
+  signal?: AbortSignal;
 }

@@ -7,6 +7,7 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
+import { throwIfAborted, unlessAborted } from '../abortable.ts';
 import { CellwrightError, messageOf } from '../errors.ts';
 import { checkNatsServerOptions } from './checks.ts';
 import { type HeldFolder, holdFolder } from './data-folder.ts';
@@ -40,34 +41,41 @@ export interface NatsServer {
  */
 const PROCESSORS = Math.max(1, Math.floor(availableParallelism() / 2));
 const STOP_TIMEOUT_MS = 10_000;
+/** Nobody has used it, and whoever gives up does not want to wait. */
+const GIVEN_UP_STOP_TIMEOUT_MS = 1_000;
 const POLL_MS = 10;
 const LOG_LINES_KEPT = 30;
+const STARTING = 'the start of the NATS server';
 
 /**
  * Starts a nats-server and waits until it accepts connections, and JetStream with them.
  * @throws CellwrightError `bad-option` with the field, before anything is started; `data-in-use` with the field `dataDir`;
- * `nats-server-start-failed` with the server's last log lines; what `findNatsServer` and `installNatsServer` throw.
+ * `nats-server-start-failed` with the server's last log lines; `interrupted`; what `findNatsServer` and
+ * `installNatsServer` throw.
  */
 export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsServer> {
   const options = chosen ?? {};
   checkNatsServerOptions(options);
-  const log = options.log ?? (() => {});
-  const binary = options.binary ?? ((await findNatsServer()) ?? (await installNatsServer({ log }))).path;
+  const { log = () => {}, signal } = options;
+  const binary = options.binary ?? ((await findNatsServer(signal)) ?? (await installNatsServer({ log, signal }))).path;
+  throwIfAborted(signal, STARTING);
   const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
   const dataDir = resolve(options.dataDir ?? join(runDir, 'data'));
   // A temporary one nobody else knows of.
   const folder = await madeFolder(dataDir, runDir, options.dataDir !== undefined);
   const server = launch(binary, await argumentsFor(options, runDir, dataDir), { runDir, log });
-  const stop = async () => {
-    await server.stop();
+  const stop = async (timeoutMs: number) => {
+    await server.stop(timeoutMs);
     await folder?.release();
   };
   try {
-    const { port, version } = await ready(server, runDir, options);
+    const { port, version } = await unlessAborted(ready(server, runDir, options), signal, STARTING);
     await folder?.usedBy(port);
-    return { url: `nats://127.0.0.1:${port}`, port, pid: server.pid, version, dataDir, stop };
+    const url = `nats://127.0.0.1:${port}`;
+    return { url, port, pid: server.pid, version, dataDir, stop: () => stop(STOP_TIMEOUT_MS) };
   } catch (error) {
-    await stop();
+    await stop(signal?.aborted === true ? GIVEN_UP_STOP_TIMEOUT_MS : STOP_TIMEOUT_MS);
+    throwIfAborted(signal, STARTING);
     const lines = server.lastLines.map((line) => `\n  ${line}`).join('');
     const message = `'${binary}' did not start: ${messageOf(error)}${lines}`;
     throw new CellwrightError('nats-server-start-failed', message, { cause: error });
@@ -104,7 +112,8 @@ interface Launched {
   readonly lastLines: readonly string[];
   /** Why the process ended; `null` while it runs. */
   ended(): string | null;
-  stop(): Promise<void>;
+  /** By force after so long. */
+  stop(timeoutMs: number): Promise<void>;
 }
 
 function launch(
@@ -137,9 +146,9 @@ function launch(
     child.once('close', (code, signal) => onEnd(signal === null ? `exit code ${code}` : `ended by ${signal}`));
   });
 
-  const stop = async () => {
+  const stop = async (timeoutMs: number) => {
     child.kill('SIGINT');
-    const force = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    const force = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
     await closed;
     clearTimeout(force);
     await rm(runDir, { recursive: true, force: true });
@@ -148,8 +157,8 @@ function launch(
     pid: child.pid ?? -1,
     lastLines,
     ended: () => end,
-    stop: () => {
-      stopping ??= stop();
+    stop: (timeoutMs) => {
+      stopping ??= stop(timeoutMs);
       return stopping;
     },
   };

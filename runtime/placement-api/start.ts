@@ -44,7 +44,7 @@ export interface PlacementApiOptions {
   readonly allowedOrigins?: readonly string[];
   /** How long placement may take to answer, ms; default 10,000. */
   readonly timeoutMs?: number;
-  /** Gives up connecting. */
+  /** Gives up connecting, and starting a server. */
   readonly signal?: AbortSignal;
   readonly clock?: Clock;
   readonly logger?: Logger;
@@ -118,6 +118,7 @@ async function placementOf(
     ...(prefix === undefined ? {} : { prefix }),
     ...(placementShards === undefined ? {} : { placementShards }),
   };
+  const giveUp = signal === undefined ? {} : { signal };
   if (placement === 'memory') {
     const bus = memoryBus({ clock });
     const node = await startNode({ ...common, bus, journals: 'memory', events: false });
@@ -125,16 +126,15 @@ async function placementOf(
   }
   if (placement === 'managed') {
     const managed = storeDir === undefined ? {} : { dataDir: storeDir };
-    const node = await startNode({ ...common, nats: { managed } });
+    const node = await startNode({ ...common, nats: { managed, ...giveUp } });
     try {
-      const bus = await connectNats({ servers: node.url ?? '', name, onError });
+      const bus = await connectNats({ servers: node.url ?? '', name, onError, ...giveUp });
       return { bus, node, shards: node.placementShards };
     } catch (error) {
       await node.stop();
       throw error;
     }
   }
-  const giveUp = signal === undefined ? {} : { signal };
   const bus = await connectNats({ ...placement, name, onError, ...giveUp });
   try {
     const reading = () => placementShardsOf({ bus, subjects: subjectsOf(prefix) }, placementShards);

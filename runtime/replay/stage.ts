@@ -2,6 +2,7 @@
 // real time. Everything after it is the same code on both. It starts no actor and knows no workload.
 
 import { randomBytes } from 'node:crypto';
+import { present } from '../../actors/present.ts';
 import type { Bus } from '../bus/bus.ts';
 import { memoryServer } from '../bus/memory.ts';
 import { connectNats, type NatsBus, type NatsOptions } from '../bus/nats.ts';
@@ -46,7 +47,7 @@ export interface NatsStageOptions extends Pick<NatsOptions, 'credentials' | 'tls
   readonly servers?: readonly string[];
   /** What every subject begins with, one token or several such as `prod.cw`; default `cw`. */
   readonly prefix?: string;
-  /** Gives up connecting. */
+  /** Gives up connecting, and starting a server. */
   readonly signal?: AbortSignal | undefined;
   /** Told what is installed, a line at a time. Default: nobody. */
   readonly log?: (line: string) => void;
@@ -106,7 +107,7 @@ export function memoryStage(): Stage {
 export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> {
   const clock = systemClock();
   const subjects = subjectsOf(options.prefix);
-  const server = options.servers === undefined ? await ownServer(options.log) : undefined;
+  const server = options.servers === undefined ? await ownServer(options) : undefined;
   const servers = options.servers ?? [(server as NatsServer).url];
   const { credentials, tls } = options;
   const nats = {
@@ -153,9 +154,9 @@ export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> 
   };
 }
 
-async function ownServer(log: ((line: string) => void) | undefined): Promise<NatsServer> {
-  const binary = (await findNatsServer()) ?? (await installNatsServer(log === undefined ? {} : { log }));
-  return startNatsServer({ binary: binary.path });
+async function ownServer({ log, signal }: NatsStageOptions): Promise<NatsServer> {
+  const binary = (await findNatsServer(signal)) ?? (await installNatsServer(present({ log, signal })));
+  return startNatsServer({ binary: binary.path, ...present({ signal }) });
 }
 
 function askingOn(on: { name: string; bus: Bus; clock: Clock; subjects: Subjects }): Asking {

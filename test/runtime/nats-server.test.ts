@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -19,12 +19,15 @@ import { type CellwrightError, messageOf } from '../../runtime/errors.ts';
 import { findNatsServer } from '../../runtime/nats-server/find.ts';
 import { installNatsServer, PINNED_NATS_SERVER } from '../../runtime/nats-server/install.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
+import { startNode } from '../../runtime/node.ts';
 import { ROOT } from '../support/programs.ts';
 
 const test = suite('managed server');
 
 const VERSION_SCRIPT = (version: string) => `#!/bin/sh\necho "nats-server: v${version}"\n`;
 const FAILS = '#!/bin/sh\nexit 1\n';
+/** Lines of a script that tells which process it is, and never ends. */
+const HANGS = 'echo $$ > "$HANGING_PID"; exec tail -f /dev/null\n';
 
 /** A folder with programs, first on PATH, and a cache folder; the environment is put back afterwards. */
 async function withPrograms(programs: Record<string, string>, run: (root: string) => Promise<void>): Promise<void> {
@@ -54,6 +57,20 @@ async function failureOf(run: () => Promise<unknown>): Promise<string> {
     return messageOf(error);
   }
   return 'it did not fail';
+}
+
+async function codeOf(run: () => Promise<unknown>): Promise<string | undefined> {
+  return run().then(
+    () => 'it did not fail',
+    (error: CellwrightError) => error.code,
+  );
+}
+
+/** Which process a script that hangs is, once it has told; for the programs of one test. */
+function pidIn(root: string): () => number | null {
+  const file = join(root, 'pid');
+  process.env.HANGING_PID = file;
+  return () => (existsSync(file) ? Number(readFileSync(file, 'utf8')) || null : null);
 }
 
 async function until(what: string, holds: () => boolean): Promise<void> {
@@ -184,6 +201,32 @@ test('install - a release archive whose sum is wrong is refused', () =>
       async () => assert.match(await failureOf(() => installNatsServer()), /has SHA-256 \w{64}, the release says/),
     ),
   ));
+
+test('install - given up at a signal, with the program that it runs, and leaves nothing', () =>
+  withPrograms(
+    { ...debian(false), 'bin/apt-get': `#!/bin/sh\n[ "$1" = --version ] && exit 0\n${HANGS}` },
+    async (root) => {
+      const pid = pidIn(root);
+      const giveUp = new AbortController();
+      const installing = codeOf(() => installNatsServer({ signal: giveUp.signal }));
+      await until('it downloads', () => pid() !== null);
+      giveUp.abort();
+      assert.is(await installing, 'interrupted');
+      await until('the download has ended', () => !isAlive(pid() ?? 0));
+      assert.equal(await readdir(join(root, 'cache/cellwright')), []);
+      assert.is(await codeOf(() => installNatsServer({ signal: giveUp.signal })), 'interrupted');
+    },
+  ));
+
+test('find - given up at a signal, while a program does not say what it is', () =>
+  withPrograms({ 'bin/nats-server': `#!/bin/sh\n${HANGS}` }, async (root) => {
+    const pid = pidIn(root);
+    const giveUp = new AbortController();
+    const starting = codeOf(() => startNatsServer({ signal: giveUp.signal }));
+    await until('it is asked', () => pid() !== null);
+    giveUp.abort();
+    assert.is(await starting, 'interrupted');
+  }));
 
 // Running
 
@@ -362,6 +405,25 @@ test('start - a program that never serves is given up and ended', () =>
     const options = { binary: join(root, 'bin/mute'), readyTimeoutMs: 1_000 };
     assert.match(await failureOf(() => startNatsServer(options)), /not ready within 1000 ms/);
     assert.not(isAlive(Number(await readFile(join(root, 'pid'), 'utf8'))));
+  }));
+
+test('start - given up at a signal, also of a node, and a program that never serves is ended', () =>
+  withPrograms({ 'bin/mute': `#!/bin/sh\ntrap '' INT\n${HANGS}` }, async (root) => {
+    const managed = { binary: join(root, 'bin/mute'), readyTimeoutMs: 600_000 };
+    const starts = [
+      (signal: AbortSignal) => startNatsServer({ ...managed, signal }),
+      (signal: AbortSignal) => startNode({ roles: ['placement'], nats: { managed, signal } }),
+    ];
+    for (const start of starts) {
+      const pid = pidIn(root);
+      const giveUp = new AbortController();
+      const starting = codeOf(() => start(giveUp.signal));
+      await until('it runs', () => pid() !== null);
+      giveUp.abort();
+      assert.is(await starting, 'interrupted');
+      assert.not(isAlive(pid() ?? 0));
+      await rm(join(root, 'pid'));
+    }
   }));
 
 test('start - the server and its temporary folder are gone after a parent that was killed', async () => {
