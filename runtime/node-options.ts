@@ -82,7 +82,7 @@ export interface NodeOptions {
   readonly leaseTtlMs?: number;
   /** Default: the system's clock. */
   readonly clock?: Clock;
-  /** Default: warnings and errors, as JSON lines on stderr. */
+  /** Told also when the server is lost, and when it is back. Default: warnings and errors, as JSON lines on stderr. */
   readonly logger?: Logger;
   /** Messages that may wait for one actor; default 100,000: some seconds of the most that one can decide. */
   readonly maxMailbox?: number;

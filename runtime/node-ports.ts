@@ -2,6 +2,7 @@
 // are numbers.
 
 import { randomUUID } from 'node:crypto';
+import type { Logger } from 'pino';
 import { present } from '../actors/present.ts';
 import type { Bus } from './bus/bus.ts';
 import { connectNats, type NatsBus } from './bus/nats.ts';
@@ -24,17 +25,23 @@ import type { Subjects } from './subjects.ts';
 const LEASE_TIMEOUT_SHARE = 0.25;
 const LEASE_TTL_LIMITS_MS = { least: 500, most: 600_000 };
 
+interface Surroundings {
+  readonly name: string;
+  readonly logger: Logger;
+  onError(error: unknown, what: string): void;
+  onReconnected(): void;
+}
+
 export async function busOf(
   { bus, nats = {} }: NodeOptions,
-  name: string,
-  onError: (error: unknown, what: string) => void,
-  onReconnected: () => void,
+  { name, logger, onError, onReconnected }: Surroundings,
 ): Promise<{ bus: Bus; nats?: NatsBus; server?: NatsServer; url: string | null }> {
   if (bus !== undefined) return { bus, url: null };
   const { managed, servers, loopback = true, ...rest } = nats;
   const onStatus = (status: NatsStatus) => {
-    rest.onStatus?.(status);
+    logStatus(status, name, logger);
     if (status.type === 'reconnected') onReconnected();
+    rest.onStatus?.(status);
   };
   if (servers !== undefined) {
     const connected = await connectNats({ servers, name, onError, loopback, ...rest, onStatus });
@@ -47,6 +54,23 @@ export async function busOf(
   } catch (error) {
     await server.stop();
     throw error;
+  }
+}
+
+/** That it is back is a warning, too: whoever has read the first looks for it. */
+function logStatus(status: NatsStatus, node: string, logger: Logger): void {
+  if (status.type === 'disconnected') {
+    const { server } = status;
+    logger.warn({ node, server }, `disconnected from nats://${server}`);
+  } else if (status.type === 'reconnected') {
+    const { server, resent, dropped } = status;
+    logger.warn({ node, server, resent, dropped }, `connected again, to nats://${server}`);
+  } else if (status.type === 'lame-duck') {
+    const { server } = status;
+    logger.info({ node, server }, `nats://${server} is about to stop`);
+  } else if (status.error !== undefined) {
+    const { message } = status.error;
+    logger.error({ node, error: message }, `the connection to NATS has ended for good: ${message}`);
   }
 }
 

@@ -98,7 +98,12 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const onOwnFault = faultsOfOwnCode(clock, onError);
   const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates, onOwnFault);
 
-  const { bus, nats, server, url } = await busOf(options, name, onError, () => cameUp());
+  const { bus, nats, server, url } = await busOf(options, {
+    name,
+    logger,
+    onError,
+    onReconnected: () => cameUp(),
+  });
   const outbox = outboxOf({ bus, clock, subjects, events: options.events ?? true, onError });
   const timeoutMs = Math.min(leaseTtlMs + ASK_TIMEOUT_MS, MOST_ASK_TIMEOUT_MS);
   const asker = asking({ name, bus, clock, outbox, subjects, timeoutMs, onError });

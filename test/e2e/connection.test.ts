@@ -1,6 +1,8 @@
 // Area: connection. The NATS server dies under load and comes back at the same place: what was accepted is built, what
 // was known is known, and callers are told during the outage that they may try again.
 
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -146,6 +148,36 @@ test('connection - builds that were accepted under load end, also when the serve
       return hosts.every(({ state }) => state === 'up');
     });
   }));
+
+test('connection - a node logs that its server is lost and that it is back, once each, however often it tries', async () => {
+  const server = await startTestServer();
+  const lines: string[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line) => lines.push(JSON.parse(line).msg) });
+  let taken = 0;
+  const full = createServer((socket) => {
+    taken += 1;
+    socket.on('error', () => {}).on('data', () => socket.destroy());
+    socket.write('INFO {"server_id":"full","version":"2.10.0","max_payload":1048576,"headers":true}\r\n');
+  });
+  try {
+    const node = await startNode({ roles: ['scheduler'], nats: { servers: server.url, ...QUICK }, logger });
+    const ofConnection = () => lines.filter((line) => line.includes('connected'));
+    try {
+      await server.kill();
+      await once(full.listen(server.port, '127.0.0.1'), 'listening');
+      await until('it has tried often', () => taken > 8);
+      full.close();
+      await server.restart();
+      await until('it is back', () => lines.some((line) => line.startsWith('connected again')));
+    } finally {
+      await node.stop();
+    }
+    assert.equal(ofConnection(), [`disconnected from ${server.url}`, `connected again, to ${server.url}`]);
+  } finally {
+    full.close();
+    await server.stop();
+  }
+});
 
 test('connection - a start that waits for a slow server can be given up, and leaves nothing behind', async () => {
   const server = await startTestServer();
