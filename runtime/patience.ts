@@ -1,7 +1,7 @@
 // What a start of a node waits for, such as a server that is slow to answer, and for how long.
 
 import type { Clock } from './clock.ts';
-import { CellwrightError } from './errors.ts';
+import { CellwrightError, messageOf } from './errors.ts';
 
 /** How long a start waits for what may pass, ms. */
 export const PATIENCE_MS = 30_000;
@@ -18,22 +18,36 @@ export function mayPass(error: unknown): boolean {
   return error instanceof CellwrightError && error.retryable;
 }
 
+type OnError = (error: unknown, what: string) => void;
+
+/** Tells of each reason once, however often what waits for it fails of it. */
+export function eachOnce(onError: OnError): OnError {
+  const told = new Set<string>();
+  return (error, what) => {
+    const reason = `${what}: ${messageOf(error)}`;
+    if (told.has(reason)) return;
+    told.add(reason);
+    onError(error, what);
+  };
+}
+
 /**
- * Tries again what fails of something that may pass, and reports each failure.
+ * Tries again what fails of something that may pass, and reports each reason once.
  * @throws What it fails of for good, or after half a minute; `no-jetstream` after five seconds.
  */
 export async function patiently<Result>(
   work: () => Promise<Result>,
-  { clock, what, onError }: { clock: Clock; what: string; onError(error: unknown, what: string): void },
+  { clock, what, onError }: { clock: Clock; what: string; onError: OnError },
 ): Promise<Result> {
   const from = clock.monotonic();
+  const tell = eachOnce(onError);
   for (;;) {
     try {
       return await work();
     } catch (error) {
       const limitMs = (error as { code?: string }).code === 'no-jetstream' ? PATIENCE_FOR_JETSTREAM_MS : PATIENCE_MS;
       if (!mayPass(error) || clock.monotonic() - from >= limitMs) throw error;
-      onError(error, what);
+      tell(error, what);
       await new Promise<void>((resolve) => clock.after(MOST_PAUSE_MS / 2, resolve));
     }
   }

@@ -14,6 +14,8 @@ interface ClientError extends Error {
 /** What JetStream says of a conditional write whose condition does not hold. */
 export const WRONG_LAST_SEQUENCE = 10071;
 export const STREAM_NOT_FOUND = 10059;
+/** Of a server that is in no cluster, which it says as if it could pass. */
+const NO_REPLICAS_HERE = 10074;
 
 /** The code by which JetStream refused; undefined where it did not. */
 export function jetStreamCodeOf(error: unknown): number | undefined {
@@ -55,6 +57,9 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
   if (!isClientError(error)) return new CellwrightError('bus-failed', `${what}: ${messageOf(error)}`, { cause: error });
   if (error.api_error !== undefined && !lacksJetStream(error)) {
     const message = `JetStream refuses ${what}: ${error.api_error.description}`;
+    if (error.api_error.err_code === NO_REPLICAS_HERE) {
+      return new CellwrightError('jetstream-refused', message, { field: 'replicas', cause: error });
+    }
     // As in HTTP: from 500 on it is the server that cannot, now.
     const retryable = (error.api_error.code ?? 500) >= 500;
     return new CellwrightError('jetstream-refused', message, { retryable, cause: error });

@@ -7,7 +7,7 @@ import { type OwnershipEvent, type OwnershipState, ownership } from '../../machi
 import { begin, step } from '../../machines/step.ts';
 import type { Clock, Timer } from '../clock.ts';
 import { CellwrightError } from '../errors.ts';
-import { MOST_PAUSE_MS, mayPass, PATIENCE_MS } from '../patience.ts';
+import { eachOnce, MOST_PAUSE_MS, mayPass, PATIENCE_MS } from '../patience.ts';
 import type { LeaseRecord, Leases, LeaseWatch, SeenLease } from './leases.ts';
 import { type RenewedTenure, renewedTenure, type Tenure } from './tenure.ts';
 
@@ -36,7 +36,7 @@ export interface Keeper {
   readonly standing: Standing;
   /**
    * Resolves when the actor is served here, or another process is seen to own it and this one stands by. Failures that
-   * may pass, such as a server that is slow to answer, are reported and tried again, for half a minute.
+   * may pass, such as a server that is slow to answer, are tried again, for half a minute, and each reason is reported.
    * @throws what no waiting mends, or has not mended; from then on failures are reported and tried again.
    */
   start(): Promise<void>;
@@ -88,6 +88,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
   const ends: (() => void)[] = [];
   let settle: { resolve(): void; reject(error: unknown): void } | undefined;
   let patientUntil = 0;
+  const tellWaiting = eachOnce(onError);
 
   const effects: Record<string, () => void> = {
     watch: watchLease,
@@ -256,7 +257,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
       settle.reject(error);
       settle = undefined;
     } else {
-      onError(error, `${what} '${address}'`);
+      (settle === undefined ? onError : tellWaiting)(error, `${what} '${address}'`);
     }
     tell({ type: error instanceof CellwrightError && error.code === 'fenced' ? 'FENCED' : 'FAILED' });
   }

@@ -208,16 +208,35 @@ test('deployment - a scheduler that starts while JetStream is away waits for it,
     const logger = pino({ level: 'warn' }, { write: (line) => told.push(line) });
     const nats = { servers: url, reconnectWaitMs: 20, reconnectJitterMs: 0 };
     const starting = startNode({ roles: ['scheduler'], nats, logger });
-    await until('it waits', () => told.some((line) => line.includes('reading the number of placement shards')));
+    const waits = () => told.filter((line) => line.includes('reading the number of placement shards'));
+    await until('it waits', () => waits().length > 0);
     await running.stop();
     running = await startNatsServer({ dataDir, port });
     const node = await starting;
     assert.is(node.placementShards, 4);
+    assert.equal(new Set(waits().map((line) => JSON.parse(line).msg)).size, waits().length, 'each reason is told once');
     await node.stop();
   } finally {
     await running.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
+});
+
+test('deployment - copies that a server alone cannot keep are refused at once, by the field', async () => {
+  const { start } = deployment();
+  const told: string[] = [];
+  const logger = pino({ level: 'warn' }, { write: (line) => told.push(line) });
+  const refusal = async () => {
+    const { code, field, retryable, message } = (await failureOf(() =>
+      start({ roles: ['cell:c1'], replicas: 3, logger }),
+    )) as CellwrightError;
+    assert.match(message, /replicas > 1 not supported/);
+    assert.equal([code, field, retryable, told], ['jetstream-refused', 'replicas', false, []]);
+  };
+  await refusal();
+  // Also where there is something already, and only the journal is to be made.
+  await (await start({ roles: ['placement'] })).stop();
+  await refusal();
 });
 
 test('deployment - where an account is not to have JetStream a number that is named holds, and none is guessed', async () => {
