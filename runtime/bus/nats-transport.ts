@@ -1,5 +1,5 @@
-// How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off, and that
-// one which the server breaks off is over. The client forgets a connection that a server which hangs has taken and not
+// How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off, that one
+// which the server breaks off is over, and that an IP address is what a certificate must name. The client forgets a connection that a server which hangs has taken and not
 // answered: it stays open, and keeps the process alive; and it waits for the answer on one that is closed. For this the inside of the client is used, as in nats-commands.ts. Its transport is mended itself: one of our own
 // would be put out of use by whoever else in the process connects with the client.
 
@@ -13,19 +13,29 @@ import { NodeTransport } from 'nats/lib/src/node_transport.js';
 const SOCKET_MADE = 'net.client.socket';
 
 const dialed = new WeakMap<NodeTransport, Socket>();
-const { dial, close } = NodeTransport.prototype;
+/** The names or addresses by which servers were dialled. */
+const hosts = new WeakMap<NodeTransport, string>();
+const { dial, startTLS, close } = NodeTransport.prototype;
 
 NodeTransport.prototype.dial = function (this: NodeTransport, address) {
   // Told of while it is made, before this returns.
   const noteSocket = (made: unknown): void => {
     dialed.set(this, (made as { socket: Socket }).socket);
   };
+  hosts.set(this, address.hostname);
   subscribe(SOCKET_MADE, noteSocket);
   try {
     return dial.call(this, address);
   } finally {
     unsubscribe(SOCKET_MADE, noteSocket);
   }
+};
+
+/** The client leaves it to Node to know the host, and Node would take the certificate of any IP address for one of `localhost`. */
+NodeTransport.prototype.startTLS = function (this: NodeTransport) {
+  const tls = { ...this.options.tls, host: hosts.get(this) };
+  this.options = { ...this.options, tls };
+  return startTLS.call(this);
 };
 
 NodeTransport.prototype.close = function (this: NodeTransport, error) {
