@@ -1,7 +1,9 @@
-// How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off, that one
-// which the server breaks off is over, and that an IP address is what a certificate must name. The client forgets a connection that a server which hangs has taken and not
-// answered: it stays open, and keeps the process alive; and it waits for the answer on one that is closed. For this the inside of the client is used, as in nats-commands.ts. Its transport is mended itself: one of our own
-// would be put out of use by whoever else in the process connects with the client.
+// How the client reaches a server: as it does by itself, but that an attempt which takes too long is broken off, that
+// one which the server breaks off is over, and that an IP address is what a certificate must name. The client forgets a
+// connection that a server which hangs has taken and not answered: it stays open, and keeps the process alive; and it
+// waits for the answer on one that is closed. For this the inside of the client is used, as in nats-commands.ts. Its
+// transport is mended itself: one of our own would be put out of use by whoever else in the process connects with the
+// client.
 
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
