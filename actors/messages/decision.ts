@@ -95,7 +95,7 @@ export const Decision = Type.Object({
   silentCells: Type.Array(Type.String()),
   /** Placement shards that nothing was heard of lately: the same goes for the hosts that they keep. */
   silentShards: Type.Optional(Type.Array(Type.Integer())),
-  /** While any placement shard is silent: the one that keeps each host of `weights`, in that order. */
+  /** While any placement shard of several is silent: the one that keeps each host of `weights`, in that order. */
   shards: Type.Optional(Type.Array(Type.Integer())),
   /** What the request said of where it may go that only schedulers know of. */
   where: Type.Optional(Where),

@@ -42,7 +42,7 @@ export const RankedHost = Type.Object({
   ...Weighing.properties,
   /** Members of the request's instance group that it has, where a soft rule goes by them before it goes by weight. */
   members: Type.Optional(Type.Integer()),
-  /** The placement shard that keeps it, if nothing was heard of that lately: it comes after all others. */
+  /** The placement shard that keeps it, if nothing was heard of that lately: it comes after those that others keep. */
   silentShard: Type.Optional(Type.Integer()),
 });
 export type RankedHost = Static<typeof RankedHost>;
@@ -76,6 +76,8 @@ export const Fitted = message('fitted', {
   silentCells: Type.Array(Token),
   /** Placement shards that nothing was heard of lately: the hosts that they keep come last as well. */
   silentShards: Type.Optional(Type.Array(Type.Integer())),
+  /** They fit, but not without hosts that those keep: what is asked for would wait for them, and may be refused then. */
+  needsSilentShards: Type.Optional(Type.Literal(true)),
   /** What would let it fit, one change at a time, if it does not. */
   advice: Type.Array(Advice),
 });

@@ -134,8 +134,8 @@ export function isForming({ state: { view, followers, startedAt }, turn, warmUpM
   return false;
 }
 
-/** Notes the cells, and of several the placement shards, whose feeds, which beat at a steady pace, are heard no more. */
-export function noticeSilence({ state, turn, silentMs, placementShards }: Work): void {
+/** Notes the cells and placement shards whose feeds, which beat at a steady pace, are heard no more. */
+export function noticeSilence({ state, turn, silentMs }: Work): void {
   // A scheduler that was held up could hear nobody.
   const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS || turn.now < state.sweptAt;
   state.sweptAt = turn.now;
@@ -144,7 +144,7 @@ export function noticeSilence({ state, turn, silentMs, placementShards }: Work):
     if (wasHeldUp) follower.heardAt = turn.now;
     else if (turn.now - follower.heardAt < silentMs) continue;
     else if (cell !== undefined) state.view.silentCells.add(cell);
-    else if (placementShards > 1) noteShard(state.view, shard, true);
+    else noteShard(state.view, shard, true);
   }
   turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
 }

@@ -3,10 +3,10 @@
 
 import type { RequestSpec } from '../messages/common.ts';
 import { isSoft } from '../placement/groups.ts';
-import { placementShardOf } from '../routing.ts';
+import { present } from '../present.ts';
 import { membersOn } from './groups-view.ts';
 import type { Request } from './request.ts';
-import { isShardSilent, silenceOf } from './silence.ts';
+import { silenceOf, silentShardOf } from './silence.ts';
 import type { View } from './view.ts';
 
 /** What a host's place goes by before its weight, and beside its cell. */
@@ -28,7 +28,7 @@ export function beforeWeight(view: View, { instanceGroup }: RequestSpec, root: s
     ...(instanceGroup === undefined || !isSoft(instanceGroup)
       ? {}
       : { members: membersOn(view.groups, instanceGroup.id, root) }),
-    ...(isShardSilent(view, root) ? { silentShard: placementShardOf(root, view.shards) } : {}),
+    ...present({ silentShard: silentShardOf(view, root) }),
   };
 }
 
@@ -42,8 +42,9 @@ export function comesBefore(
   one: Contender,
   other: Contender,
 ): boolean {
-  const silence = silenceOf(view, one.cell, one.silentShard !== undefined);
-  const ofOther = silenceOf(view, other.cell, other.silentShard !== undefined);
+  const isLast = ({ silentShard }: Contender) => silentShard !== undefined && !view.isPlacementSilent;
+  const silence = silenceOf(view, one.cell, isLast(one));
+  const ofOther = silenceOf(view, other.cell, isLast(other));
   if (silence !== ofOther) return silence < ofOther;
   const more = (one.members ?? 0) - (other.members ?? 0);
   if (more !== 0) return spec.instanceGroup?.policy === 'soft-affinity' ? more > 0 : more < 0;

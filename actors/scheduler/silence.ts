@@ -1,5 +1,5 @@
 // Cells and placement shards of which nothing was heard for a while: their hosts come last, since a build or a claim there
-// may take its time.
+// may take its time. Of a placement shard that is the only one it is told, and nothing else: all hosts wait for it alike.
 
 import { placementShardOf } from '../routing.ts';
 import type { View } from './view.ts';
@@ -23,13 +23,25 @@ export function silenceOf({ silentCells }: Pick<View, 'silentCells'>, cell: stri
   return silentCells.has(cell) ? SILENCE.ofCell : SILENCE.ofNobody;
 }
 
-/** Whether nothing was heard lately of the placement shard that has a host. */
+/** Whether a host comes last because nothing was heard lately of the placement shard that has it, one of several. */
 export function isShardSilent({ silentShards, shards }: Pick<View, 'silentShards' | 'shards'>, root: string): boolean {
   return silentShards.size > 0 && silentShards.has(placementShardOf(root, shards));
 }
 
-/** Notes that a placement shard is heard again, or no more. The set is another one then, by which rankings notice. */
+/** The placement shard that has a host, if nothing was heard of that lately: a claim of the host waits for it. */
+export function silentShardOf(view: View, root: string): number | undefined {
+  return view.isPlacementSilent || isShardSilent(view, root) ? placementShardOf(root, view.shards) : undefined;
+}
+
+/**
+ * Notes that a placement shard is heard again, or no more. Of several the set is another one then, by which rankings
+ * notice.
+ */
 export function noteShard(view: View, shard: number, isSilent: boolean): void {
+  if (view.shards === 1) {
+    view.isPlacementSilent = isSilent;
+    return;
+  }
   if (view.silentShards.has(shard) === isSilent) return;
   const silentShards = new Set(view.silentShards);
   if (isSilent) silentShards.add(shard);
@@ -45,7 +57,10 @@ interface Silent {
 const NONE_SILENT: Silent = { silentCells: [], silentShards: [] };
 
 /** The cells and placement shards that nothing was heard of lately. */
-export function silentAmong({ silentCells, silentShards }: View): Silent {
-  if (silentCells.size === 0 && silentShards.size === 0) return NONE_SILENT;
-  return { silentCells: [...silentCells].sort(), silentShards: [...silentShards].sort((one, other) => one - other) };
+export function silentAmong({ silentCells, silentShards, isPlacementSilent }: View): Silent {
+  if (silentCells.size === 0 && silentShards.size === 0 && !isPlacementSilent) return NONE_SILENT;
+  return {
+    silentCells: [...silentCells].sort(),
+    silentShards: isPlacementSilent ? [0] : [...silentShards].sort((one, other) => one - other),
+  };
 }

@@ -63,6 +63,8 @@ export interface Survey {
   readonly best: readonly FittingHost[];
   readonly silentCells: readonly string[];
   readonly silentShards: readonly number[];
+  /** They fit, but not without hosts of placement shards that are silent. */
+  readonly needsSilentShards?: true;
   /** What would let it fit, if it does not. */
   readonly advice: readonly Advice[];
 }
@@ -111,6 +113,8 @@ export function surveyOf(
   let hosts = 0;
   let fits = 0;
   let times = 0;
+  /** How many of them on hosts whose placement shard is heard. */
+  let timesHeard = 0;
   /** How many hosts hold as many; of a group that keeps together the fullest of them alone. */
   let holding = 0;
   /** Whether every host was searched to the end: else there may be more than are counted. */
@@ -133,6 +137,9 @@ export function surveyOf(
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
         if (times < count) fitting.push(host.root);
+        const before = beforeWeight(view, spec, host.root);
+        const heard = before.silentShard === undefined ? room : 0;
+        timesHeard = keepsTogether(spec) ? Math.max(timesHeard, heard) : timesHeard + heard;
         if (!keepsTogether(spec)) {
           times += room;
           holding += 1;
@@ -150,7 +157,6 @@ export function surveyOf(
         fits += 1;
         const weight = weightOf(weighers, { host: facts, tree, allocations }, rankings.overrides);
         const { cell, host: name, root } = host;
-        const before = beforeWeight(view, spec, root);
         rank(
           best,
           limit,
@@ -210,6 +216,7 @@ export function surveyOf(
           ...present({ absent: absentOf(view, request), unknown: unknownNames(names, view, request, isHeardOf) }),
           best,
           ...silentAmong(view),
+          ...(times >= count && timesHeard < count ? { needsSilentShards: true as const } : {}),
           advice,
         },
         work,

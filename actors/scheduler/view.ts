@@ -41,6 +41,8 @@ export interface View {
   readonly silentCells: Set<string>;
   /** Placement shards of several of which nothing was heard for a while: a claim there may wait for long. */
   silentShards: ReadonlySet<number>;
+  /** So it is with the only placement shard: all hosts are kept there, and none of them comes last for it. */
+  isPlacementSilent: boolean;
   /** Claimed by this scheduler and not yet answered, by provider and class. */
   readonly promised: Map<string, Map<string, number>>;
   /** How many instances they are for, by root. */
@@ -79,6 +81,7 @@ export function emptyView(shards = 1): View {
     hosts: new Map(),
     silentCells: new Set(),
     silentShards: new Set(),
+    isPlacementSilent: false,
     promised: new PassingMap(),
     promisedTenants: new PassingMap(),
     freed: null,

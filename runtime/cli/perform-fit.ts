@@ -15,7 +15,7 @@ export async function fit(flags: FitFlags): Promise<void> {
   const request = requestOf(flags);
   checkFit(request);
   const answer = await answered(flags, 'fit', request, (client) => client.fit(request));
-  process.exitCode = answer.fit ? 0 : answer.certain ? 1 : 2;
+  process.exitCode = !answer.certain ? 2 : answer.fit ? 0 : 1;
 }
 
 /** Flags that are about the answer, and how to get it. */

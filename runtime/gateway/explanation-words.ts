@@ -163,7 +163,7 @@ export function silenceLines({
   const lineOf = (which: string) => `nothing was heard lately of ${which}`;
   return [
     ...(cells.length === 0 ? [] : [`${lineOf(ofCells)} hosts are chosen only when no other fits`]),
-    ...(shards.length === 0 ? [] : [`${lineOf(ofShards)} are chosen only when no other fits`]),
+    ...(shards.length === 0 ? [] : [`${lineOf(ofShards)} are chosen only when no other fits, and their claims wait`]),
   ];
 }
 

@@ -195,7 +195,8 @@ function nowWords({
 
 /** Why a host comes last, if it does because somebody is silent. */
 function silenceWords(shard: number | undefined, cell: string | undefined): string {
-  if (shard !== undefined) return `; nothing was heard lately of placement/${shard}, so hosts kept there come last`;
+  if (shard !== undefined)
+    return `; nothing was heard lately of placement/${shard}, so hosts kept there come last and their claims wait`;
   return cell === undefined ? '' : `; nothing was heard lately of cell ${cell}, so its hosts come last`;
 }
 

@@ -61,7 +61,7 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     const fit = told.times >= count;
     const isHard = told.refused.some(({ code }) => code === HARD_TO_TELL);
     // Where no host fits, each of them refuses it for certain, or is hard to tell.
-    const certain = fit || (!isHard && (told.fits === 0 || told.partly !== true));
+    const certain = fit ? told.needsSilentShards !== true : !isHard && (told.fits === 0 || told.partly !== true);
     const answer = { fit, certain, count, ...told };
     return { ...answer, words: fitWords(answer, keepsTogether(spec)) };
   }

@@ -10,6 +10,7 @@ import { placementShardOf } from '../../actors/routing.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { noteShard } from '../../actors/scheduler/silence.ts';
+import type { View } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
@@ -95,6 +96,31 @@ test('scheduler - hosts of a cell or placement shard that is silent come last in
     if (chosen !== null) assert.is(isUnclaimed(chosen.host), silences[0] === 2);
   }
   assert.ok(compared > 100, `${compared}`);
+});
+
+test('scheduler - whether the shards that are heard have room for all is told, and where only one is there nobody comes last', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const hosts = ['a', 'b', 'c', 'd'].map((host) => ({ host, has: { VCPU: 2 } }));
+  const silentShardsOf = (view: View) => survey(view, spec).best.map(({ silentShard }) => silentShard);
+  const needs = (view: View, count: number) => survey(view, spec, count).needsSilentShards;
+  const several = { ...viewOf(...hosts), shards: 2 };
+  noteShard(several, 1, true);
+  const heard = hosts.filter(({ host }) => placementShardOf(`p-${host}`, 2) === 0).length;
+  assert.ok(heard > 0 && heard < hosts.length, `${heard}`);
+  assert.equal([needs(several, heard * 2), needs(several, heard * 2 + 1)], [undefined, true]);
+  assert.is(needs(several, 9), undefined, 'it does not fit at all');
+
+  const alone = viewOf(...hosts, { host: 'e', cell: 'c2', has: { VCPU: 9 } });
+  alone.silentCells.add('c2');
+  const before = survey(alone, spec);
+  noteShard(alone, 0, true);
+  const { silentShards, best: told } = survey(alone, spec);
+  assert.equal([silentShards, needs(alone, 1), silentShardsOf(alone)], [[0], true, [0, 0, 0, 0, 0]]);
+  const hostsOf = (found: readonly FittingHost[]) => found.map(({ host }) => host);
+  assert.equal(hostsOf(told), hostsOf(before.best), 'one of a silent cell comes last all the same');
+  assert.is(told.at(-1)?.host, 'e');
+  noteShard(alone, 0, false);
+  assert.equal(survey(alone, spec), before);
 });
 
 test('scheduler - where not all was searched it is said that more hosts may fit', () => {

@@ -465,6 +465,28 @@ test('scheduler - a cell that has fallen silent is passed over as long as anothe
   assert.is(chosen('three'), 'c1');
 });
 
+test('scheduler - the only placement shard that has fallen silent is told of, and changes nothing of what is chosen', () => {
+  const { on, ...all } = rig([...hostsIn('c1', 'h1', 'h2', 'h3'), { cell: 'c2', host: 'h9', vcpu: 9 }]);
+  const { spec } = selectOf('web');
+  const silentToldTo = (ask: number) => {
+    const { sent } = all.hear({ type: 'fit', ask, spec, count: 1, limit: 9 }, 'gateway/g');
+    const { silentShards, needsSilentShards, best = [] } = sentOf({ sent }, 'fitted')[0]?.message ?? {};
+    return [silentShards, needsSilentShards, best.map(({ silentShard }) => silentShard)];
+  };
+  assert.equal(silentToldTo(1), [undefined, undefined, [undefined, undefined, undefined, undefined]]);
+  for (let second = 0; second < 6; second += 1) {
+    on.pass(1_000);
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 3, hosts: [] });
+  }
+  assert.equal(silentToldTo(2), [[0], true, [0, 0, 0, 0]]);
+  const [first] = choose({ on, ...all }, selectOf('web')).selected?.selections ?? [];
+  assert.is(first?.selection.cell, 'c1', 'a silent cell is passed over as before, though its host has more room');
+  const { silentCells, silentShards, shards } = unpackDecision(JSON.parse(first?.decision ?? ''));
+  assert.equal([silentCells, silentShards, shards], [['c2'], [0], undefined]);
+  for (const message of all.fed()) all.hear(message, 'placement/0');
+  assert.equal(silentToldTo(3).slice(0, 2), [undefined, undefined], 'it is heard again');
+});
+
 test('scheduler - a deleted consumer ends the search at once', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
   all.shard.tell({ type: 'release', consumer: 'web', deleted: true });

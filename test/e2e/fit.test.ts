@@ -4,12 +4,16 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import pino from 'pino';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { connect } from '../../runtime/connect.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
+import { type Node, startNode } from '../../runtime/node.ts';
+import { startTestServer } from '../support/nats-server.ts';
 import { failureOf } from '../support/until.ts';
 import { runCommand } from './commands.ts';
-import { apiOf, eventually, inMemory, overNats, type System, type WithSystem } from './system.ts';
+import { apiOf, eventually, inMemory, overNats, quickDriver, type System, type WithSystem } from './system.ts';
 
 const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['h1', 'k1'] };
 const CONTRADICTION = { cells: ['c1'], avoidCells: ['c1'] };
@@ -352,6 +356,44 @@ test('dry runs - from the command line, with flags or a file', () =>
     assert.is(why.code, 0);
     assert.match(why.out, /^instance 'web' is (not )?on c2\/k1: /);
   }));
+
+test('dry runs - while the only placement shard is silent it is not known whether a request fits, and why is said', async () => {
+  const server = await startTestServer();
+  const nats = { servers: server.url };
+  const nodes: Node[] = [];
+  const begin = async (...roles: string[]) => {
+    const quick = { driver: () => quickDriver('c1', 'h1'), scheduler: { warmUpMs: 200 } };
+    nodes.push(await startNode({ roles, nats, logger: pino({ level: 'silent' }), ...quick }));
+  };
+  const client = await connect(nats);
+  try {
+    await begin('placement');
+    await begin('scheduler', 'conductor', 'cell:c1', 'compute:c1/h1');
+    await eventually('the host is known', async () => (await client.cells()).cells[0]?.up === 1);
+    await eventually('it fits', async () => (await client.fit(SMALL)).fit);
+    await client.build({ id: 'web', ...SMALL });
+    await client.ended('web');
+    await nodes.shift()?.stop();
+    await eventually('placement is found silent', async () => !(await client.fit(SMALL)).certain);
+    const line =
+      'nothing was heard lately of placement/0: the hosts kept there are chosen only when no other fits, and their claims wait';
+    const { fit, certain, silentShards, needsSilentShards, words } = await client.fit(SMALL);
+    assert.equal([fit, certain, silentShards, needsSilentShards], [true, false, [0], true]);
+    assert.match(words[0] ?? '', /^it is not known whether it would fit; of 1 host, 1 fits and 0 were refused/);
+    assert.ok(words.includes(line), words.join('\n'));
+    const fits = await runCommand('fit', '--resources', 'VCPU=1', '--servers', server.url);
+    assert.is(fits.code, 2, fits.out);
+    assert.ok((await client.whyNot({ id: 'web', host: 'c1/h1' })).words.join('\n').includes('of placement/0, so'));
+    await client.build({ id: 'waits', ...SMALL });
+    await begin('placement');
+    assert.is((await client.ended('waits')).state, 'active');
+    await eventually('placement is heard again', async () => (await client.fit(SMALL)).certain);
+  } finally {
+    await client.close();
+    for (const node of nodes) await node.stop();
+    await server.stop();
+  }
+});
 
 test('dry runs - wrong usage is refused by the name of the flag', async () => {
   const cases: [string[], RegExp][] = [

@@ -418,7 +418,7 @@ test('words - of a host whose placement shard is silent it is said that this is 
   );
   assert.match(
     words[2] ?? '',
-    /0.9; nothing was heard lately of placement\/2, so hosts kept there come last; the best: c1/,
+    /0.9; nothing was heard lately of placement\/2, so hosts kept there come last and their claims wait; the best: c1/,
   );
   assert.match((await askAbout(decision, 'h2')).words[1] ?? '', /but nothing was heard lately of cell c2; it weighed/);
   // The chosen one is kept there too, or the chosen one's cell is silent as well.
