@@ -35,8 +35,8 @@ export type WeigherFunction = (candidate: Candidate, spec: RankedSpec) => number
 export type FilterChoice = string | { readonly name: string; readonly most: number } | FilterFunction | Filter;
 
 /**
- * - `'defaults'`: the weighers of a scheduler that is told of none; those that follow are added to them, and replace
- *   those of the same name;
+ * - `'defaults'`: the weighers of a scheduler that is told of none; those that are named beside, before or after, are
+ *   added to them, and replace those of the same name;
  * - by name, or `{ name, multiplier }`: any of the defaults, `free-<class>`, `few-instances`, `few-builds`;
  *   `{ name: 'metric-<name>', least, most, multiplier }` for what drivers measure; a packing policy, `random`
  *   (alone), `dot-product`, `gpu-clustering`, `gpu-packing`, `best-fit` or `{ name: 'fgd', typical }`;
@@ -167,20 +167,20 @@ function limits({ all }: Aggregates, which: 'mostInstances' | 'mostBuilds'): Rea
 }
 
 function weighersOf(choices: readonly WeigherChoice[], onFault: OnOwnFault): Weigher[] {
-  const weighers = new Map<string, Weigher>();
-  const told = new Set<string>();
+  const named = new Map<string, Weigher>();
   for (const [position, choice] of listOf(choices, 'weighers').entries()) {
+    const at = `weighers.${position}`;
     if (choice === 'defaults') {
-      for (const weigher of DEFAULT_WEIGHERS) weighers.set(weigher.name, weigher);
+      if (choices.indexOf('defaults') < position) throw bad(at, "is 'defaults', which is named twice");
       continue;
     }
-    const at = `weighers.${position}`;
     const weigher = weigherOf(choice, at, onFault);
-    if (told.has(weigher.name)) throw bad(at, `is '${weigher.name}', which is named twice`);
-    told.add(weigher.name);
-    weighers.set(weigher.name, weigher);
+    if (named.has(weigher.name)) throw bad(at, `is '${weigher.name}', which is named twice`);
+    named.set(weigher.name, weigher);
   }
-  return [...weighers.values()];
+  const defaults = choices.includes('defaults') ? DEFAULT_WEIGHERS : [];
+  // What is named wins over a default, wherever it stands.
+  return [...new Map([...defaults.map((weigher) => [weigher.name, weigher] as const), ...named]).values()];
 }
 
 function weigherOf(choice: WeigherChoice, at: string, onFault: OnOwnFault): Weigher {

@@ -45,6 +45,14 @@ test('scheduler settings - weighers replace the defaults, or are added to them',
     ...DEFAULTS.slice(1),
     'own-weighers-2 1',
   ]);
+  assert.equal(weighersOf([{ name: 'free-share', multiplier: -1 }, 'defaults']), [
+    'free-share -1',
+    ...DEFAULTS.slice(1),
+  ]);
+  const own = { name: 'free-share', multiplier: 3, weigh: () => 0.5 };
+  const { weighers: withOwn = [] } = of({ weighers: [own, 'defaults'] });
+  const ownOne = withOwn.find(({ name }) => name === 'free-share');
+  assert.equal([ownOne?.multiplier, ownOne?.weigh(candidateOf(), {})], [3, 0.5], 'not the default of its name');
   assert.equal(weighersOf([{ name: 'metric-heat', least: 20, most: 90, multiplier: -3 }]), ['metric-heat -3']);
   assert.equal(
     weighersOf([
@@ -189,6 +197,7 @@ const BAD: readonly (readonly [object, string, RegExp])[] = [
   [{ scheduler: { weighers: ['ram'] } }, 'scheduler.weighers.0', /no weigher; weighers are free-share, .*free-</],
   [{ scheduler: { weighers: ['free-CORES'] } }, 'scheduler.weighers.0', /no weigher/],
   [{ scheduler: { weighers: ['free-VCPU', 'free-VCPU'] } }, 'scheduler.weighers.1', /named twice/],
+  [{ scheduler: { weighers: ['defaults', 'defaults'] } }, 'scheduler.weighers.1', /'defaults', .* named twice/],
   [
     { scheduler: { weighers: [{ name: 'free-VCPU', multiplier: Number.NaN }] } },
     'scheduler.weighers.0.multiplier',
