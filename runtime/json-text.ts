@@ -1,5 +1,5 @@
-// Reads JSON that people write into files: a byte order mark, as some editors put it first, is no fault; a name that
-// stands twice in one object is, for which of the two counts would be a guess.
+// Reads JSON that people write, into files: a byte order mark, as some editors put it first, is no fault; a name that
+// stands twice in one object is, in a file as in a request, for which of the two counts would be a guess.
 
 import { isUtf8 } from 'node:buffer';
 import { MalformedError, messageOf } from './errors.ts';
@@ -16,9 +16,17 @@ export function jsonIn(bytes: Uint8Array): unknown {
     if (cause instanceof MalformedError) throw cause;
     throw new MalformedError(`it is not readable JSON: ${messageOf(cause)}`, { cause });
   }
+  refuseRepeats(text);
+  return value;
+}
+
+/**
+ * @param text Known to be JSON.
+ * @throws MalformedError when a name stands twice in one object.
+ */
+export function refuseRepeats(text: string): void {
   const twice = repeatedIn(text);
   if (twice !== undefined) throw new MalformedError(`the name '${twice}' stands twice in one object`);
-  return value;
 }
 
 function checked(name: string, value: unknown): unknown {

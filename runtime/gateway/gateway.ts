@@ -13,6 +13,7 @@ import type { Clock } from '../clock.ts';
 import { decode, encode, encodeJson, isJson } from '../codec.ts';
 import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
+import { refuseRepeats } from '../json-text.ts';
 import type { Subjects } from '../subjects.ts';
 import type { Asking } from './asking.ts';
 import { explainingOf } from './explaining.ts';
@@ -137,6 +138,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     try {
       const request = data.length === 0 ? {} : decode(data, Math.min(MAX_REQUEST_BYTES, bus.maxPayloadBytes / 4));
       json = data.length === 0 || isJson(data);
+      if (json) refuseRepeats(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
       checkRequest(verb, request);
       const traceparent = traceparentOf(headers);
       // What is asked about a build must not overtake it.
