@@ -30,6 +30,7 @@ export function addFit(program: Command): void {
   withFlags(program.command('why-not').description('say why an instance is not on a host: as of the decision, and now'))
     .argument('<instance>', 'its id')
     .argument('<host>', 'its name, or <cell>/<host>')
+    .addHelpText('after', '\nExits with 2 when it is not known how it stands now, since its cell does not answer.')
     .action(async (id: string, host: string, flags: AskFlags) =>
       (await import('./perform-explain.ts')).whyNot(id, host, flags),
     );

@@ -5,6 +5,9 @@ import { relative } from 'node:path';
 import { DEFAULT_PREFIX } from '../subjects.ts';
 import { type AccessFlags, accessWords } from './server-flags.ts';
 
+/** Asked of whoever gets no answer at all. */
+export const IS_THAT_THE_SYSTEM = 'is that the server, and the prefix, of the system?';
+
 export interface HintsOptions {
   readonly url: string;
   readonly prefix: string;

@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // The command line: which commands there are, and how what they throw becomes a message and an exit code.
 // What a command needs is loaded when it is called: `decode` is called for every message of `nats sub --translate`.
-// 0: all is well; 1: it failed, would not fit, or a replay or an audit found something wrong; 2: wrong usage, or one of
-// these has no answer: it is not known whether it would fit, or an audit could not look everywhere; 130: interrupted.
+// 0: all is well; 1: it failed, also by what may pass, would not fit, or a replay or an audit found something wrong; 2: wrong
+// usage, something that is not there, or one of these has no answer: it is not known whether it would fit or how it stands
+// now, or an audit could not look everywhere; 130: interrupted.
 
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { CellwrightError } from '../errors.ts';
@@ -12,6 +13,7 @@ import { addDecode } from './decode.ts';
 import { addDemo } from './demo.ts';
 import { addExplain } from './explain.ts';
 import { addFit } from './fit.ts';
+import { IS_THAT_THE_SYSTEM } from './hints.ts';
 import { addHost } from './host.ts';
 import { addNode } from './node.ts';
 import { refuseRepeats } from './once.ts';
@@ -85,10 +87,12 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const failed = failedCode();
   if (error instanceof CellwrightError) {
-    tell(inFlags(error.message));
+    const where = error.code === 'no-responders' ? `: ${IS_THAT_THE_SYSTEM}` : '';
+    tell(`${inFlags(error.message)}${where}`);
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
-    // It names the host, which is there, and is not as the command needs it.
-    return error.field === undefined || error.code === 'host-is-up' ? failed : EXIT_USAGE;
+    // What it names is there, and may answer later, or is a host that is not as the command needs it.
+    const isThere = error.retryable || error.code === 'host-is-up';
+    return error.field === undefined || isThere ? failed : EXIT_USAGE;
   }
   console.error(error);
   return failed;

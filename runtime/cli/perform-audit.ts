@@ -8,6 +8,7 @@ import { placementShardsOf } from '../deployment.ts';
 import { CellwrightError } from '../errors.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
+import { IS_THAT_THE_SYSTEM } from './hints.ts';
 import { onInterrupt } from './interrupt.ts';
 import { deploymentWords, natsOf, type ServerFlags } from './server-flags.ts';
 import { tell } from './tell.ts';
@@ -64,7 +65,7 @@ export function linesOf({ findings, unknown, repaired, looked }: AuditResult, de
   if (findings.length > 0)
     lines.push(`${figure(findings.length)} ${findings.length === 1 ? 'thing does' : 'things do'} not add up`);
   else if (Object.values(looked).every((count) => count === 0) && unknown.length > 0)
-    lines.push('nothing could be looked at: is that the server, and the prefix, of the system?');
+    lines.push(`nothing could be looked at: ${IS_THAT_THE_SYSTEM}`);
   else lines.push(unknown.length > 0 ? 'all that could be looked at adds up' : 'everything adds up');
   return lines.map((line) => line.replaceAll(FENCE_COMMAND, (command) => command + deployment));
 }

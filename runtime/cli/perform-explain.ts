@@ -17,7 +17,9 @@ export async function explain(id: string, flags: AskFlags): Promise<void> {
 export async function whyNot(id: string, host: string, flags: AskFlags): Promise<void> {
   const request = { id, host };
   placeOf(request);
-  await answered(flags, 'why-not', request, (client) => client.whyNot(request));
+  const { there, now, silentCell } = await answered(flags, 'why-not', request, (client) => client.whyNot(request));
+  // As with other questions, 2 is that it is not known.
+  if (silentCell !== undefined && (there === null || now === null)) process.exitCode = 2;
 }
 
 /** Prints an answer: its words, or all of it as JSON. */

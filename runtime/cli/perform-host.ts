@@ -16,6 +16,8 @@ export interface HostFlags extends ClientFlags {
 }
 
 const PAGE = 500;
+/** How many cells are named where none of them is meant. */
+const MOST_NAMED = 20;
 
 /** A host among those of all cells. */
 type Listed = HostState & { readonly cell: string };
@@ -25,10 +27,26 @@ export async function listHosts(flags: HostFlags): Promise<void> {
   const { cell } = flags;
   if (cell === undefined) return withClient(flags, 'cells', {}, (client) => listAll(client, flags));
   await withClient(flags, 'hosts', { cell }, async (client) => {
-    const hosts = await hostsOf(client, cell);
+    const hosts = await ofKnownCell(client, cell, () => hostsOf(client, cell));
     if (flags.json === true) return printList(hosts, []);
     for (const host of hosts) console.log(printable([lineOf(host)]));
   });
+}
+
+/** @throws CellwrightError `not-found` when a cell does not answer that nobody has heard of either; what `ask` throws. */
+async function ofKnownCell<Answer>(client: Client, cell: string, ask: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!isSilence(error)) throw error;
+    // Where that is not known either, it is left at that.
+    const told = await client.cells().catch(() => null);
+    if (told === null || told.cells.some((one) => one.cell === cell)) throw error;
+    const names = told.cells.map((one) => one.cell);
+    const known = names.length === 0 ? 'there are none' : `cells are ${names.slice(0, MOST_NAMED).join(', ')}`;
+    const message = `nobody has heard of a cell '${cell}'; ${known}`;
+    throw new CellwrightError('not-found', message, { field: 'cell', cause: error });
+  }
 }
 
 /** One document, also where some cells do not answer. */
@@ -83,7 +101,7 @@ export async function setHost(named: string, what: 'disable' | 'enable' | 'fence
       ? { cell, host, fence: true as const }
       : { cell, host, enabled: what === 'enable', ...(reason === undefined ? {} : { reason }) };
   await withClient(flags, 'host', request, async (client) => {
-    const answer = await client.host(request);
+    const answer = await ofKnownCell(client, cell, () => client.host(request));
     const line = `host '${answer.cell}/${answer.host}' is ${answer.state}`;
     console.log(flags.json === true ? JSON.stringify(answer, null, 2) : line);
   });

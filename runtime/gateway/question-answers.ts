@@ -49,6 +49,8 @@ export interface WhyNot {
   readonly there: boolean | null;
   /** It is not, but something of an attempt may run there still, which then holds what it was given. */
   readonly mayRun?: true;
+  /** The cell of the instance, if that does not answer, so that it is not known how the instance stands. */
+  readonly silentCell?: string;
   /** As of the decision; null when there is none on record. */
   readonly then: HostThen | null;
   /** As things stand now; null when what it asked for is not known any more, or not while its cell does not answer. */

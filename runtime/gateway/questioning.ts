@@ -104,7 +104,17 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     const there = view.cell !== placed ? false : isSilent(view) ? null : view.host === host;
     const then = decision === null ? null : hostThen(decision, view, placed, host);
     const mayRun = there === false && remainsOn(view, placed, host)?.mayRun === true;
-    const answer = { id, cell: placed, host, there, ...(mayRun ? { mayRun } : {}), then, now };
+    const silentCell = isSilent(view) ? view.cell : undefined;
+    const answer = {
+      id,
+      cell: placed,
+      host,
+      there,
+      ...(mayRun ? { mayRun } : {}),
+      ...present({ silentCell }),
+      then,
+      now,
+    };
     const hasGroup = spec?.instanceGroup !== undefined;
     return { ...answer, words: whyNotWords(answer, view, hasGroup, decision?.chosen) };
   }

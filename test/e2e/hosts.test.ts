@@ -56,7 +56,8 @@ test('hosts - one that died is fenced by an operator, and what waited for it com
 
 test('hosts - those of all cells are listed, and which cell does not answer', () =>
   withDeployment(async ({ client, start, server }) => {
-    await start('placement', 'conductor', 'scheduler', 'cell:c1');
+    await start('placement', 'conductor', 'scheduler');
+    const ofC1 = await start('cell:c1');
     await start('compute:c1/h1', 'compute:c1/h2');
     const doomed = await start('cell:c2');
     await start('cell:empty');
@@ -94,8 +95,35 @@ test('hosts - those of all cells are listed, and which cell does not answer', ()
       assert.equal(stands, ['c1/h1 up', 'c1/h2 disabled']);
     }
     const none = await cellwright('host', 'list', '--json', '--cell', 'c2', ...at);
-    assert.equal([none.code, none.out], [2, '']);
-    assert.match(none.err, /^cellwright: .*c2/);
+    assert.equal([none.code, none.out], [1, ''], 'it may come back');
+    assert.match(none.err, /^cellwright: .*c2.*try again later/);
+    for (const what of ['disable', 'fence']) {
+      const { code, err } = await cellwright('host', what, 'c2/h3', ...at);
+      assert.is(code, 1, err);
+    }
+    const misspelt = [
+      ['list', '--cell', 'zz'],
+      ['disable', 'zz/h1'],
+    ];
+    for (const args of misspelt) {
+      const { code, err } = await cellwright('host', ...args, ...at);
+      assert.equal([code, err], [2, "cellwright: nobody has heard of a cell 'zz'; cells are c1, c2, empty\n"]);
+    }
+    const elsewhere = await cellwright('host', 'list', '--prefix', 'other', ...at);
+    assert.is(elsewhere.code, 1);
+    assert.match(
+      elsewhere.err,
+      /nobody answers on 'other.api.cells': is that the server, and the prefix, of the system/,
+    );
+
+    assert.is(await active(client, 'web'), 'h1');
+    const answered = await cellwright('why-not', 'web', 'c1/h2', ...at);
+    assert.is(answered.code, 0, answered.err);
+    await ofC1.end('SIGKILL');
+    await eventually('its cell is silent', async () => (await client.show('web')).state === 'unknown');
+    const asked = await cellwright('why-not', 'web', 'c1/h1', '--json', ...at);
+    const { now, silentCell } = JSON.parse(asked.out);
+    assert.equal([asked.code, now, silentCell], [2, null, 'c1'], asked.err);
   }, QUICK));
 
 test('hosts - a bus that is gone for longer than a host may be silent makes no host silent', () =>
