@@ -9,7 +9,7 @@ import type { Clock, Timer } from './clock.ts';
 import { decode, encodeForeign } from './codec.ts';
 import { CellwrightError, type ErrorBody, errorFrom, MalformedError, TimeoutError } from './errors.ts';
 import type { Explanation } from './gateway/explaining.ts';
-import type { BuildAnswer } from './gateway/gateway.ts';
+import type { BuildAnswer, HostAnswer } from './gateway/gateway.ts';
 import type { CellsAnswer, HostsAnswer, ListAnswer } from './gateway/looking.ts';
 import type { FitAnswer, WhyNot } from './gateway/question-answers.ts';
 import type {
@@ -82,12 +82,13 @@ export interface Client {
   /**
    * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
    * (`fence: true`). It is set as it stands when this is asked: a copy of the request that comes late undoes nothing.
-   * `state` is that of the host from then on, as `hosts` tells it.
+   * `state` is that of the host from then on, as `hosts` tells it; what is set of one that is down or fenced takes when it
+   * comes back.
    * @throws `not-found`; `host-is-up` when a host that is to be fenced is not down; `outdated` when the request says a
    * revision of the host, and it has been set since, be it by this request, whose first answer was lost; or when others
    * set it all the time.
    */
-  host(request: HostRequest): Promise<{ cell: string; host: string; state: string }>;
+  host(request: HostRequest): Promise<HostAnswer>;
   /**
    * Waits until a build is over, and says how: `active`, `failed`, `lost` or `deleted`.
    * @param options.timeoutMs How long to wait, also while nobody answers, ms; default 10 minutes. The last look may take a
@@ -174,7 +175,7 @@ export function clientOf(options: ClientOptions): Client {
    * Copies of a request that was made again may come late, after others have set the host and were told so: each says at
    * which revision of the host it was asked, and is not carried out at a later one.
    */
-  async function setHost(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
+  async function setHost(request: HostRequest): Promise<HostAnswer> {
     const isMalformed = !isObject(request) || !isToken(request.cell) || !isToken(request.host);
     if (isMalformed || request.revision !== undefined) return call('host', request);
     // As it is now: the caller may make the next one of it while the host is looked at.

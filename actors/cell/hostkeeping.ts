@@ -169,7 +169,10 @@ export function fenceHost(work: Work, asked: Extract<CellMessage, { type: 'fence
 function setTo(work: Work, host: Host, event: ComputeServiceEvent, ask: number, from: Address): void {
   commit(work, { type: 'host-set', host: host.host });
   hostEvent(work, host.host, event);
-  work.turn.send(from, { type: 'host-set', ask, host: host.host, state: viewOfHost(host).state });
+  // Of one that is away the setting takes all the same: it is told apart from the state.
+  const { disabledReason } = host.service.context;
+  const disabled = isAway(host) && disabledReason !== null ? { disabled: disabledReason } : {};
+  work.turn.send(from, { type: 'host-set', ask, host: host.host, state: viewOfHost(host).state, ...disabled });
 }
 
 /** Null: there is no such host, or somebody has set it meanwhile; the asker is told. */

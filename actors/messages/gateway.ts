@@ -135,7 +135,13 @@ export const gatewayMessages = {
     instances: Type.Array(InstanceView),
     next: Type.Union([Token, Type.Null()]),
   }),
-  'host-set': message('host-set', { ask: Ask, host: Token, state: Type.String() }),
+  'host-set': message('host-set', {
+    ask: Ask,
+    host: Token,
+    state: Type.String(),
+    /** Of one that is down or fenced: why it is disabled when it comes back; absent when it is not. */
+    disabled: Type.Optional(Type.String()),
+  }),
   /** The question was understood and the answer is no. */
   declined: message('declined', {
     ask: Ask,

@@ -56,6 +56,7 @@ export const HostState = Type.Object({
     /** Down, and an operator has stated that nothing runs there. */
     Type.Literal('fenced'),
   ]),
+  /** Why it is not up; of one that is down, why it is disabled when it comes back. */
   reason: Type.Optional(Type.String()),
   /** When it comes back by itself, ms since the epoch. */
   until: Type.Optional(Type.Number()),

@@ -4,6 +4,7 @@ import type { HostState } from '../../actors/messages/scheduler.ts';
 import { allPages } from '../audit/pages.ts';
 import type { Client } from '../client.ts';
 import { CellwrightError } from '../errors.ts';
+import type { HostAnswer } from '../gateway/gateway.ts';
 import { isSilence } from '../gateway/looking.ts';
 import { placeOf } from '../gateway/requests.ts';
 import { printable } from './text.ts';
@@ -102,9 +103,15 @@ export async function setHost(named: string, what: 'disable' | 'enable' | 'fence
       : { cell, host, enabled: what === 'enable', ...(reason === undefined ? {} : { reason }) };
   await withClient(flags, 'host', request, async (client) => {
     const answer = await ofKnownCell(client, cell, () => client.host(request));
-    const line = `host '${answer.cell}/${answer.host}' is ${answer.state}`;
-    console.log(flags.json === true ? JSON.stringify(answer, null, 2) : line);
+    console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable([setWords(answer, what)]));
   });
+}
+
+/** `host 'c1/h1' is disabled`; what is set of a host that is away takes when it comes back, and is said. */
+function setWords({ cell, host, state, disabled }: HostAnswer, what: 'disable' | 'enable' | 'fence'): string {
+  const words = `host '${cell}/${host}' is ${state}`;
+  if (disabled !== undefined) return `${words}; when it comes back it is disabled: ${disabled}`;
+  return what === 'enable' && state !== 'up' ? `${words}; when it comes back it is up` : words;
 }
 
 /** `h1  set-aside until 2026-03-01T10:31:07.000Z: 5 builds in a row failed ...` */

@@ -46,6 +46,16 @@ export interface BuildAnswer {
   readonly instances: readonly string[];
 }
 
+/** The answer to `host`. */
+export interface HostAnswer {
+  readonly cell: string;
+  readonly host: string;
+  /** That of the host from then on, as `hosts` tells it. */
+  readonly state: string;
+  /** Of one that is down or fenced: why it is disabled when it comes back; absent when it is not. */
+  readonly disabled?: string;
+}
+
 export interface GatewayOptions {
   readonly asking: Asking;
   readonly conductorShards: number;
@@ -113,10 +123,10 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     }
   }
 
-  async function host(request: HostRequest): Promise<{ cell: string; host: string; state: string }> {
+  async function host(request: HostRequest): Promise<HostAnswer> {
     const { cell } = request;
     const answer = await ofCell(asking.ask(cellAddress(cell), hostQuestion(request), 'host-set', SILENT_CELL_MS));
-    return { cell, host: answer.host, state: answer.state };
+    return { cell, host: answer.host, state: answer.state, ...present({ disabled: answer.disabled }) };
   }
 
   const verbs: Record<Verb, (request: never, traceparent: string | undefined) => Promise<object>> = {

@@ -167,6 +167,28 @@ test('hosts - of one that said nothing since the cell came up, it is not told wh
   assert.equal(told?.message.view?.hostsNotUp, [{ host: 'h1', state: 'down' }]);
 });
 
+test('hosts - what an operator sets of one that is down or fenced takes when it comes back, and the answer says so', () => {
+  const { on, silence, fence, stateOf } = desk();
+  const set = (more: { enabled: boolean; reason?: string }) => {
+    const { sent } = on.tell({ type: 'set-host', ask: 1, host: 'h1', ...more });
+    const { state, disabled } = sentOf({ sent }, 'host-set')[0]?.message ?? {};
+    return [state, disabled];
+  };
+  const disable = { enabled: false, reason: 'a new disk' };
+  assert.equal(set(disable), ['disabled', undefined], 'it is told by the state');
+  silence('h1');
+  assert.equal(
+    [set({ enabled: true }), set(disable)],
+    [
+      ['down', undefined],
+      ['down', 'a new disk'],
+    ],
+  );
+  assert.is(sentOf(fence('h1'), 'host-set')[0]?.message.disabled, 'a new disk');
+  assert.equal(set({ enabled: true }), ['fenced', undefined]);
+  assert.is(stateOf('h1'), 'fenced');
+});
+
 test('hosts - fenced: what waited for its word goes on as if it had confirmed', () => {
   const { on, start, silence, fence, stateOf, view, survives } = desk();
   start('lost-build', 'h1', ['h2']);

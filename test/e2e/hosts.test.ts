@@ -30,6 +30,10 @@ test('hosts - one that died is fenced by an operator, and what waited for it com
     await eventually('it counts as down', async () => (await stateOf(client, 'h1')) === 'down');
     await client.delete('deleted');
     const at = ['--nats', server.url];
+    const set = async (...args: string[]) => (await cellwright('host', ...args, ...at)).out;
+    const later = "host 'c1/h1' is down; when it comes back it is";
+    assert.is(await set('disable', 'c1/h1', '--reason', 'a new disk'), `${later} disabled: a new disk\n`);
+    assert.is(await set('enable', 'c1/h1'), `${later} up\n`);
     const waits = await cellwright('audit', ...at, '--pause', '0.5', '--overdue', '0.001');
     assert.is(waits.code, 1, waits.out + waits.err);
     assert.match(waits.out, /overdue: what is left of attempt 1 of 'deleted' waits for host 'c1\/h1'/);
