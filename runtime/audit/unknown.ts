@@ -28,9 +28,6 @@ export function unknownIn(look: Look): string[] {
 
 export const fenceCommand = (cell: string, host: string): string => `cellwright host fence ${cell}/${host}`;
 
-/** What `fenceCommand` says, in words that name it: it wants the flags of the deployment. */
-export const FENCE_COMMAND = /\bcellwright host fence [a-z0-9-]+\/[a-z0-9-]+/g;
-
 /** Whether all owners and all hosts were seen, so that what nobody knows is known to be nobody's. */
 export function isCompleteIn(look: Look): boolean {
   return unknownIn(look).length === 0;

@@ -1,5 +1,5 @@
-// The `nats` commands with which the traffic of a deployment can be looked at from outside. Pure but for how this
-// program was called.
+// Commands that are suggested: those of `nats` with which the traffic of a deployment can be looked at from outside, and
+// ours, with the flags by which they reach it. Pure but for how this program was called.
 
 import { relative } from 'node:path';
 import { DEFAULT_PREFIX } from '../subjects.ts';
@@ -38,6 +38,14 @@ export function hintsFor({ url, prefix, host: { cell, host }, serving, access = 
     `  ${nats} micro ls                                      # the roster; nats micro stats placement`,
     `  ${self} tap ${at}   # all traffic, a readable line each`,
   ];
+}
+
+/** Our commands in the words of audits and of the API, which cannot know how a deployment is reached from here. */
+const SUGGESTED = /\bcellwright (?:host fence [a-z0-9-]+\/[a-z0-9-]+|why-not [a-z0-9-]+ HOST)/g;
+
+/** A line with the commands in it as they reach the deployment of these flags. */
+export function withFlagsIn(line: string, deployment: string): string {
+  return line.replaceAll(SUGGESTED, (command) => command + deployment);
 }
 
 /** How this program is called again: by its name once it is installed, else by its source. */

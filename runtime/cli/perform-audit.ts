@@ -2,13 +2,12 @@
 
 import { type AuditResult, exitCodeOf } from '../audit/audit.ts';
 import { auditOn } from '../audit/auditor.ts';
-import { FENCE_COMMAND } from '../audit/unknown.ts';
 import { connectNats } from '../bus/nats.ts';
 import { placementShardsOf } from '../deployment.ts';
 import { CellwrightError } from '../errors.ts';
 import { subjectsOf } from '../subjects.ts';
 import { systemClock } from '../system-clock.ts';
-import { IS_THAT_THE_SYSTEM } from './hints.ts';
+import { IS_THAT_THE_SYSTEM, withFlagsIn } from './hints.ts';
 import { onInterrupt } from './interrupt.ts';
 import { deploymentWords, natsOf, type ServerFlags } from './server-flags.ts';
 import { tell } from './tell.ts';
@@ -67,5 +66,5 @@ export function linesOf({ findings, unknown, repaired, looked }: AuditResult, de
   else if (Object.values(looked).every((count) => count === 0) && unknown.length > 0)
     lines.push(`nothing could be looked at: ${IS_THAT_THE_SYSTEM}`);
   else lines.push(unknown.length > 0 ? 'all that could be looked at adds up' : 'everything adds up');
-  return lines.map((line) => line.replaceAll(FENCE_COMMAND, (command) => command + deployment));
+  return lines.map((line) => withFlagsIn(line, deployment));
 }

@@ -2,6 +2,8 @@
 
 import type { Client } from '../client.ts';
 import { placeOf, type Verb } from '../gateway/requests.ts';
+import { withFlagsIn } from './hints.ts';
+import { deploymentWords } from './server-flags.ts';
 import { printable } from './text.ts';
 import { type ClientFlags, withClient } from './with-client.ts';
 
@@ -30,6 +32,8 @@ export async function answered<Answer extends { words: readonly string[] }>(
   ask: (client: Client) => Promise<Answer>,
 ): Promise<Answer> {
   const answer = await withClient(flags, verb, request, ask);
-  console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable(answer.words));
+  const deployment = deploymentWords(flags);
+  const lines = () => printable(answer.words.map((line) => withFlagsIn(line, deployment)));
+  console.log(flags.json === true ? JSON.stringify(answer, null, 2) : lines());
   return answer;
 }

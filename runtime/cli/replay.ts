@@ -67,7 +67,7 @@ function withFlags(command: Command): Command {
         .choices(['after-build', 'prompt', 'never'])
         .default('after-build'),
     )
-    .addOption(new Option('--in-memory', 'without NATS, in virtual time').conflicts('servers'))
+    .addOption(new Option('--in-memory', 'without NATS, in virtual time').conflicts(['servers', 'prefix']))
     .option('--nats, --servers <urls>', 'use the NATS server that runs there; default: one of its own', addresses)
     .option('--prefix <prefix>', 'what every subject begins with; default: cw')
     .option('--json <file>', 'write the outcome there');

@@ -25,7 +25,7 @@ export function askedInTheEnd(trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>
 /**
  * @param tune What the requests ask for in the end, as a multiple of the GPUs that there are; 0: each comes once, whatever
  * they ask for, as the published simulator has it.
- * @throws MalformedError when it would take too many requests.
+ * @throws MalformedError when it would take too many requests, or none that asks for a GPU.
  */
 export function arrivalsOf(
   trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>,
@@ -40,7 +40,8 @@ export function arrivalsOf(
   if (asked > wanted) {
     // Their order is a random one: to leave out the last is to leave out any.
     while (asked > wanted) asked -= (arrivals.pop() as PackingRequest).gpuMilli;
-    return arrivals;
+    if (asked > 0) return arrivals;
+    throw new MalformedError(`of no more than ${tune} times all GPUs no request for a GPU is left`, { field: 'tune' });
   }
   for (;;) {
     const another = random.pick(requests);

@@ -28,7 +28,8 @@ export interface Row<Column extends string> {
 }
 
 /**
- * The rows of a CSV file with a header, in whose names case makes no difference; columns that are not named may be there.
+ * The rows of a CSV file with a header, in whose names case makes no difference; columns that are not named may be there,
+ * and rows of empty cells alone, as spreadsheets write them, are left out as blank lines are.
  * @param optional Columns that may be missing, with what stands in them then.
  * @throws MalformedError for what is no such file; `field` is the column, or the file where it is no column's fault
  * @throws CellwrightError `trace-unreadable` when it cannot be read
@@ -48,7 +49,7 @@ export function readRows<Column extends string>(
     const wrong = (what: string, field: Column) => new MalformedError(`'${file}' line ${line}: ${what}`, { field });
     const names = header.map((name) => name.trim().toLowerCase());
     const missing = columns.find((column) => !names.includes(column) && optional?.[column] === undefined);
-    if (missing !== undefined) throw wrong(`no column '${missing}'`, missing);
+    if (missing !== undefined) throw wrong(`no column '${missing}'${separatedOtherwise(header)}`, missing);
     const twice = columns.find((column) => names.indexOf(column) !== names.lastIndexOf(column));
     if (twice !== undefined) throw wrong(`two columns '${twice}'`, twice);
     return names;
@@ -75,11 +76,19 @@ export function readRows<Column extends string>(
     const message = `'${file}' is not the CSV it should be: ${why}`;
     throw new MalformedError(message, { field: file, cause: error });
   }
-  if (parsed.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
+  const rows = parsed.filter(({ record }) => Object.values(record).some((cell) => cell !== ''));
+  if (rows.length === 0) throw new MalformedError(`'${file}' holds no rows`, { field: file });
   // What was read of a row begins with the blank lines before it.
-  return parsed.map(({ record, raw, info }) => {
+  return rows.map(({ record, raw, info }) => {
     return rowOf(file, info.lines - linesIn(raw.trim()) + 1, { ...optional, ...record });
   });
+}
+
+/** That a header which is one cell has its columns separated by something else. */
+function separatedOtherwise([only = '', ...others]: readonly string[]): string {
+  const separator =
+    others.length > 0 ? undefined : only.includes(';') ? 'semicolons' : only.includes('\t') ? 'tabs' : undefined;
+  return separator === undefined ? '' : `: columns are separated by commas, not by ${separator}`;
 }
 
 /** What is wrong with a row as a whole, or null: the error tells only how far the row was read. */

@@ -100,6 +100,7 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['replay', 'openb', '--pods', 'package.json'], /--nodes/],
     [['replay', 'azure', '--dir', 'no-such-folder'], /--dir.*'no-such-folder'.*cannot be read/],
     [['replay', 'openb', ...nodes, '--in-memory', '--servers', 'nats://x'], /--in-memory.*--servers/],
+    [['replay', 'openb', ...nodes, '--in-memory', '--prefix', 'A b'], /--in-memory.*--prefix/],
     [['node', '--servers', 'nats://x'], /--roles/],
     [['node', '--roles', 'placement,', '--servers', 'nats://x'], /--roles/],
     [['node', '--roles', 'king'], /'king' is not a role/],

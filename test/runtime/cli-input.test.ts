@@ -19,7 +19,7 @@ import * as assert from 'uvu/assert';
 import type { Finding } from '../../runtime/audit/finding.ts';
 import { checkApart, checkWritable, jsonObjectIn, writeTo } from '../../runtime/cli/files.ts';
 import { addFit } from '../../runtime/cli/fit.ts';
-import { hintsFor } from '../../runtime/cli/hints.ts';
+import { hintsFor, withFlagsIn } from '../../runtime/cli/hints.ts';
 import { refuseRepeats } from '../../runtime/cli/once.ts';
 import { positiveNumber, servers, share } from '../../runtime/cli/options.ts';
 import { linesOf } from '../../runtime/cli/perform-audit.ts';
@@ -208,7 +208,7 @@ test('command line - commands that are suggested go the same way in as the one t
   for (const hint of hints) assert.match(hint, "nats://h:4222 --creds '/etc/a b.creds' --tlsca ca.pem ");
 });
 
-test('command line - the command that an audit names is for the deployment that was looked at, without its password', () => {
+test('command line - the command that an audit or explain names is for the deployment that was looked at, without its password', () => {
   const looked = { cells: 1, hosts: 1, instances: 0, consumers: 0, providers: 1 };
   const unknown = ["host 'c1/h7' is down: if that is nothing: cellwright host fence c1/h7"];
   const finding = { kind: 'overdue' as const, what: 'it waits', whose: 'when so: cellwright host fence c2/h1' };
@@ -223,6 +223,13 @@ test('command line - the command that an audit names is for the deployment that 
   const far = " --nats nats://a:4222,nats://b:4222 --creds 'my $& creds' --prefix east.x";
   const flags = { servers: ['nats://me:secret@a:4222', 'nats://b:4222'], creds: 'my $& creds', prefix: 'east.x' };
   assert.equal(named(flags), [`cellwright host fence c2/h1${far}`, `cellwright host fence c1/h7${far}`]);
+  const told = 'it waits, or is fenced (`cellwright host fence c1/h7`); `cellwright why-not web-0 HOST` may tell';
+  const words = deploymentWords({ servers: ['nats://a:4222'], prefix: 'east' });
+  assert.is(
+    withFlagsIn(told, words),
+    'it waits, or is fenced (`cellwright host fence c1/h7 --nats nats://a:4222 --prefix east`); ' +
+      '`cellwright why-not web-0 HOST --nats nats://a:4222 --prefix east` may tell',
+  );
   for (const address of ['me:secret@a:4222', 'secret@a:4222', 'nats://me:se/cret@a:4222', 'nats://me:secret@cret@a']) {
     assert.not.match(deploymentWords({ servers: [address], prefix: 'cw' }), /me|cret/, address);
   }

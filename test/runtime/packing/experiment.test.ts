@@ -47,6 +47,7 @@ test('arrivals - every request once in an order of the seed, then more until the
   for (const tune of [1.3, 2, 5]) assert.ok(Math.abs(asked(tune) - tune) < 0.05, `${asked(tune)} for ${tune}`);
   for (const tune of [0.5 * share, 0.1 * share]) assert.ok(asked(tune) <= tune && asked(tune) > tune - 0.05);
   assert.ok(namesOf(1, 0.5 * share).length < all.length, 'some are left out');
+  assert.throws(() => namesOf(1, 1e-9), /of no more than 1e-9 times all GPUs no request for a GPU is left/);
 });
 
 test('arrivals - of very many requests most are left out at once', async () => {

@@ -269,7 +269,15 @@ test('trace - what is wrong is refused with file, line and column', async () => 
     [{ pods: 'Name,name,cpu_milli,num_gpu\np,q,1,1\n' }, 'name', /line 1: two columns 'name'/],
     [{ pods: `${pods}pod-1,1,1,0,0,\n` }, 'name', /line 4, column 'name'/],
     [{ pods: 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np,1,1,0,0,\n' }, 'num_gpu', /asks for a GPU/],
-    [{ pods: 'name,cpu_milli\n"p,1\n' }, 'num_gpu', /line 1: no column 'num_gpu'/],
+    [{ pods: 'name,cpu_milli\n"p,1\n' }, 'num_gpu', /line 1: no column 'num_gpu'$/],
+    [
+      { pods: pods.replaceAll(',', ';') },
+      'name',
+      /no column 'name': columns are separated by commas, not by semicolons$/,
+    ],
+    [{ nodes: nodes.replaceAll(',', '\t') }, 'sn', /no column 'sn': columns are separated by commas, not by tabs$/],
+    [{ nodes: `${nodes},,,,\n , ,,"",\nx,0,1,0,\n` }, 'cpu_milli', /line 6, column 'cpu_milli': '0'/],
+    [{ nodes: `${nodes},,,,\n,1,,,\n` }, 'sn', /line 5, column 'sn': '' is not a name/],
   ];
   for (const [told, field, message] of cases) {
     const refusal = await refusalOf(told);
