@@ -20,15 +20,19 @@ export {
   serviceEvents,
 } from './testing-events.ts';
 
+/** What a machine is started with, which may be left out where the machine needs none. */
+type Started<M extends AnyStateMachine> =
+  undefined extends InputFrom<M> ? [input?: InputFrom<M>] : [input: InputFrom<M>];
+
 /**
  * The machine with its steps replaced by pure ones; give it to `createTestModel` of `@xstate/test` or to the
  * functions of `xstate/graph`. Actions are not executed.
  *
  * @param machine The machine to test, as shipped.
- * @param input What the machine is started with. Default: none.
+ * @param input What the machine is started with; left out only where it needs nothing.
  * @throws Whatever made a snapshot end in status `error`: a guard, an assigner or the context factory that threw.
  */
-export function testModelOf<M extends AnyStateMachine>(machine: M, input?: InputFrom<M>): M {
+export function testModelOf<M extends AnyStateMachine>(machine: M, ...[input]: Started<M>): M {
   const steps = {
     transition: (snapshot: SnapshotFrom<M>, event: EventFrom<M>) => sound(transition(machine, snapshot, event)[0]),
     getInitialSnapshot: () => sound(initialTransition(machine, input as InputFrom<M>)[0]),
