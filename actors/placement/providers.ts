@@ -9,6 +9,8 @@ interface MutableStock extends Stock {
 
 export interface Provider {
   readonly spec: ProviderSpec;
+  /** As its compute told it last, of which callers of the Placement API may have changed some; null: none has told it. */
+  readonly told: ProviderSpec | null;
   readonly root: string;
   readonly stocks: Map<string, MutableStock>;
   readonly traits: ReadonlySet<string>;
@@ -33,8 +35,16 @@ export type Providers = Map<string, Provider>;
 const NO_GROUPS: ReadonlyMap<string, number> = new Map();
 const NO_RULES: ReadonlyMap<string, string> = new Map();
 
-/** Builds a provider as told, keeping what the one before it had in use and its count of changes. */
-export function makeProvider(spec: ProviderSpec, root: string, before?: Provider): Provider {
+/**
+ * Builds a provider, keeping what the one before it had in use and its count of changes.
+ * @param told As its compute tells it; default: as the one before it was told.
+ */
+export function makeProvider(
+  spec: ProviderSpec,
+  root: string,
+  before?: Provider,
+  told = before?.told ?? null,
+): Provider {
   const stocks = new Map<string, MutableStock>();
   for (const [resourceClass, inventory] of Object.entries(spec.inventories)) {
     const used = before?.stocks.get(resourceClass)?.used ?? 0;
@@ -46,6 +56,7 @@ export function makeProvider(spec: ProviderSpec, root: string, before?: Provider
   }
   return {
     spec,
+    told,
     root,
     stocks,
     traits: new Set(spec.traits),
@@ -107,11 +118,6 @@ export function inUse(provider: Provider): boolean {
   return false;
 }
 
-/** Whether a provider has nothing more to give and is there only for what is still held on it. */
-export function isLeftover(provider: Provider): boolean {
-  return Object.keys(provider.spec.inventories).length === 0 && inUse(provider);
-}
-
 /**
  * What is wrong with a tree that is told, or null: the root first, parents before children, no name twice, and no
  * provider that belongs to another tree.
@@ -135,11 +141,6 @@ export function treeFault(tree: readonly ProviderSpec[], providers: Providers): 
     }
   }
   return null;
-}
-
-/** Whether a provider is as told already, so that telling it again changes nothing. */
-export function sameAsTold(provider: Provider | undefined, spec: ProviderSpec): boolean {
-  return provider !== undefined && JSON.stringify(provider.spec) === JSON.stringify(spec);
 }
 
 export function usageOf(provider: Provider): ProviderUsage {

@@ -19,6 +19,8 @@ import { restoreTransactions, type StoredTransactions, storeTransactions } from 
 export interface StoredPlacement {
   providers: {
     spec: ProviderSpec;
+    /** As its compute told it; null: none has. Absent: as it is. */
+    told?: ProviderSpec | null;
     root: string;
     generation: number;
     quiet: number;
@@ -62,8 +64,9 @@ export function storePlacement(state: PlacementState): Snapshot {
 }
 
 function storeProvider(provider: Provider): StoredPlacement['providers'][number] {
-  const { spec, root, generation, quiet, changedAt } = provider;
-  return { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
+  const { spec, told, root, generation, quiet, changedAt } = provider;
+  const row = { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
+  return told === spec ? row : { ...row, told };
 }
 
 export function restorePlacement(stored: StoredPlacement): PlacementState {
@@ -71,8 +74,8 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
   const state = emptyPlacement();
   for (const name of stored.catalog.classes) state.catalog.classes.add(name);
   for (const name of stored.catalog.traits) state.catalog.traits.add(name);
-  for (const { spec, root, untold } of providers) {
-    const provider = makeProvider(spec, root);
+  for (const { spec, told = spec, root, untold } of providers) {
+    const provider = makeProvider(spec, root, undefined, told);
     restoreUntold(provider, untold);
     install(state, provider);
     learnNames(state.catalog, spec);

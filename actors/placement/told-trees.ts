@@ -1,23 +1,25 @@
-// Trees as computes tell them, whole: what is new or other than before is put in, and what is told no more goes, unless
-// something is still held on it.
+// Trees as computes tell them, whole: what is new or other than they told before is put in, and what they tell no more
+// goes, unless something is still held on it. What others have set meanwhile, callers of the Placement API, stays: an
+// aggregate, a trait, a ratio, a provider below the host.
 
 import type { Address } from '../actor.ts';
-import type { ProviderSpec, PutTree } from '../messages/placement.ts';
+import type { Inventory, ProviderSpec, PutTree } from '../messages/placement.ts';
+import { isSame } from '../same.ts';
 import { learnNames } from './catalog.ts';
 import { install, uninstall } from './indexes.ts';
-import { inUse, isLeftover, makeProvider, type Provider, sameAsTold, treeFault } from './providers.ts';
+import { inUse, makeProvider, type Provider, treeFault } from './providers.ts';
 import type { PlacementState } from './state.ts';
+import { treeOf } from './trees.ts';
 import type { ShardWork } from './work.ts';
 
 export function putTree({ state, turn, commit }: ShardWork, { ask, providers: tree }: PutTree, from: Address): void {
-  const { providers, trees } = state;
+  const { providers } = state;
   const root = (tree[0] as ProviderSpec).id;
   const fault = treeFault(tree, providers);
   if (fault !== null) return turn.send(from, { type: 'tree-refused', ask, root, reason: fault });
-  const told = new Set(tree.map(({ id }) => id));
   const isUnchanged =
-    tree.every((spec) => sameAsTold(providers.get(spec.id), spec)) &&
-    (trees.get(root) ?? []).every((id) => told.has(id) || isLeftover(providers.get(id) as Provider));
+    tree.every((spec) => isSame(providers.get(spec.id)?.told, spec)) &&
+    toldNoMore(state, root, tree).every(({ provider, stays }) => stays && isEmptied(provider));
   if (!isUnchanged) commit({ type: 'tree', providers: tree });
   turn.send(from, { type: 'tree-put', ask, root });
 }
@@ -25,30 +27,99 @@ export function putTree({ state, turn, commit }: ShardWork, { ask, providers: tr
 export function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
   const { providers, trees, untold } = state;
   const root = (tree[0] as ProviderSpec).id;
-  const told = new Set<string>();
+  const gone = toldNoMore(state, root, tree);
+  const staying = new Set(tree.map(({ id }) => id));
   for (const spec of tree) {
-    told.add(spec.id);
     const before = providers.get(spec.id);
-    if (sameAsTold(before, spec)) continue;
-    install(state, makeProvider(spec, root, before));
+    if (isSame(before?.told, spec)) continue;
+    install(state, makeProvider(before === undefined ? spec : merged(before, spec), root, before, spec));
     learnNames(state.catalog, spec);
     untold.changed.add(spec.id);
   }
-  const staying: string[] = [...told];
-  for (const id of trees.get(root) ?? []) {
-    if (told.has(id)) continue;
-    const gone = providers.get(id) as Provider;
-    if (isLeftover(gone)) {
-      staying.push(id);
-    } else if (inUse(gone)) {
-      // It is no longer told, but something is held on it: it stays, empty, until the tree is told without that.
-      install(state, makeProvider({ ...gone.spec, inventories: {} }, root, gone));
-      untold.changed.add(id);
-      staying.push(id);
-    } else {
+  for (const id of trees.get(root) ?? []) staying.add(id);
+  for (const { provider, stays } of gone) {
+    const { id } = provider.spec;
+    if (!stays) {
       uninstall(state, id);
+      staying.delete(id);
       untold.removed.add(id);
+    } else if (!isEmptied(provider)) {
+      const told = { ...(provider.told as ProviderSpec), inventories: {} };
+      install(state, makeProvider({ ...provider.spec, inventories: {} }, root, provider, told));
+      untold.changed.add(id);
     }
   }
-  trees.set(root, staying);
+  trees.set(root, [...staying]);
+}
+
+/**
+ * The providers that the compute told before, and tells no more. One stays, empty, while something is held on it, or
+ * somebody else's provider is below it.
+ */
+function toldNoMore(state: PlacementState, root: string, tree: readonly ProviderSpec[]) {
+  const told = new Set(tree.map(({ id }) => id));
+  const all = treeOf(state, root);
+  const needed = new Set<string>();
+  for (const provider of all) if (provider.told === null) noteAbove(state, provider, needed);
+  return all
+    .filter((provider) => provider.told !== null && !told.has(provider.spec.id))
+    .map((provider) => ({ provider, stays: inUse(provider) || needed.has(provider.spec.id) }));
+}
+
+function noteAbove({ providers }: Pick<PlacementState, 'providers'>, { spec }: Provider, above: Set<string>): void {
+  for (let { parent } = spec; parent !== null && !above.has(parent); ) {
+    above.add(parent);
+    parent = providers.get(parent)?.spec.parent ?? null;
+  }
+}
+
+function isEmptied({ spec, told }: Provider): boolean {
+  return Object.keys(spec.inventories).length === 0 && Object.keys(told?.inventories ?? {}).length === 0;
+}
+
+const NOTHING_TOLD = { inventories: {}, traits: [], aggregates: [] };
+
+/** A provider as it is, but for what its compute tells otherwise than it did. */
+function merged({ spec: now, told }: Provider, spec: ProviderSpec): ProviderSpec {
+  const before = told ?? { ...now, ...NOTHING_TOLD };
+  const one: ProviderSpec = {
+    ...spec,
+    name: spec.name === before.name ? now.name : spec.name,
+    parent: spec.parent === before.parent ? now.parent : spec.parent,
+    inventories: mergedInventories(now.inventories, before.inventories, spec.inventories),
+    traits: mergedList(now.traits, before.traits, spec.traits),
+    aggregates: mergedList(now.aggregates, before.aggregates, spec.aggregates),
+  };
+  return isSame(one, spec) ? spec : one;
+}
+
+function mergedList(now: readonly string[], before: readonly string[], told: readonly string[]): string[] {
+  const left = now.filter((one) => told.includes(one) || !before.includes(one));
+  return [...left, ...told.filter((one) => !before.includes(one) && !now.includes(one))];
+}
+
+type Inventories = ProviderSpec['inventories'];
+
+function mergedInventories(now: Inventories, before: Inventories, told: Inventories): Inventories {
+  const one: Record<string, Inventory> = {};
+  for (const [resourceClass, inventory] of Object.entries(told)) {
+    const toldBefore = before[resourceClass];
+    const present = now[resourceClass];
+    if (toldBefore === undefined || present === undefined) {
+      // What somebody else took away stays away, until something else is told of it.
+      if (!isSame(toldBefore, inventory)) one[resourceClass] = inventory;
+    } else one[resourceClass] = mergedInventory(present, toldBefore, inventory);
+  }
+  for (const [resourceClass, inventory] of Object.entries(now)) {
+    if (!(resourceClass in told) && !(resourceClass in before)) one[resourceClass] = inventory;
+  }
+  return one;
+}
+
+/** A ratio that an operator has set stays where the host only grows. */
+function mergedInventory(now: Inventory, before: Inventory, told: Inventory): Inventory {
+  const one = { ...told };
+  for (const field of Object.keys(told) as (keyof Inventory)[])
+    if (told[field] === before[field]) one[field] = now[field];
+  return { ...one, reserved: Math.min(one.reserved, one.total) };
 }

@@ -1,0 +1,170 @@
+// Area: placement, trees that computes tell and callers of the Placement API change. A compute tells its whole tree
+// whenever it starts: what others have set meanwhile stays, and what the compute tells otherwise than before is so.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { ProviderSpec } from '../../actors/messages/placement.ts';
+import { placement } from '../../actors/placement/placement.ts';
+import { revisionOf } from '../../actors/placement/providers.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import {
+  claimOf,
+  hostTree,
+  inventoryOf,
+  providerOf,
+  put,
+  refusalIn,
+  release,
+  shardWith,
+} from '../support/placement-desk.ts';
+import { randomMessage } from '../support/placement-messages.ts';
+import { bench, replayed, restored } from '../support/turn.ts';
+
+const test = suite('placement - told trees');
+const actor = placement({ shard: 0 });
+
+type Shard = ReturnType<typeof shardWith>;
+
+function api(shard: Shard, message: object): void {
+  const { sent } = shard.tell({ ask: 1, ...message } as never, 'gateway/test');
+  assert.not.match(sent.map((one) => (one.message as { text?: string }).text ?? '').join(), /"refused"/);
+}
+const specOf = ({ state }: Shard, id: string) => state.providers.get(id)?.spec;
+const OPERATORS = '11111111-2222-4333-8444-555555555555';
+
+/** All inventories of a provider from now on. */
+function inventories(shard: Shard, id: string, all: object): void {
+  api(shard, { type: 'inventories-put', id, how: 'all', inventories: all, removed: [], allReserved: true });
+}
+
+/** What an operator sets on a host by the API: an aggregate, a trait, a ratio, a class of his own, and a device. */
+function operatorsWork(shard: Shard): void {
+  api(shard, { type: 'trait-put', name: 'CUSTOM_OPS' });
+  api(shard, { type: 'class-put', name: 'CUSTOM_LICENSE' });
+  api(shard, { type: 'aggregates-put', id: 'a', aggregates: [OPERATORS], counted: true });
+  api(shard, { type: 'traits-put', id: 'a', traits: ['HW_TOLD', 'CUSTOM_OPS'] });
+  inventories(shard, 'a', { VCPU: inventoryOf({ allocation_ratio: 4 }), CUSTOM_LICENSE: inventoryOf({ total: 2 }) });
+  api(shard, { type: 'provider-create', id: 'fpga', name: 'fpga', parent: 'a' });
+  inventories(shard, 'fpga', { FPGA: inventoryOf({ total: 1 }) });
+}
+
+test('placement - what callers of the Placement API set on a host stays when its compute starts again', () => {
+  const tree = hostTree('a', { traits: ['HW_TOLD'] });
+  const shard = shardWith(tree);
+  operatorsWork(shard);
+  const before = ['a', 'a-gpu-0', 'fpga'].map((id) => specOf(shard, id));
+  assert.equal(before[0]?.aggregates, [OPERATORS]);
+  assert.equal(shard.tell(put(tree)).records, [], 'nothing is other than it was told before');
+  assert.equal(
+    ['a', 'a-gpu-0', 'fpga'].map((id) => specOf(shard, id)),
+    before,
+  );
+});
+
+test('placement - of a tree that is told otherwise than before just that is changed', () => {
+  const shard = shardWith(hostTree('a', { traits: ['HW_TOLD', 'HW_GONE'] }));
+  operatorsWork(shard);
+  const [root, ...devices] = hostTree('a', { traits: ['HW_NEW', 'HW_TOLD'] }) as [ProviderSpec, ...ProviderSpec[]];
+  const grown = { ...root, inventories: { VCPU: inventoryOf({ total: 16 }), DISK_GB: inventoryOf() } };
+  shard.tell(put([grown, devices[1] as ProviderSpec]));
+  const now = specOf(shard, 'a');
+  assert.equal(now?.inventories.VCPU, inventoryOf({ total: 16, allocation_ratio: 4 }));
+  assert.equal(Object.keys(now?.inventories ?? {}).sort(), ['CUSTOM_LICENSE', 'DISK_GB', 'VCPU']);
+  assert.equal([...(now?.traits ?? [])].sort(), ['CUSTOM_OPS', 'HW_NEW', 'HW_TOLD']);
+  assert.equal(now?.aggregates, [OPERATORS]);
+  assert.equal([...shard.state.providers.keys()].sort(), ['a', 'a-gpu-1', 'fpga']);
+
+  shard.tell(put([{ ...root, traits: [], inventories: {} }]));
+  assert.equal(Object.keys(specOf(shard, 'a')?.inventories ?? {}), ['CUSTOM_LICENSE']);
+  assert.equal(specOf(shard, 'a')?.traits, ['CUSTOM_OPS']);
+  assert.equal([...shard.state.providers.keys()].sort(), ['a', 'fpga']);
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+  assert.equal(restored(actor, shard.stored()), shard.stored());
+});
+
+test('placement - what callers took away stays away until something else is told of it, and a reservation fits what there is', () => {
+  const shard = shardWith(hostTree('a', { traits: ['HW_TOLD'] }));
+  api(shard, { type: 'traits-put', id: 'a', traits: [] });
+  inventories(shard, 'a', {});
+  shard.tell(put(hostTree('a', { traits: ['HW_TOLD', 'HW_NEW'] })));
+  assert.equal([specOf(shard, 'a')?.traits, specOf(shard, 'a')?.inventories], [['HW_NEW'], {}]);
+  const told = (VCPU: object) => put(hostTree('a', { inventories: { VCPU: inventoryOf(VCPU) } }));
+  shard.tell(told({ total: 12 }));
+  assert.is(specOf(shard, 'a')?.inventories.VCPU?.total, 12);
+  inventories(shard, 'a', { VCPU: inventoryOf({ total: 12, reserved: 6 }) });
+  shard.tell(told({ total: 4 }));
+  assert.equal(specOf(shard, 'a')?.inventories.VCPU, inventoryOf({ total: 4, reserved: 4 }));
+});
+
+test('placement - a device that is told no more stays, empty, while one that a caller made is below it', () => {
+  const shard = shardWith(hostTree('a'));
+  api(shard, { type: 'provider-create', id: 'part', name: 'part', parent: 'a-gpu-0' });
+  const [root] = hostTree('a') as [ProviderSpec];
+  shard.tell(put([root]));
+  assert.equal([...shard.state.providers.keys()].sort(), ['a', 'a-gpu-0', 'part']);
+  assert.equal(specOf(shard, 'a-gpu-0')?.inventories, {});
+  assert.equal(shard.tell(put([root])).records, []);
+  api(shard, { type: 'provider-delete', id: 'part' });
+  shard.tell(put([root]));
+  assert.equal([...shard.state.providers.keys()], ['a']);
+  shard.tell(put(hostTree('a')));
+  assert.equal(specOf(shard, 'a-gpu-0'), hostTree('a')[1]);
+});
+
+test('placement - a device that is told no more, and held, comes back whole when it is told again', () => {
+  const shard = shardWith(hostTree('a'));
+  const claim = claimOf('c1', {
+    spec: { groups: [{ name: '', resources: { PGPU: 1 } }], groupPolicy: 'none' },
+    allocations: [{ provider: 'a-gpu-0', group: '', resources: { PGPU: 1 } }],
+  });
+  assert.is(refusalIn(shard.tell(claim)), null);
+  const [root] = hostTree('a') as [ProviderSpec];
+  shard.tell(put([root]));
+  assert.equal(specOf(shard, 'a-gpu-0')?.inventories, {});
+  const again = { ...actor, init: () => actor.restore([shard.stored()]) };
+  for (const one of [shard, bench(again)] as Shard[]) {
+    one.tell(put(hostTree('a')));
+    assert.equal(specOf(one, 'a-gpu-0'), hostTree('a')[1]);
+    assert.is(one.state.providers.get('a-gpu-0')?.stocks.get('PGPU')?.used, 1);
+    one.tell(release('c1', { deleted: true }));
+    one.tell(put([root]));
+    assert.equal([...one.state.providers.keys()], ['a']);
+  }
+});
+
+test('placement - trees told between random changes of callers lead to the same state again, and to what is told in the end', () => {
+  for (let seed = 0; seed < 25; seed += 1) {
+    const random = seededRandom(`told-${seed}`);
+    const shard = bench(actor) as Shard;
+    const known = {
+      providerGeneration: (id: string) => {
+        const provider = shard.state.providers.get(id);
+        return provider === undefined ? undefined : revisionOf(provider);
+      },
+      consumerGeneration: (id: string) => shard.state.consumers.holding.get(id)?.generation ?? null,
+    };
+    for (let n = 0; n < 150; n += 1) {
+      if (random.next() > 0.2) {
+        shard.tell(randomMessage(random, known, n) as never, 'gateway/test');
+        continue;
+      }
+      const total = random.integer(1, 8);
+      const traits = random.next() < 0.5 ? ['CUSTOM_RED'] : [];
+      const root = providerOf('p0', { inventories: { VCPU: inventoryOf({ total }) }, traits });
+      const child = providerOf('p1', { parent: 'p0', inventories: { VCPU: inventoryOf({ total }) } });
+      const tree = random.next() < 0.5 ? [root] : [root, child];
+      const wasTold = shard.state.providers.get('p0')?.told?.inventories.VCPU?.total;
+      const isPut = shard.tell(put(tree)).sent.some(({ message }) => message.type === 'tree-put');
+      if (!isPut) continue;
+      const now = shard.state.providers.get('p0');
+      assert.equal(now?.told, root);
+      if (wasTold !== total) assert.is(now?.spec.inventories.VCPU?.total, total);
+      for (const { spec } of shard.state.providers.values())
+        assert.ok(spec.parent === null || shard.state.providers.has(spec.parent), `the parent of ${spec.id}`);
+    }
+    assert.equal(replayed(actor, shard.entries), shard.stored(), `seed ${seed}`);
+    assert.equal(restored(actor, shard.stored()), shard.stored(), `seed ${seed}`);
+  }
+});
+
+test.run();
