@@ -17,6 +17,8 @@ export interface Message {
 export interface PublicEvent {
   /** The tokens of its subject below the prefix. */
   readonly topic: readonly string[];
+  /** What has happened, where the last token does not say it. */
+  readonly type?: string;
   /** What it tells, as plain JSON. */
   readonly body: Readonly<Record<string, unknown>>;
   /** What brought it about: the type of the message or machine event. */

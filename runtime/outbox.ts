@@ -143,8 +143,8 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     publishParts(to, [{ from, messages: [message] }]);
   }
 
-  function publishEvent(from: Address, { topic, body, cause, traceparent }: PublicEvent): void {
-    const usual = headersOf(topic.at(-1) ?? '', from, cause);
+  function publishEvent(from: Address, { topic, type, body, cause, traceparent }: PublicEvent): void {
+    const usual = headersOf(type ?? topic.at(-1) ?? '', from, cause);
     const headers = traceparent === undefined ? usual : { ...usual, [HEADERS.traceparent]: traceparent };
     const subject = subjects.event(topic);
     try {

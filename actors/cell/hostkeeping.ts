@@ -25,6 +25,18 @@ export function computeUp(
   if (known !== undefined && newLife && (challenge === undefined || challenge !== known.challenge)) {
     return challengeLife(work, known, incarnation, from);
   }
+  // On a host that is new to the cell nothing is of its ordering.
+  const strays =
+    known === undefined
+      ? []
+      : running.filter((one) => !belongs(work, one.instance, one.attempt, hostName) && !isForeign(known, one));
+  if (known !== undefined && newLife && stateOfHost(known) === 'fenced' && strays.length > 0) {
+    // What they hold was given back on an operator's word: until they are gone the host is given nothing else. It
+    // presents itself again as long as it is not welcome.
+    known.clearing = strays;
+    work.state.feed.untold.add(hostName);
+    return destroyAll(work, hostName, strays, from);
+  }
   if (newLife || known?.provider !== provider) {
     // What the cell finds on a host that it never gave an order is not what it ordered, but another cell's or another name's.
     const foreign = known === undefined && running.length > 0 ? { foreign: running } : {};
@@ -36,11 +48,7 @@ export function computeUp(
   if (known === undefined && running.length > 0) setApart(work, hostName, running.length);
   if (newLife) hostEvent(work, hostName, { type: 'REBORN' });
   hostEvent(work, hostName, { type: 'HEARD' });
-  for (const { instance, attempt } of running) {
-    if (belongs(work, instance, attempt, hostName) || isForeign(host, { instance, attempt })) continue;
-    commit(work, { type: 'stray', host: hostName, instance, attempt });
-    work.turn.send(from, { type: 'destroy', instance, attempt });
-  }
+  destroyAll(work, hostName, strays, from);
   // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
   if (stateOfHost(host) === 'fenced') return;
   work.turn.send(from, { type: 'welcome', incarnation });
@@ -50,6 +58,13 @@ export function computeUp(
   // The life before may have forgotten what it was asked: this one is asked again. That gives a build no more time: of a
   // compute that begins anew again and again nothing would ever be held overdue.
   for (const instance of host.building) order(work, work.state.instances.get(instance) as Entry);
+}
+
+function destroyAll(work: Work, host: string, strays: readonly Running[], compute: Address): void {
+  for (const { instance, attempt } of strays) {
+    commit(work, { type: 'stray', host, instance, attempt });
+    work.turn.send(compute, { type: 'destroy', instance, attempt });
+  }
 }
 
 /** The cell could hear nobody until now: hosts are given time to speak. */

@@ -42,6 +42,8 @@ export interface Host {
   lastChallenge: number;
   /** When the compute was last heard, ms since the epoch; not recorded. */
   heardAt: number;
+  /** What still runs there though an operator has said that nothing does: it is being destroyed; not recorded. */
+  clearing: readonly Running[];
   /** It has said nothing since the cell was away, held up or cut off, and could hear nobody; not recorded. */
   isUnheard: boolean;
 }
@@ -108,6 +110,7 @@ export function meet(
       challenge: null,
       lastChallenge: 0,
       heardAt: 0,
+      clearing: [],
       isUnheard: false,
     };
     hosts.set(host, entry);
@@ -117,6 +120,7 @@ export function meet(
     if (entry.superseded.length > MAX_SUPERSEDED) entry.superseded.shift();
   }
   entry.challenge = null;
+  entry.clearing = [];
   entry.provider = provider;
   entry.incarnation = incarnation;
   return entry;
@@ -158,7 +162,7 @@ export function viewOfHost(entry: Host): HostState {
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
   if (state === 'aside') return { host, provider, state: 'set-aside', ...rest, ...told };
-  if (state === 'fenced') return { host, provider, state, reason: FENCED, ...told };
+  if (state === 'fenced') return { host, provider, state, reason: fencedWords(entry), ...told };
   return { host, provider, state, ...(disabledReason === null ? {} : { reason: disabledReason }), ...told };
 }
 
@@ -171,8 +175,17 @@ function statsOf({ instances, building, ordered, metrics }: Host): HostStats {
   return { instances, builds: building.size, ordered, ...(metrics === undefined ? {} : { metrics }) };
 }
 
+/** Of how many attempts it is said which they are. */
+const MOST_NAMED = 3;
+
 /** What there is to know of a fenced host. */
-const FENCED = 'an operator has stated that nothing runs there; it comes back when its compute is started anew';
+function fencedWords({ clearing }: Host): string {
+  const stated = 'an operator has stated that nothing runs there';
+  if (clearing.length === 0) return `${stated}; it comes back when its compute is started anew`;
+  const named = clearing.slice(0, MOST_NAMED).map(({ instance, attempt }) => `${instance} attempt ${attempt}`);
+  const more = clearing.length > MOST_NAMED ? ` and ${clearing.length - MOST_NAMED} more` : '';
+  return `${stated}, and its compute, started anew, has ${named.join(', ')}${more}: it comes back when they are destroyed`;
+}
 
 /** Takes note of what came of a build on a host, for or against it. */
 export function noteOutcome(entry: Host | undefined, isGood: boolean, at: number): void {
@@ -220,6 +233,7 @@ export function restoreHost(stored: StoredHost): Host {
     challenge: null,
     lastChallenge: 0,
     heardAt: 0,
+    clearing: [],
     isUnheard: false,
   };
 }

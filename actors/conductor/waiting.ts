@@ -100,7 +100,7 @@ function tellWaiting(
     const { facts } = entryOf(state, instance).build as HostedBuild;
     const { project, traceparent } = facts;
     const body = { at: turn.now, instance, request, project, until: waitUntil, reason: told?.reason };
-    turn.publish({ topic: [...scope, 'waiting', instance], body, cause: 'parked', traceparent });
+    turn.publish({ topic: [...scope, 'waiting', instance], type: 'waiting', body, cause: 'parked', traceparent });
   }
 }
 

@@ -66,7 +66,7 @@ export function whoseIs({ kind, host, cell }: Difference): string {
     case 'unheld-instance':
       return 'the operator: what the instance uses may be given to others; delete it, or move its neighbours';
     case 'two-homes':
-      return 'the cell: only the attempt that it knows counts; --repair destroys what nobody has';
+      return 'the cell: only the attempt that it knows counts; --repair destroys those that came before it';
     case 'running-without-record':
       return `nobody: no owner has it; --repair has it destroyed on ${there}`;
     case 'not-running':

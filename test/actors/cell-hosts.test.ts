@@ -291,15 +291,29 @@ test('hosts - a fenced host is given nothing, and in its old life only made to c
   assert.is(viewOfHost(on.state.hosts.get('h1') as never).state, 'fenced');
 });
 
-test('hosts - a fenced host that comes back in a new life destroys what it had, and is in service again', () => {
-  const { on, activate, silence, fence, stateOf, view, survives } = desk();
-  activate('i1', 'h1');
+test('hosts - a fenced host that comes back in a new life is in service when it has destroyed what it had', () => {
+  const { on, activate, silence, fence, hostOf, view, survives } = desk();
+  const names = ['i1', 'i2', 'i3', 'i4'];
+  for (const name of names) activate(name, 'h1');
   silence('h1');
   fence('h1');
-  const back = comesUp(on, up('h1', 'life-2', [{ instance: 'i1', attempt: 1 }]));
-  assert.equal(sentOf(back, 'destroy').length, 1);
+  const left = (some: readonly string[]) => some.map((instance) => ({ instance, attempt: 1 }));
+  for (const some of [names, names, ['i4']]) {
+    const back = comesUp(on, up('h1', 'life-2', left(some)));
+    assert.is(sentOf(back, 'destroy').length, some.length, 'it is told again as often as it presents itself');
+    assert.not.ok(told(back).includes('welcome to compute/c1/h1'));
+    assert.is(hostOf('h1').state, 'fenced');
+    const named = some.length === 1 ? 'i4 attempt 1' : 'i1 attempt 1, i2 attempt 1, i3 attempt 1 and 1 more';
+    assert.ok(
+      hostOf('h1').reason?.includes(`has ${named}: it comes back when they are destroyed`),
+      hostOf('h1').reason,
+    );
+    assert.equal(sentOf(back, 'hosts-changed').flatMap(({ message }) => message.hosts)[0]?.reason, hostOf('h1').reason);
+    survives();
+  }
+  const back = comesUp(on, up('h1', 'life-2', []));
   assert.ok(told(back).includes('welcome to compute/c1/h1'));
-  assert.equal([stateOf('h1'), view('i1')?.state], ['up', 'lost']);
+  assert.equal([hostOf('h1').state, hostOf('h1').reason, view('i1')?.state], ['up', undefined, 'lost']);
   survives();
 });
 

@@ -157,4 +157,16 @@ test('outbox - what an owner says carries the number of its tenure while it has 
   }
 });
 
+test('outbox - the header of an event says what has happened, also where the last token of its subject is a name', () => {
+  const clock = virtualClock();
+  const bus = memoryBus({ clock });
+  const types: (string | undefined)[] = [];
+  bus.subscribe('cw.>', ({ headers }) => types.push(headers[HEADERS.type]));
+  const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events: true, onError: assert.unreachable });
+  outbox.publish('cell/c1', { topic: ['cell', 'c1', 'build', 'web', 'active'], body: {}, cause: 'built' });
+  outbox.publish('conductor/0', { topic: ['conductor', '0', 'waiting', 'web'], type: 'waiting', body: {}, cause: 'x' });
+  clock.runUntilIdle();
+  assert.equal(types, ['active', 'waiting']);
+});
+
 test.run();
