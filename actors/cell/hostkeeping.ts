@@ -31,11 +31,7 @@ export function computeUp(
       ? []
       : running.filter((one) => !belongs(work, one.instance, one.attempt, hostName) && !isForeign(known, one));
   if (known !== undefined && newLife && stateOfHost(known) === 'fenced' && strays.length > 0) {
-    // What they hold was given back on an operator's word: until they are gone the host is given nothing else. It
-    // presents itself again as long as it is not welcome.
-    known.clearing = strays;
-    work.state.feed.untold.add(hostName);
-    return destroyAll(work, hostName, strays, from);
+    return clearFenced(work, known, strays, from);
   }
   if (newLife || known?.provider !== provider) {
     // What the cell finds on a host that it never gave an order is not what it ordered, but another cell's or another name's.
@@ -58,6 +54,26 @@ export function computeUp(
   // The life before may have forgotten what it was asked: this one is asked again. That gives a build no more time: of a
   // compute that begins anew again and again nothing would ever be held overdue.
   for (const instance of host.building) order(work, work.state.instances.get(instance) as Entry);
+}
+
+/**
+ * What a fenced host still has was given back on an operator's word: until it is gone the host is given nothing else. It
+ * presents itself again as long as it is not welcome, and is told so again; that is recorded once.
+ */
+function clearFenced(work: Work, host: Host, strays: readonly Running[], compute: Address): void {
+  const isKnown = (one: Running) =>
+    host.clearing.some(({ instance, attempt }) => instance === one.instance && attempt === one.attempt);
+  destroyAll(
+    work,
+    host.host,
+    strays.filter((one) => !isKnown(one)),
+    compute,
+  );
+  for (const { instance, attempt } of strays.filter(isKnown)) {
+    work.turn.send(compute, { type: 'destroy', instance, attempt });
+  }
+  if (host.clearing.length !== strays.length || !strays.every(isKnown)) work.state.feed.untold.add(host.host);
+  host.clearing = strays;
 }
 
 function destroyAll(work: Work, host: string, strays: readonly Running[], compute: Address): void {

@@ -20,7 +20,7 @@ export function applyToPlacement(state: PlacementState, record: PlacementRecord)
   if ('consumer' in record) consumers.holding.touch(record.consumer);
   switch (record.type) {
     case 'tree':
-      return applyTree(state, record.providers);
+      return applyTree(state, record);
     case 'claimed': {
       const consumer = decided(state, record);
       take(consumer, record.attempt, record.allocations, providers, untold.used);

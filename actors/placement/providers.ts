@@ -10,7 +10,7 @@ interface MutableStock extends Stock {
 export interface Provider {
   readonly spec: ProviderSpec;
   /** As its compute told it last, of which callers of the Placement API may have changed some; null: none has told it. */
-  readonly told: ProviderSpec | null;
+  told: ProviderSpec | null;
   readonly root: string;
   readonly stocks: Map<string, MutableStock>;
   readonly traits: ReadonlySet<string>;

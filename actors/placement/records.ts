@@ -10,7 +10,8 @@ import type { Keys } from './locks.ts';
 import type { TransactionRecord } from './transactions.ts';
 
 export type PlacementRecord =
-  | { type: 'tree'; providers: readonly ProviderSpec[] }
+  /** `keepsOthers`: what others have set stays; records without it are of before that was so. */
+  | { type: 'tree'; providers: readonly ProviderSpec[]; keepsOthers?: true }
   | {
       type: 'claimed';
       consumer: string;

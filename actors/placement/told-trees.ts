@@ -8,6 +8,7 @@ import { isSame } from '../same.ts';
 import { learnNames } from './catalog.ts';
 import { install, uninstall } from './indexes.ts';
 import { inUse, makeProvider, type Provider, treeFault } from './providers.ts';
+import type { PlacementRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { treeOf } from './trees.ts';
 import type { ShardWork } from './work.ts';
@@ -20,21 +21,29 @@ export function putTree({ state, turn, commit }: ShardWork, { ask, providers: tr
   const isUnchanged =
     tree.every((spec) => isSame(providers.get(spec.id)?.told, spec)) &&
     toldNoMore(state, root, tree).every(({ provider, stays }) => stays && isEmptied(provider));
-  if (!isUnchanged) commit({ type: 'tree', providers: tree });
+  if (!isUnchanged) commit({ type: 'tree', providers: tree, keepsOthers: true });
   turn.send(from, { type: 'tree-put', ask, root });
 }
 
-export function applyTree(state: PlacementState, tree: readonly ProviderSpec[]): void {
+export function applyTree(
+  state: PlacementState,
+  { providers: tree, ...record }: Extract<PlacementRecord, { type: 'tree' }>,
+): void {
   const { providers, trees, untold } = state;
+  const keepsOthers = record.keepsOthers === true;
   const root = (tree[0] as ProviderSpec).id;
-  const gone = toldNoMore(state, root, tree);
+  const gone = toldNoMore(state, root, tree, keepsOthers);
   const staying = new Set(tree.map(({ id }) => id));
-  for (const spec of tree) {
-    const before = providers.get(spec.id);
-    if (isSame(before?.told, spec)) continue;
-    install(state, makeProvider(before === undefined ? spec : merged(before, spec), root, before, spec));
+  for (const told of tree) {
+    const before = providers.get(told.id);
+    const spec = before === undefined || !keepsOthers ? told : merged(before, told);
+    if (before !== undefined && isSame(before.spec, spec)) {
+      before.told = told;
+      continue;
+    }
+    install(state, makeProvider(spec, root, before, told));
     learnNames(state.catalog, spec);
-    untold.changed.add(spec.id);
+    untold.changed.add(told.id);
   }
   for (const id of trees.get(root) ?? []) staying.add(id);
   for (const { provider, stays } of gone) {
@@ -44,7 +53,7 @@ export function applyTree(state: PlacementState, tree: readonly ProviderSpec[]):
       staying.delete(id);
       untold.removed.add(id);
     } else if (!isEmptied(provider)) {
-      const told = { ...(provider.told as ProviderSpec), inventories: {} };
+      const told = { ...(provider.told ?? provider.spec), inventories: {} };
       install(state, makeProvider({ ...provider.spec, inventories: {} }, root, provider, told));
       untold.changed.add(id);
     }
@@ -54,16 +63,18 @@ export function applyTree(state: PlacementState, tree: readonly ProviderSpec[]):
 
 /**
  * The providers that the compute told before, and tells no more. One stays, empty, while something is held on it, or
- * somebody else's provider is below it.
+ * something that stays is below it.
+ * @param keepsOthers Whether those that no compute told are left as they are.
  */
-function toldNoMore(state: PlacementState, root: string, tree: readonly ProviderSpec[]) {
+function toldNoMore(state: PlacementState, root: string, tree: readonly ProviderSpec[], keepsOthers = true) {
   const told = new Set(tree.map(({ id }) => id));
-  const all = treeOf(state, root);
+  const others = treeOf(state, root).filter(({ spec: { id } }) => !told.has(id));
   const needed = new Set<string>();
-  for (const provider of all) if (provider.told === null) noteAbove(state, provider, needed);
-  return all
-    .filter((provider) => provider.told !== null && !told.has(provider.spec.id))
-    .map((provider) => ({ provider, stays: inUse(provider) || needed.has(provider.spec.id) }));
+  const isKept = (provider: Provider) => (keepsOthers && provider.told === null) || inUse(provider);
+  for (const provider of others) if (isKept(provider)) noteAbove(state, provider, needed);
+  return others
+    .filter((provider) => !keepsOthers || provider.told !== null)
+    .map((provider) => ({ provider, stays: inUse(provider) || (keepsOthers && needed.has(provider.spec.id)) }));
 }
 
 function noteAbove({ providers }: Pick<PlacementState, 'providers'>, { spec }: Provider, above: Set<string>): void {
@@ -79,13 +90,15 @@ function isEmptied({ spec, told }: Provider): boolean {
 
 const NOTHING_TOLD = { inventories: {}, traits: [], aggregates: [] };
 
-/** A provider as it is, but for what its compute tells otherwise than it did. */
+/**
+ * A provider as it is, but for what its compute tells otherwise than it did. Where it stands in the tree is as the compute
+ * tells: moved by others, providers could stand below each other.
+ */
 function merged({ spec: now, told }: Provider, spec: ProviderSpec): ProviderSpec {
   const before = told ?? { ...now, ...NOTHING_TOLD };
   const one: ProviderSpec = {
     ...spec,
     name: spec.name === before.name ? now.name : spec.name,
-    parent: spec.parent === before.parent ? now.parent : spec.parent,
     inventories: mergedInventories(now.inventories, before.inventories, spec.inventories),
     traits: mergedList(now.traits, before.traits, spec.traits),
     aggregates: mergedList(now.aggregates, before.aggregates, spec.aggregates),

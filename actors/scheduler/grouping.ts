@@ -100,20 +100,24 @@ function pickTogether(
   const { spec, groupAt } = request;
   const endOfLooks = effort.looks + MAX_LOOKS_AT_ROOM;
   const roots = rootsOf(groups, spec.instanceGroup?.id ?? '');
-  const pick = (lacksRoom: (root: string) => boolean) => {
-    const isOut = (root: string) => skip(root) || lacksRoom(root);
-    const bestAmong = (some: readonly string[]) => rankedAmong(fleet, request, some, isOut)[0] ?? null;
-    if (roots.length > 0) return bestAmong(roots);
-    return (groupAt === undefined ? null : bestAmong([groupAt])) ?? best(fleet, request, isOut, seed);
-  };
   let isAnyHardToTell = false;
   const isRoom = (root: string) => {
     const room = roomTogether(fleet, request, root, count, endOfLooks);
     isAnyHardToTell ||= room === undefined;
     return room;
   };
+  const bestAmong = (some: readonly string[], lacksRoom: (root: string) => boolean) =>
+    rankedAmong(fleet, request, some, (root) => skip(root) || lacksRoom(root))[0] ?? null;
+  const isFull = (root: string) => isRoom(root) === false;
+  // Placement has said that the group is there: another host would be claimed in vain.
+  const there = roots.length > 0 || groupAt === undefined ? null : bestAmong([groupAt], isFull);
+  if (there !== null) return there;
+  const pick = (lacksRoom: (root: string) => boolean) =>
+    roots.length > 0
+      ? bestAmong(roots, lacksRoom)
+      : best(fleet, request, (root) => skip(root) || lacksRoom(root), seed);
   // Of one that was not counted to the end the claims decide: only where none is known to have room.
-  return pick((root) => isRoom(root) !== true) ?? (isAnyHardToTell ? pick((root) => isRoom(root) === false) : null);
+  return pick((root) => isRoom(root) !== true) ?? (isAnyHardToTell ? pick(isFull) : null);
 }
 
 function pickSoftly(

@@ -6,6 +6,7 @@ import { before } from './heap.ts';
 import { acceptedAmong, type Ranked, rankedOf } from './picking.ts';
 import { type Fleet, shapeOf, type Weighed } from './ranking.ts';
 import type { Request } from './request.ts';
+import { isShardSilent, SILENCE, silenceOf } from './silence.ts';
 
 /** Of how many homes one is chosen: a group that is on more of them is neither together nor apart, whatever becomes of one more. */
 const MAX_HOMES = 1_024;
@@ -40,7 +41,7 @@ export function softHomes(fleet: Fleet, request: Request, skip: (root: string) =
       if (found !== undefined) return found;
       const roots = rootsOf(groups, group.id);
       if (at !== undefined && members(at) === 0) roots.push(at);
-      found = acceptedAmong(fleet, request, roots, skip, MAX_HOMES);
+      found = fittingAmong(fleet, request, roots, skip);
       return found;
     },
     isBefore(one, other) {
@@ -52,6 +53,24 @@ export function softHomes(fleet: Fleet, request: Request, skip: (root: string) =
       return difference === 0 ? before(one, other) : difference < 0;
     },
   };
+}
+
+/** Of very many those that are heard come first: others are taken only where there is no other. */
+function fittingAmong(
+  fleet: Fleet,
+  request: Request,
+  roots: readonly string[],
+  skip: (root: string) => boolean,
+): readonly Weighed[] {
+  const { view } = fleet;
+  if (roots.length <= MAX_HOMES || (view.silentCells.size === 0 && view.silentShards.size === 0)) {
+    return acceptedAmong(fleet, request, roots, skip, MAX_HOMES);
+  }
+  const isHeard = (root: string) =>
+    silenceOf(view, view.hosts.get(root)?.cell ?? '', isShardSilent(view, root)) === SILENCE.ofNobody;
+  const heard = acceptedAmong(fleet, request, roots, (root) => skip(root) || !isHeard(root), MAX_HOMES);
+  const others = MAX_HOMES - heard.length;
+  return [...heard, ...acceptedAmong(fleet, request, roots, (root) => skip(root) || isHeard(root), others)];
 }
 
 /** All that fit, in the order in which the rule prefers them. */

@@ -1,4 +1,4 @@
-// Keeps two managed servers from one folder: each would write over what the other has acknowledged, and no nats-server
+// Keeps two managed servers of one machine from one folder: each would write over what the other has acknowledged, and no nats-server
 // looks whether another is there. A file in the folder names who has it, and where he can be asked: a port on loopback
 // is closed when its process ends, however it ends, so that nobody is kept out by one who is gone.
 
@@ -22,12 +22,14 @@ export interface HeldFolder {
 }
 
 const FILE = 'cellwright-in-use.json';
-/** Of several who take the place of one that is gone, the last has it: the others see that after so long, ms. */
+/** Who has taken a folder looks once more after so long, ms, whether it is his. */
 const SETTLED_MS = 50;
 const ANSWER_WITHIN_MS = 2_000;
 /** A server whose process was killed is ended at once, but not in the same moment. */
 const SERVER_ENDS_WITHIN_MS = 5_000;
 const POLL_MS = 10;
+/** How often it is tried again where another one was quicker. */
+const MOST_TRIES = 5;
 
 const InUse = Type.Object({
   /** Names this holder. */
@@ -56,49 +58,80 @@ export async function holdFolder(dataDir: string): Promise<HeldFolder> {
   await once(answering, 'listening');
   answering.unref();
   const mine: InUse = { id, pid: process.pid, port: (answering.address() as AddressInfo).port };
-  const isMine = async () => (await holderIn(file))?.id === id;
+  const insistMine = async () => {
+    const holder = await holderIn(file);
+    if (holder?.id !== id) throw inUse(dataDir, holder);
+  };
   try {
-    const before = await take(file, mine);
+    await take(dataDir, file, mine);
     await delay(SETTLED_MS);
-    if (!(await isMine())) throw inUse(dataDir, await holderIn(file));
-    if (before?.server !== undefined && !(await hasEnded(before.server))) {
-      await rm(file, { force: true });
-      throw inUse(dataDir, before);
-    }
+    await insistMine();
   } catch (error) {
     answering.close();
     throw error;
   }
   return {
     async usedBy(port) {
+      await insistMine();
       const server = await greetingOf(port);
       if (server?.server_id !== undefined) await put(file, { ...mine, server: { port, id: server.server_id } });
     },
     async release() {
-      if (await isMine()) await rm(file, { force: true });
+      if ((await holderIn(file))?.id === id) await rm(file, { force: true });
       answering.close();
     },
   };
+}
 
-  /** Puts the file there, in the place of one whose writer is gone; answers that one. */
-  async function take(file: string, mine: InUse): Promise<InUse | null> {
-    const own = `${file}.${id}`;
-    await writeFile(own, JSON.stringify(mine));
-    try {
-      // Fails if it is there; and whoever reads it finds all of it.
-      await link(own, file);
-      return null;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    } finally {
-      await rm(own, { force: true });
-    }
+/** Puts the file there, in the place of one whose writer is gone, with his server; nothing is changed where he is not. */
+async function take(dataDir: string, file: string, mine: InUse): Promise<void> {
+  for (let tries = 0; tries < MOST_TRIES; tries += 1) {
+    if (await made(file, mine)) return;
     const before = await holderIn(file);
     if (before !== null && (await isThere(before))) throw inUse(dataDir, before);
-    await put(file, mine);
-    return before;
+    if (before?.server !== undefined && !(await hasEnded(before.server))) throw inUse(dataDir, before);
+    // One at a time takes the place of this one.
+    const turn = `${file}.after.${before?.id ?? 'nobody'}`;
+    if (!(await made(turn, mine))) {
+      const other = await holderIn(turn);
+      if (other !== null && (await isThere(other))) throw inUse(dataDir, other);
+      await rm(turn, { force: true });
+      continue;
+    }
+    try {
+      if ((await holderIn(file))?.id !== before?.id) continue;
+      await put(file, mine);
+      return;
+    } finally {
+      await rm(turn, { force: true });
+    }
+  }
+  throw inUse(dataDir, await holderIn(file));
+}
+
+/** Makes a file, whole at once, that must not be there; false when it is. */
+async function made(file: string, inUse: InUse): Promise<boolean> {
+  const own = `${file}.${inUse.id}`;
+  const text = JSON.stringify(inUse);
+  try {
+    await writeFile(own, text);
+    try {
+      await link(own, file);
+    } catch (error) {
+      if (codeOf(error) === 'EEXIST') throw error;
+      // Some file systems know no links.
+      await writeFile(file, text, { flag: 'wx' });
+    }
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  } finally {
+    await rm(own, { force: true });
   }
 }
+
+const codeOf = (error: unknown) => (error as NodeJS.ErrnoException).code;
 
 /** Puts the file there as a whole, whatever there was. */
 async function put(file: string, inUse: InUse): Promise<void> {

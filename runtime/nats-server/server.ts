@@ -61,9 +61,10 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
   throwIfAborted(signal, STARTING);
   const runDir = await mkdtemp(join(tmpdir(), 'cellwright-nats-'));
   const dataDir = resolve(options.dataDir ?? join(runDir, 'data'));
+  const args = await argumentsFor(options, runDir, dataDir);
   // A temporary one nobody else knows of.
   const folder = await madeFolder(dataDir, runDir, options.dataDir !== undefined);
-  const server = launch(binary, await argumentsFor(options, runDir, dataDir), { runDir, log });
+  const server = launch(binary, args, { runDir, log });
   const stop = async (timeoutMs: number) => {
     await server.stop(timeoutMs);
     await folder?.release();
@@ -76,6 +77,7 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
   } catch (error) {
     await stop(signal?.aborted === true ? GIVEN_UP_STOP_TIMEOUT_MS : STOP_TIMEOUT_MS);
     throwIfAborted(signal, STARTING);
+    if (error instanceof CellwrightError) throw error;
     const lines = server.lastLines.map((line) => `\n  ${line}`).join('');
     const message = `'${binary}' did not start: ${messageOf(error)}${lines}`;
     throw new CellwrightError('nats-server-start-failed', message, { cause: error });

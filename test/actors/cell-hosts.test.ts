@@ -298,7 +298,7 @@ test('hosts - a fenced host that comes back in a new life is in service when it 
   silence('h1');
   fence('h1');
   const left = (some: readonly string[]) => some.map((instance) => ({ instance, attempt: 1 }));
-  for (const some of [names, names, ['i4']]) {
+  for (const [round, some] of [names, names, ['i4']].entries()) {
     const back = comesUp(on, up('h1', 'life-2', left(some)));
     assert.is(sentOf(back, 'destroy').length, some.length, 'it is told again as often as it presents itself');
     assert.not.ok(told(back).includes('welcome to compute/c1/h1'));
@@ -308,7 +308,12 @@ test('hosts - a fenced host that comes back in a new life is in service when it 
       hostOf('h1').reason?.includes(`has ${named}: it comes back when they are destroyed`),
       hostOf('h1').reason,
     );
-    assert.equal(sentOf(back, 'hosts-changed').flatMap(({ message }) => message.hosts)[0]?.reason, hostOf('h1').reason);
+    const [changed] = sentOf(back, 'hosts-changed').flatMap(({ message }) => message.hosts);
+    // What is as before is neither recorded again nor told.
+    assert.equal(
+      [back.records.length, changed?.reason],
+      round === 1 ? [0, undefined] : [[4, 0, 0][round], hostOf('h1').reason],
+    );
     survives();
   }
   const back = comesUp(on, up('h1', 'life-2', []));

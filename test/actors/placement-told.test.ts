@@ -132,6 +132,40 @@ test('placement - a device that is told no more, and held, comes back whole when
   }
 });
 
+test('placement - a device that a caller moved is where its compute tells when the tree is told otherwise', () => {
+  const device = (id: string, parent: string, total = 4) =>
+    providerOf(id, { parent, inventories: { PGPU: inventoryOf({ total }) } });
+  const root = providerOf('a', { inventories: { VCPU: inventoryOf() } });
+  const tree = [root, device('x', 'a'), device('y', 'a')];
+  const move = (shard: Shard, id: string, parent: string) =>
+    api(shard, { type: 'provider-update', id, name: id, parent, reparent: true });
+  const parents = ({ state }: Shard) =>
+    [...state.providers.values()].map(({ spec }) => `${spec.id} below ${spec.parent}`).sort();
+  const ring = shardWith(tree);
+  move(ring, 'x', 'y');
+  assert.equal(ring.tell(put(tree)).records, []);
+  assert.equal(parents(ring), ['a below null', 'x below y', 'y below a']);
+  ring.tell(put([root, device('x', 'a'), device('y', 'x')]));
+  assert.equal(parents(ring), ['a below null', 'x below a', 'y below x']);
+  const orphan = shardWith(tree);
+  move(orphan, 'x', 'y');
+  orphan.tell(put([root, device('x', 'a')]));
+  assert.equal(parents(orphan), ['a below null', 'x below a']);
+});
+
+test('placement - records of trees of before what others set was kept lead to the state of then', () => {
+  const shard = shardWith(hostTree('a', { traits: ['HW_TOLD'] }));
+  operatorsWork(shard);
+  const tree = hostTree('a', { traits: ['HW_TOLD'] });
+  const entries = [...shard.entries, [{ type: 'tree' as const, providers: tree }]];
+  const old = bench(actor, { entries }) as Shard;
+  assert.equal([...old.state.providers.keys()].sort(), ['a', 'a-gpu-0', 'a-gpu-1']);
+  assert.equal(specOf(old, 'a'), tree[0]);
+  assert.equal(restored(actor, old.stored()), old.stored());
+  operatorsWork(old);
+  assert.equal(old.tell(put(tree)).records, [], 'from then on it is kept');
+});
+
 test('placement - trees told between random changes of callers lead to the same state again, and to what is told in the end', () => {
   for (let seed = 0; seed < 25; seed += 1) {
     const random = seededRandom(`told-${seed}`);
@@ -151,16 +185,29 @@ test('placement - trees told between random changes of callers lead to the same 
       const total = random.integer(1, 8);
       const traits = random.next() < 0.5 ? ['CUSTOM_RED'] : [];
       const root = providerOf('p0', { inventories: { VCPU: inventoryOf({ total }) }, traits });
-      const child = providerOf('p1', { parent: 'p0', inventories: { VCPU: inventoryOf({ total }) } });
-      const tree = random.next() < 0.5 ? [root] : [root, child];
+      // Devices below each other in any order, and not always all of them.
+      const names = random.shuffle(['p1', 'p2', 'p3']).slice(0, random.integer(0, 3));
+      const below = names.map((id, n) => {
+        const parent = n === 0 || random.next() < 0.5 ? 'p0' : (names[n - 1] as string);
+        return providerOf(id, { parent, inventories: { VCPU: inventoryOf({ total }) } });
+      });
+      const tree = [root, ...below];
       const wasTold = shard.state.providers.get('p0')?.told?.inventories.VCPU?.total;
       const isPut = shard.tell(put(tree)).sent.some(({ message }) => message.type === 'tree-put');
       if (!isPut) continue;
       const now = shard.state.providers.get('p0');
       assert.equal(now?.told, root);
       if (wasTold !== total) assert.is(now?.spec.inventories.VCPU?.total, total);
-      for (const { spec } of shard.state.providers.values())
-        assert.ok(spec.parent === null || shard.state.providers.has(spec.parent), `the parent of ${spec.id}`);
+      for (const { spec, root: top } of shard.state.providers.values()) {
+        let above = spec;
+        for (let steps = 0; above.parent !== null; steps += 1) {
+          assert.ok(steps < 10, `${spec.id} stands below itself`);
+          const parent = shard.state.providers.get(above.parent);
+          assert.ok(parent, `the parent of ${above.id} is there`);
+          above = parent.spec;
+        }
+        assert.is(above.id, top);
+      }
     }
     assert.equal(replayed(actor, shard.entries), shard.stored(), `seed ${seed}`);
     assert.equal(restored(actor, shard.stored()), shard.stored(), `seed ${seed}`);

@@ -166,6 +166,10 @@ test('scheduler - a host that is known to have room for all comes before one tha
     return pickOfGroup({ rankings, view }, request, toPlace, (root) => root === skip, '')?.found.host;
   };
   assert.equal([pick(2, ''), pick(3, ''), pick(3, 'p-good')], ['hard', 'good', 'hard']);
+  // But where placement has said that the group is, whatever was counted.
+  const known = { ...request, groupAt: 'p-hard' };
+  const toPlace = { count: 3, isOfSeveral: true };
+  assert.is(pickOfGroup({ rankings, view }, known, toPlace, () => false, '')?.found.host, 'hard');
 });
 
 test('scheduler - those who would rather keep together go first to the hosts of their group, if these have any room', () => {

@@ -17,6 +17,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { type CellwrightError, messageOf } from '../../runtime/errors.ts';
 import { findNatsServer } from '../../runtime/nats-server/find.ts';
+import { greetingOf } from '../../runtime/nats-server/greeting.ts';
 import { installNatsServer, PINNED_NATS_SERVER } from '../../runtime/nats-server/install.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
@@ -305,11 +306,33 @@ test("start - a data folder is one server's at a time, of this process and of ot
   }
 });
 
+test('start - a data folder whose server runs on without its process is not given away, however often it is asked for', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  const server = await startNatsServer();
+  try {
+    const id = (await greetingOf(server.port))?.server_id;
+    const left = JSON.stringify({ id: 'gone', pid: 1, port: 1, server: { port: server.port, id } });
+    await writeFile(join(dataDir, 'cellwright-in-use.json'), left);
+    for (let tries = 0; tries < 2; tries += 1) {
+      assert.match(await failureOf(() => startNatsServer({ dataDir })), new RegExp(`process 1, at ${server.url}`));
+    }
+    assert.is(await readFile(join(dataDir, 'cellwright-in-use.json'), 'utf8'), left);
+    await server.stop();
+    await (await startNatsServer({ dataDir })).stop();
+  } finally {
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
 test('start - of several that want a folder whose holder is gone one has it', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
   try {
-    for (const left of ['{"id":"gone","pid":1,"port":1}', 'half a fi']) {
-      await writeFile(join(dataDir, 'cellwright-in-use.json'), left);
+    const gone = '{"id":"gone","pid":1,"port":1}';
+    for (const [left, turn] of [[gone], ['half a fi'], [gone, gone]]) {
+      await writeFile(join(dataDir, 'cellwright-in-use.json'), left as string);
+      // One who took its place was ended in the middle of that.
+      if (turn !== undefined) await writeFile(join(dataDir, 'cellwright-in-use.json.after.gone'), turn);
       const started = await Promise.allSettled(Array.from({ length: 4 }, () => startNatsServer({ dataDir })));
       const servers = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
       for (const server of servers) await server.stop();
