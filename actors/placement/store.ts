@@ -1,6 +1,7 @@
 // What a placement shard owns, as its snapshots have it.
 
 import type { Inventory, ProviderSpec } from '../messages/placement.ts';
+import { isSame } from '../same.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { rowsOf } from '../table.ts';
 import { learnNames } from './catalog.ts';
@@ -66,7 +67,7 @@ export function storePlacement(state: PlacementState): Snapshot {
 function storeProvider(provider: Provider): StoredPlacement['providers'][number] {
   const { spec, told, root, generation, quiet, changedAt } = provider;
   const row = { spec, root, generation, quiet, changedAt, untold: untoldInventories(provider) };
-  return told === spec ? row : { ...row, told };
+  return told === spec || (told !== null && isSame(told, spec)) ? row : { ...row, told };
 }
 
 export function restorePlacement(stored: StoredPlacement): PlacementState {

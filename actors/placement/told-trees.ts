@@ -38,7 +38,7 @@ export function applyTree(
     const before = providers.get(told.id);
     const spec = before === undefined || !keepsOthers ? told : merged(before, told);
     if (before !== undefined && isSame(before.spec, spec)) {
-      before.told = told;
+      before.told = isSame(before.spec, told) ? before.spec : told;
       continue;
     }
     install(state, makeProvider(spec, root, before, told));

@@ -189,7 +189,10 @@ test('placement - trees told between random changes of callers lead to the same 
       const names = random.shuffle(['p1', 'p2', 'p3']).slice(0, random.integer(0, 3));
       const below = names.map((id, n) => {
         const parent = n === 0 || random.next() < 0.5 ? 'p0' : (names[n - 1] as string);
-        return providerOf(id, { parent, inventories: { VCPU: inventoryOf({ total }) } });
+        return providerOf(id, {
+          parent,
+          inventories: { VCPU: inventoryOf({ total: random.next() < 0.5 ? 4 : total }) },
+        });
       });
       const tree = [root, ...below];
       const wasTold = shard.state.providers.get('p0')?.told?.inventories.VCPU?.total;
