@@ -48,8 +48,11 @@ const UNTRUSTED = new Set([
   'INVALID_PURPOSE',
   'PATH_LENGTH_EXCEEDED',
 ]);
-/** How a server refuses the client's certificate, or that it shows none. */
-const CERTIFICATE_REFUSED = /^ERR_SSL_.*ALERT_.*(?:CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
+/**
+ * How a server refuses the client's certificate, or that it shows none: by TLS 1.2 newer servers call the latter a failure
+ * of the handshake, and no more.
+ */
+const CERTIFICATE_REFUSED = /^ERR_SSL_.*ALERT_.*(?:CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED|HANDSHAKE_FAILURE)/;
 
 /** The error for a call on `subject`, or for `what` when no subject is concerned. */
 export function busError(error: unknown, what: string, timeoutMs = 0): CellwrightError {
