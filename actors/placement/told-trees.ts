@@ -134,5 +134,6 @@ function mergedInventory(now: Inventory, before: Inventory, told: Inventory): In
   const one = { ...told };
   for (const field of Object.keys(told) as (keyof Inventory)[])
     if (told[field] === before[field]) one[field] = now[field];
-  return { ...one, reserved: Math.min(one.reserved, one.total) };
+  const { reserved, total, min_unit: least, max_unit: most } = one;
+  return { ...one, reserved: Math.min(reserved, total), min_unit: Math.min(least, most) };
 }

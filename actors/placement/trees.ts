@@ -77,7 +77,8 @@ export function moveSubtree(state: PlacementState, id: string, parent: string | 
   for (const one of moving) {
     const before = providers.get(one) as Provider;
     const spec = one === id ? { ...before.spec, parent } : before.spec;
-    const after = makeProvider(spec, root, before);
+    // The compute that told it tells another tree; to that of the tree that it comes to it is somebody else's.
+    const after = makeProvider(spec, root, before, root === oldRoot ? before.told : null);
     after.quiet += 1;
     install(state, after);
     untold.changed.add(one);

@@ -64,7 +64,14 @@ export async function startNatsServer(chosen?: NatsServerOptions): Promise<NatsS
   const args = await argumentsFor(options, runDir, dataDir);
   // A temporary one nobody else knows of.
   const folder = await madeFolder(dataDir, runDir, options.dataDir !== undefined);
-  const server = launch(binary, args, { runDir, log });
+  let server: Launched;
+  try {
+    server = launch(binary, args, { runDir, log });
+  } catch (cause) {
+    await folder?.release();
+    await rm(runDir, { recursive: true, force: true });
+    throw new CellwrightError('nats-server-start-failed', `'${binary}' did not start: ${messageOf(cause)}`, { cause });
+  }
   const stop = async (timeoutMs: number) => {
     await server.stop(timeoutMs);
     await folder?.release();

@@ -91,9 +91,9 @@ test('placement - what callers took away stays away until something else is told
   const told = (VCPU: object) => put(hostTree('a', { inventories: { VCPU: inventoryOf(VCPU) } }));
   shard.tell(told({ total: 12 }));
   assert.is(specOf(shard, 'a')?.inventories.VCPU?.total, 12);
-  inventories(shard, 'a', { VCPU: inventoryOf({ total: 12, reserved: 6 }) });
-  shard.tell(told({ total: 4 }));
-  assert.equal(specOf(shard, 'a')?.inventories.VCPU, inventoryOf({ total: 4, reserved: 4 }));
+  inventories(shard, 'a', { VCPU: inventoryOf({ total: 12, reserved: 6, min_unit: 6 }) });
+  shard.tell(told({ total: 4, max_unit: 4 }));
+  assert.equal(specOf(shard, 'a')?.inventories.VCPU, inventoryOf({ total: 4, reserved: 4, min_unit: 4, max_unit: 4 }));
 });
 
 test('placement - a device that is told no more stays, empty, while one that a caller made is below it', () => {
@@ -151,6 +151,16 @@ test('placement - a device that a caller moved is where its compute tells when t
   move(orphan, 'x', 'y');
   orphan.tell(put([root, device('x', 'a')]));
   assert.equal(parents(orphan), ['a below null', 'x below a']);
+});
+
+test('placement - a device that a caller moved to another host does not go when that tells its tree', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  api(shard, { type: 'provider-update', id: 'a-gpu-0', name: 'a-gpu-0', parent: 'b', reparent: true });
+  assert.equal(shard.tell(put(hostTree('b'))).records, []);
+  shard.tell(put(hostTree('b', { traits: ['HW_NEW'] })));
+  assert.is(specOf(shard, 'a-gpu-0')?.parent, 'b');
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+  assert.equal(restored(actor, shard.stored()), shard.stored());
 });
 
 test('placement - records of trees of before what others set was kept lead to the state of then', () => {

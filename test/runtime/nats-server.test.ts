@@ -325,6 +325,18 @@ test('start - a data folder whose server runs on without its process is not give
   }
 });
 
+test('start - a program that cannot be run leaves the data folder to the next', async () => {
+  const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
+  try {
+    for (const binary of ['/etc/passwd/nats-server', '/absent/nats-server']) {
+      assert.match(await failureOf(() => startNatsServer({ dataDir, binary })), /did not start: /);
+    }
+    await (await startNatsServer({ dataDir })).stop();
+  } finally {
+    await rm(dataDir, { recursive: true, force: true });
+  }
+});
+
 test('start - of several that want a folder whose holder is gone one has it', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'cellwright-test-'));
   try {
