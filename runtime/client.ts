@@ -80,11 +80,12 @@ export interface Client {
    */
   hosts(request: HostsRequest): Promise<HostsAnswer>;
   /**
-   * Takes a host out of service (`enabled: false`), puts it back, or states that nothing runs there any more
-   * (`fence: true`). It is set as it stands when this is asked: a copy of the request that comes late undoes nothing.
+   * Takes a host out of service (`enabled: false`), puts it back, states that nothing runs there any more
+   * (`fence: true`), or that it does not come back (`remove: true`). It is set as it stands when this is asked: a copy of the request that comes late undoes nothing.
    * `state` is that of the host from then on, as `hosts` tells it; what is set of one that is down or fenced takes when it
    * comes back.
-   * @throws `not-found`; `host-is-up` when a host that is to be fenced is not down; `outdated` when the request says a
+   * @throws `not-found`; `host-is-up` when a host that is to be fenced is not down; of one that is to be removed
+   * `host-not-fenced`, and `host-in-use` when instances of it are not deleted or something is held there; `outdated` when the request says a
    * revision of the host, and it has been set since, be it by this request, whose first answer was lost; or when others
    * set it all the time.
    */

@@ -3,8 +3,8 @@
 // cell is asked, only placement. What an attempt may have left on a host is cleared away before its resources go back.
 //
 // It takes: start, ask-ends, delete, lost-noted (from conductors); accepted, build-refused, built, build-failed,
-// build-aborted, destroyed, driver-trouble, compute-up, alive (from computes); claim-granted, claim-refused, released (from placement);
-// echo (from itself); set-host, fence-host, show, explain, list, list-hosts, list-removals (from gateways and schedulers);
+// build-aborted, destroyed, driver-trouble, compute-up, alive (from computes); claim-granted, claim-refused, released,
+// tree-withdrawn, tree-kept (from placement); echo (from itself); set-host, fence-host, remove-host, show, explain, list, list-hosts, list-removals (from gateways and schedulers);
 // do-again (from audits). See actors/messages/cell.ts.
 
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
@@ -14,7 +14,7 @@ import type { Patience } from '../builds.ts';
 import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { CellMessage, DriverTrouble } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
-import type { HostState } from '../messages/scheduler.ts';
+import type { HostsChanged } from '../messages/scheduler.ts';
 import { page } from '../page.ts';
 import { cellFeedAddress, conductorOf, FEED_BEAT_MS } from '../routing.ts';
 import { joined } from '../snapshot.ts';
@@ -45,6 +45,7 @@ import {
   wasHeldUp,
 } from './hostkeeping.ts';
 import { viewOfHost, viewOfNamed } from './hosts.ts';
+import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
 import { finalKey, removalsOf } from './removals.ts';
 import { armRest, rested, restIfFailing } from './resting.ts';
 import {
@@ -169,6 +170,12 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
         return setHost(work, message, from);
       case 'fence-host':
         return fenceHost(work, message, from);
+      case 'remove-host':
+        return removeHost(work, message, from);
+      case 'tree-withdrawn':
+        return treeWithdrawn(work, message.root);
+      case 'tree-kept':
+        return treeKept(work, message.root, message.reason);
       case 'echo':
         return sweepSilent(work);
       case 'do-again':
@@ -272,19 +279,31 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
 
   function forget(work: Work): void {
     const { state, turn } = work;
-    forgetDeleted(state.deleted, turn, rememberDeletedMs, (before) => commit(work, { type: 'forgotten', before }));
+    const forgotten = (before: number) => commit(work, { type: 'forgotten', before });
+    forgetDeleted(state.removedHosts, turn, rememberDeletedMs, forgotten);
+    forgetDeleted(state.deleted, turn, rememberDeletedMs, forgotten);
   }
 
   /** What a turn changed is told together; of counts that grow, which they do all the time, the beat tells. */
   function endTurn(state: CellState, turn: CellTurn): void {
     for (const host of state.feed.untold) state.feed.recounted.delete(host);
+    tellGone(state, turn);
     tellChanged(state, state.feed.untold, turn);
   }
 
   function beat(state: CellState, turn: CellTurn): void {
-    if (state.feed.recounted.size === 0) tellFeed(state, [], turn);
+    if (state.feed.recounted.size === 0) tellFeed(state, { hosts: [] }, turn);
     else tellChanged(state, state.feed.recounted, turn);
     turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
+  }
+
+  /** Before what changed: a host may have come again, or by another provider. */
+  function tellGone(state: CellState, turn: CellTurn): void {
+    const { feed } = state;
+    if (feed.gone.size === 0) return;
+    feed.sequence += 1;
+    tellFeed(state, { hosts: [], gone: [...feed.gone] }, turn);
+    feed.gone.clear();
   }
 
   function tellChanged(state: CellState, names: Set<string>, turn: CellTurn): void {
@@ -293,12 +312,16 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     names.clear();
     for (let from = 0; from < changed.length; from += MAX_HOSTS_TOLD) {
       state.feed.sequence += 1;
-      tellFeed(state, changed.slice(from, from + MAX_HOSTS_TOLD).map(viewOfHost), turn);
+      tellFeed(state, { hosts: changed.slice(from, from + MAX_HOSTS_TOLD).map(viewOfHost) }, turn);
     }
   }
 
-  function tellFeed({ feed: { epoch, sequence } }: CellState, hosts: HostState[], turn: CellTurn): void {
-    turn.send(cellFeedAddress(name), { type: 'hosts-changed', cell: name, epoch, sequence, hosts });
+  function tellFeed(
+    { feed: { epoch, sequence } }: CellState,
+    told: Pick<HostsChanged, 'hosts' | 'gone'>,
+    turn: CellTurn,
+  ): void {
+    turn.send(cellFeedAddress(name), { type: 'hosts-changed', cell: name, epoch, sequence, ...told });
   }
 
   function recover(state: CellState, turn: CellTurn): void {
@@ -307,6 +330,7 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     state.feed.sequence = 0;
     state.feed.untold.clear();
     state.feed.recounted.clear();
+    state.feed.gone.clear();
     state.feed.tellsBuilds = false;
     // A host is given the time to speak: nobody could hear it while the cell was away.
     couldNotHear(work);

@@ -207,7 +207,7 @@ function setTo(work: Work, host: Host, event: ComputeServiceEvent, ask: number, 
 }
 
 /** Null: there is no such host, or somebody has set it meanwhile; the asker is told. */
-function hostToSet(
+export function hostToSet(
   { state, cell, turn }: Work,
   { ask, host: hostName, revision }: { ask: number; host: string; revision?: number },
   from: Address,

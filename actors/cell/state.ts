@@ -56,7 +56,9 @@ export type CellRecord =
   | { type: 'met'; host: string; provider: string; incarnation: string; foreign?: readonly Running[] | undefined }
   | { type: 'host-event'; host: string; event: ComputeServiceEvent }
   /** An operator has set it, if only to what it was. */
-  | { type: 'host-set'; host: string };
+  | { type: 'host-set'; host: string }
+  /** It does not come back, and nothing of it is left. */
+  | { type: 'host-removed'; host: string; at: number };
 
 export interface Entry {
   readonly build: HostedBuild;
@@ -71,11 +73,17 @@ export interface CellState extends Shared {
   readonly removals: Removals;
   /** When each deleted instance was gone, ms since the epoch, oldest first. */
   readonly deleted: Deleted;
+  /** When each host that was removed was, as of what is deleted. */
+  readonly removedHosts: Deleted;
+  /** Hosts that are to be removed when placement has let go of them, by root provider, and who asked; not recorded. */
+  readonly leaving: Map<string, Leaving>;
   /** What the feed has still to tell of this turn, and its numbering in this life; not recorded. */
   readonly feed: {
     readonly untold: Set<string>;
     /** Hosts of which only the counts changed, and nobody waits for that: they are told with the next beat. */
     readonly recounted: Set<string>;
+    /** The root providers of hosts that are no more. */
+    readonly gone: Set<string>;
     /** Somebody waits to hear that a build has ended. */
     tellsBuilds: boolean;
     epoch: number;
@@ -99,6 +107,12 @@ export interface Move {
   readonly left: Set<Address>;
 }
 
+export interface Leaving {
+  readonly host: string;
+  readonly ask: number;
+  readonly asker: Address;
+}
+
 export type Trouble = NonNullable<InstanceView['trouble']>;
 
 export interface StoredCell {
@@ -106,6 +120,8 @@ export interface StoredCell {
   readonly removals: readonly StoredRemoval[];
   readonly hosts: readonly StoredHost[];
   readonly deleted: readonly [string, number][];
+  /** Absent in snapshots of before hosts could be removed. */
+  readonly removedHosts?: readonly [string, number][];
 }
 
 export function emptyCell(): CellState {
@@ -117,7 +133,16 @@ export function emptyCell(): CellState {
     removals: new Removals(),
     hosts: new Map(),
     deleted: new Deleted(),
-    feed: { untold: new PassingSet(), recounted: new PassingSet(), tellsBuilds: false, epoch: 0, sequence: 0 },
+    removedHosts: new Deleted(),
+    leaving: new Map(),
+    feed: {
+      untold: new PassingSet(),
+      recounted: new PassingSet(),
+      gone: new PassingSet(),
+      tellsBuilds: false,
+      epoch: 0,
+      sequence: 0,
+    },
     moves: new PassingMap(),
     troubles: new PassingMap(),
     sweptAt: 0,
@@ -182,10 +207,12 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       return NO_EFFECTS;
     case 'forgotten':
       state.deleted.forget(record.before);
+      state.removedHosts.forget(record.before);
       return NO_EFFECTS;
     case 'stray':
       return NO_EFFECTS;
     case 'met':
+      noteGone(state, record.host, record.provider);
       meet(state.hosts, record.host, record.provider, record.incarnation, record.foreign);
       state.feed.untold.add(record.host);
       return NO_EFFECTS;
@@ -194,7 +221,18 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
     case 'host-set':
       (state.hosts.get(record.host) as Host).revision += 1;
       return NO_EFFECTS;
+    case 'host-removed':
+      noteGone(state, record.host);
+      state.hosts.delete(record.host);
+      state.removedHosts.remember(record.host, record.at);
+      return NO_EFFECTS;
   }
+}
+
+/** What schedulers know of a host is by its root provider: of one that is gone, or has another now, it is told that it is no more. */
+function noteGone({ hosts, feed }: CellState, host: string, now?: string): void {
+  const provider = hosts.get(host)?.provider;
+  if (provider !== undefined && provider !== now) feed.gone.add(provider);
 }
 
 /** The entry of a record that changes it. */
@@ -273,7 +311,7 @@ function storeEntry({ build, deleting, lost }: Entry): StoredCell['instances'][n
   return { build: storeBuild(build), deleting, ...(lost === null ? {} : { lost }) };
 }
 
-export function storeCell({ instances, removals, hosts, deleted }: CellState): Snapshot {
+export function storeCell({ instances, removals, hosts, deleted, removedHosts }: CellState): Snapshot {
   return snapshotOf(
     {},
     {
@@ -281,11 +319,12 @@ export function storeCell({ instances, removals, hosts, deleted }: CellState): S
       removals: removals.capture(),
       hosts: rowsOf([...hosts.values()].map(storeHost)),
       deleted: deleted.capture(),
+      removedHosts: removedHosts.capture(),
     },
   );
 }
 
-export function restoreCell({ instances, removals, hosts, deleted }: StoredCell): CellState {
+export function restoreCell({ instances, removals, hosts, deleted, removedHosts = [] }: StoredCell): CellState {
   const state = emptyCell();
   for (const host of hosts) state.hosts.set(host.host, restoreHost(host));
   for (const { build, deleting, lost = null } of instances) {
@@ -300,5 +339,6 @@ export function restoreCell({ instances, removals, hosts, deleted }: StoredCell)
     state.removals.set(removalKey(stored.context), restoreRemoval(stored));
   }
   state.deleted.restore(deleted);
+  state.removedHosts.restore(removedHosts);
   return state;
 }

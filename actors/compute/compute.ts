@@ -34,6 +34,12 @@ const DEFAULTS = { heartbeatMs: DEFAULT_HEARTBEAT_MS, patience: { firstMs: 500, 
 /** At how many moments of a period computes say that they are alive. */
 const BEAT_MOMENTS = 50;
 
+/**
+ * How often a compute that is up tells placement its tree again, ms: somebody may have taken it away, as a caller of the
+ * Placement API may. What is as it was told changes nothing.
+ */
+const TELL_AGAIN_MS = 300_000;
+
 /** So many times a cell asks for an end, at its slowing pace, before the driver is asked for it again. */
 const ASKS_FOR_DRIVER = 4;
 
@@ -74,6 +80,8 @@ export interface ComputeState {
   /** What came of attempts that are over, oldest first. */
   readonly outcomes: Map<string, Outcome>;
   repeats: number;
+  /** When the tree is told again, ms since the epoch. */
+  tellAt: number;
 }
 
 interface Settings extends Required<ComputeOptions> {
@@ -95,7 +103,7 @@ const keyOf = (instance: string, attempt: number): string => `${instance} ${atte
 /** Does what the phase asks for, and again until it is answered. Once up, it only says that it is alive. */
 function comeUp(work: Work): void {
   const { settings, state, turn } = work;
-  const { host, incarnation, placementShards, patience, toCell, toDriver } = settings;
+  const { host, incarnation, patience, toCell, toDriver } = settings;
   let awaited = toCell;
   switch (state.phase) {
     case 'describing':
@@ -103,8 +111,7 @@ function comeUp(work: Work): void {
       turn.send(awaited, { type: 'describe' });
       break;
     case 'registering':
-      awaited = placementOf((state.providers[0] as ProviderSpec).id, placementShards);
-      turn.send(awaited, { type: 'put-tree', ask: 0, providers: state.providers });
+      awaited = tellTree(work);
       break;
     case 'greeting':
       present(work);
@@ -117,12 +124,22 @@ function comeUp(work: Work): void {
         ...(state.metrics === null ? {} : { metrics: state.metrics }),
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
+      if (turn.now >= state.tellAt) {
+        tellTree(work);
+        state.tellAt = turn.now + TELL_AGAIN_MS;
+      }
       return turn.wakeAt('come-up', nextBeat(settings, turn.now));
     case 'retired':
       return;
   }
   turn.wakeAt('come-up', turn.now + waitMs(patience, state.repeats, host), awaited);
   state.repeats += 1;
+}
+
+function tellTree({ settings: { placementShards }, state: { providers }, turn }: Work): Address {
+  const placement = placementOf((providers[0] as ProviderSpec).id, placementShards);
+  turn.send(placement, { type: 'put-tree', ask: 0, providers });
+  return placement;
 }
 
 /**
@@ -326,8 +343,10 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       if (state.phase === 'registering') enter(work, 'greeting');
       return;
     case 'welcome':
-      if (state.phase === 'greeting' && message.incarnation === settings.incarnation) enter(work, 'up');
-      return;
+      if (state.phase !== 'greeting' || message.incarnation !== settings.incarnation) return;
+      // Hosts that came up together do not tell again together.
+      state.tellAt = turn.now + (fnv1a(settings.host) % TELL_AGAIN_MS);
+      return enter(work, 'up');
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== settings.incarnation) return;
       if (state.phase === 'greeting' || state.phase === 'up') present(work, message.challenge);
@@ -357,6 +376,7 @@ function init(): ComputeState {
     jobs: new PassingMap(),
     outcomes: new PassingMap(),
     repeats: 0,
+    tellAt: 0,
   };
 }
 

@@ -19,7 +19,7 @@ import {
   Token,
   Traceparent,
 } from './common.ts';
-import { claimAnswers } from './placement.ts';
+import { claimAnswers, placementAnswers } from './placement.ts';
 
 /** Of the host, as it was told last: if somebody has set it since, it is left as it is. Absent: it is set in any case. */
 const Revision = Type.Optional(Type.Integer({ minimum: 0 }));
@@ -97,6 +97,10 @@ export const cellMessages = {
   }),
   /** An operator states that nothing runs on a host that is down, so that nobody waits for its word any more. */
   'fence-host': message('fence-host', { ask: Ask, host: Token, revision: Revision }),
+  /** An operator states that a fenced host does not come back: it and its providers are forgotten. */
+  'remove-host': message('remove-host', { ask: Ask, host: Token, revision: Revision }),
+  'tree-withdrawn': placementAnswers['tree-withdrawn'],
+  'tree-kept': placementAnswers['tree-kept'],
   /** The cell's own word to itself: heard again, it shows that the cell can be heard and hosts could be. */
   echo: message('echo', {}),
   /** Do now what is owed for an instance, and say how it ended if it did. */

@@ -218,6 +218,11 @@ export const placementMessages = {
    * goes; one on which something is held stays, with nothing more to give, until the tree is told without that.
    */
   'put-tree': message('put-tree', { ask: Ask, providers: Type.Array(ProviderSpec, { minItems: 1, maxItems: 512 }) }),
+  /**
+   * The host of a tree is gone for good: all its providers go, those that callers have put below it too, unless something is
+   * held on one of them.
+   */
+  'withdraw-tree': message('withdraw-tree', { ask: Ask, root: Id }),
   /** Asks for all providers, a page at a time, for a picture of them that the feed then keeps. */
   'list-providers': message('list-providers', {
     ask: Ask,
@@ -238,6 +243,7 @@ export type Unclaim = Static<typeof placementMessages.unclaim>;
 export type Recall = Static<typeof placementMessages.recall>;
 export type Release = Static<typeof placementMessages.release>;
 export type PutTree = Static<(typeof placementMessages)['put-tree']>;
+export type WithdrawTree = Static<(typeof placementMessages)['withdraw-tree']>;
 
 /** The answers to a claim and a release, for whoever sends them. */
 export const claimAnswers = {
@@ -325,6 +331,10 @@ export type Located = Static<typeof Located>;
 export const placementAnswers = {
   'tree-put': message('tree-put', { ask: Ask, root: Id }),
   'tree-refused': message('tree-refused', { ask: Ask, root: Id, reason: Reason }),
+  /** There is no such tree any more, or there never was. */
+  'tree-withdrawn': message('tree-withdrawn', { ask: Ask, root: Id }),
+  /** It stays: something is held there. */
+  'tree-kept': message('tree-kept', { ask: Ask, root: Id, reason: Reason }),
   consumers: message('consumers', {
     ask: Ask,
     consumers: Type.Array(ConsumerState),

@@ -118,6 +118,8 @@ export const schedulerMessages = {
     epoch: Type.Number(),
     sequence: Type.Integer({ minimum: 0 }),
     hosts: Type.Array(HostState),
+    /** The root providers of hosts that are no more; absent when there are none. */
+    gone: Type.Optional(Type.Array(Id)),
   }),
   /** All hosts of a cell, a page at a time. */
   hosts: message('hosts', {

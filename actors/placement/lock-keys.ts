@@ -209,6 +209,8 @@ function needsOf(
           ...traits.map(traitKey),
         ]),
       };
+    case 'withdraw-tree':
+      return { free: (state.trees.get(message.root) ?? []).map(providerKey) };
     case 'claim': {
       const { consumer, allocations, spec } = message;
       const free = [consumerKey(consumer)];

@@ -33,6 +33,7 @@ import { emptyPlacement, type PlacementState } from './state.ts';
 import { restorePlacement, type StoredPlacement, storePlacement } from './store.ts';
 import { isTransactionWake, pursue, takeTransaction, wakeTransaction } from './together.ts';
 import { putTree } from './told-trees.ts';
+import { withdrawTree } from './withdraw-tree.ts';
 import type { ShardWork } from './work.ts';
 
 export interface PlacementOptions {
@@ -103,6 +104,8 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
         return release(work, message, from);
       case 'put-tree':
         return putTree(work, message, from);
+      case 'withdraw-tree':
+        return withdrawTree(work, message, from);
       case 'list-providers': {
         const [providers, next] = page(state.providers, message.after, message.limit, stateOf);
         const { epoch, sequence } = state.feed;

@@ -9,13 +9,16 @@ import { cellFeed, type Follower, follow, newFollower, placementFeed, type Telle
 import { buildsMatter } from './ranking.ts';
 import { noteShard } from './silence.ts';
 import type { Work } from './state.ts';
-import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage } from './view.ts';
-import { expectNoMore, learnHosts } from './view-hosts.ts';
+import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, type View } from './view.ts';
+import { expectNoMore, forgetHost, forgetUnlistedHosts, learnHosts, learnHostsPage } from './view-hosts.ts';
 
 const PAGE = 500;
 
 /** For how many times the warm-up a scheduler waits for the cells of hosts that only placement has told of. */
 export const UNHEARD_FOR_WARM_UPS = 4;
+
+/** For how long a cell without hosts may be unheard before it counts as given up, ms. */
+const GIVEN_UP_MS = 600_000;
 
 export const SILENCE_WAKE = 'silence';
 export const RESYNC_WAKE = 'resync';
@@ -39,8 +42,13 @@ export function providersChanged(work: Work, message: ProvidersChanged): void {
 }
 
 export function hostsChanged(work: Work, message: HostsChanged): void {
-  learnHosts(work.state.view, message);
-  heard(work, cellFeed(message.cell), { cell: message.cell }, message, message.hosts.length === 0);
+  const { view, followers } = work.state;
+  const { cell, hosts, gone = [] } = message;
+  const feed = cellFeed(cell);
+  for (const root of gone) forgetHost(view, cell, root);
+  learnHosts(view, message);
+  heard(work, feed, { cell }, message, hosts.length === 0 && gone.length === 0);
+  for (const { provider } of hosts) followers.get(feed)?.listed.add(provider);
 }
 
 /** Asks for the whole of what a feed tells of, from the first page. */
@@ -85,9 +93,10 @@ export function pageCame(work: Work, page: ProvidersPage | HostsPage): void {
   const follower = work.state.followers.get(feed);
   if (follower === undefined || follower.ask !== page.ask || isOutdated(follower, page)) return;
   if (page.type === 'providers') learnProvidersPage(work.state.view, withoutGone(page, follower), follower.listed);
-  else learnHosts(work.state.view, page);
+  else learnHostsPage(work.state.view, page, follower.listed);
   if (page.next !== null) return askPage(work, feed, follower, page.next);
   if (page.type === 'providers') forgetUnlisted(work.state.view, follower.listed, page.shard);
+  else forgetUnlistedHosts(work.state.view, follower.listed, page.cell);
   follower.ask = null;
   follower.complete = true;
   work.turn.cancelWake(wakeId(RESYNC_WAKE, feed));
@@ -135,7 +144,8 @@ export function isForming({ state: { view, followers, startedAt }, turn, warmUpM
 }
 
 /** Notes the cells and placement shards whose feeds, which beat at a steady pace, are heard no more. */
-export function noticeSilence({ state, turn, silentMs }: Work): void {
+export function noticeSilence(work: Work): void {
+  const { state, turn, silentMs } = work;
   // A scheduler that was held up could hear nobody.
   const wasHeldUp = turn.now - state.sweptAt > 2 * FEED_BEAT_MS || turn.now < state.sweptAt;
   state.sweptAt = turn.now;
@@ -143,10 +153,27 @@ export function noticeSilence({ state, turn, silentMs }: Work): void {
     const { cell, shard } = follower.of;
     if (wasHeldUp) follower.heardAt = turn.now;
     else if (turn.now - follower.heardAt < silentMs) continue;
-    else if (cell !== undefined) state.view.silentCells.add(cell);
+    else if (cell !== undefined) cellIsSilent(work, cell, follower);
     else noteShard(state.view, shard, true);
   }
   turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
+}
+
+/** A cell that nobody has served for long, and that has no hosts, has been given up: it is known no more. */
+function cellIsSilent({ state: { view, followers }, turn }: Work, cell: string, { heardAt }: Follower): void {
+  const feed = cellFeed(cell);
+  if (turn.now - heardAt < GIVEN_UP_MS || hasHosts(view, cell)) {
+    view.silentCells.add(cell);
+    return;
+  }
+  view.silentCells.delete(cell);
+  followers.delete(feed);
+  turn.cancelWake(wakeId(RESYNC_WAKE, feed));
+}
+
+function hasHosts({ hosts }: View, cell: string): boolean {
+  for (const host of hosts.values()) if (host.cell === cell) return true;
+  return false;
 }
 
 /** Whether a feed message tells no change, but only the number of the last one. */

@@ -42,6 +42,27 @@ export function learnHosts(view: View, { cell, hosts }: Pick<HostsChanged | Host
   for (const host of hosts) learnHost(view, cell, host);
 }
 
+/** One page of a cell's hosts; `listed` gathers their root providers, of all pages. */
+export function learnHostsPage(view: View, page: HostsPage, listed: Set<string>): void {
+  for (const { provider } of page.hosts) listed.add(provider);
+  learnHosts(view, page);
+}
+
+/** The cell has no such host any more; of another cell's it says nothing. */
+export function forgetHost(view: View, cell: string, root: string): void {
+  if (view.hosts.get(root)?.cell !== cell) return;
+  view.hosts.delete(root);
+  view.due.delete(root);
+  noteChange(view, root);
+}
+
+/** After the last page of a cell: what no page had is gone. */
+export function forgetUnlistedHosts(view: View, listed: ReadonlySet<string>, cell: string): void {
+  for (const [root, host] of view.hosts) {
+    if (host.cell === cell && !listed.has(root)) forgetHost(view, cell, root);
+  }
+}
+
 /** What filters and weighers see of a host. */
 export function factsOf(
   view: View,

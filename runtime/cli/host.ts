@@ -30,6 +30,13 @@ export function addHost(program: Command): void {
   )
     .argument('<host>', WHICH)
     .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'fence', flags));
+  withFlags(
+    host
+      .command('remove')
+      .description('state that a fenced host does not come back: it and its providers are forgotten'),
+  )
+    .argument('<host>', WHICH)
+    .action(async (name: string, flags: HostFlags) => (await perform()).setHost(name, 'remove', flags));
 }
 
 function withFlags(command: Command, cell = 'the cell of the host'): Command {

@@ -30,6 +30,8 @@ const EXIT_USAGE = 2;
 const EXIT_UNANSWERED = 2;
 const EXIT_INTERRUPTED = 130;
 
+/** What is said of a host that is not as a command needs it. */
+const NOT_AS_NEEDED = new Set(['host-is-up', 'host-not-fenced', 'host-in-use']);
 /** Commands whose exit code 1 is an answer. */
 const ANSWERING = new Set(['fit', 'audit', 'replay', 'demo']);
 
@@ -91,7 +93,7 @@ function exitCodeOf(error: unknown): number {
     tell(`${inFlags(error.message)}${where}`);
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
     // What it names is there, and may answer later, or is a host that is not as the command needs it.
-    const isThere = error.retryable || error.code === 'host-is-up';
+    const isThere = error.retryable || NOT_AS_NEEDED.has(error.code);
     return error.field === undefined || isThere ? failed : EXIT_USAGE;
   }
   console.error(error);

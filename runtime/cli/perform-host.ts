@@ -1,6 +1,7 @@
 // Performs what `cellwright host` was asked for, by the API.
 
 import type { HostState } from '../../actors/messages/scheduler.ts';
+import { present } from '../../actors/present.ts';
 import { allPages } from '../audit/pages.ts';
 import type { Client } from '../client.ts';
 import { CellwrightError } from '../errors.ts';
@@ -89,18 +90,23 @@ async function listAll(client: Client, { json = false }: HostFlags): Promise<voi
   }
 }
 
+const SETTINGS = {
+  disable: { enabled: false },
+  enable: { enabled: true },
+  fence: { fence: true },
+  remove: { remove: true },
+} as const;
+type Setting = keyof typeof SETTINGS;
+
 /** @param named `<cell>/<host>`, or the host's name, where the flags have the cell. */
-export async function setHost(named: string, what: 'disable' | 'enable' | 'fence', flags: HostFlags): Promise<void> {
+export async function setHost(named: string, what: Setting, flags: HostFlags): Promise<void> {
   const { reason, cell: told } = flags;
   const { host, cell } = placeOf({ host: named, ...(told === undefined ? {} : { cell: told }) });
   if (cell === undefined) {
     const message = `the cell of '${named}' is not said: name the host <cell>/${named}, or its cell with --cell`;
     throw new CellwrightError('bad-option', message, { field: 'cell' });
   }
-  const request =
-    what === 'fence'
-      ? { cell, host, fence: true as const }
-      : { cell, host, enabled: what === 'enable', ...(reason === undefined ? {} : { reason }) };
+  const request = { cell, host, ...SETTINGS[what], ...present({ reason }) };
   await withClient(flags, 'host', request, async (client) => {
     const answer = await ofKnownCell(client, cell, () => client.host(request));
     console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable([setWords(answer, what)]));
@@ -108,7 +114,7 @@ export async function setHost(named: string, what: 'disable' | 'enable' | 'fence
 }
 
 /** `host 'c1/h1' is disabled`; what is set of a host that is away takes when it comes back, and is said. */
-function setWords({ cell, host, state, disabled }: HostAnswer, what: 'disable' | 'enable' | 'fence'): string {
+function setWords({ cell, host, state, disabled }: HostAnswer, what: Setting): string {
   const words = `host '${cell}/${host}' is ${state}`;
   if (disabled !== undefined) return `${words}; when it comes back it is disabled: ${disabled}`;
   return what === 'enable' && state !== 'up' ? `${words}; when it comes back it is up` : words;

@@ -50,7 +50,7 @@ export interface BuildAnswer {
 export interface HostAnswer {
   readonly cell: string;
   readonly host: string;
-  /** That of the host from then on, as `hosts` tells it. */
+  /** That of the host from then on, as `hosts` tells it; `removed` of one that is no more. */
   readonly state: string;
   /** Of one that is down or fenced: why it is disabled when it comes back; absent when it is not. */
   readonly disabled?: string;
@@ -125,7 +125,10 @@ export function gatewayOf(options: GatewayOptions): Gateway {
 
   async function host(request: HostRequest): Promise<HostAnswer> {
     const { cell } = request;
-    const answer = await ofCell(asking.ask(cellAddress(cell), hostQuestion(request), 'host-set', SILENT_CELL_MS));
+    const question = hostQuestion(request);
+    // Of a host that is to be removed placement is asked first.
+    const waitMs = question.type === 'remove-host' ? undefined : SILENT_CELL_MS;
+    const answer = await ofCell(asking.ask(cellAddress(cell), question, 'host-set', waitMs));
     return { cell, host: answer.host, state: answer.state, ...present({ disabled: answer.disabled }) };
   }
 
@@ -217,16 +220,18 @@ export function gatewayOf(options: GatewayOptions): Gateway {
 }
 
 /** @throws MalformedError when it is not clear what is to be done with the host. */
-function hostQuestion({ host, enabled, fence, reason, revision }: HostRequest) {
-  if (fence === true) {
-    if (enabled === undefined && reason === undefined) {
-      return { type: 'fence-host' as const, host, ...present({ revision }) };
-    }
-    const field = enabled === undefined ? 'reason' : 'enabled';
-    throw new MalformedError(`'${field}' of the host request does not go with 'fence'`, { field });
+function hostQuestion({ host, enabled, fence, remove, reason, revision }: HostRequest) {
+  const what = fence === true ? 'fence' : remove === true ? 'remove' : 'enabled';
+  const others = present({ remove: what === 'fence' ? remove : undefined, enabled, reason });
+  const [field] = what === 'enabled' ? [] : Object.keys(others);
+  if (field !== undefined)
+    throw new MalformedError(`'${field}' of the host request does not go with '${what}'`, { field });
+  if (what === 'fence') return { type: 'fence-host' as const, host, ...present({ revision }) };
+  if (what === 'remove') return { type: 'remove-host' as const, host, ...present({ revision }) };
+  if (enabled === undefined) {
+    const message = "the host request lacks the field 'enabled', or else 'fence' or 'remove'";
+    throw new MalformedError(message, { field: 'enabled' });
   }
-  if (enabled === undefined)
-    throw new MalformedError("the host request lacks the field 'enabled', or else 'fence'", { field: 'enabled' });
   return { type: 'set-host' as const, host, enabled, ...present({ reason, revision }) };
 }
 
@@ -243,9 +248,11 @@ function oneLine(text: string): string {
   return text.replaceAll(/\s+/g, ' ').slice(0, 512).trim();
 }
 
+const CONFLICTS = new Set(['already-exists', 'host-is-up', 'host-not-fenced', 'host-in-use', 'outdated', 'ambiguous']);
+
 function statusOf({ code, retryable }: CellwrightError): string {
   if (code === 'not-found') return '404';
-  if (code === 'already-exists' || code === 'host-is-up' || code === 'outdated' || code === 'ambiguous') return '409';
+  if (CONFLICTS.has(code)) return '409';
   if (code === 'malformed') return '400';
   return retryable ? '503' : '500';
 }

@@ -171,7 +171,7 @@ export const HostsRequest = Type.Object(
 );
 export type HostsRequest = Static<typeof HostsRequest>;
 
-/** The body of `host`: takes a host out of service, puts it back, or fences it. */
+/** The body of `host`: takes a host out of service, puts it back, fences or removes it. */
 export const HostRequest = Type.Object(
   {
     cell: Token,
@@ -183,6 +183,11 @@ export const HostRequest = Type.Object(
      * and what was active there is lost.
      */
     fence: Type.Optional(Type.Literal(true)),
+    /**
+     * States that the host, which must be fenced, does not come back: it is forgotten, and its providers with all that is
+     * below them.
+     */
+    remove: Type.Optional(Type.Literal(true)),
     reason: Type.Optional(Type.String({ minLength: 1, maxLength: 1024 })),
     /**
      * That of the host as `hosts` tells it, 0 where it tells none: if somebody has set the host since, the request is

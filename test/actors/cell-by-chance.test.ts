@@ -32,6 +32,7 @@ const words: fc.Arbitrary<CellMessage | { pass: number } | { answer: number }> =
   { weight: 2, arbitrary: fc.tuple(some(...HOSTS), some('life-1', 'life-2')).map(([host, life]) => up(host, life)) },
   { weight: 2, arbitrary: fc.tuple(some(...HOSTS), some('life-1', 'life-2')).map(alive) },
   { weight: 1, arbitrary: some(...HOSTS).map((host): CellMessage => ({ type: 'fence-host', ask: 1, host })) },
+  { weight: 1, arbitrary: some(...HOSTS).map((host): CellMessage => ({ type: 'remove-host', ask: 1, host })) },
   { weight: 1, arbitrary: some(...INSTANCES).map((instance): CellMessage => ({ type: 'lost-noted', instance })) },
   { weight: 1, arbitrary: some(...INSTANCES).map((instance): CellMessage => ({ type: 'do-again', instance })) },
   { weight: 3, arbitrary: fc.integer({ min: 100, max: 25_000 }).map((pass) => ({ pass })) },
@@ -65,6 +66,8 @@ function answered({ to, message }: Sent): Letter<CellMessage>[] {
         { message: { type: 'released', consumer, deleted, ...(attempt === undefined ? {} : { attempt }) }, from },
       ];
     }
+    case 'withdraw-tree':
+      return [{ message: { type: 'tree-withdrawn', ask: 0, root: message.root }, from }];
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== 'life-3') return [];
       return [{ message: { ...up(to.split('/')[2] ?? '', 'life-3'), challenge: message.challenge as number }, from }];

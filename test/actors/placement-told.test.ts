@@ -18,7 +18,7 @@ import {
   shardWith,
 } from '../support/placement-desk.ts';
 import { randomMessage } from '../support/placement-messages.ts';
-import { bench, replayed, restored } from '../support/turn.ts';
+import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
 const test = suite('placement - told trees');
 const actor = placement({ shard: 0 });
@@ -225,6 +225,43 @@ test('placement - trees told between random changes of callers lead to the same 
     assert.equal(replayed(actor, shard.entries), shard.stored(), `seed ${seed}`);
     assert.equal(restored(actor, shard.stored()), shard.stored(), `seed ${seed}`);
   }
+});
+
+// --- trees whose hosts do not come back
+
+const withdraw = (shard: Shard, root = 'a') => shard.tell({ type: 'withdraw-tree', ask: 3, root }, 'cell/c1');
+
+test('placement - a tree that is withdrawn goes with what callers have put there, and is told to be gone', () => {
+  const shard = shardWith(hostTree('a', { traits: ['HW_TOLD'] }), hostTree('b'));
+  operatorsWork(shard);
+  const gone = withdraw(shard);
+  assert.equal(sentOf(gone, 'tree-withdrawn')[0]?.message.root, 'a');
+  assert.equal(sentOf(gone, 'providers-changed')[0]?.message.removed.toSorted(), ['a', 'a-gpu-0', 'a-gpu-1', 'fpga']);
+  assert.equal([...shard.state.providers.keys()], ['b', 'b-gpu-0', 'b-gpu-1']);
+  assert.equal(sentOf(withdraw(shard), 'tree-withdrawn').length, 1, 'said twice');
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+  assert.equal(restored(actor, shard.stored()), shard.stored());
+  assert.is(sentOf(shard.tell(put(hostTree('a'))), 'tree-put').length, 1, 'it may come again');
+});
+
+test('placement - a tree of which something is held is not withdrawn, and it is said who holds it', () => {
+  const shard = shardWith(hostTree('a'));
+  const consumers = ['c1', 'c2', 'c3', 'c4'];
+  for (const consumer of consumers) shard.tell(claimOf(consumer, { vcpu: 1 }));
+  const reason = () => sentOf(withdraw(shard), 'tree-kept')[0]?.message.reason;
+  assert.is(reason(), "'c1', 'c2', 'c3' and 1 more still hold something there");
+  for (const consumer of consumers.slice(1)) shard.tell(release(consumer, { deleted: true }));
+  assert.is(reason(), "'c1' still holds something there");
+  shard.tell(release('c1', { deleted: true }));
+  assert.is(reason(), undefined);
+  assert.is(shard.state.providers.size, 0);
+});
+
+test('placement - a tree that has been put below another is not withdrawn', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  api(shard, { type: 'provider-update', id: 'a', name: 'a', parent: 'b', reparent: true });
+  assert.is(sentOf(withdraw(shard), 'tree-kept')[0]?.message.reason, "provider 'a' has been put below another, 'b'");
+  assert.ok(shard.state.providers.has('a-gpu-0'));
 });
 
 test.run();

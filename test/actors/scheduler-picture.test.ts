@@ -41,6 +41,28 @@ test('scheduler - a beat with a new number means that the last change was lost, 
   assert.is(sentOf(beat(2), 'list-hosts').length, 1);
 });
 
+test('scheduler - hosts that a cell tells to be gone are considered no more, nor those that it missed of', () => {
+  const all = rig([...hostsIn('c1', 'h1', 'h2', 'h3'), { cell: 'c2', host: 'h9' }]);
+  const { view } = all.on.state;
+  const known = () => [...view.hosts.keys()];
+  const tell = (sequence: number, gone: string[]) =>
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence, hosts: [], gone });
+  let requests = 0;
+  const others = () => {
+    requests += 1;
+    const { selected } = choose(all, selectOf(`web-${requests}`, { alternates: 9, where: { cells: ['c1'] } }));
+    return selected?.selections[0]?.alternates.length;
+  };
+  assert.is(others(), 2);
+  assert.equal(tell(4, ['p-h2', 'p-h9']).sent, [], 'the next number');
+  assert.equal(known(), ['p-h1', 'p-h3', 'p-h9'], 'of hosts of other cells it says nothing');
+  assert.is(others(), 1);
+  const asked = sentOf(tell(6, []), 'list-hosts')[0]?.message.ask ?? 0;
+  const hosts = [{ host: 'h1', provider: 'p-h1', state: 'up' as const }];
+  all.hear({ type: 'hosts', ask: asked, cell: 'c1', epoch: 1, sequence: 6, hosts, next: null });
+  assert.equal(known(), ['p-h1', 'p-h9']);
+});
+
 test('scheduler - it asks cells to tell at once of builds that end where a filter goes by what a host builds', () => {
   const refusal = () => null;
   const asks = (...filters: Filter[]) => {

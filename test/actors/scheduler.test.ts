@@ -465,6 +465,44 @@ test('scheduler - a cell that has fallen silent is passed over as long as anothe
   assert.is(chosen('three'), 'c1');
 });
 
+test('scheduler - a cell without hosts that nobody serves any more is known no more after ten minutes', () => {
+  const { on, ...all } = rig(hostsIn('c1', 'h1'));
+  const joins = (cell: string) => {
+    all.hear({ type: 'hosts-changed', cell, epoch: 1, sequence: 1, hosts: [] });
+    const ask = on.state.followers.get(`cell ${cell}`)?.ask ?? 0;
+    all.hear({ type: 'hosts', ask, cell, epoch: 1, sequence: 1, hosts: [], next: null });
+  };
+  const known = () => {
+    const { sent } = all.hear({ type: 'list-cells', ask: 1 }, 'gateway/g');
+    return sentOf({ sent }, 'cells')[0]?.message.cells.map(({ cell, silent }) => [cell, silent === true]);
+  };
+  joins('empty');
+  assert.equal(known(), [
+    ['c1', false],
+    ['empty', false],
+  ]);
+  const silent = [
+    ['c1', true],
+    ['empty', true],
+  ];
+  on.pass(6_000);
+  assert.equal(known(), silent);
+  on.pass(593_000);
+  assert.equal(known(), silent);
+  on.pass(2_000);
+  assert.equal(known(), [['c1', true]], 'one with hosts stays');
+  assert.equal(
+    on.pass(60_000).flatMap((turned) => sentOf(turned, 'list-hosts').filter(({ to }) => to === 'cell/empty')),
+    [],
+    'nobody asks it any more',
+  );
+  joins('empty');
+  assert.equal(known(), [
+    ['c1', true],
+    ['empty', false],
+  ]);
+});
+
 test('scheduler - the only placement shard that has fallen silent is told of, and changes nothing of what is chosen', () => {
   const { on, ...all } = rig([...hostsIn('c1', 'h1', 'h2', 'h3'), { cell: 'c2', host: 'h9', vcpu: 9 }]);
   const { spec } = selectOf('web');

@@ -58,6 +58,47 @@ test('hosts - one that died is fenced by an operator, and what waited for it com
     assert.is((await cellwright('audit', ...at, '--pause', '0.5')).code, 0);
   }, QUICK));
 
+test('hosts - one that does not come back is removed when nothing of it is left, and may join again as a new one', () =>
+  withDeployment(async ({ client, start, server }) => {
+    await start('placement', 'conductor', 'scheduler', 'cell:c1', 'compute:c1/h2');
+    const doomed = await start('compute:c1/h1');
+    await hostsUp(client, 'c1', 2);
+    await client.build({ id: 'web', resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } });
+    assert.is((await client.ended('web')).host, 'h1');
+    const at = ['--nats', server.url];
+    const remove = () => cellwright('host', 'remove', 'c1/h1', ...at);
+    const refused = await remove();
+    assert.equal(
+      [refused.code, refused.err],
+      [1, "cellwright: host 'h1' of cell 'c1' cannot be removed: it is up, and must be fenced before\n"],
+    );
+    await doomed.end('SIGKILL');
+    await eventually('it counts as down', async () => (await stateOf(client, 'h1')) === 'down');
+    await client.host({ cell: 'c1', host: 'h1', fence: true });
+    const inUse = await remove();
+    assert.is(inUse.code, 1);
+    assert.match(inUse.err, /: 'web', which was there, is not deleted yet\n$/);
+    await client.build({ id: 'other', resources: { VCPU: 1 } });
+    await client.delete('web');
+    await eventually('it is deleted', async () => (await client.show('web')).state === 'deleted');
+    assert.equal((await remove()).out, "host 'c1/h1' is removed\n");
+    assert.equal((await remove()).out, "host 'c1/h1' is removed\n", 'said twice');
+    const misspelt = await cellwright('host', 'remove', 'c1/h9', ...at);
+    assert.equal([misspelt.code, misspelt.err], [2, "cellwright: cell 'c1' has no host 'h9'\n"]);
+    await eventually('no scheduler knows of it', async () => {
+      const { hosts } = await client.fit({ resources: { VCPU: 1 } });
+      return hosts === 1;
+    });
+    assert.is((await failureOf(() => client.whyNot({ id: 'other', host: 'c1/h1' }))).code, 'not-found');
+    const audit = await cellwright('audit', ...at, '--pause', '0.5', '--json');
+    assert.equal([audit.code, JSON.parse(audit.out).looked.hosts], [0, 1], audit.out + audit.err);
+
+    await start('compute:c1/h1');
+    await hostsUp(client, 'c1', 2);
+    await client.build({ id: 'again', resources: { VCPU: 1 }, placement: { hosts: ['c1/h1'] } });
+    assert.is((await client.ended('again')).state, 'active');
+  }, QUICK));
+
 test('hosts - those of all cells are listed, and which cell does not answer', () =>
   withDeployment(async ({ client, start, server }) => {
     await start('placement', 'conductor', 'scheduler');

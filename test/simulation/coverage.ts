@@ -30,6 +30,10 @@ const UNUSED = new Set([
   'message scheduler released',
   'message compute tree-refused',
   'message cell fence-host',
+  'message cell remove-host',
+  'message cell tree-withdrawn',
+  'message cell tree-kept',
+  'message placement withdraw-tree',
   'message cell lost-noted',
 ]);
 
