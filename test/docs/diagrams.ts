@@ -1,8 +1,8 @@
-// Keeps the diagrams of the machines in README.md as the machines are. Each stands between two comments,
-// `<!-- machine: <id> -->` and `<!-- /machine -->`; what is between them is this script's.
+// Keeps the diagrams of the machines as the machines are, in the README and the guides. Each stands once, between two
+// comments, `<!-- machine: <id> -->` and `<!-- /machine -->`; what is between them is this script's.
 // Use: npx tsx test/docs/diagrams.ts [--check | --write]
 
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { AnyStateMachine } from 'xstate';
@@ -13,8 +13,8 @@ import { ownership } from '../../machines/ownership.ts';
 import { removal } from '../../machines/removal.ts';
 import { selection } from '../../machines/selection.ts';
 import { ROOT } from '../support/programs.ts';
+import { type Document, documents } from './documents.ts';
 
-export const README = `${ROOT}README.md`;
 export const MACHINES: readonly AnyStateMachine[] = [instanceBuild, selection, computeService, removal, ownership];
 
 const BEGIN = '<!-- machine: ';
@@ -37,16 +37,41 @@ export function withDiagrams(text: string, machines: readonly AnyStateMachine[] 
   }, text);
 }
 
+/**
+ * The document that shows a machine.
+ * @throws Error when none does, or more than one.
+ */
+export function shownIn(all: readonly Document[], { id }: AnyStateMachine): Document {
+  const begin = `${BEGIN}${id} -->`;
+  const times = all.flatMap((document) =>
+    document.text
+      .split(begin)
+      .slice(1)
+      .map(() => document),
+  );
+  const [only] = times;
+  if (only === undefined) throw new Error(`the marker '${begin}' is missing`);
+  if (times.length > 1) throw new Error(`the marker '${begin}' stands in ${times.map(({ path }) => path).join(', ')}`);
+  return only;
+}
+
 function main(): void {
   const { values } = parseArgs({ options: { check: { type: 'boolean' }, write: { type: 'boolean' } } });
-  const text = readFileSync(README, 'utf8');
-  const updated = withDiagrams(text);
-  if (updated === text) return console.log('the diagrams are up to date');
+  const all = documents();
+  const homes = MACHINES.map((machine) => ({ machine, path: shownIn(all, machine).path }));
+  const updated = all
+    .map(({ path, text }) => {
+      const machines = homes.filter((home) => home.path === path).map(({ machine }) => machine);
+      return { path, text, next: withDiagrams(text, machines) };
+    })
+    .filter(({ text, next }) => next !== text);
+  if (updated.length === 0) return console.log('the diagrams are up to date');
+  const names = updated.map(({ path }) => path).join(', ');
   if (values.write === true) {
-    writeFileSync(README, updated);
-    return console.log('the diagrams are written');
+    for (const { path, next } of updated) writeFileSync(`${ROOT}${path}`, next);
+    return console.log(`the diagrams are written: ${names}`);
   }
-  console.log("the diagrams are not those of the machines: 'npx tsx test/docs/diagrams.ts --write' writes them");
+  console.log(`${names}: not those of the machines: 'npx tsx test/docs/diagrams.ts --write' writes them`);
   process.exitCode = 1;
 }
 

@@ -1,5 +1,5 @@
-// Area: documentation. That the README shows the machines as they are, and that the script which sees to that says
-// what is wrong where; that what else the README lists is what there is.
+// Area: documentation. That the README and the guides show the machines as they are, and that the script which sees to
+// that says what is wrong where; that what else they list is what there is.
 
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
@@ -11,7 +11,8 @@ import { free } from '../../actors/scheduler/weighers/free.ts';
 import { metric } from '../../actors/scheduler/weighers/metric.ts';
 import { PACKING_POLICIES, packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import { REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
-import { MACHINES, README, withDiagrams } from './diagrams.ts';
+import { MACHINES, shownIn, withDiagrams } from './diagrams.ts';
+import { documents } from './documents.ts';
 
 const test = suite('documentation');
 
@@ -26,8 +27,8 @@ const sectionOf = (text: string, id: string): string => {
 };
 
 for (const machine of MACHINES) {
-  test(`documentation - the README shows the ${machine.id} machine as it is`, () => {
-    const text = readFileSync(README, 'utf8');
+  test(`documentation - the ${machine.id} machine is shown once, as it is`, () => {
+    const { text } = shownIn(documents(), machine);
     const hint = "run 'npx tsx test/docs/diagrams.ts --write'";
     assert.is(sectionOf(withDiagrams(text, [machine]), machine.id), sectionOf(text, machine.id), hint);
   });
@@ -36,6 +37,20 @@ for (const machine of MACHINES) {
 test('documentation - a missing marker is named', () => {
   for (const { id } of MACHINES) {
     assert.throws(() => withDiagrams(blank.replace(`<!-- machine: ${id} -->`, '')), new RegExp(`machine: ${id} -->'`));
+  }
+});
+
+test('documentation - a machine that no document shows, or that is shown twice, is named', () => {
+  for (const machine of MACHINES) {
+    const marker = `<!-- machine: ${machine.id} -->`;
+    const [shown, other] = [
+      { path: 'a.md', text: blank },
+      { path: 'b.md', text: blank.replace(marker, '') },
+    ];
+    assert.is(shownIn([other, shown], machine), shown);
+    assert.throws(() => shownIn([other], machine), `the marker '${marker}' is missing`);
+    assert.throws(() => shownIn([shown, { ...shown, path: 'c.md' }], machine), `'${marker}' stands in a.md, c.md`);
+    assert.throws(() => shownIn([{ ...shown, text: `${blank}${marker}` }], machine), 'stands in a.md, a.md');
   }
 });
 
@@ -52,15 +67,20 @@ test('documentation - diagrams are written between their markers and nowhere els
   assert.is(withDiagrams(text), text);
 });
 
-test('documentation - the README says which version of @xstate/test the adapter is for', () => {
+test('documentation - it is said which version of @xstate/test the adapter is for', () => {
   const { devDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
-  assert.ok(readFileSync(README, 'utf8').includes(`npm i -D @xstate/test@${devDependencies['@xstate/test']}\n`));
+  const said = documents().flatMap(({ text }) =>
+    [...text.matchAll(/^npm i -D (@xstate\/test\S*)$/gm)].map(([, name]) => name),
+  );
+  assert.equal(said, [`@xstate/test@${devDependencies['@xstate/test']}`]);
 });
 
-/** The cells of the rows of a table of the README, by what its first column is called. */
+/** The cells of the rows of a table, of which there is one, by what its first column is called. */
 function rowsOf(first: string): string[][] {
-  const rows = readFileSync(README, 'utf8').match(new RegExp(`^\\| ${first} .*\\n((?:\\|.*\\n)+)`, 'm'))?.[1] ?? '';
-  const [, ...cells] = rows.trimEnd().split('\n');
+  const table = new RegExp(`^\\| ${first} .*\\n((?:\\|.*\\n)+)`, 'gm');
+  const tables = documents().flatMap(({ text }) => [...text.matchAll(table)].map(([, rows = '']) => rows));
+  assert.is(tables.length, 1, `tables of ${first}`);
+  const [, ...cells] = (tables[0] ?? '').trimEnd().split('\n');
   return cells.map((row) => row.slice(1, -1).split('|'));
 }
 
@@ -68,7 +88,7 @@ function rowsOf(first: string): string[][] {
 const named = (row: readonly string[], column: number): string =>
   `${row[0]?.trim().replaceAll('`', '')} ${row[column]?.trim()}`;
 
-test('documentation - the README tells of every weigher that can be named, with its multiplier', () => {
+test('documentation - they tell of every weigher that can be named, with its multiplier', () => {
   const ofPacking = PACKING_POLICIES.map((name) => packingPolicy(name, { typical: [], seed: '' }).weighers[0]);
   const all = [...BUILT_IN_WEIGHERS, free('<class>'), metric('<name>', { least: 0, most: 1 }), ...ofPacking];
   assert.equal(
@@ -77,7 +97,7 @@ test('documentation - the README tells of every weigher that can be named, with 
   );
 });
 
-test('documentation - the README tells of every filter, with its limit, and of codes that there are', () => {
+test('documentation - they tell of every filter, with its limit, and of codes that there are', () => {
   const rows = rowsOf('filter');
   assert.equal(
     rows.map((row) => named(row, 3)),

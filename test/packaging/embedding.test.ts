@@ -8,10 +8,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { documents } from '../docs/documents.ts';
 import { ROOT } from '../support/programs.ts';
 
 const test = suite('packaging');
-const PACKED = ['package.json', 'tsconfig.json', 'tsconfig.build.json', 'LICENSE', 'machines', 'actors', 'runtime'];
+const CONFIGURATION = ['package.json', 'tsconfig.json', 'tsconfig.build.json'];
+const PACKED = [...CONFIGURATION, 'README.md', 'LICENSE', 'machines', 'actors', 'runtime'];
 
 interface Project {
   /** The user's project, with the package installed. */
@@ -60,13 +62,14 @@ function installed(): Promise<Project> {
   return installing;
 }
 
-test('the tarball holds compiled modules with their types, and no sources', async () => {
+test('the tarball holds compiled modules with their types, the README and its guides, and no sources', async () => {
   const { packed } = await installed();
-  for (const file of ['LICENSE', 'package.json', '.build/machines/testing.js', '.build/machines/testing.d.ts']) {
+  const compiledModule = ['.build/machines/testing.js', '.build/machines/testing.d.ts'];
+  for (const file of ['LICENSE', 'package.json', ...compiledModule, ...documents().map(({ path }) => path)]) {
     assert.ok(packed.includes(file), `${file} is missing from ${packed.join(', ')}`);
   }
   const surplus = packed.filter(
-    (file) => !/^(?:\.build\/.*\.(?:js|d\.ts)|LICENSE|README\.md|package\.json)$/.test(file),
+    (file) => !/^(?:\.build\/.*\.(?:js|d\.ts)|LICENSE|README\.md|runtime\/docs\/.*\.md|package\.json)$/.test(file),
   );
   assert.equal(surplus, []);
 });
