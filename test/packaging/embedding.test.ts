@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { documents } from '../docs/documents.ts';
+import { documents, linksIn, targetOf } from '../docs/documents.ts';
 import { ROOT } from '../support/programs.ts';
 
 const test = suite('packaging');
@@ -72,6 +72,16 @@ test('the tarball holds compiled modules with their types, the README and its gu
     (file) => !/^(?:\.build\/.*\.(?:js|d\.ts)|LICENSE|README\.md|runtime\/docs\/.*\.md|package\.json)$/.test(file),
   );
   assert.equal(surplus, []);
+});
+
+test('the links of what is packed lead to what is packed', async () => {
+  const packed = new Set((await installed()).packed);
+  const missing = documents().flatMap((document) =>
+    linksIn(document)
+      .map((link) => targetOf(document, link).path)
+      .filter((path) => !packed.has(path)),
+  );
+  assert.equal(missing, []);
 });
 
 test('every entry can be imported', async () => {
