@@ -130,6 +130,14 @@ test('what the README shows of embedding compiles', async () => {
   await compiled('shown', `${driver}${shown}`);
 });
 
+test('what the guide on scheduling shows compiles', async () => {
+  const guide = await readFile(join(ROOT, 'runtime/docs/scheduling.md'), 'utf8');
+  const shown = [...guide.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, program = '']) => program);
+  assert.is(shown.length, 1);
+  assert.match(shown[0] ?? '', 'weighers:');
+  await compiled('scheduling', shown[0] ?? '');
+});
+
 test('its types compile on a server, where nobody has those of a browser, also if libraries are checked', async () => {
   const program = `import * as all from 'cellwright';\nexport const names: string[] = Object.keys(all);\n`;
   await compiled('checked', program, { skipLibCheck: false, lib: ['es2023'] });
