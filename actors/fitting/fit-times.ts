@@ -84,23 +84,27 @@ export function timesTogether(
   return taken.length;
 }
 
-/** Whether there is as much of every class in the tree, taken together, as all need: cheap, and mostly enough to say no. */
-export function mayHold({ groups }: RequestSpec, tree: readonly Provider[], count: number): boolean {
+/**
+ * How many times at most a request fits a tree, by how much of every class it has, taken together: cheap, and mostly enough
+ * to say that it is too few.
+ */
+export function mostTimes({ groups }: RequestSpec, tree: readonly Provider[]): number {
   const needed = new Map<string, number>();
   for (const { resources } of groups) {
     for (const resourceClass in resources) {
-      needed.set(resourceClass, (needed.get(resourceClass) ?? 0) + count * (resources[resourceClass] as number));
+      needed.set(resourceClass, (needed.get(resourceClass) ?? 0) + (resources[resourceClass] as number));
     }
   }
+  let most = Number.POSITIVE_INFINITY;
   for (const [resourceClass, amount] of needed) {
     let free = 0;
     for (const { stocks } of tree) {
       const stock = stocks.get(resourceClass);
       if (stock !== undefined) free += Math.max(0, stock.capacity - stock.used);
     }
-    if (free < amount) return false;
+    most = Math.min(most, Math.floor(free / amount));
   }
-  return true;
+  return most;
 }
 
 function use(tree: readonly Provider[], allocations: readonly Allocation[], sign: 1 | -1): void {

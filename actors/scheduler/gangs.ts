@@ -3,6 +3,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import { effort } from '../fitting/effort.ts';
+import { MAX_LOOKS_TO_COUNT } from '../fitting/fit-times.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import { noteAll } from './decision.ts';
 import { whyNoneOf, whyNoneTogether } from './explain.ts';
@@ -15,7 +16,7 @@ import { lotOf } from './lots.ts';
 import { promise } from './promises.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
-import { roomTogether } from './room-together.ts';
+import { isEnoughFor, roomTogether } from './room-together.ts';
 import { isOrdered } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
 import { countToPlace, draftOf } from './selecting.ts';
@@ -38,6 +39,7 @@ export function roomAtOnce({ state }: Work, request: Request, count: number): Ro
     if (picked === null) return null;
     if (roomTogether(state, request, picked.found.root, count, effort.looks) === true) return { isCounted: true };
   }
+  if (!isEnoughFor(state, request, count)) return null;
   if (fitsAll(state, request, count, false)) return { isCounted: false };
   const mayDiffer = count > 1 && state.rankings.preference !== undefined;
   return mayDiffer && fitsAll(state, request, count, true) ? { isCounted: true } : null;
@@ -122,14 +124,17 @@ export function whyNotTried(work: Work, open: Open, instance: string, isBehind: 
 }
 
 /**
- * Whether a host, by its root, has room for one instance of a request. That its group has another rule is for placement to
- * say: whoever brought that may be gone by now. If not, the request fails, as it should.
+ * Whether a host, by its root, has room for one instance of a request, or for all of those that must keep together. That its
+ * group has another rule is for placement to say: whoever brought that may be gone by now. If not, the request fails, as it
+ * should.
  */
-export function admits({ state: { view, rankings } }: Work, { request }: Parked, root: string): boolean {
+export function admits({ state }: Work, { asked: { instances }, request }: Parked, root: string): boolean {
+  const { view, rankings } = state;
   const host = view.hosts.get(root);
   if (host === undefined) return false;
   const { obstacle } = judge(view, allFiltersFor(rankings.filters, request), request.spec, host);
-  return obstacle === null || obstacle.code === GROUP_CONFLICT;
+  if (obstacle !== null) return obstacle.code === GROUP_CONFLICT;
+  return roomTogether(state, request, root, instances.length, effort.looks + MAX_LOOKS_TO_COUNT) !== false;
 }
 
 /** Whether there is room for all instances of a request. */

@@ -21,6 +21,12 @@ export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: st
   return rootsOf(view.groups, id).length === 0;
 }
 
+/** How many more members of its group a host may have. */
+export function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root: string): number {
+  if (group?.policy !== 'anti-affinity') return Number.POSITIVE_INFINITY;
+  return Math.max(0, (group.maxPerHost ?? 1) - membersOn(view.groups, group.id, root));
+}
+
 /** Why the rule of its group keeps a new member off a host, as far as is known, or null. */
 function misfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
   const { instanceGroup } = spec;

@@ -2,9 +2,10 @@
 // weighing, for it is asked of very many hosts and by many requests; it is weighed anew when it changes.
 
 import { effort } from '../fitting/effort.ts';
-import { MAX_LOOKS_TO_COUNT, mayHold, timesTogether } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, mostTimes, timesTogether } from '../fitting/fit-times.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { FilterRefusal } from './filters/filter.ts';
+import { membersAllowed } from './group-rules.ts';
 import { instancesLeft } from './instance-room.ts';
 import { type Fleet, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -26,6 +27,19 @@ export const noRoomTogether = (count: number, host: string): FilterRefusal => ({
 export const roomTogether: typeof roomForAll = (fleet, request, root, count, endOfLooks) =>
   // What is ranked has room for one.
   count === 1 || !keepsTogether(request.spec) || roomForAll(fleet, request, root, count, endOfLooks);
+
+/** Whether all hosts together have as much as so many instances need, as far as that is told at once: what is left over on each may fit none. */
+export function isEnoughFor(fleet: Fleet, request: Request, count: number): boolean {
+  const { view } = fleet;
+  const { spec } = request;
+  let room = 0;
+  for (const ranked of shapeOf(fleet, request).current.values()) {
+    if (ranked.tooMany === Number.POSITIVE_INFINITY) ranked.tooMany = mostTimes(spec, treeOf(view, ranked.root)) + 1;
+    room += Math.min(ranked.tooMany - 1, membersAllowed(view, spec, ranked.root));
+    if (room >= count) return true;
+  }
+  return false;
+}
 
 /**
  * Whether a host has room for so many at once.
@@ -51,8 +65,9 @@ export function roomForAll(
     if (known.times >= count) return true;
     if (!known.isWhole && known.count === count) return undefined;
   }
-  if (!mayHold(request.spec, tree, count)) {
-    if (ranked !== undefined) ranked.tooMany = count;
+  const most = mostTimes(request.spec, tree);
+  if (most < count) {
+    if (ranked !== undefined) ranked.tooMany = most + 1;
     return false;
   }
   if (effort.looks > endOfLooks) return undefined;

@@ -28,8 +28,7 @@ import { absentOf } from './explain.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
-import { INSTANCE_GROUP, toldMisfitOfGroup } from './group-rules.ts';
-import { membersOn } from './groups-view.ts';
+import { INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from './group-rules.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
 import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
@@ -239,12 +238,6 @@ function withNearest(reasons: readonly Counted[], others: readonly Counted[]): C
     const near = others.find(({ code, about }) => code === reason.code && about === reason.about)?.nearest;
     return near === undefined ? reason : { ...reason, nearest: { ...near, lacksMore: true } };
   });
-}
-
-/** How many more members of its instance group a host may have. */
-function membersAllowed(view: View, { instanceGroup: group }: RequestSpec, root: string): number {
-  if (group?.policy !== 'anti-affinity') return MAX_TIMES;
-  return (group.maxPerHost ?? 1) - membersOn(view.groups, group.id, root);
 }
 
 /** How many more instances a host may have, as far as filters limit that. */

@@ -120,6 +120,59 @@ test('waiting - several that join others, for which no host has room together, c
   assert.ok(looks() - before < 1.5 * hosts.length, `${looks() - before} looks`);
 });
 
+for (const policy of ['affinity', undefined] as const) {
+  const what =
+    policy === undefined ? 'for whom all hosts have too little' : 'that join others, and fit on no host together';
+  test(`waiting - several ${what}, cost next to nothing as often as something comes free that does not help`, () => {
+    const { filter, looks } = countingFilter();
+    const hosts = Array.from({ length: 40 }, (_, n) => ({ host: `h${n}`, has: { VCPU: 4 } }));
+    const all = schedulersOf(hosts, [{ name: 's', filters: [filter] }]);
+    const { spec: one } = selectFor('x', { vcpu: 1 });
+    const allocationOf = (host: string, vcpu: number) => ({
+      provider: `p-${host}`,
+      group: '',
+      resources: { VCPU: vcpu },
+    });
+    const settle = () => {
+      for (let step = 0; step < 30; step += 1) {
+        all.deliver();
+        all.pass(20);
+      }
+    };
+    const take = (host: string, vcpu: number) => {
+      const claim = { consumer: `of-${host}-${vcpu}`, attempt: 1, keep: [], expiresAt: FOREVER };
+      const spec = { ...one, groups: [{ name: '', resources: { VCPU: vcpu } }] };
+      all.ask({ type: 'claim', ...claim, spec, allocations: [allocationOf(host, vcpu)] });
+    };
+    const give = (host: string, vcpu: number) =>
+      all.ask({ type: 'release', consumer: `of-${host}-${vcpu}`, deleted: true });
+    for (const { host } of hosts) {
+      take(host, 1);
+      take(host, 2);
+    }
+    settle();
+    const count = policy === undefined ? 60 : 4;
+    const instances = Array.from({ length: count }, (_, n) => `web-${n}`);
+    const asked = selectFor('web', { vcpu: 1, instances, ordered: true, waits: { since: 1 }, expiresAt: FOREVER });
+    const group = policy === undefined ? {} : { instanceGroup: { id: 'g', policy } };
+    all.hear('scheduler/s', { ...asked, spec: { ...asked.spec, ...group } }, 'conductor/0');
+    settle();
+    assert.is(all.answers.at(-1)?.type, 'parked');
+    const before = looks();
+    for (const host of ['h1', 'h2', 'h3']) {
+      give(host, 1);
+      settle();
+    }
+    assert.ok(looks() - before < 20, `${looks() - before} looks`);
+    const [lot] = all.desks[0]?.state.parking.lots.values() ?? [];
+    if (policy !== undefined) assert.is(lot?.lookAgainAt, 0, 'hosts that did not change are not looked at');
+    assert.is(all.answers.at(-1)?.type, 'parked');
+    for (const { host } of policy === undefined ? hosts : hosts.slice(3, 4)) give(host, 2);
+    settle();
+    assert.is(all.answers.at(-1)?.type, 'selected');
+  });
+}
+
 for (const isGone of [false, true]) {
   const what = isGone ? 'is placed once these are gone' : 'is refused for that';
   test(`waiting - one whose group has come to have members of another rule ${what}, at once when its host is back`, () => {
