@@ -11,6 +11,8 @@ import { free } from '../../actors/scheduler/weighers/free.ts';
 import { metric } from '../../actors/scheduler/weighers/metric.ts';
 import { PACKING_POLICIES, packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
 import { REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
+import { PlacementRequest } from '../../runtime/gateway/placing.ts';
+import { BuildRequest } from '../../runtime/gateway/requests.ts';
 import { MACHINES, shownIn, withDiagrams } from './diagrams.ts';
 import { documents } from './documents.ts';
 
@@ -111,6 +113,14 @@ test('documentation - they tell of every filter, with its limit, and of codes th
     codes.filter((code) => !(code in REFUSAL_CODES)),
     [],
   );
+});
+
+test('documentation - every field of a build request is listed, and those of its placement are named', () => {
+  const fields = rowsOf('field').map(([field = '']) => field.trim().replaceAll('`', ''));
+  assert.equal(fields.toSorted(), Object.keys(BuildRequest.properties).toSorted());
+  const { text = '' } = documents().find(({ path }) => path.endsWith('scheduling.md')) ?? {};
+  const ofPlacement = text.slice(text.indexOf('### Placement'), text.indexOf('### Waiting'));
+  for (const field of Object.keys(PlacementRequest.properties)) assert.ok(ofPlacement.includes(`\`${field}\``), field);
 });
 
 test.run();
