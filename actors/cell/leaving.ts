@@ -3,7 +3,7 @@
 
 import type { Address } from '../actor.ts';
 import type { CellMessage } from '../messages/cell.ts';
-import { placementOf } from '../routing.ts';
+import { computeAddress, placementOf } from '../routing.ts';
 import { hostToSet } from './hostkeeping.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
 import type { CellState, Leaving } from './state.ts';
@@ -28,9 +28,12 @@ export function treeWithdrawn(work: Work, root: string): void {
   const leaving = taken(work.state, root);
   const host = work.state.hosts.get(leaving?.host ?? '');
   if (leaving === undefined || host?.provider !== root) return;
-  // Its compute has presented itself meanwhile. What that told of the host is told again before long.
   const why = whyItStays(work, host);
-  if (why !== null) return refuse(work, leaving, why);
+  if (why !== null) {
+    // Its compute has come back meanwhile, and what it has told placement is gone.
+    work.turn.send(computeAddress(work.cell, host.host), { type: 'tell-tree' });
+    return refuse(work, leaving, why);
+  }
   commit(work, { type: 'host-removed', host: leaving.host, at: work.turn.now });
   work.turn.publish({
     topic: ['cell', work.cell, 'host', leaving.host, 'removed'],

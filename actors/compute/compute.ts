@@ -2,7 +2,7 @@
 // what its driver reports, and keeps no journal: after a restart it asks the driver what runs, presents itself, and
 // is asked again for whatever it had not answered.
 //
-// It takes: build, destroy, welcome, who-are-you, retired (from its cell), tree-put, tree-refused (from placement),
+// It takes: build, destroy, welcome, who-are-you, tell-tree, retired (from its cell), tree-put, tree-refused (from placement),
 // list-instances, list-driven (from gateways), and its driver's answers. See actors/messages/compute.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
@@ -350,6 +350,9 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== settings.incarnation) return;
       if (state.phase === 'greeting' || state.phase === 'up') present(work, message.challenge);
+      return;
+    case 'tell-tree':
+      if (state.phase === 'greeting' || state.phase === 'up') tellTree(work);
       return;
     case 'list-instances':
       if (state.phase === 'retired') return;

@@ -42,6 +42,8 @@ export const computeMessages = {
   }),
   /** Another life of the compute has taken this one's place. */
   retired: message('retired', { incarnation: Incarnation }),
+  /** Placement may have let go of what the compute told it: it is to tell its tree again. */
+  'tell-tree': message('tell-tree', {}),
   /** What this compute believes to be on its host. */
   'list-instances': message('list-instances', { ask: Ask }),
   /** What the host's driver says is on it. */

@@ -109,7 +109,9 @@ test('leaving - one whose compute comes back while placement is asked stays', ()
   remove(all);
   comesUp(all.on, up('h1', 'life-2'));
   assert.is(all.stateOf('h1'), 'up');
-  assert.is(refusal(withdrawn(all))?.code, 'host-not-fenced');
+  const answered = withdrawn(all);
+  assert.is(refusal(answered)?.code, 'host-not-fenced');
+  assert.ok(told(answered).includes('tell-tree to compute/c1/h1'), 'what it told placement is gone');
   assert.is(all.stateOf('h1'), 'up');
 });
 

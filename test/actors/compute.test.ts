@@ -85,6 +85,7 @@ test('compute - once up it tells placement its tree again every five minutes: so
   const [again] = tellsIn(305_000);
   assert.equal([again?.to, again?.message.providers], ['placement/0', [PROVIDER]]);
   assert.equal(told(on.tell(TREE_PUT, 'placement/0')), [], 'it is up all the while');
+  assert.equal(told(on.tell({ type: 'tell-tree' }, CELL)), ['put-tree to placement/0'], 'its cell has it told at once');
 });
 
 test('compute - each step of coming up is done again, at a slowing pace, until it is answered', () => {

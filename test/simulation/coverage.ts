@@ -31,6 +31,7 @@ const UNUSED = new Set([
   'message compute tree-refused',
   'message cell fence-host',
   'message cell remove-host',
+  'message compute tell-tree',
   'message cell tree-withdrawn',
   'message cell tree-kept',
   'message placement withdraw-tree',
