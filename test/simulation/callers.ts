@@ -15,6 +15,7 @@ import {
 import type { Clock } from '../../runtime/clock.ts';
 import { providersOf } from '../../runtime/drivers/naming.ts';
 import type { SimulatedHost } from './host.ts';
+import { type Operator, operatorOf } from './losses.ts';
 import { questionOfName } from './names.ts';
 import type { Operation } from './operations.ts';
 import type { Plan } from './plan.ts';
@@ -35,6 +36,8 @@ export interface CallersOptions {
   readonly hosts: ReadonlyMap<string, SimulatedHost>;
   send(to: string, message: AnyMessage): void;
   tell(line: () => string): void;
+  /** The power of a host: off for good, and on again where another machine takes its place. */
+  readonly power: { off(host: string): void; on(host: string): void };
   /** Told what every placement shard said to one who read what consumers hold. */
   onRead(said: readonly ShardRead[]): void;
 }
@@ -42,11 +45,12 @@ export interface CallersOptions {
 const AGAIN_MS = 700;
 const LOOKED_FOR = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
 
-export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOptions): Callers {
+export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: CallersOptions): Callers {
   const startedAt = clock.now();
   const open = new Map<number, Operation>();
   let waiting = plan.operations.length;
   const readers = new Map<number, Reader>();
+  const operators = new Map<number, Operator>();
   let asks = 0;
 
   const shardOf = (instance: string) => conductorOf(instance, plan.conductorShards);
@@ -77,6 +81,7 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
       case 'name':
         return [questionOfName(operation, ask, plan.placementShards)];
       case 'read':
+      case 'lose':
         return [];
       case 'look': {
         const { instance } = operation;
@@ -121,6 +126,22 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
     });
   }
 
+  function operatorFor(operation: number, loss: Extract<Operation, { what: 'lose' }>): Operator {
+    const { host, backMs } = loss;
+    return operatorOf({
+      loss,
+      plan: (hosts.get(host) as SimulatedHost).plan,
+      newAsk: () => ++asks,
+      conductorOf: shardOf,
+      send,
+      done() {
+        operators.delete(operation);
+        open.delete(operation);
+        if (backMs !== null) clock.at(clock.now() + backMs, () => power.on(host));
+      },
+    });
+  }
+
   function put(operation: Operation): void {
     const ask = ++asks;
     if (operation.what === 'inventory') {
@@ -132,11 +153,16 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
       (hosts.get(operation.host) as SimulatedHost).gpus += 1;
     }
     open.set(ask, operation);
+    if (operation.what === 'lose') {
+      power.off(operation.host);
+      operators.set(ask, operatorFor(ask, operation));
+    }
     if (operation.what === 'read') readers.set(ask, readerFor(ask, operation.consumers));
     const again = (): void => {
       if (!open.has(ask)) return;
       for (const [to, message] of questionOf(operation, ask)) send(to, message);
       readers.get(ask)?.ask();
+      operators.get(ask)?.ask();
       clock.at(clock.now() + AGAIN_MS, again);
     };
     again();
@@ -154,8 +180,8 @@ export function callersOf({ plan, clock, hosts, send, tell, onRead }: CallersOpt
     take(message) {
       const { ask } = message as { ask?: number };
       if (ask === undefined) return;
-      for (const reader of readers.values()) reader.take(message);
-      if (!readers.has(ask)) open.delete(ask);
+      for (const one of [...readers.values(), ...operators.values()]) one.take(message);
+      if (!readers.has(ask) && !operators.has(ask)) open.delete(ask);
     },
     get open() {
       const told = [...open.values()].map(({ id }) => id);

@@ -6,7 +6,7 @@ import { TAKEN } from './watching.ts';
 const STATES: Readonly<Record<string, readonly string[]>> = {
   build: ['requested', 'claimed', 'building', 'rescheduling', 'failed', 'active'],
   removal: ['destroying', 'releasing', 'removed'],
-  service: ['up', 'down', 'disabled', 'aside'],
+  service: ['up', 'down', 'disabled', 'aside', 'fenced'],
   selection: ['ranking', 'claiming', 'recalling', 'selected', 'exhausted'],
 };
 
@@ -23,19 +23,14 @@ const FAULTS = [
 const REFUSALS = ['exceeds-capacity', 'group-affinity', 'group-anti-affinity', 'group-policy-conflict'];
 
 /**
- * Messages that mean nothing to those who may be sent them, that only a broken driver brings about, or that are about
- * hosts that are gone for good: in a run every host comes back, with all that it had.
+ * Messages that mean nothing to those who may be sent them, that only a broken driver brings about, or that few seeds do: a
+ * host that comes back while it is being removed, or on which something is held that its cell does not know of.
  */
 const UNUSED = new Set([
   'message scheduler released',
   'message compute tree-refused',
-  'message cell fence-host',
-  'message cell remove-host',
   'message compute tell-tree',
-  'message cell tree-withdrawn',
   'message cell tree-kept',
-  'message placement withdraw-tree',
-  'message cell lost-noted',
 ]);
 
 /** Grants of other providers of the tree than a claim names, and of ones that a scheduler has not heard of. */

@@ -35,7 +35,7 @@ function notEnded({ truth }: Looked, instance: string): string[] {
     return failure === '' ? say('failed without a reason') : [];
   }
   if (cell === undefined || cell[0] !== entry.cell) return say(`is in cell '${entry.cell}', which does not have it`);
-  const { build, deleting } = cell[1].instances.get(instance) as NonNullable<
+  const { build, deleting, lost } = cell[1].instances.get(instance) as NonNullable<
     ReturnType<(typeof cell)[1]['instances']['get']>
   >;
   const state = stateOfBuild(build);
@@ -43,19 +43,21 @@ function notEnded({ truth }: Looked, instance: string): string[] {
     return say(`is ${deleting ? 'deleting' : state} in its cell`);
   if (state === 'failed' && (build.snapshot.context.failure?.message ?? '') === '')
     return say('failed without a reason');
-  if (entry.told?.state !== state) return say(`is ${state}, and its conductor was told '${entry.told?.state}'`);
+  const stands = lost === null ? state : 'lost';
+  if (entry.told?.state !== stands) return say(`is ${stands}, and its conductor was told '${entry.told?.state}'`);
   return [];
 }
 
 /** Nothing is owed, nothing is held by nobody, and the hosts run exactly what is active. */
 function notClear({ truth, hosts }: Looked): string[] {
   const faults: string[] = [];
-  const active = new Map<string, { attempt: number; host: string }>();
+  const active = new Map<string, { attempt: number; host: string; isLost: boolean }>();
   for (const { instances, removals } of truth.cells.values()) {
     for (const key of removals.keys()) faults.push(`an end: removal '${key}' is not over`);
-    for (const [instance, { build }] of instances) {
+    for (const [instance, { build, lost }] of instances) {
       const { selection, attempt } = build.snapshot.context;
-      if (stateOfBuild(build) === 'active') active.set(instance, { attempt, host: selection?.host ?? '' });
+      const isLost = lost !== null;
+      if (stateOfBuild(build) === 'active') active.set(instance, { attempt, host: selection?.host ?? '', isLost });
     }
   }
   for (const consumer of new Set(truth.placements.flatMap(({ consumers }) => [...consumers.holding.keys()]))) {
@@ -71,12 +73,14 @@ function notClear({ truth, hosts }: Looked): string[] {
   for (const { plan, present } of hosts.values()) {
     for (const [key, { instance, attempt, state }] of present) {
       const should = active.get(instance);
-      if (should?.attempt === attempt && should.host === plan.host && state === 'running') running.add(instance);
+      const isRight = should?.attempt === attempt && should.host === plan.host && !should.isLost;
+      if (isRight && state === 'running') running.add(instance);
       else faults.push(`hosts: '${key}' is ${state} on ${plan.host} and should not be`);
     }
   }
-  for (const [instance, { attempt, host }] of active) {
-    if (!running.has(instance)) faults.push(`hosts: '${instance}/${attempt}' is active and does not run on ${host}`);
+  for (const [instance, { attempt, host, isLost }] of active) {
+    if (!isLost && !running.has(instance))
+      faults.push(`hosts: '${instance}/${attempt}' is active and does not run on ${host}`);
   }
   return [...faults, ...truth.placements.flatMap(sumFaults)];
 }
@@ -106,7 +110,8 @@ export function disagreements(
   isAsRecorded: (owner: string, state: unknown) => boolean,
 ) {
   const faults: string[] = [];
-  for (const { address, last, isOwner, lives } of seats) {
+  for (const { address, last, isOwner, lives, isWanted } of seats) {
+    if (!isWanted) continue;
     if (last?.state === undefined || lives.length !== 1) {
       faults.push(`an end: '${address}' has ${lives.length} lives`);
     } else if (isOwner) {
@@ -125,6 +130,14 @@ export function disagreements(
             `view: '${address}' sees ${seen?.used} of ${seen?.capacity} ${resourceClass} on ${spec.name}, ${used} of ${capacity} are in use`,
           );
         }
+      }
+      for (const { cell, host, root } of view.hosts.values()) {
+        if (truth.cells.get(cell)?.hosts.get(host)?.provider === root) continue;
+        faults.push(`view: '${address}' sees ${cell}/${host}, which is not there`);
+      }
+      for (const id of view.providers.keys()) {
+        if (truth.providerOf(id) === undefined)
+          faults.push(`view: '${address}' sees provider '${id}', which is not there`);
       }
       for (const { hosts } of truth.cells.values()) {
         for (const { host, provider, service } of hosts.values()) {

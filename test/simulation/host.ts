@@ -41,6 +41,8 @@ export interface SimulatedHost {
   forget(): void;
   /** Whatever was to be destroyed and hangs is destroyed. */
   heal(): void;
+  /** All that is on the host is gone. */
+  lose(): void;
 }
 
 export interface HostOptions {
@@ -211,6 +213,16 @@ export function simulatedHost({ plan, clock, chance, weather, onChange }: HostOp
     heal() {
       for (const end of hanging) end();
       hanging.clear();
+    },
+    lose() {
+      host.forget();
+      hanging.clear();
+      past.clear();
+      for (const [key, presence] of [...present]) {
+        presence.end = null;
+        present.delete(key);
+        onChange(presence.instance);
+      }
     },
   };
   return host;

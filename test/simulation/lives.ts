@@ -29,6 +29,8 @@ export interface Life {
 export interface Seat {
   readonly address: string;
   readonly isOwner: boolean;
+  /** Whether somebody is to be there. */
+  readonly isWanted: boolean;
   readonly lives: readonly Life[];
   /** The life that began last, or undefined while there is none. */
   readonly last: Life | undefined;
@@ -195,6 +197,9 @@ export function seatOf(options: SeatOptions): Seat {
     address,
     isOwner,
     lives,
+    get isWanted() {
+      return isWanted;
+    },
     get last() {
       return lives.at(-1);
     },

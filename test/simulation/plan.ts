@@ -6,6 +6,7 @@ import { everyPlacement, instanceNames } from '../../actors/routing.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { burstOf } from './burst.ts';
 import { devicesOf } from './devices.ts';
+import { lossesOf } from './losses.ts';
 import { namesOf } from './names.ts';
 import type { HostPlan, Operation } from './operations.ts';
 import { togetherOf } from './together.ts';
@@ -92,11 +93,17 @@ export function planOf(seed: string, { without = new Set(), ...limits }: PlanLim
   const placementShards = limits.placementShards ?? random.fork('placement shards').pick(PLACEMENT_SHARDS);
   const healAt = random.integer(5_000, 13_000);
   const { hosts, operations: ofDevices, buildFails } = devicesOf(fleet, healAt, random.fork('devices'));
+  const losses = lossesOf(hosts, healAt, random.fork('losses')).filter(({ id }) => !without.has(id));
+  // What callers hold on one that is to be removed they would have to give back.
+  const staying = hosts.filter(({ host }) => !losses.some((one) => one.host === host && one.removes));
+  const isOfLost = (one: Operation) =>
+    (one.what === 'inventory' || one.what === 'device') && losses.some(({ host }) => host === one.host);
   const operations = [
-    ...operationsOf(hosts, healAt, random.fork('operations')),
-    ...togetherOf(hosts, healAt, random.fork('together')),
+    ...losses,
+    ...operationsOf(hosts, healAt, random.fork('operations')).filter((one) => !isOfLost(one)),
+    ...togetherOf(staying, healAt, random.fork('together')),
     ...namesOf(healAt, random.fork('names')),
-    ...ofDevices,
+    ...ofDevices.filter((one) => !isOfLost(one)),
     ...burstOf(healAt, placementShards > 1, random.fork('burst')),
   ].sort((one, other) => one.at - other.at);
   const owners = [

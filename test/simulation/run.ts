@@ -3,7 +3,7 @@
 
 import type { Address } from '../../actors/actor.ts';
 import type { DriverMessage } from '../../actors/messages/compute.ts';
-import { driverAddress, SCHEDULERS } from '../../actors/routing.ts';
+import { computeAddress, driverAddress, SCHEDULERS } from '../../actors/routing.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Journal } from '../../runtime/journal/journal.ts';
 import type { Outbox } from '../../runtime/outbox.ts';
@@ -155,6 +155,18 @@ export async function simulate(options: RunOptions): Promise<RunResult> {
     plan,
     clock,
     hosts,
+    power: {
+      off(name) {
+        const host = hosts.get(name) as SimulatedHost;
+        tell(() => `${name} is LOST`);
+        seats.get(computeAddress(host.plan.cell, name))?.end();
+        host.lose();
+      },
+      on(name) {
+        tell(() => `another machine is ${name}`);
+        seats.get(computeAddress((hosts.get(name) as SimulatedHost).plan.cell, name))?.begin();
+      },
+    },
     send: (to, message) => network.send(CALLERS, to, message),
     tell,
     onRead: (said) => truth.changes.faultsOf(said).forEach(onFault),

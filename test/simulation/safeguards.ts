@@ -293,6 +293,12 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     breaks: AN_END,
   },
   {
+    name: 'a cell says that an instance is lost until that is noted',
+    without: sayingOnce('cell', /^lost /, () => null),
+    fromSeed: 300,
+    breaks: AN_END,
+  },
+  {
     name: 'a scheduler that hears nothing asks again',
     without: sayingOnce('scheduler', /^(?:select|resync) /, () => null),
     breaks: AN_END,

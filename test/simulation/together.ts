@@ -24,7 +24,7 @@ const READ_WITHIN_MS = [60, 300, 2_500];
 
 /** What callers change, and when others read it. */
 export function togetherOf(hosts: readonly HostPlan[], untilMs: number, random: Random): Operation[] {
-  if (random.chance(0.5)) return [];
+  if (random.chance(0.5) || hosts.length === 0) return [];
   const operations: Operation[] = [];
   const changes = random.integer(1, 8);
   for (let position = 0; position < changes; position += 1) {
