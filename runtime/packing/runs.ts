@@ -39,29 +39,33 @@ export async function performAll(
   const outcomes: Outcome[] = [];
   let next = 0;
 
-  async function work(): Promise<void> {
-    // The worker is written in the language of this file: TypeScript as long as nothing is built.
-    const file = new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
-    const worker = fork(fileURLToPath(file), { serialization: 'advanced' });
-    try {
-      worker.send({ trace } satisfies ForWorker);
-      while (next < experiments.length) {
-        const position = next;
-        next += 1;
-        const experiment = experiments[position] as Experiment;
-        outcomes[position] = await ask(worker, experiment, signal, (part) => {
-          parts[position] = part;
-          onProgress?.(parts);
-        });
-      }
-    } finally {
-      worker.kill('SIGKILL');
+  async function work(worker: ChildProcess): Promise<void> {
+    worker.send({ trace } satisfies ForWorker);
+    while (next < experiments.length) {
+      const position = next;
+      next += 1;
+      const experiment = experiments[position] as Experiment;
+      outcomes[position] = await ask(worker, experiment, signal, (part) => {
+        parts[position] = part;
+        onProgress?.(parts);
+      });
     }
   }
 
-  const workers = Math.min(availableParallelism(), experiments.length);
-  await Promise.all(Array.from({ length: workers }, work));
+  const workers = Array.from({ length: Math.min(availableParallelism(), experiments.length) }, newWorker);
+  try {
+    await Promise.all(workers.map(work));
+  } finally {
+    // When one has failed nobody waits for the others.
+    for (const worker of workers) worker.kill('SIGKILL');
+  }
   return experiments.map((experiment, position) => ({ ...experiment, ...(outcomes[position] as Outcome) }));
+}
+
+function newWorker(): ChildProcess {
+  // The worker is written in the language of this file: TypeScript as long as nothing is built.
+  const file = new URL(`worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url);
+  return fork(fileURLToPath(file), { serialization: 'advanced' });
 }
 
 function ask(

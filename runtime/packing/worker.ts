@@ -28,5 +28,6 @@ function answerTo(on: PackingTrace, experiment: Experiment): FromWorker {
 }
 
 function say(said: FromWorker): void {
-  process.send?.(said);
+  // Whoever began the work may be gone, and then nobody hears it.
+  process.send?.(said, undefined, undefined, () => {});
 }

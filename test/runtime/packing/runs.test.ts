@@ -1,0 +1,37 @@
+// Area: the processes of a packing experiment. When one fails, so does the experiment, and the others end.
+
+import { setTimeout as wait } from 'node:timers/promises';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { performAll } from '../../../runtime/packing/runs.ts';
+import { readPackingTrace } from '../../../runtime/packing/trace.ts';
+import { nodesText, withTrace } from './trace.ts';
+
+const test = suite('packing runs');
+
+const childProcesses = () => process.getActiveResourcesInfo().filter((one) => one === 'ProcessWrap').length;
+
+test('packing runs - when one fails the others end, which have nobody left to tell what comes of them', () => {
+  const pods = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\ncrumb,1,1,1,1,\n';
+  return withTrace(
+    async (files) => {
+      const before = childProcesses();
+      const run = { policy: 'fgd', seed: 42 } as const;
+      const trace = readPackingTrace(files.nodes, files.pods);
+      // The first would take more requests than are allowed, the second as many as take it long.
+      const experiments = [
+        { ...run, tune: 9 },
+        { ...run, tune: 3 },
+      ];
+      await performAll(trace, experiments).then(
+        () => assert.unreachable('the first fails'),
+        (error) => assert.match(error.message, /more than 1000000 requests/),
+      );
+      for (let tries = 0; tries < 100 && childProcesses() > before; tries += 1) await wait(20);
+      assert.is(childProcesses(), before);
+    },
+    { nodes: nodesText(60), pods },
+  );
+});
+
+test.run();
