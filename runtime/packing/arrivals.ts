@@ -16,7 +16,7 @@ const MAX_ASKED = 1_000;
  */
 export function askedInTheEnd(trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>, tune: number): number {
   if (tune !== 0) return tune;
-  const asked = milliAsked(trace) / trace.gpuMilli;
+  const asked = milliAsked(trace.requests) / trace.gpuMilli;
   if (asked <= MAX_ASKED) return asked;
   const message = `the requests ask for ${Math.ceil(asked)} times all GPUs; as they are they may for ${MAX_ASKED} times at most`;
   throw new MalformedError(message, { field: 'tune' });
@@ -25,7 +25,7 @@ export function askedInTheEnd(trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>
 /**
  * @param tune What the requests ask for in the end, as a multiple of the GPUs that there are; 0: each comes once, whatever
  * they ask for, as the published simulator has it.
- * @throws MalformedError when it would take too many requests, or none that asks for a GPU.
+ * @throws MalformedError when it would take too many requests, or each that asks for a GPU asks for more than that.
  */
 export function arrivalsOf(
   trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>,
@@ -33,18 +33,23 @@ export function arrivalsOf(
   random: Random,
 ): PackingRequest[] {
   const { requests, gpuMilli: capacity } = trace;
-  const arrivals = random.shuffle(requests);
-  if (tune === 0) return arrivals;
+  if (tune === 0) return random.shuffle(requests);
   const wanted = tune * capacity;
-  let asked = milliAsked(trace);
+  // One that alone asks for more is to be left out whatever else is: others are not to go before it does.
+  const able = requests.filter(({ gpuMilli }) => gpuMilli <= wanted);
+  let asked = milliAsked(able);
+  if (asked === 0) {
+    const message = `each request for a GPU asks for more than ${tune} times all GPUs by itself`;
+    throw new MalformedError(message, { field: 'tune' });
+  }
+  const arrivals = random.shuffle(able);
   if (asked > wanted) {
     // Their order is a random one: to leave out the last is to leave out any.
     while (asked > wanted) asked -= (arrivals.pop() as PackingRequest).gpuMilli;
-    if (asked > 0) return arrivals;
-    throw new MalformedError(`of no more than ${tune} times all GPUs no request for a GPU is left`, { field: 'tune' });
+    return arrivals;
   }
   for (;;) {
-    const another = random.pick(requests);
+    const another = random.pick(able);
     // As in the published experiment: of several GPUs only one is looked at.
     if (asked + another.share > wanted) return arrivals;
     arrivals.push(another);
@@ -56,6 +61,6 @@ export function arrivalsOf(
   }
 }
 
-function milliAsked({ requests }: Pick<PackingTrace, 'requests'>): number {
+function milliAsked(requests: readonly PackingRequest[]): number {
   return requests.reduce((sum, { gpuMilli }) => sum + gpuMilli, 0);
 }

@@ -47,7 +47,21 @@ test('arrivals - every request once in an order of the seed, then more until the
   for (const tune of [1.3, 2, 5]) assert.ok(Math.abs(asked(tune) - tune) < 0.05, `${asked(tune)} for ${tune}`);
   for (const tune of [0.5 * share, 0.1 * share]) assert.ok(asked(tune) <= tune && asked(tune) > tune - 0.05);
   assert.ok(namesOf(1, 0.5 * share).length < all.length, 'some are left out');
-  assert.throws(() => namesOf(1, 1e-9), /of no more than 1e-9 times all GPUs no request for a GPU is left/);
+  assert.throws(() => namesOf(1, 1e-9), /each request for a GPU asks for more than 1e-9 times all GPUs/);
+});
+
+test('arrivals - requests that alone ask for more than is wanted are left out, and take no others with them', async () => {
+  const { requests } = await smallTrace();
+  const sized = [8_000, 8_000, 8_000, 1_000, 1_000, 1_000].map(
+    (gpuMilli) => ({ ...requests[0], share: 1_000, gpuMilli }) as never,
+  );
+  for (let seed = 1; seed <= 20; seed += 1) {
+    const arrivals = arrivalsOf({ requests: sized, gpuMilli: 2_000 }, 1.3, seededRandom(seed));
+    assert.equal(
+      arrivals.map(({ gpuMilli }) => gpuMilli),
+      [1_000, 1_000],
+    );
+  }
 });
 
 test('arrivals - of very many requests most are left out at once', async () => {
