@@ -7,8 +7,8 @@ import { askedInTheEnd } from '../packing/arrivals.ts';
 import type { Experiment } from '../packing/experiment.ts';
 import { plotOf } from '../packing/plot.ts';
 import { type Allocation, type CurvePoint, type PackingReport, policyReport, rounded } from '../packing/report.ts';
-import { performAll } from '../packing/runs.ts';
-import { readPackingTrace } from '../packing/trace.ts';
+import { type Run, startWorkers, type Workers } from '../packing/runs.ts';
+import { type PackingTrace, readPackingTrace } from '../packing/trace.ts';
 import { checkApart, checkWritable, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
 import { counted, figure, seconds, table } from './text.ts';
@@ -37,21 +37,19 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   checkWritable('json', json);
   checkWritable('plot', plot);
   checkApart({ nodes, pods }, { json, plot });
-  const trace = readPackingTrace(nodes, pods);
-  for (const [model, count] of trace.absentModels) {
-    console.error(
-      `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`,
-    );
-  }
   const seeds = Array.from({ length: count }, (_, position) => FIRST_SEED + position);
   const experiments = policy.flatMap((name) => seeds.map((seed): Experiment => ({ policy: name, seed, tune })));
-  const asked = rounded(askedInTheEnd(trace, tune));
-  const begunAt = performance.now();
-  const interrupt = onInterrupt();
-  const progress = showProgress(experiments);
+  const workers = startWorkers(experiments.length);
   try {
-    const runs = await performAll(trace, experiments, { onProgress: progress.show, signal: interrupt.signal });
-    progress.end();
+    const trace = readPackingTrace(nodes, pods);
+    for (const [model, count] of trace.absentModels) {
+      console.error(
+        `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`,
+      );
+    }
+    const asked = rounded(askedInTheEnd(trace, tune));
+    const begunAt = performance.now();
+    const runs = await performShown(workers, trace, experiments);
     const report: PackingReport = {
       nodes: basename(nodes),
       pods: basename(pods),
@@ -76,6 +74,17 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
     console.log(`took ${seconds(performance.now() - begunAt)} for ${counted(runs.length, 'run')}`);
     if (json !== undefined) writeTo('json', json, `${JSON.stringify(report, null, 2)}\n`);
     if (plot !== undefined) writeTo('plot', plot, plotOf(report));
+  } finally {
+    workers.stop();
+  }
+}
+
+/** Performs all experiments, and shows how far they are. */
+async function performShown(workers: Workers, trace: PackingTrace, experiments: readonly Experiment[]): Promise<Run[]> {
+  const interrupt = onInterrupt();
+  const progress = showProgress(experiments);
+  try {
+    return await workers.perform(trace, experiments, { onProgress: progress.show, signal: interrupt.signal });
   } finally {
     progress.end();
     interrupt.dispose();

@@ -26,40 +26,44 @@ export type FromWorker =
   | { readonly type: 'done'; readonly outcome: Outcome }
   | { readonly type: 'failed'; readonly code: string; readonly message: string; readonly field?: string };
 
-/**
- * Performs all experiments; the runs come in their order.
- * @throws CellwrightError `interrupted`; what a run throws.
- */
-export async function performAll(
-  trace: PackingTrace,
-  experiments: readonly Experiment[],
-  { onProgress, signal }: RunsOptions = {},
-): Promise<Run[]> {
-  const parts = experiments.map(() => 0);
-  const outcomes: Outcome[] = [];
-  let next = 0;
+/** The processes of an experiment. */
+export interface Workers {
+  /**
+   * Performs all experiments; the runs come in their order.
+   * @throws CellwrightError `interrupted`; what a run throws.
+   */
+  perform(trace: PackingTrace, experiments: readonly Experiment[], options?: RunsOptions): Promise<Run[]>;
+  /** Ends them, whatever they are at. */
+  stop(): void;
+}
 
-  async function work(worker: ChildProcess): Promise<void> {
-    worker.send({ trace } satisfies ForWorker);
-    while (next < experiments.length) {
-      const position = next;
-      next += 1;
-      const experiment = experiments[position] as Experiment;
-      outcomes[position] = await ask(worker, experiment, signal, (part) => {
-        parts[position] = part;
-        onProgress?.(parts);
-      });
-    }
-  }
-
-  const workers = Array.from({ length: Math.min(availableParallelism(), experiments.length) }, newWorker);
-  try {
-    await Promise.all(workers.map(work));
-  } finally {
-    // When one has failed nobody waits for the others.
-    for (const worker of workers) worker.kill('SIGKILL');
-  }
-  return experiments.map((experiment, position) => ({ ...experiment, ...(outcomes[position] as Outcome) }));
+/** Starts as many processes as so many runs can use. They take a moment to come up, in which the trace can be read. */
+export function startWorkers(runs: number): Workers {
+  const workers = Array.from({ length: Math.min(availableParallelism(), runs) }, newWorker);
+  return {
+    async perform(trace, experiments, { onProgress, signal } = {}) {
+      const parts = experiments.map(() => 0);
+      const outcomes: Outcome[] = [];
+      let next = 0;
+      const work = async (worker: ChildProcess): Promise<void> => {
+        worker.send({ trace } satisfies ForWorker);
+        while (next < experiments.length) {
+          const position = next;
+          next += 1;
+          const experiment = experiments[position] as Experiment;
+          outcomes[position] = await ask(worker, experiment, signal, (part) => {
+            parts[position] = part;
+            onProgress?.(parts);
+          });
+        }
+      };
+      await Promise.all(workers.map(work));
+      return experiments.map((experiment, position) => ({ ...experiment, ...(outcomes[position] as Outcome) }));
+    },
+    stop() {
+      for (const worker of workers) worker.kill('SIGKILL');
+    },
+  };
 }
 
 function newWorker(): ChildProcess {

@@ -3,7 +3,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
-import { performAll } from '../../../runtime/packing/runs.ts';
+import { startWorkers } from '../../../runtime/packing/runs.ts';
 import { readPackingTrace } from '../../../runtime/packing/trace.ts';
 import { nodesText, withTrace } from './trace.ts';
 
@@ -23,10 +23,14 @@ test('packing runs - when one fails the others end, which have nobody left to te
         { ...run, tune: 9 },
         { ...run, tune: 3 },
       ];
-      await performAll(trace, experiments).then(
-        () => assert.unreachable('the first fails'),
-        (error) => assert.match(error.message, /more than 1000000 requests/),
-      );
+      const workers = startWorkers(experiments.length);
+      await workers
+        .perform(trace, experiments)
+        .then(
+          () => assert.unreachable('the first fails'),
+          (error) => assert.match(error.message, /more than 1000000 requests/),
+        )
+        .finally(() => workers.stop());
       for (let tries = 0; tries < 100 && childProcesses() > before; tries += 1) await wait(20);
       assert.is(childProcesses(), before);
     },
