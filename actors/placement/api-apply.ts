@@ -92,13 +92,13 @@ function widen(state: PlacementState, id: string, inventories: ApiInventories): 
 
 function applyUpdate(
   state: PlacementState,
-  { id, name, parent, at }: { id: string; name: string; parent: string | null; at: number },
+  { id, name, parent, at, keepsOthers }: Extract<ApiRecord, { type: 'provider-updated' }>,
 ): void {
   const provider = state.providers.get(id);
   if (provider === undefined) return;
   respecify(state, id, { name }, at, false);
   if (provider.spec.parent === parent) return;
-  moveSubtree(state, id, parent);
+  moveSubtree(state, id, parent, keepsOthers === true);
   locateAll(state);
   countTenants(state.consumers, state.providers, state.untold.used);
 }

@@ -51,7 +51,7 @@ export function updateProvider(state: PlacementState, asked: ApiMessage<'provide
   }
   if (name === '') return decline(refused('no-name', 'a provider needs a name'));
   if (name !== oldName && state.indexes.names.has(name)) return decline(duplicateName(name));
-  return changed(state, id, { type: 'provider-updated', id, name, parent, at });
+  return changed(state, id, { type: 'provider-updated', id, name, parent, at, keepsOthers: true });
 }
 
 export function deleteProvider(state: PlacementState, { id }: ApiMessage<'provider-delete'>): Decided {

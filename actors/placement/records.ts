@@ -70,7 +70,8 @@ export interface ConsumerRecord {
 
 export type ApiRecord =
   | { type: 'provider-created'; id: string; name: string; parent: string | null; at: number }
-  | { type: 'provider-updated'; id: string; name: string; parent: string | null; at: number }
+  /** `keepsOthers`: to the tree that it comes to it is somebody else's; records without it are of before that was so. */
+  | { type: 'provider-updated'; id: string; name: string; parent: string | null; at: number; keepsOthers?: true }
   | { type: 'provider-deleted'; id: string }
   /** The parents are told before their children. */
   | { type: 'subtree-left'; ids: readonly string[] }

@@ -68,8 +68,11 @@ export function subtreeOf({ providers, trees }: Pick<PlacementState, 'providers'
   return found;
 }
 
-/** Gives a provider another parent, or none; all below it comes along. */
-export function moveSubtree(state: PlacementState, id: string, parent: string | null): void {
+/**
+ * Gives a provider another parent, or none; all below it comes along.
+ * @param keepsOthers Whether it is left as it is by the compute of the tree that it comes to.
+ */
+export function moveSubtree(state: PlacementState, id: string, parent: string | null, keepsOthers: boolean): void {
   const { providers, trees, untold } = state;
   const moving = subtreeOf(state, id);
   const oldRoot = (providers.get(id) as Provider).root;
@@ -78,7 +81,7 @@ export function moveSubtree(state: PlacementState, id: string, parent: string | 
     const before = providers.get(one) as Provider;
     const spec = one === id ? { ...before.spec, parent } : before.spec;
     // The compute that told it tells another tree; to that of the tree that it comes to it is somebody else's.
-    const after = makeProvider(spec, root, before, root === oldRoot ? before.told : null);
+    const after = makeProvider(spec, root, before, keepsOthers && root !== oldRoot ? null : before.told);
     after.quiet += 1;
     install(state, after);
     untold.changed.add(one);

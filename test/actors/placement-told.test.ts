@@ -176,6 +176,20 @@ test('placement - records of trees of before what others set was kept lead to th
   assert.equal(old.tell(put(tree)).records, [], 'from then on it is kept');
 });
 
+test('placement - records of moves of before they were left to callers lead to the state of then', () => {
+  const device = { type: 'provider-updated' as const, id: 'a-gpu-0', name: 'a-gpu-0', at: 1 };
+  const entries = [
+    ...shardWith(hostTree('a'), hostTree('b')).entries,
+    [{ ...device, parent: 'b' }],
+    [{ type: 'tree' as const, providers: hostTree('b'), keepsOthers: true as const }],
+    [{ type: 'tree' as const, providers: hostTree('a', { traits: ['HW_NEW'] }), keepsOthers: true as const }],
+  ];
+  const old = bench(actor, { entries }) as Shard;
+  assert.equal(old.state.trees.get('a'), ['a', 'a-gpu-0', 'a-gpu-1']);
+  assert.equal(old.state.trees.get('b'), ['b', 'b-gpu-0', 'b-gpu-1']);
+  assert.equal(restored(actor, old.stored()), old.stored());
+});
+
 test('placement - trees told between random changes of callers lead to the same state again, and to what is told in the end', () => {
   for (let seed = 0; seed < 25; seed += 1) {
     const random = seededRandom(`told-${seed}`);
