@@ -16,8 +16,10 @@ interface Piece {
   readonly data: Uint8Array;
 }
 
-/** The form of entries that this program writes, and the only one that it reads. */
-export const ENTRY_VERSION = 1;
+/** The form of entries that this program writes. Programs that read only earlier ones would misread records in them. */
+export const ENTRY_VERSION = 3;
+/** What it reads. Of version 2 were snapshots of a form that was never released. */
+const READ: readonly unknown[] = [1, ENTRY_VERSION];
 
 export type Entry = (
   | { readonly kind: 'epoch'; readonly epoch: number }
@@ -29,7 +31,7 @@ export type Entry = (
    */
   | ({ readonly kind: 'part'; readonly part: number; readonly last: boolean } & Piece)
 ) & {
-  readonly v: typeof ENTRY_VERSION;
+  readonly v: 1 | typeof ENTRY_VERSION;
   /** Noted by whoever reads it: entries are missing before this one. */
   readonly afterGap?: true;
 };
@@ -73,9 +75,9 @@ export function epochEntry(epoch: number): Uint8Array {
  */
 export function readEntry(body: Uint8Array, stream: string, sequence: number): Entry {
   const entry = decode(body, MAX_ENTRY_BYTES) as Entry;
-  if (entry.v === ENTRY_VERSION) return entry;
+  if (READ.includes(entry.v)) return entry;
   const said = JSON.stringify(entry.v);
-  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads version ${ENTRY_VERSION}`;
+  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads ${READ.join(' and ')}`;
   throw new CellwrightError('unknown-version', message);
 }
 

@@ -431,15 +431,25 @@ test('journal - pieces whose last one is missing did not happen', () => {
   assert.is([...assemble([...whole.slice(1), next]).records].length, 0);
 });
 
-test('journal - an entry of another version is refused by name, an earlier one too', () => {
-  for (const v of [ENTRY_VERSION - 1, ENTRY_VERSION + 1, 99, undefined]) {
-    const body = encode({ v, kind: 'records', epoch: 1, piece: 0, of: 1, data: new Uint8Array() });
+test('journal - an entry of a version that is not read is refused by name', () => {
+  for (const v of [0, 2, ENTRY_VERSION + 1, 99, undefined]) {
     assert.throws(
-      () => readEntry(body, 'cw-placement-0-journal', 7),
-      new RegExp(`entry 7 of journal 'cw-placement-0-journal' is of version ${v}; this program reads version`),
+      () => entryOf(v),
+      new RegExp(`entry 7 of journal 'cw-placement-0-journal' is of version ${v}; this program reads 1 and 3`),
     );
   }
 });
+
+test('journal - entries of the version before are read, and written are such as its programs refuse', () => {
+  assert.is(entryOf(1).v, 1);
+  const [body = new Uint8Array()] = entriesOf([{ n: 1 }], { epoch: 1, pieceBytes: 100 });
+  assert.is(readEntry(body, 's', 1).v, 3);
+});
+
+function entryOf(v: unknown): Entry {
+  const body = encode({ v, kind: 'records', epoch: 1, piece: 0, of: 1, data: new Uint8Array() });
+  return readEntry(body, 'cw-placement-0-journal', 7);
+}
 
 test('journal - an entry of an earlier epoch after a later one is refused', () => {
   const entries: Entry[] = [
