@@ -35,8 +35,8 @@ const DEFAULTS = { heartbeatMs: DEFAULT_HEARTBEAT_MS, patience: { firstMs: 500, 
 const BEAT_MOMENTS = 50;
 
 /**
- * How often a compute that is up tells placement its tree again, ms: somebody may have taken it away, as a caller of the
- * Placement API may. What is as it was told changes nothing.
+ * How often a compute that is up tells placement its tree again, ms, in case it is gone: a caller of the Placement API may
+ * have taken it away.
  */
 const TELL_AGAIN_MS = 300_000;
 
@@ -111,7 +111,7 @@ function comeUp(work: Work): void {
       turn.send(awaited, { type: 'describe' });
       break;
     case 'registering':
-      awaited = tellTree(work);
+      awaited = tellTree(work, false);
       break;
     case 'greeting':
       present(work);
@@ -125,7 +125,7 @@ function comeUp(work: Work): void {
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
       if (turn.now >= state.tellAt) {
-        tellTree(work);
+        tellTree(work, true);
         state.tellAt = turn.now + TELL_AGAIN_MS;
       }
       return turn.wakeAt('come-up', nextBeat(settings, turn.now));
@@ -136,9 +136,9 @@ function comeUp(work: Work): void {
   state.repeats += 1;
 }
 
-function tellTree({ settings: { placementShards }, state: { providers }, turn }: Work): Address {
+function tellTree({ settings: { placementShards }, state: { providers }, turn }: Work, again: boolean): Address {
   const placement = placementOf((providers[0] as ProviderSpec).id, placementShards);
-  turn.send(placement, { type: 'put-tree', ask: 0, providers });
+  turn.send(placement, { type: 'put-tree', ask: 0, providers, ...(again ? { again } : {}) });
   return placement;
 }
 
@@ -352,7 +352,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       if (state.phase === 'greeting' || state.phase === 'up') present(work, message.challenge);
       return;
     case 'tell-tree':
-      if (state.phase === 'greeting' || state.phase === 'up') tellTree(work);
+      if (state.phase === 'greeting' || state.phase === 'up') tellTree(work, true);
       return;
     case 'list-instances':
       if (state.phase === 'retired') return;

@@ -217,7 +217,12 @@ export const placementMessages = {
    * Makes a tree of providers be as told; the root comes first. A provider that is told no more
    * goes; one on which something is held stays, with nothing more to give, until the tree is told without that.
    */
-  'put-tree': message('put-tree', { ask: Ask, providers: Type.Array(ProviderSpec, { minItems: 1, maxItems: 512 }) }),
+  'put-tree': message('put-tree', {
+    ask: Ask,
+    providers: Type.Array(ProviderSpec, { minItems: 1, maxItems: 512 }),
+    /** It was told before: nothing is done unless its root is gone. */
+    again: Type.Optional(Type.Boolean()),
+  }),
   /**
    * The host of a tree is gone for good: all its providers go, those that callers have put below it too, unless something is
    * held on one of them.

@@ -13,9 +13,12 @@ import type { PlacementState } from './state.ts';
 import { treeOf } from './trees.ts';
 import type { ShardWork } from './work.ts';
 
-export function putTree({ state, turn, commit }: ShardWork, { ask, providers: tree }: PutTree, from: Address): void {
+export function putTree({ state, turn, commit }: ShardWork, asked: PutTree, from: Address): void {
   const { providers } = state;
-  const root = (tree[0] as ProviderSpec).id;
+  const { ask, providers: told, again = false } = asked;
+  const root = (told[0] as ProviderSpec).id;
+  if (again && providers.has(root)) return turn.send(from, { type: 'tree-put', ask, root });
+  const tree = withoutMoved(told, providers);
   const fault = treeFault(tree, providers);
   if (fault !== null) return turn.send(from, { type: 'tree-refused', ask, root, reason: fault });
   const isUnchanged =
@@ -23,6 +26,18 @@ export function putTree({ state, turn, commit }: ShardWork, { ask, providers: tr
     toldNoMore(state, root, tree).every(({ provider, stays }) => stays && isEmptied(provider));
   if (!isUnchanged) commit({ type: 'tree', providers: tree, keepsOthers: true });
   turn.send(from, { type: 'tree-put', ask, root });
+}
+
+/** A tree without what callers have moved to other trees, where it is theirs, and without what would be below that. */
+function withoutMoved(tree: readonly ProviderSpec[], providers: PlacementState['providers']): readonly ProviderSpec[] {
+  const [root] = tree;
+  const moved = new Set<string>();
+  for (const { id, parent } of tree) {
+    const known = providers.get(id);
+    const isMoved = known !== undefined && known.told === null && known.root !== root?.id;
+    if ((isMoved && parent !== null) || moved.has(parent ?? '')) moved.add(id);
+  }
+  return moved.size === 0 ? tree : tree.filter(({ id }) => !moved.has(id));
 }
 
 export function applyTree(

@@ -77,13 +77,13 @@ test('compute - it learns what it is, tells placement, then presents itself to i
   );
 });
 
-test('compute - once up it tells placement its tree again every five minutes: somebody may have taken it away', () => {
+test('compute - once up it tells placement its tree again every five minutes, in case somebody has taken it away', () => {
   const on = desk();
   const tellsIn = (ms: number) => on.pass(ms).flatMap((turned) => sentOf(turned, 'put-tree'));
   // The first time at a moment of the host's own.
   assert.is(tellsIn(305_000).length, 1);
   const [again] = tellsIn(305_000);
-  assert.equal([again?.to, again?.message.providers], ['placement/0', [PROVIDER]]);
+  assert.equal([again?.to, again?.message.providers, again?.message.again], ['placement/0', [PROVIDER], true]);
   assert.equal(told(on.tell(TREE_PUT, 'placement/0')), [], 'it is up all the while');
   assert.equal(told(on.tell({ type: 'tell-tree' }, CELL)), ['put-tree to placement/0'], 'its cell has it told at once');
 });

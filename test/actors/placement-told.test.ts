@@ -241,6 +241,35 @@ test('placement - trees told between random changes of callers lead to the same 
   }
 });
 
+test('placement - a tree that is told again changes nothing, unless its root is gone', () => {
+  const shard = shardWith(hostTree('a'));
+  const again = () => shard.tell({ type: 'put-tree', ask: 4, providers: hostTree('a'), again: true });
+  api(shard, { type: 'provider-delete', id: 'a-gpu-1' });
+  const told = again();
+  assert.equal([told.records, sentOf(told, 'tree-put').length], [[], 1]);
+  assert.not.ok(shard.state.providers.has('a-gpu-1'), 'what a caller took away stays away');
+  for (const id of ['a-gpu-0', 'a']) api(shard, { type: 'provider-delete', id });
+  assert.is(sentOf(again(), 'tree-put').length, 1);
+  assert.equal([...shard.state.providers.keys()], ['a', 'a-gpu-0', 'a-gpu-1']);
+});
+
+test('placement - a host whose device a caller moved to another host is told without it, until it is back', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  const move = (id: string, parent: string) =>
+    api(shard, { type: 'provider-update', id, name: id, parent, reparent: true });
+  const rootOf = (id: string) => shard.state.providers.get(id)?.root;
+  move('a-gpu-1', 'b');
+  const below = providerOf('a-slice', { parent: 'a-gpu-1' });
+  const larger = hostTree('a', { inventories: { VCPU: inventoryOf({ total: 16 }) } });
+  assert.is(sentOf(shard.tell(put([...larger, below])), 'tree-put').length, 1);
+  assert.is(specOf(shard, 'a')?.inventories.VCPU?.total, 16);
+  assert.equal(['a-gpu-0', 'a-gpu-1', 'a-slice'].map(rootOf), ['a', 'b', undefined]);
+  move('a-gpu-1', 'a');
+  shard.tell(put([...larger, below]));
+  assert.equal(['a-gpu-1', 'a-slice'].map(rootOf), ['a', 'a']);
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+});
+
 // --- trees whose hosts do not come back
 
 const withdraw = (shard: Shard, root = 'a') => shard.tell({ type: 'withdraw-tree', ask: 3, root }, 'cell/c1');
