@@ -48,6 +48,7 @@ export function computeUp(
   // The life of which an operator has said that it is over is made to clear up, and is given nothing else.
   if (stateOfHost(host) === 'fenced') return;
   work.turn.send(from, { type: 'welcome', incarnation });
+  if (known === undefined && work.state.removedHosts.has(hostName)) sayTreeIsGone(work, host);
   if (newLife || wasAway) clearAwayOn(work, hostName);
   if (wasUnheard) askForBuilds(work, host);
   if (!newLife || wasUnheard) return;
@@ -74,6 +75,11 @@ function clearFenced(work: Work, host: Host, strays: readonly Running[], compute
   }
   if (host.clearing.length !== strays.length || !strays.every(isKnown)) work.state.feed.untold.add(host.host);
   host.clearing = strays;
+}
+
+/** Of a host that is back: what its compute has told placement of it may have been withdrawn since. */
+export function sayTreeIsGone({ turn, cell }: Work, { host, provider }: Host): void {
+  turn.send(computeAddress(cell, host), { type: 'tree-withdrawn', ask: 0, root: provider });
 }
 
 function destroyAll(work: Work, host: string, strays: readonly Running[], compute: Address): void {

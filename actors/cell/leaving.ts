@@ -3,8 +3,8 @@
 
 import type { Address } from '../actor.ts';
 import type { CellMessage } from '../messages/cell.ts';
-import { computeAddress, placementOf } from '../routing.ts';
-import { hostToSet } from './hostkeeping.ts';
+import { placementOf } from '../routing.ts';
+import { hostToSet, sayTreeIsGone } from './hostkeeping.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
 import type { CellState, Leaving } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -26,12 +26,13 @@ export function removeHost(work: Work, asked: Extract<CellMessage, { type: 'remo
 
 export function treeWithdrawn(work: Work, root: string): void {
   const leaving = taken(work.state, root);
-  const host = work.state.hosts.get(leaving?.host ?? '');
-  if (leaving === undefined || host?.provider !== root) return;
+  const host = [...work.state.hosts.values()].find(({ provider }) => provider === root);
+  if (host === undefined) return;
+  // Its compute may have presented itself meanwhile.
+  if (leaving === undefined) return sayTreeIsGone(work, host);
   const why = whyItStays(work, host);
   if (why !== null) {
-    // Its compute has come back meanwhile, and what it has told placement is gone.
-    work.turn.send(computeAddress(work.cell, host.host), { type: 'tell-tree' });
+    sayTreeIsGone(work, host);
     return refuse(work, leaving, why);
   }
   commit(work, { type: 'host-removed', host: leaving.host, at: work.turn.now });

@@ -2,8 +2,8 @@
 // what its driver reports, and keeps no journal: after a restart it asks the driver what runs, presents itself, and
 // is asked again for whatever it had not answered.
 //
-// It takes: build, destroy, welcome, who-are-you, tell-tree, retired (from its cell), tree-put, tree-refused (from placement),
-// list-instances, list-driven (from gateways), and its driver's answers. See actors/messages/compute.ts.
+// It takes: build, destroy, welcome, who-are-you, retired, tree-withdrawn (from its cell), tree-put, tree-refused (from
+// placement), list-instances, list-driven (from gateways), and its driver's answers. See actors/messages/compute.ts.
 
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
@@ -39,6 +39,9 @@ const BEAT_MOMENTS = 50;
  * have taken it away.
  */
 const TELL_AGAIN_MS = 300_000;
+
+/** When the tree is told again, of one that was not withdrawn before its host was up. */
+const NEVER_WITHDRAWN = 0;
 
 /** So many times a cell asks for an end, at its slowing pace, before the driver is asked for it again. */
 const ASKS_FOR_DRIVER = 4;
@@ -111,7 +114,7 @@ function comeUp(work: Work): void {
       turn.send(awaited, { type: 'describe' });
       break;
     case 'registering':
-      awaited = tellTree(work, false);
+      awaited = tellTree(work);
       break;
     case 'greeting':
       present(work);
@@ -124,10 +127,7 @@ function comeUp(work: Work): void {
         ...(state.metrics === null ? {} : { metrics: state.metrics }),
       });
       if (state.measures) turn.send(toDriver, { type: 'measure' });
-      if (turn.now >= state.tellAt) {
-        tellTree(work, true);
-        state.tellAt = turn.now + TELL_AGAIN_MS;
-      }
+      if (turn.now >= state.tellAt) tellTree(work);
       return turn.wakeAt('come-up', nextBeat(settings, turn.now));
     case 'retired':
       return;
@@ -136,9 +136,21 @@ function comeUp(work: Work): void {
   state.repeats += 1;
 }
 
-function tellTree({ settings: { placementShards }, state: { providers }, turn }: Work, again: boolean): Address {
+/** Placement has answered what it was told. */
+function treeHeard({ state, turn }: Work): void {
+  if (state.phase === 'up' && turn.now >= state.tellAt) state.tellAt = turn.now + TELL_AGAIN_MS;
+}
+
+/** Placement has no tree of this host any more; what it has answered before may still be on its way. */
+function treeWithdrawn(work: Work): void {
+  const { state, turn } = work;
+  state.tellAt = turn.now;
+  if (state.phase === 'up') tellTree(work);
+}
+
+function tellTree({ settings: { placementShards }, state: { phase, providers }, turn }: Work): Address {
   const placement = placementOf((providers[0] as ProviderSpec).id, placementShards);
-  turn.send(placement, { type: 'put-tree', ask: 0, providers, ...(again ? { again } : {}) });
+  turn.send(placement, { type: 'put-tree', ask: 0, providers, ...(phase === 'up' ? { again: true } : {}) });
   return placement;
 }
 
@@ -340,19 +352,19 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       if (state.phase === 'retired') return;
       return destroy(work, message.instance, message.attempt, from);
     case 'tree-put':
+      treeHeard(work);
       if (state.phase === 'registering') enter(work, 'greeting');
       return;
+    case 'tree-withdrawn':
+      return treeWithdrawn(work);
     case 'welcome':
       if (state.phase !== 'greeting' || message.incarnation !== settings.incarnation) return;
       // Hosts that came up together do not tell again together.
-      state.tellAt = turn.now + (fnv1a(settings.host) % TELL_AGAIN_MS);
+      if (state.tellAt === NEVER_WITHDRAWN) state.tellAt = turn.now + (fnv1a(settings.host) % TELL_AGAIN_MS);
       return enter(work, 'up');
     case 'who-are-you':
       if (message.incarnation !== undefined && message.incarnation !== settings.incarnation) return;
       if (state.phase === 'greeting' || state.phase === 'up') present(work, message.challenge);
-      return;
-    case 'tell-tree':
-      if (state.phase === 'greeting' || state.phase === 'up') tellTree(work, true);
       return;
     case 'list-instances':
       if (state.phase === 'retired') return;
@@ -363,6 +375,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       if (message.id === 'come-up') return comeUp(work);
       return retry(work, message.id.slice('retry '.length));
     case 'tree-refused':
+      treeHeard(work);
       turn.send(settings.toDriver, { type: 'refused', reason: message.reason });
       return tell(work, 'tree-refused', message.reason, 'put-tree');
     default:
@@ -379,7 +392,7 @@ function init(): ComputeState {
     jobs: new PassingMap(),
     outcomes: new PassingMap(),
     repeats: 0,
-    tellAt: 0,
+    tellAt: NEVER_WITHDRAWN,
   };
 }
 

@@ -42,14 +42,14 @@ export const computeMessages = {
   }),
   /** Another life of the compute has taken this one's place. */
   retired: message('retired', { incarnation: Incarnation }),
-  /** Placement may have let go of what the compute told it: it is to tell its tree again. */
-  'tell-tree': message('tell-tree', {}),
   /** What this compute believes to be on its host. */
   'list-instances': message('list-instances', { ask: Ask }),
   /** What the host's driver says is on it. */
   'list-driven': message('list-driven', { ask: Ask }),
   'tree-put': placementAnswers['tree-put'],
   'tree-refused': placementAnswers['tree-refused'],
+  /** From its cell, which removed its host as one that does not come back: placement has its tree no more. */
+  'tree-withdrawn': placementAnswers['tree-withdrawn'],
 };
 
 /** The words of the driver, which runs beside the compute and is not reached over the wire. */

@@ -101,7 +101,8 @@ test('leaving - one on whose providers something is held stays, and it is said w
     ['host-in-use', `host 'h1' of cell 'c1' cannot be removed: ${reason}`],
   );
   assert.is(all.stateOf('h1'), 'fenced');
-  assert.equal(told(withdrawn(all)), [], 'nobody waits for that any more');
+  assert.equal(told(withdrawn(all)), ['tree-withdrawn to compute/c1/h1'], 'nobody waits for that any more');
+  assert.is(all.stateOf('h1'), 'fenced');
 });
 
 test('leaving - one whose compute comes back while placement is asked stays', () => {
@@ -109,9 +110,9 @@ test('leaving - one whose compute comes back while placement is asked stays', ()
   remove(all);
   comesUp(all.on, up('h1', 'life-2'));
   assert.is(all.stateOf('h1'), 'up');
-  const answered = withdrawn(all);
-  assert.is(refusal(answered)?.code, 'host-not-fenced');
-  assert.ok(told(answered).includes('tell-tree to compute/c1/h1'), 'what it told placement is gone');
+  const late = withdrawn(all);
+  assert.is(refusal(late)?.code, 'host-not-fenced');
+  assert.ok(told(late).includes('tree-withdrawn to compute/c1/h1'), 'what it has told of the host is gone');
   assert.is(all.stateOf('h1'), 'up');
 });
 
@@ -123,7 +124,7 @@ test('leaving - what speaks for it later is a new host, and what runs there is n
     'who-are-you to compute/c1/h1',
   ]);
   const met = all.on.tell(up('h1', 'life-1', [{ instance: 'old', attempt: 1 }]), 'compute/c1/h1');
-  assert.ok(told(met).includes('welcome to compute/c1/h1'));
+  assert.equal(told(met).slice(0, 2), ['welcome to compute/c1/h1', 'tree-withdrawn to compute/c1/h1']);
   assert.is(all.stateOf('h1'), 'disabled');
   all.survives();
 });

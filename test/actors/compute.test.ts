@@ -80,12 +80,38 @@ test('compute - it learns what it is, tells placement, then presents itself to i
 test('compute - once up it tells placement its tree again every five minutes, in case somebody has taken it away', () => {
   const on = desk();
   const tellsIn = (ms: number) => on.pass(ms).flatMap((turned) => sentOf(turned, 'put-tree'));
+  const heard = () => assert.equal(told(on.tell(TREE_PUT, 'placement/0')), [], 'it is up all the while');
+  const untilTold = (): number => {
+    for (let ms = 0; ms <= 305_000; ms += 5_000) if (tellsIn(5_000).length > 0) return ms;
+    throw new Error('it is not told');
+  };
   // The first time at a moment of the host's own.
-  assert.is(tellsIn(305_000).length, 1);
-  const [again] = tellsIn(305_000);
-  assert.equal([again?.to, again?.message.providers, again?.message.again], ['placement/0', [PROVIDER], true]);
-  assert.equal(told(on.tell(TREE_PUT, 'placement/0')), [], 'it is up all the while');
-  assert.equal(told(on.tell({ type: 'tell-tree' }, CELL)), ['put-tree to placement/0'], 'its cell has it told at once');
+  untilTold();
+  const [again] = tellsIn(5_000);
+  const { providers, again: isAgain } = again?.message ?? {};
+  assert.equal([again?.to, providers, isAgain], ['placement/0', [PROVIDER], true], 'until placement has heard');
+  heard();
+  assert.ok(untilTold() > 290_000);
+  on.tell({ type: 'tree-refused', ask: 0, root: 'p1', reason: 'no such class' }, 'placement/0');
+  assert.equal(tellsIn(200_000), []);
+});
+
+test('compute - told that its tree was withdrawn it tells it at once, and until placement has heard', () => {
+  const on = desk();
+  const gone: ComputeMessage = { type: 'tree-withdrawn', ask: 0, root: 'p1' };
+  assert.equal(told(on.tell(gone, CELL)), ['put-tree to placement/0']);
+  assert.ok(on.pass(5_000).flatMap(told).includes('put-tree to placement/0'));
+  on.tell(TREE_PUT, 'placement/0');
+  assert.equal(
+    on.pass(200_000).flatMap((turned) => sentOf(turned, 'put-tree')),
+    [],
+  );
+
+  const early = bench(actor);
+  early.tell(described(), DRIVER);
+  early.tell(gone, CELL);
+  assert.equal(told(early.tell(TREE_PUT, 'placement/0')), ['compute-up to cell/c1'], 'answered before that');
+  assert.ok(told(early.tell(WELCOME, CELL)).includes('put-tree to placement/0'));
 });
 
 test('compute - each step of coming up is done again, at a slowing pace, until it is answered', () => {

@@ -29,7 +29,7 @@ const REFUSALS = ['exceeds-capacity', 'group-affinity', 'group-anti-affinity', '
 const UNUSED = new Set([
   'message scheduler released',
   'message compute tree-refused',
-  'message compute tell-tree',
+  'message compute tree-withdrawn',
   'message cell tree-kept',
 ]);
 
