@@ -56,8 +56,10 @@ export interface Weighed extends Entry {
   offered: readonly Allocation[] | null;
   /** How many instances at once it was counted to hold, of so many; at least, where that took too long. Null: nobody has asked. */
   holds: { readonly count: number; readonly times: number; readonly isWhole: boolean } | null;
-  /** So many instances at once, or more, it surely does not hold. */
+  /** So many instances at once, or more, were counted not to fit; placed in another way more of them may. */
   tooMany: number;
+  /** How many at most it can hold, however they are placed; null: nobody has asked. */
+  most: number | null;
 }
 
 /** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
@@ -329,5 +331,6 @@ function weigh(
     offered: null,
     holds: null,
     tooMany: Number.POSITIVE_INFINITY,
+    most: null,
   };
 }

@@ -34,8 +34,8 @@ export function isEnoughFor(fleet: Fleet, request: Request, count: number): bool
   const { spec } = request;
   let room = 0;
   for (const ranked of shapeOf(fleet, request).current.values()) {
-    if (ranked.tooMany === Number.POSITIVE_INFINITY) ranked.tooMany = mostTimes(spec, treeOf(view, ranked.root)) + 1;
-    room += Math.min(ranked.tooMany - 1, membersAllowed(view, spec, ranked.root));
+    ranked.most ??= mostTimes(spec, treeOf(view, ranked.root));
+    room += Math.min(ranked.most, membersAllowed(view, spec, ranked.root));
     if (room >= count) return true;
   }
   return false;
@@ -65,11 +65,9 @@ export function roomForAll(
     if (known.times >= count) return true;
     if (!known.isWhole && known.count === count) return undefined;
   }
-  const most = mostTimes(request.spec, tree);
-  if (most < count) {
-    if (ranked !== undefined) ranked.tooMany = most + 1;
-    return false;
-  }
+  const most = ranked?.most ?? mostTimes(request.spec, tree);
+  if (ranked !== undefined) ranked.most = most;
+  if (most < count) return false;
   if (effort.looks > endOfLooks) return undefined;
   const endOfThis = effort.looks + MAX_LOOKS_TO_COUNT;
   const times = timesTogether(request.spec, tree, count, endOfThis);

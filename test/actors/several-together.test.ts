@@ -16,6 +16,7 @@ import { roomTogether } from '../../actors/scheduler/room-together.ts';
 import { treeOf } from '../../actors/scheduler/view.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
+import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { inventory, viewOf } from '../support/facts.ts';
 import { type Answer, chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { survey } from '../support/survey.ts';
@@ -239,6 +240,23 @@ test('scheduler - several that would rather keep together get one host whichever
   }
 });
 
+test('scheduler - that several that keep together were counted not to fit keeps out no others, whom a policy places otherwise', () => {
+  const groups = ['g0', 'g1'].map((name) => ({ name, resources: { VGPU: 1 } }));
+  const apart = { groups, groupPolicy: 'isolate' as const };
+  const roomiest: Weigher = {
+    name: 'roomiest',
+    multiplier: 1,
+    weigh: () => 0,
+    prefers(_, { stocks }) {
+      const { capacity = 0, used = 0 } = stocks.get('VGPU') ?? {};
+      return capacity - used;
+    },
+  };
+  const on = hostsOf({ h0: [{ has: 1 }, { has: 1 }, { has: 2 }] }, { weighers: [roomiest] });
+  assert.equal(placed(on, { ...inAffinity(groups), ...apart }, 2, 'together').hosts, []);
+  assert.equal(placed(on, apart, 2), { hosts: ['h0', 'h0'], reason: '' });
+});
+
 test('scheduler - whether a host has room for all that would rather keep together is asked of the first in rank only', () => {
   const hosts = Array.from({ length: 400 }, (_, n) => ({ host: `h${n}`, has: { VCPU: n === 399 ? 8 : 4 } }));
   const spec: RequestSpec = {
@@ -273,7 +291,7 @@ test('scheduler - that many were not counted to the end is not said of few', () 
   ranked.holds = { count: 8, times: 4, isWhole: false };
   assert.equal([isRoom(4), isRoom(8)], [true, undefined]);
   assert.is(isRoom(6), true, 'it is counted again');
-  assert.equal([isRoom(9), ranked.tooMany, isRoom(10)], [false, 9, false]);
+  assert.equal([isRoom(9), ranked.most, isRoom(10)], [false, 8, false]);
   ranked.tooMany = 7;
   assert.equal([isRoom(6), isRoom(7)], [true, false], 'what is known is not looked at again');
 });
