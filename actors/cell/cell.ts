@@ -278,10 +278,13 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
   }
 
   function forget(work: Work): void {
-    const { state, turn } = work;
-    const forgotten = (before: number) => commit(work, { type: 'forgotten', before });
-    forgetDeleted(state.removedHosts, turn, rememberDeletedMs, forgotten);
-    forgetDeleted(state.deleted, turn, rememberDeletedMs, forgotten);
+    const { turn } = work;
+    const { deleted, removedHosts } = work.state;
+    // The record is of both: hosts, of which there are few, would take along all instances that are due.
+    const isAnyDue = deleted.dueBefore(turn.now - rememberDeletedMs) !== null;
+    forgetDeleted(isAnyDue ? deleted : removedHosts, turn, rememberDeletedMs, (before) =>
+      commit(work, { type: 'forgotten', before }),
+    );
   }
 
   /** What a turn changed is told together; of counts that grow, which they do all the time, the beat tells. */

@@ -116,6 +116,17 @@ test('leaving - one whose compute comes back while placement is asked stays', ()
   assert.is(all.stateOf('h1'), 'up');
 });
 
+test('leaving - that it was removed is forgotten with no more deleted instances at once than any are', () => {
+  const all = fencedDesk();
+  remove(all);
+  withdrawn(all);
+  const { deleted, removedHosts } = all.on.state;
+  for (let n = 0; n < 1_500; n += 1) deleted.remember(`i${n}`, all.on.now + n);
+  const turns = all.on.pass(2 * 3_600_000).filter(({ records }) => records.some(({ type }) => type === 'forgotten'));
+  assert.equal([deleted.size, removedHosts.size], [0, 0]);
+  assert.ok(turns.length > 1, 'in several turns');
+});
+
 test('leaving - what speaks for it later is a new host, and what runs there is not given anything beside it', () => {
   const all = fencedDesk();
   remove(all);
