@@ -70,7 +70,7 @@ export interface Client {
   list(request?: ListRequest): Promise<ListAnswer>;
   /**
    * Which cells there are, and how many hosts each has, as a scheduler has heard. One that was taken down stays among
-   * them, as silent, until the scheduler starts anew.
+   * them, as silent, until the scheduler starts anew, or for ten minutes where it has no hosts.
    * @throws CellwrightError `overloaded` when no scheduler has heard of all hosts yet, as in its first seconds.
    */
   cells(): Promise<CellsAnswer>;
@@ -81,13 +81,13 @@ export interface Client {
   hosts(request: HostsRequest): Promise<HostsAnswer>;
   /**
    * Takes a host out of service (`enabled: false`), puts it back, states that nothing runs there any more
-   * (`fence: true`), or that it does not come back (`remove: true`). It is set as it stands when this is asked: a copy of the request that comes late undoes nothing.
-   * `state` is that of the host from then on, as `hosts` tells it; what is set of one that is down or fenced takes when it
-   * comes back.
+   * (`fence: true`), or that it does not come back (`remove: true`). It is set as it stands when this is asked: a copy of
+   * the request that comes late undoes nothing. `state` is that of the host from then on, as `hosts` tells it, or `removed`;
+   * what is set of one that is down or fenced takes when it comes back.
    * @throws `not-found`; `host-is-up` when a host that is to be fenced is not down; of one that is to be removed
-   * `host-not-fenced`, and `host-in-use` when instances of it are not deleted or something is held there; `outdated` when the request says a
-   * revision of the host, and it has been set since, be it by this request, whose first answer was lost; or when others
-   * set it all the time.
+   * `host-not-fenced`, and `host-in-use` when instances that were there are not deleted or something is held there;
+   * `outdated` when the request says a revision of the host, and it has been set since, be it by this request, whose first
+   * answer was lost; or when others set it all the time.
    */
   host(request: HostRequest): Promise<HostAnswer>;
   /**

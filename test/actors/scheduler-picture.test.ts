@@ -63,6 +63,30 @@ test('scheduler - hosts that a cell tells to be gone are considered no more, nor
   assert.equal(known(), ['p-h1', 'p-h9']);
 });
 
+test('scheduler - hosts are read page by page, and none is forgotten that stands on one of them or is told in between', () => {
+  const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
+  const told = (host: string) => ({ host, provider: `p-${host}`, state: 'up' as const });
+  const tell = (epoch: number, sequence: number, ...hosts: string[]) => {
+    const message = { type: 'hosts-changed' as const, cell: 'c1', epoch, sequence, hosts: hosts.map(told) };
+    return sentOf(all.hear(message), 'list-hosts')[0]?.message.ask ?? 0;
+  };
+  const answer = (ask: number, epoch: number, sequence: number, host: string, next: string | null) => {
+    const page = { type: 'hosts' as const, cell: 'c1', ask, epoch, sequence, hosts: [told(host)], next };
+    return sentOf(all.hear(page), 'list-hosts')[0]?.message.ask ?? 0;
+  };
+  const known = () => [...all.on.state.view.hosts.keys()].sort();
+  const second = answer(tell(1, 9), 1, 9, 'h1', 'h1');
+  tell(1, 10, 'a1');
+  answer(second, 1, 10, 'h2', null);
+  assert.equal(known(), ['p-a1', 'p-h1', 'p-h2'], 'the one that is on no page is gone');
+  const third = answer(tell(1, 19), 1, 19, 'a1', 'a1');
+  const again = tell(2, 1);
+  answer(third, 2, 1, 'h1', null);
+  assert.equal(known(), ['p-a1', 'p-h1', 'p-h2'], 'a cell that begins anew is asked from the first page on');
+  answer(answer(again, 2, 1, 'h1', 'h1'), 2, 1, 'h2', null);
+  assert.equal(known(), ['p-h1', 'p-h2']);
+});
+
 test('scheduler - it asks cells to tell at once of builds that end where a filter goes by what a host builds', () => {
   const refusal = () => null;
   const asks = (...filters: Filter[]) => {
