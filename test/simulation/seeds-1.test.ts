@@ -1,4 +1,4 @@
-// Area: simulation. Five hundred seeds of the fifteen hundred that the suite runs.
+// Area: simulation. Five hundred seeds of the thousand that the suite runs.
 
 import { holdsFrom } from './seeds.ts';
 
