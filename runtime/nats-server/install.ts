@@ -190,6 +190,7 @@ async function run(
   env: Record<string, string> = {},
   timeoutMs: number = PACKAGE_TIMEOUT_MS,
 ): Promise<string> {
+  throwIfAborted(signal, INSTALLING);
   try {
     const settings = {
       cwd: work,

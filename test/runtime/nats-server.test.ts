@@ -211,9 +211,12 @@ test('install - given up at a signal, with the program that it runs, and leaves 
       const giveUp = new AbortController();
       const installing = codeOf(() => installNatsServer({ signal: giveUp.signal }));
       await until('it downloads', () => pid() !== null);
+      const download = pid() as number;
+      await rm(join(root, 'pid'));
       giveUp.abort();
       assert.is(await installing, 'interrupted');
-      await until('the download has ended', () => !isAlive(pid() ?? 0));
+      await until('the download has ended', () => !isAlive(download));
+      assert.is(pid(), null, 'nothing else was begun');
       assert.equal(await readdir(join(root, 'cache/cellwright')), []);
       assert.is(await codeOf(() => installNatsServer({ signal: giveUp.signal })), 'interrupted');
     },
