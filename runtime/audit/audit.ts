@@ -39,7 +39,7 @@ export interface AuditResult {
   readonly findings: readonly Finding[];
   /** What could not be looked at, and so is not known. */
   readonly unknown: readonly string[];
-  /** What was done about it, for people. */
+  /** What was asked for to mend it, for people; what of it did not help is among the findings. */
   readonly repaired: readonly string[];
   /** How much was looked at. */
   readonly looked: Readonly<Record<'cells' | 'hosts' | 'instances' | 'consumers' | 'providers', number>>;

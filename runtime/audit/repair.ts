@@ -17,7 +17,7 @@ export interface RepairTools {
   readonly placementShards?: number;
 }
 
-/** Says what was done, or answers null when it is not certain any more that it should be. Whether it helped is seen. */
+/** Says what was asked for, or answers null when it is not certain any more that it should be. Whether it helped is seen. */
 export async function carryOut(repair: Repair, tools: RepairTools): Promise<string | null> {
   const shards = everyPlacement(tools.placementShards ?? 1);
   const say = (to: string, message: AnyMessage) => tools.outbox.send(tools.asking.address, to, message);
@@ -27,16 +27,16 @@ export async function carryOut(repair: Repair, tools: RepairTools): Promise<stri
       if (attempt === null) {
         if (!(await isUnknown(consumer, tools))) return null;
         for (const shard of shards) say(shard, { type: 'release', consumer, deleted: true });
-        return `gave back all that '${consumer}' held`;
+        return `asked placement to give back all that '${consumer}' holds`;
       }
       for (const shard of shards) say(shard, { type: 'release', consumer, attempt, deleted: false });
-      return `gave back what '${consumer}' held for attempt ${attempt}`;
+      return `asked placement to give back what '${consumer}' holds for attempt ${attempt}`;
     }
     case 'destroy': {
       const { cell, host, instance, attempt } = repair;
       if (await isCurrent(repair, tools)) return null;
       say(computeAddress(cell, host), { type: 'destroy', instance, attempt });
-      return `had attempt ${attempt} of '${instance}' destroyed on '${cell}/${host}'`;
+      return `asked host '${cell}/${host}' to destroy attempt ${attempt} of '${instance}'`;
     }
     case 'do-again':
       say(cellAddress(repair.cell), { type: 'do-again', instance: repair.instance });

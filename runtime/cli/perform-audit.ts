@@ -57,7 +57,7 @@ export function linesOf({ findings, unknown, repaired, looked }: AuditResult, de
   const lines = [
     `looked at ${counted(cells, 'cell')}, ${counted(hosts, 'host')}, ${counted(instances, 'instance')}, ` +
       `${counted(consumers, 'consumer')} of ${counted(providers, 'provider')}`,
-    ...repaired.map((what) => `mended: ${what}`),
+    ...repaired.map((what) => `repair: ${what}`),
     ...findings.flatMap(({ kind, what, whose }) => [`${kind}: ${what}`, `  ${whose}`]),
     ...unknown.map((what) => `not known: ${what}`),
   ];
