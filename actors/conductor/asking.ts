@@ -1,6 +1,7 @@
 // Asking the schedulers for hosts, again and again until they answer or the time of a request is over.
 
 import type { Address } from '../actor.ts';
+import { LOST_AFTER_MS } from '../asking-window.ts';
 import { waitMs } from '../builds.ts';
 import type { Selecting } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
@@ -9,6 +10,9 @@ import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
 import { lineFor, waitedInVain, waitsOf } from './waiting.ts';
 import type { Work } from './work.ts';
+
+/** For requests that nobody was asked about yet. */
+export const UNASKED_WAKE = 'unasked';
 
 /** No scheduler has answered: ask again, unless the request has waited for too long. */
 export function wakeRequest(work: Work, request: string): void {
@@ -25,9 +29,10 @@ export function wakeRequest(work: Work, request: string): void {
   state.toAsk.add(request);
 }
 
-/** A scheduler has answered, whatever it was asked for: it is there, and can be heard. */
-export function noteAnswer({ state, turn }: Work, from: Address): void {
+/** A scheduler has answered: it is there, and can be heard, whatever it was asked for. */
+export function noteAnswer({ state, turn }: Work, request: string, from: Address): void {
   state.answered = { scheduler: from, at: turn.now };
+  state.window.heard(request, turn.now);
 }
 
 /**
@@ -45,32 +50,63 @@ function forgetFuture({ state, turn }: Work): void {
   if (state.line !== null) state.line.heardAt = Math.min(state.line.heardAt, turn.now);
 }
 
-/** Asks the schedulers what this turn found to ask: one question a request, however many instances it has. */
+/**
+ * Asks the schedulers what there is to ask: one question a request, however many instances it has; again at once, for the
+ * first time as far as there is room in the window.
+ */
 export function askSchedulers(work: Work): void {
   const { state, turn } = work;
   forgetFuture(work);
-  for (const request of state.toAsk) {
-    const open = state.requests.get(request);
-    if (open === undefined) continue;
-    open.round = nextRound(work, request, open);
-    open.scheduler = null;
-    const deadlineAt = deadlineOfRequest(state, open);
-    turn.send(lineFor(state, open) ?? schedulerFor(state, open), {
-      type: 'select',
-      request,
-      round: open.round,
-      instances: [...open.waiting],
-      spec: open.spec,
-      ...(open.where === undefined ? {} : { where: open.where }),
-      ...(open.project === undefined ? {} : { project: open.project }),
-      alternates: open.alternates,
-      ...(open.ordered === true ? { ordered: true } : {}),
-      ...waitsOf(work, open, deadlineAt),
-    });
-    open.askedAt = turn.now;
-    askAgainLater(work, request, open);
-  }
+  for (const request of state.toAsk) askFor(work, request);
   state.toAsk.clear();
+  for (const request of state.unasked) {
+    if (!state.window.hasRoom(turn.now)) return armUnasked(work);
+    state.unasked.delete(request);
+    askFor(work, request);
+  }
+}
+
+function askFor(work: Work, request: string): void {
+  const { state, turn } = work;
+  const open = state.requests.get(request);
+  if (open === undefined) return;
+  open.round = nextRound(work, request, open);
+  open.scheduler = null;
+  const deadlineAt = deadlineOfRequest(state, open);
+  turn.send(lineFor(state, open) ?? schedulerFor(state, open), {
+    type: 'select',
+    request,
+    round: open.round,
+    instances: [...open.waiting],
+    spec: open.spec,
+    ...(open.where === undefined ? {} : { where: open.where }),
+    ...(open.project === undefined ? {} : { project: open.project }),
+    alternates: open.alternates,
+    ...(open.ordered === true ? { ordered: true } : {}),
+    ...waitsOf(work, open, deadlineAt),
+  });
+  open.askedAt = turn.now;
+  state.window.asked(request, open.waiting.size, turn.now);
+  askAgainLater(work, request, open);
+}
+
+/** Those that are left unasked have no wakes of their own. */
+function armUnasked({ state, turn }: Work): void {
+  if (state.isUnaskedArmed) return;
+  state.isUnaskedArmed = true;
+  turn.wakeAt(UNASKED_WAKE, turn.now + LOST_AFTER_MS);
+}
+
+/** Ends those whose time is over while no scheduler answers. */
+export function wakeUnasked(work: Work): void {
+  const { state, turn } = work;
+  state.isUnaskedArmed = false;
+  for (const request of state.unasked) {
+    const open = state.requests.get(request);
+    if (open !== undefined && turn.now < deadlineOfRequest(state, open)) continue;
+    state.unasked.delete(request);
+    wakeRequest(work, request);
+  }
 }
 
 /** A scheduler is at it: it is asked again only if nothing more is heard of it. */

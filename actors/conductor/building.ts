@@ -5,7 +5,7 @@ import type { Effect } from '../../machines/step.ts';
 import { armBuild, buildEvent, canStep, disarmIfOver, type HostedBuild, stateOfBuild, wakeOfBuild } from '../builds.ts';
 import { cellAddress } from '../routing.ts';
 import { release } from './releasing.ts';
-import type { Entry } from './state.ts';
+import { type Entry, wantHosts } from './state.ts';
 import { startOf } from './words.ts';
 import { commit, type Work } from './work.ts';
 
@@ -26,8 +26,7 @@ export function advance(work: Work, instance: string, event: InstanceBuildEvent,
 export function perform(work: Work, instance: string, entry: Entry, { type }: Effect): void {
   switch (type) {
     case 'askScheduler':
-      work.state.toAsk.add(entry.request);
-      return;
+      return wantHosts(work.state, entry.request);
     case 'dispatch':
       return handOver(work, instance, entry);
     case 'release':

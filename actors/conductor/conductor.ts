@@ -14,7 +14,7 @@ import { page } from '../page.ts';
 import { joined } from '../snapshot.ts';
 import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
-import { askSchedulers, noteAnswer, selecting, wakeRequest } from './asking.ts';
+import { askSchedulers, noteAnswer, selecting, UNASKED_WAKE, wakeRequest, wakeUnasked } from './asking.ts';
 import { perform, started } from './building.ts';
 import { deleteInCell, remove, removed } from './deleting.ts';
 import { release, released } from './releasing.ts';
@@ -109,19 +109,19 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return turn.send(from, { type: 'listed', ask: message.ask, instances, next });
       }
       case 'taking':
-        noteAnswer(work, from);
+        noteAnswer(work, message.request, from);
         return taking(work, message, from);
       case 'selected':
-        noteAnswer(work, from);
+        noteAnswer(work, message.request, from);
         return selected(work, message, from);
       case 'selecting':
-        noteAnswer(work, from);
+        noteAnswer(work, message.request, from);
         return selecting(work, message, from);
       case 'no-valid-host':
-        noteAnswer(work, from);
+        noteAnswer(work, message.request, from);
         return noValidHost(work, message, from);
       case 'parked':
-        noteAnswer(work, from);
+        noteAnswer(work, message.request, from);
         return parked(work, message, from);
       case 'started':
         return started(work, message.instance);
@@ -139,6 +139,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   function wake(work: Work, id: string): void {
     if (id === FORGET_WAKE) return forget(work);
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
+    if (id === UNASKED_WAKE) return wakeUnasked(work);
     const [kind, about] = readWake(id);
     if (kind === 'request') return wakeRequest(work, about);
     const entry = work.state.instances.get(about);
@@ -177,10 +178,11 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     apply: (state, record) => applyToConductor(state, record, settings.deadlines),
     recover,
     endTurn: (state, turn) => askSchedulers(workOf(state, turn)),
-    figures: ({ instances, requests, parked }) => ({
+    figures: ({ instances, requests, parked, unasked }) => ({
       instances: instances.size,
       requests: requests.size,
       parked: parked.size,
+      unasked: unasked.size,
     }),
     snapshot: storeConductor,
     restore: (parts) => restoreConductor(joined(parts) as StoredConductor),

@@ -5,7 +5,7 @@ import { waitMs, wakeOfBuild } from '../builds.ts';
 import { cellAddress } from '../routing.ts';
 import { advance } from './building.ts';
 import { release } from './releasing.ts';
-import type { Entry } from './state.ts';
+import { type Entry, wantHosts } from './state.ts';
 import { stopWaiting } from './waiting.ts';
 import { commit, decline, type Work } from './work.ts';
 
@@ -19,7 +19,7 @@ export function remove(work: Work, ask: number, instance: string, from: Address)
     advance(work, instance, { type: 'DELETED' });
     if (open !== undefined && !work.state.requests.has(entry.request)) stopWaiting(work, entry.request, open);
     // The claim for it is refused from now on, which is no reason to fail the others: they are asked for anew.
-    work.state.toAsk.add(entry.request);
+    wantHosts(work.state, entry.request);
   } else if (entry.phase === 'here' || entry.phase === 'in-cell') {
     commit(work, { type: 'deleting', instance, at: work.turn.now });
     work.turn.cancelWake(wakeOfBuild(instance));

@@ -8,7 +8,7 @@ import { present } from '../present.ts';
 import { instanceNames } from '../routing.ts';
 import { advance } from './building.ts';
 import { fingerprintOf } from './fingerprint.ts';
-import { type ConductorState, entryOf, type OpenRequest } from './state.ts';
+import { type ConductorState, entryOf, type OpenRequest, wantHosts } from './state.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
 
@@ -55,7 +55,7 @@ export function build(work: Work, asked: Build, from: Address): void {
     turn.publish(buildEvent(work.scope, hosted as HostedBuild, turn.now, 'build'));
   }
   (state.requests.get(request) as OpenRequest).isNew = true;
-  state.toAsk.add(request);
+  wantHosts(state, request);
   turn.send(from, { type: 'build-accepted', ask, request, instances });
 }
 

@@ -3,6 +3,7 @@
 import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Effect } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
+import { AskingWindow } from '../asking-window.ts';
 import {
   type BuildFacts,
   beginBuild,
@@ -146,8 +147,14 @@ export interface ConductorState {
   lastInLine: number;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
   readonly releasing: Map<string, Set<Address>>;
-  /** Requests for which the scheduler is to be asked at the end of the turn; not recorded. */
+  /** Requests for which the scheduler is to be asked again at the end of the turn; not recorded. */
   readonly toAsk: Set<string>;
+  /** Those for which nobody was asked yet in this life, in the order in which they were accepted; not recorded. */
+  readonly unasked: Set<string>;
+  /** Whether those that are left unasked have a wake; not recorded. */
+  isUnaskedArmed: boolean;
+  /** How much is asked for at once; not recorded. */
+  readonly window: AskingWindow;
 }
 
 /** What is told of nearly all instances, kept once for all of them. */
@@ -167,6 +174,9 @@ export function emptyConductor(): ConductorState {
     lastInLine: 0,
     releasing: new Map(),
     toAsk: new PassingSet(),
+    unasked: new PassingSet(),
+    isUnaskedArmed: false,
+    window: new AskingWindow(),
   };
 }
 
@@ -180,6 +190,14 @@ export function entryOf(state: Pick<ConductorState, 'instances'>, instance: stri
 function changing({ instances }: ConductorState, instance: string): Entry {
   instances.touch(instance);
   return entryOf({ instances }, instance);
+}
+
+/** Has the schedulers be asked for what a request lacks, at the end of this turn or, where nobody was yet, in its order. */
+export function wantHosts({ requests, toAsk, unasked }: ConductorState, request: string): void {
+  const open = requests.get(request);
+  if (open === undefined) return;
+  if (open.round === 0) unasked.add(request);
+  else toAsk.add(request);
 }
 
 /** When the instances of a request that wait for a host give up, ms since the epoch. */

@@ -2,10 +2,12 @@
 // gets exactly one answer: what was asked for, or `{ error: { code, message, field? } }`.
 
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
+import { PassingMap } from '../../actors/passing-map.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
 import { present } from '../../actors/present.ts';
-import { cellAddress, conductorOf } from '../../actors/routing.ts';
+import { cellAddress, conductorAddress, conductorOf, conductorShardOf } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import { isPublishable } from '../bus/wire.ts';
@@ -15,6 +17,7 @@ import { CellwrightError, MalformedError, messageOf } from '../errors.ts';
 import { HEADERS } from '../frames.ts';
 import { refuseRepeats } from '../json-text.ts';
 import type { Subjects } from '../subjects.ts';
+import { Admission } from './admission.ts';
 import type { Asking } from './asking.ts';
 import { explainingOf } from './explaining.ts';
 import { lookingOf, notFound, ofCell, SILENT_CELL_MS } from './looking.ts';
@@ -56,6 +59,13 @@ export interface HostAnswer {
   readonly disabled?: string;
 }
 
+/** A build that the conductor is being asked for. */
+interface Asked {
+  readonly request: BuildRequest;
+  readonly traceparent: string | undefined;
+  readonly answer: Promise<BuildAnswer>;
+}
+
 export interface GatewayOptions {
   readonly asking: Asking;
   readonly conductorShards: number;
@@ -84,30 +94,62 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const { explain, known } = explainingOf({ asking, conductorShards });
   const { fit, whyNot } = questioningOf({ asking, known, aggregates });
   const pacing = isInMemory ? unpaced : pacingOf(clock);
+  const admissions = Array.from(
+    { length: conductorShards },
+    (_, shard) => new Admission(clock, conductorAddress(shard)),
+  );
+  const asked = new PassingMap<string, Asked>();
 
-  async function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
-    const id = request.id ?? `i-${randomUUID()}`;
+  /** Whoever waits for an answer asks again, lest the one who took the request has died: the copy gets the same answer. */
+  function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
+    const { id } = request;
+    if (id === undefined) return buildAs(`i-${randomUUID()}`, request, traceparent);
+    const same = asked.get(id);
+    const isCopy = same?.traceparent === traceparent && isDeepStrictEqual(same?.request, request);
+    if (same !== undefined && isCopy) return same.answer;
+    const answer = buildAs(id, request, traceparent).finally(() => {
+      if (asked.get(id)?.answer === answer) asked.delete(id);
+    });
+    asked.set(id, { request, traceparent, answer });
+    return answer;
+  }
+
+  async function buildAs(id: string, request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const names = namesOf(request, id);
     const { tree, where } = placingOf(request.placement, request.project, aggregates);
-    const inLine = pacing.join();
+    const question = {
+      type: 'build' as const,
+      request: id,
+      count: names.length,
+      alternates: request.alternates ?? DEFAULT_ALTERNATES,
+      spec: { ...specOf(request), ...(tree === undefined ? {} : { tree }) },
+      ...(where === undefined ? {} : { where }),
+      ...(request.project === undefined ? {} : { project: request.project }),
+      ...(request.wait === undefined ? {} : { waitMs: request.wait.forMs }),
+      ...(request.payload === undefined ? {} : { payload: request.payload }),
+      ...(traceparent === undefined ? {} : { traceparent }),
+    };
+    const inStep = pacing.join();
+    if (inStep !== null) await inStep;
+    const shard = conductorShardOf(names[0] as string, conductorShards);
+    const admission = admissions[shard] as Admission;
+    const inLine = admission.join(id);
     if (inLine !== null) await inLine;
-    const answer = await asking.ask(
-      conductorOf(names[0] as string, conductorShards),
-      {
-        type: 'build',
-        request: id,
-        count: names.length,
-        alternates: request.alternates ?? DEFAULT_ALTERNATES,
-        spec: { ...specOf(request), ...(tree === undefined ? {} : { tree }) },
-        ...(where === undefined ? {} : { where }),
-        ...(request.project === undefined ? {} : { project: request.project }),
-        ...(request.wait === undefined ? {} : { waitMs: request.wait.forMs }),
-        ...(request.payload === undefined ? {} : { payload: request.payload }),
-        ...(traceparent === undefined ? {} : { traceparent }),
-      },
-      'build-accepted',
-    );
-    return { request: answer.request, instances: answer.instances };
+    try {
+      const { instances } = await asking.ask(conductorAddress(shard), question, 'build-accepted');
+      return { request: id, instances };
+    } finally {
+      admission.over(id);
+    }
+  }
+
+  /** What is asked about a build must not overtake it. */
+  async function behindBuilds(about: string): Promise<void> {
+    const inStep = pacing.behind();
+    if (inStep !== null) await inStep;
+    const admission = admissions[conductorShardOf(about, conductorShards)] as Admission;
+    const inLine = admission.behind(about) ?? admission.behind(about.replace(/-\d+$/, ''));
+    if (inLine !== null) await inLine;
   }
 
   async function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
@@ -154,9 +196,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       if (json) refuseRepeats(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
       checkRequest(verb, request);
       const traceparent = traceparentOf(headers);
-      // What is asked about a build must not overtake it.
-      const inLine = verb === 'build' ? null : pacing.behind();
-      if (inLine !== null) await inLine;
+      if (verb !== 'build') await behindBuilds((request as { id?: string }).id ?? '');
       const body = await verbs[verb](request as never, traceparent);
       bus.publish(reply, json ? encodeJson(body) : encode(body));
       return 'answered';

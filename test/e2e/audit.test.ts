@@ -240,7 +240,10 @@ test("audit - what runs and holds, and is nobody's: first it is destroyed, then 
     await claim('stray', 1, 'h1');
     await order('c1', 'h1', 'stray');
     const { repaired, findings } = await auditor.audit({ repair: true });
-    assert.equal(repaired, ["asked host 'c1/h1' to destroy attempt 1 of 'stray'", "asked placement to give back all that 'stray' holds"]);
+    assert.equal(repaired, [
+      "asked host 'c1/h1' to destroy attempt 1 of 'stray'",
+      "asked placement to give back all that 'stray' holds",
+    ]);
     assert.equal([findings, await held('stray'), (await driven('c1', 'h1')).includes('stray/1')], [[], [], false]);
   }));
 

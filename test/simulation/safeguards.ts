@@ -30,7 +30,7 @@ function recoveringNothing(kind: string): Alteration {
             if (!OWED.test(id)) turn.wakeAt(id, at);
           };
           actor.recover(state, alteredTurn(turn, { send() {}, wakeAt }));
-          if (kind === 'conductor') (state as ConductorState).toAsk.clear();
+          if (kind === 'conductor') (state as ConductorState).unasked.clear();
         },
       };
     },

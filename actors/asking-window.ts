@@ -1,0 +1,77 @@
+// How much somebody is asked for at once: as much as he has answered within the last half second. Who is asked for more
+// than he can answer in time is asked again, for all of it, and his answers to the first questions are of no use: of
+// sixteen thousand requests that came at once each was claimed for four times, and they took five times as long as they
+// need. What finds no room waits with the one who asks.
+
+import { PassingMap } from './passing-map.ts';
+
+/** There is always room for so much: nothing is known yet of how fast it is answered. */
+const LEAST = 512;
+/** Half of the time over which answers are counted, ms. */
+const PART_MS = 250;
+/** A question takes up room no longer, ms: it may be lost, with the one who was asked. */
+export const LOST_AFTER_MS = 1_000;
+
+interface Asked {
+  readonly at: number;
+  readonly size: number;
+}
+
+export class AskingWindow {
+  /** The questions to which nothing was heard yet, oldest first. */
+  readonly #asked = new PassingMap<string, Asked>();
+  /** Their sizes together. */
+  #size = 0;
+  /** Which part of time is counted now; what was answered in it, and in the one before. */
+  #part = 0;
+  #answered = 0;
+  #answeredBefore = 0;
+
+  /** @param now By the clock of every other time that is told here, ms. */
+  hasRoom(now: number): boolean {
+    this.#turnTo(now);
+    const room = Math.max(LEAST, this.#answered + this.#answeredBefore);
+    if (this.#size >= room) this.#forgetLost(now);
+    return this.#size < room;
+  }
+
+  /** A question was put, be it once more. */
+  asked(question: string, size: number, now: number): void {
+    this.#take(question);
+    this.#asked.set(question, { at: now, size });
+    this.#size += size;
+  }
+
+  /** Something was heard of a question. */
+  heard(question: string, now: number): void {
+    this.#turnTo(now);
+    this.#answered += this.#take(question);
+  }
+
+  /** How long it will take, by the pace of late, until so much more is answered, ms. */
+  msFor(size: number): number {
+    return (size / Math.max(LEAST, this.#answered + this.#answeredBefore)) * 2 * PART_MS;
+  }
+
+  #take(question: string): number {
+    const { size = 0 } = this.#asked.take(question) ?? {};
+    this.#size -= size;
+    return size;
+  }
+
+  #forgetLost(now: number): void {
+    for (const [question, { at }] of this.#asked) {
+      // The clock may have been set back.
+      if (now >= at && now - at < LOST_AFTER_MS) return;
+      this.#take(question);
+    }
+  }
+
+  #turnTo(now: number): void {
+    const part = Math.floor(now / PART_MS);
+    if (part === this.#part) return;
+    this.#answeredBefore = part === this.#part + 1 ? this.#answered : 0;
+    this.#answered = 0;
+    this.#part = part;
+  }
+}

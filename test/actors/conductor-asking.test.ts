@@ -1,0 +1,151 @@
+// Area: conductor, many requests at once. Schedulers are asked for no more than they answer in good time, in the order in
+// which the requests were accepted; nobody is asked twice for that; and whatever nobody answers ends at its deadline.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { AskingWindow, LOST_AFTER_MS } from '../../actors/asking-window.ts';
+import { conductor } from '../../actors/conductor/conductor.ts';
+import type { Build, ConductorMessage } from '../../actors/messages/conductor.ts';
+import { bench, type Sent, sentOf } from '../support/turn.ts';
+
+const test = suite('conductor - asking');
+
+const GATEWAY = 'gateway/g';
+const REQUESTED_MS = 60_000;
+const actor = conductor({ shard: 0, requestedMs: REQUESTED_MS });
+type Desk = ReturnType<typeof desk>;
+const desk = () => bench(actor);
+
+function accept(on: Desk, from: number, to: number, more: Partial<Build> = {}): string[] {
+  const spec: Build['spec'] = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const letters = Array.from({ length: to - from }, (_, position) => {
+    const request = `r${from + position}`;
+    const message: Build = { type: 'build', ask: position, request, count: 1, alternates: 0, spec, ...more };
+    return { message, from: GATEWAY };
+  });
+  return askedIn(on.tellAll(letters));
+}
+
+const askedIn = (turned: { readonly sent: readonly Sent[] }): string[] =>
+  sentOf(turned, 'select').map(({ message }) => message.request);
+
+/** Answers with a host for each; tells who is asked for next. */
+function answer(on: Desk, requests: readonly string[]): string[] {
+  const letters = requests.map((request) => {
+    const round = on.state.requests.get(request)?.round ?? 0;
+    const selection = { cell: 'c1', host: 'h1', provider: 'p' };
+    const selections = [{ instance: request, selection, alternates: [], decision: '{}' }];
+    const message: ConductorMessage = { type: 'selected', request, round, selections };
+    return { message, from: 'scheduler/s' };
+  });
+  return askedIn(on.tellAll(letters));
+}
+
+const names = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, at) => `r${from + at}`);
+
+test('asking window - there is room for some whatever was answered, and for what was answered in the last half second', () => {
+  const window = new AskingWindow();
+  let now = 1_000_000;
+  let asked = 0;
+  const fill = () => {
+    const before = asked;
+    for (; window.hasRoom(now); asked += 1) window.asked(`q${asked}`, 1, now);
+    return asked - before;
+  };
+  assert.is(fill(), 512);
+  now += 100;
+  for (let question = 0; question < 512; question += 1) window.heard(`q${question}`, now);
+  assert.is(fill(), 512);
+  for (let question = 512; question < 1_024; question += 1) window.heard(`q${question}`, now);
+  assert.is(fill(), 1_024, 'so many were answered within half a second');
+  for (let question = 1_024; question < 2_048; question += 1) window.heard(`q${question}`, now);
+  now += 500;
+  assert.is(fill(), 512, 'of what was answered before that nothing counts');
+});
+
+test('asking window - a question takes up room for its size, until something is heard of it, or for a second', () => {
+  const window = new AskingWindow();
+  window.asked('large', 700, 5_000);
+  assert.not(window.hasRoom(5_000));
+  window.heard('other', 5_000);
+  assert.not(window.hasRoom(5_000 + LOST_AFTER_MS - 1));
+  assert.ok(window.hasRoom(5_000 + LOST_AFTER_MS));
+  window.asked('large', 700, 7_000);
+  window.asked('large', 600, 7_000);
+  assert.not(window.hasRoom(7_000));
+  window.heard('large', 7_000);
+  window.asked('other', 599, 7_000);
+  assert.ok(window.hasRoom(7_000), '600 were answered');
+});
+
+test('asking window - after the clock was set back nothing keeps it shut', () => {
+  const window = new AskingWindow();
+  window.asked('q', 700, 3_600_000);
+  assert.not(window.hasRoom(3_600_000));
+  assert.ok(window.hasRoom(1_000));
+});
+
+test('conductor - of very many requests schedulers are asked for some, the next as they answer, each once and in order', () => {
+  const on = desk();
+  const asked = accept(on, 0, 3_000);
+  assert.equal(asked, names(0, 512));
+  while (asked.length < 3_000) {
+    on.now += 20;
+    const next = answer(on, asked.slice(-100));
+    assert.ok(next.length > 0);
+    asked.push(...next);
+    // Nobody has waited for long, so nobody is asked for again.
+    assert.equal(on.pass(1).flatMap(askedIn), []);
+  }
+  assert.equal(asked, names(0, 3_000));
+});
+
+test('conductor - instances count, and a request for more of them than there is room for is asked for all the same', () => {
+  const on = desk();
+  assert.equal(accept(on, 0, 8, { count: 100 }), names(0, 6));
+  const other = desk();
+  assert.equal(accept(other, 0, 2, { count: 1_000 }), names(0, 1));
+});
+
+test('conductor - while schedulers do not answer, some more are asked for each second, and all fail at their deadline', () => {
+  const on = desk();
+  assert.is(accept(on, 0, 1_500).length, 512);
+  const first = new Set<string>();
+  for (const request of on.pass(LOST_AFTER_MS).flatMap(askedIn)) first.add(request);
+  assert.equal([...first], names(512, 1_024));
+  on.pass(REQUESTED_MS);
+  assert.equal([on.state.requests.size, on.state.unasked.size], [0, 0]);
+  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance: 'r1499' }, GATEWAY), 'shown');
+  assert.is(shown?.message.view?.state, 'failed');
+});
+
+test('conductor - what nobody was asked for yet fails at its deadline too, when those before it may wait for longer', () => {
+  const on = bench(conductor({ shard: 0, requestedMs: 3_000 }));
+  accept(on, 0, 4_000, { waitMs: 3_600_000 });
+  accept(on, 4_000, 4_001);
+  assert.ok(on.state.unasked.has('r4000'));
+  on.pass(3_000 + LOST_AFTER_MS);
+  assert.not(on.state.requests.has('r4000'));
+  assert.ok(on.state.unasked.size > 1_000, 'others wait still');
+});
+
+test('conductor - deleted before anybody was asked for it: nobody is', () => {
+  const on = desk();
+  accept(on, 0, 600);
+  on.tell({ type: 'delete', ask: 1, instance: 'r520' }, GATEWAY);
+  assert.equal(
+    answer(on, names(0, 512)),
+    names(512, 600).filter((request) => request !== 'r520'),
+  );
+});
+
+test('conductor - one that comes up with very many open requests asks for some first', () => {
+  const on = desk();
+  accept(on, 0, 2_000);
+  const next = bench(actor, { entries: on.entries, at: on.now });
+  assert.equal(askedIn(next.first), names(0, 512));
+  on.pass(0);
+  assert.is(next.state.unasked.size, 1_488);
+});
+
+test.run();
