@@ -1,6 +1,6 @@
-// The admission of builds: a conductor shard is asked for no more of them at once than it takes in good time, and what is
-// beyond that waits here, in the order in which it came. It would else be put to it again and again, by this process and
-// by whoever asks, until its mailbox has no room for anything.
+// The admission of builds and deletions: a conductor shard is asked for no more of them at once than it takes in good time,
+// and what is beyond that waits here, in the order in which it came. It would else be put to it again and again, by this
+// process and by whoever asks, until its mailbox has no room for anything.
 
 import { AskingWindow, LOST_AFTER_MS } from '../../actors/asking-window.ts';
 import { PassingMap } from '../../actors/passing-map.ts';
@@ -38,10 +38,21 @@ export class Admission {
   }
 
   /**
-   * What a request waits for before the shard is asked; null: for nothing. It must say when it is `over`.
-   * @throws OverloadedError where too many wait; the promise rejects with one where it has waited for too long.
+   * Asks the shard when it is the request's turn.
+   * @throws OverloadedError where too many wait, or it has waited for too long: the shard was not asked.
    */
-  join(request: string): Promise<void> | null {
+  async enter<Answer>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
+    const inLine = this.#join(request);
+    if (inLine !== null) await inLine;
+    try {
+      return await ask();
+    } finally {
+      this.#window.heard(request, this.#clock.monotonic());
+      this.#admit();
+    }
+  }
+
+  #join(request: string): Promise<void> | null {
     const now = this.#clock.monotonic();
     if (this.#line.size === 0 && this.#window.hasRoom(now)) {
       this.#window.asked(request, 1, now);
@@ -63,12 +74,6 @@ export class Admission {
   behind(request: string): Promise<void> | null {
     const number = this.#numbers.get(request);
     return number === undefined ? null : (this.#line.get(number) as Waiting).admitted.catch(() => undefined);
-  }
-
-  /** The shard has answered, or nobody waits for that any more. */
-  over(request: string): void {
-    this.#window.heard(request, this.#clock.monotonic());
-    this.#admit();
   }
 
   #admit(): void {

@@ -2,12 +2,10 @@
 // gets exactly one answer: what was asked for, or `{ error: { code, message, field? } }`.
 
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
-import { PassingMap } from '../../actors/passing-map.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
 import { present } from '../../actors/present.ts';
-import { cellAddress, conductorAddress, conductorOf, conductorShardOf } from '../../actors/routing.ts';
+import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
 import type { Aggregates } from '../aggregates.ts';
 import type { Bus, BusMessage, Endpoint } from '../bus/bus.ts';
 import { isPublishable } from '../bus/wire.ts';
@@ -19,6 +17,7 @@ import { refuseRepeats } from '../json-text.ts';
 import type { Subjects } from '../subjects.ts';
 import { Admission } from './admission.ts';
 import type { Asking } from './asking.ts';
+import { Copies } from './copies.ts';
 import { explainingOf } from './explaining.ts';
 import { lookingOf, notFound, ofCell, SILENT_CELL_MS } from './looking.ts';
 import { pacingOf, unpaced } from './pacing.ts';
@@ -59,13 +58,6 @@ export interface HostAnswer {
   readonly disabled?: string;
 }
 
-/** A build that the conductor is being asked for. */
-interface Asked {
-  readonly request: BuildRequest;
-  readonly traceparent: string | undefined;
-  readonly answer: Promise<BuildAnswer>;
-}
-
 export interface GatewayOptions {
   readonly asking: Asking;
   readonly conductorShards: number;
@@ -98,20 +90,12 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     { length: conductorShards },
     (_, shard) => new Admission(clock, conductorAddress(shard)),
   );
-  const asked = new PassingMap<string, Asked>();
+  const copies = new Copies();
 
-  /** Whoever waits for an answer asks again, lest the one who took the request has died: the copy gets the same answer. */
   function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const { id } = request;
     if (id === undefined) return buildAs(`i-${randomUUID()}`, request, traceparent);
-    const same = asked.get(id);
-    const isCopy = same?.traceparent === traceparent && isDeepStrictEqual(same?.request, request);
-    if (same !== undefined && isCopy) return same.answer;
-    const answer = buildAs(id, request, traceparent).finally(() => {
-      if (asked.get(id)?.answer === answer) asked.delete(id);
-    });
-    asked.set(id, { request, traceparent, answer });
-    return answer;
+    return copies.answer(`build ${id}`, { request, traceparent }, () => buildAs(id, request, traceparent));
   }
 
   async function buildAs(id: string, request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
@@ -132,15 +116,10 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     const inStep = pacing.join();
     if (inStep !== null) await inStep;
     const shard = conductorShardOf(names[0] as string, conductorShards);
-    const admission = admissions[shard] as Admission;
-    const inLine = admission.join(id);
-    if (inLine !== null) await inLine;
-    try {
+    return (admissions[shard] as Admission).enter(id, async () => {
       const { instances } = await asking.ask(conductorAddress(shard), question, 'build-accepted');
       return { request: id, instances };
-    } finally {
-      admission.over(id);
-    }
+    });
   }
 
   /** What is asked about a build must not overtake it. */
@@ -152,10 +131,16 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     if (inLine !== null) await inLine;
   }
 
-  async function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
+  function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
+    const what = `delete ${id}`;
+    const shard = conductorShardOf(id, conductorShards);
+    return copies.answer(what, {}, () => (admissions[shard] as Admission).enter(what, () => removeFrom(shard, id)));
+  }
+
+  async function removeFrom(shard: number, id: string): Promise<{ id: string; state: string }> {
     try {
       const question = { type: 'delete' as const, instance: id };
-      const { state } = await asking.ask(conductorOf(id, conductorShards), question, 'delete-accepted');
+      const { state } = await asking.ask(conductorAddress(shard), question, 'delete-accepted');
       return { id, state };
     } catch (error) {
       if (error instanceof CellwrightError && error.code === 'not-found') {

@@ -13,6 +13,7 @@ import { gatewayOf } from '../../runtime/gateway/gateway.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
+import { failureOf } from '../support/until.ts';
 
 const test = suite('admission');
 
@@ -21,19 +22,21 @@ function entrance() {
   const admission = new Admission(clock, 'conductor/0');
   const admitted: string[] = [];
   const refused: [string, CellwrightError][] = [];
+  const ends = new Map<string, () => void>();
   let joined = 0;
+  const enter = (request: string) =>
+    admission.enter(request, () => {
+      admitted.push(request);
+      return new Promise<void>((resolve) => ends.set(request, resolve));
+    });
   const join = (count: number) => {
     for (const end = joined + count; joined < end; joined += 1) {
       const request = `r${joined}`;
-      const inLine = admission.join(request);
-      if (inLine === null) admitted.push(request);
-      else
-        inLine.then(
-          () => admitted.push(request),
-          (error) => refused.push([request, error]),
-        );
+      enter(request).catch((error) => refused.push([request, error]));
     }
   };
+  /** The shard has answered what a request asked. */
+  const over = (request: string) => ends.get(request)?.();
   const pass = async (ms: number) => {
     let isOver = false;
     clock.after(ms, () => {
@@ -41,19 +44,19 @@ function entrance() {
     });
     await clock.runAsync(() => isOver);
   };
-  return { clock, admission, admitted, refused, join, pass };
+  return { admission, admitted, refused, enter, join, over, pass };
 }
 
 const names = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, at) => `r${from + at}`);
 
 test('admission - who comes while few are under way does not wait; the others go on in order as those are over', async () => {
-  const { admission, admitted, refused, join, pass } = entrance();
+  const { admitted, refused, join, over, pass } = entrance();
   join(1_000);
   assert.equal(admitted, names(0, 512));
-  for (let over = 0; over < 1_000; over += 1) {
+  for (let next = 0; next < 1_000; next += 1) {
     await pass(1);
-    assert.ok(over < admitted.length, 'whatever is admitted can be over, and whoever waits is admitted then');
-    admission.over(`r${over}`);
+    assert.ok(next < admitted.length, 'whatever is admitted can be over, and whoever waits is admitted then');
+    over(`r${next}`);
   }
   await pass(1);
   assert.equal(admitted, names(0, 1_000));
@@ -61,29 +64,29 @@ test('admission - who comes while few are under way does not wait; the others go
 });
 
 test('admission - nobody overtakes those who wait', async () => {
-  const { admission, admitted, join, pass } = entrance();
+  const { admitted, join, over, pass } = entrance();
   join(513);
-  admission.over('r0');
+  over('r0');
   join(1);
   await pass(1);
   assert.is(admitted.at(-1), 'r512');
-  admission.over('r1');
+  over('r1');
   await pass(1);
   assert.equal(admitted.slice(-2), ['r512', 'r513']);
 });
 
 test('admission - what is asked about a build that waits, waits for it, and for no other', async () => {
-  const { admission, join, pass } = entrance();
+  const { admission, join, over, pass } = entrance();
   join(514);
   assert.is(admission.behind('r0'), null);
   let isBehind = true;
   void admission.behind('r513')?.then(() => {
     isBehind = false;
   });
-  admission.over('r0');
+  over('r0');
   await pass(1);
   assert.ok(isBehind);
-  admission.over('r1');
+  over('r1');
   await pass(1);
   assert.not(isBehind);
   assert.is(admission.behind('r513'), null);
@@ -104,16 +107,14 @@ test('admission - while the shard does not answer, some are admitted each second
   assert.ok(Number.isInteger(error.retryAfterMs) && (error.retryAfterMs as number) <= 10_000, error.message);
 });
 
-test('admission - when a hundred thousand wait the next is turned away at once', () => {
-  const { admission, join } = entrance();
+test('admission - when a hundred thousand wait the next is turned away at once', async () => {
+  const { enter, join } = entrance();
   join(512 + 100_000);
-  assert.throws(
-    () => admission.join('one more'),
-    (error: unknown) => error instanceof CellwrightError && error.code === 'overloaded',
-  );
+  const { code } = (await failureOf(() => enter('one more'))) as CellwrightError;
+  assert.is(code, 'overloaded');
 });
 
-test('admission - a copy of a build that is not answered yet is put to no conductor, and gets the same answer', async () => {
+test('admission - a copy of what is not answered yet is put to no conductor, and gets the same answer', async () => {
   const asked: { request: string; count: number; settle(error?: Error): void }[] = [];
   const answers: [string, unknown][] = [];
   const { endpoints } = gatewayOf({
