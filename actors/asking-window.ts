@@ -11,6 +11,8 @@ const LEAST = 512;
 const PART_MS = 250;
 /** A question takes up room no longer, ms: it may be lost, with the one who was asked. */
 export const LOST_AFTER_MS = 1_000;
+/** As may one when others are answered that were put so much later, ms: whoever is busy answers in order. */
+const OVERTAKEN_BY_MS = 250;
 
 interface Asked {
   readonly at: number;
@@ -22,6 +24,8 @@ export class AskingWindow {
   readonly #asked = new PassingMap<string, Asked>();
   /** Their sizes together. */
   #size = 0;
+  /** When the latest of those was put that were answered. */
+  #latestAnswered = Number.NEGATIVE_INFINITY;
   /** Which part of time is counted now; what was answered in it, and in the one before. */
   #part = 0;
   #answered = 0;
@@ -39,13 +43,18 @@ export class AskingWindow {
   asked(question: string, size: number, now: number): void {
     this.#take(question);
     this.#asked.set(question, { at: now, size });
+    // The clock may have been set back.
+    if (this.#latestAnswered > now) this.#latestAnswered = Number.NEGATIVE_INFINITY;
     this.#size += size;
   }
 
   /** Something was heard of a question. */
   heard(question: string, now: number): void {
     this.#turnTo(now);
-    this.#answered += this.#take(question);
+    const asked = this.#take(question);
+    if (asked === undefined) return;
+    this.#answered += asked.size;
+    this.#latestAnswered = Math.max(this.#latestAnswered, asked.at);
   }
 
   /** How long it will take, by the pace of late, until so much more is answered, ms. */
@@ -53,16 +62,16 @@ export class AskingWindow {
     return (size / Math.max(LEAST, this.#answered + this.#answeredBefore)) * 2 * PART_MS;
   }
 
-  #take(question: string): number {
-    const { size = 0 } = this.#asked.take(question) ?? {};
-    this.#size -= size;
-    return size;
+  #take(question: string): Asked | undefined {
+    const asked = this.#asked.take(question);
+    this.#size -= asked?.size ?? 0;
+    return asked;
   }
 
   #forgetLost(now: number): void {
     for (const [question, { at }] of this.#asked) {
-      // The clock may have been set back.
-      if (now >= at && now - at < LOST_AFTER_MS) return;
+      const isLate = now < at || now - at >= LOST_AFTER_MS || this.#latestAnswered - at >= OVERTAKEN_BY_MS;
+      if (!isLate) return;
       this.#take(question);
     }
   }

@@ -78,11 +78,27 @@ test('asking window - a question takes up room for its size, until something is 
   assert.ok(window.hasRoom(7_000), '600 were answered');
 });
 
+test('asking window - of questions that others overtake, as where one of two does not hear, none takes up room for long', () => {
+  const window = new AskingWindow();
+  let asked = 0;
+  for (let now = 10_000; now < 20_000; now += 10) {
+    for (let more = 0; more < 40; more += 1, asked += 1) {
+      assert.ok(window.hasRoom(now), `no room after ${now} ms`);
+      window.asked(`q${asked}`, 1, now);
+      if (asked % 2 === 0) window.heard(`q${asked}`, now);
+    }
+  }
+});
+
 test('asking window - after the clock was set back nothing keeps it shut', () => {
   const window = new AskingWindow();
   window.asked('q', 700, 3_600_000);
+  window.heard('q', 3_600_000);
+  window.asked('q', 1_000, 3_600_000);
   assert.not(window.hasRoom(3_600_000));
   assert.ok(window.hasRoom(1_000));
+  window.asked('q', 700, 1_000);
+  assert.not(window.hasRoom(1_000 + LOST_AFTER_MS - 1));
 });
 
 test('conductor - of very many requests schedulers are asked for some, the next as they answer, each once and in order', () => {
