@@ -9,8 +9,8 @@ import { OverloadedError } from '../errors.ts';
 
 /** So many wait at most; more are turned away at once. */
 const MOST_IN_LINE = 100_000;
-/** Nobody waits longer, ms: by then whoever asks has given up, or means to. */
-const LONGEST_MS = 10_000;
+/** Nobody waits longer, ms: somewhat less than clients do, so that they hear of it. */
+const LONGEST_MS = 8_000;
 
 interface Waiting {
   readonly request: string;

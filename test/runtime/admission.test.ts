@@ -92,7 +92,7 @@ test('admission - what is asked about a build that waits, waits for it, and for 
   assert.is(admission.behind('r513'), null);
 });
 
-test('admission - while the shard does not answer, some are admitted each second, and who has waited for ten is told to come back', async () => {
+test('admission - while the shard does not answer, some are admitted each second, and who has waited for eight is told to come back', async () => {
   const { admitted, refused, join, pass } = entrance();
   join(6_000);
   await pass(1_000);
