@@ -95,6 +95,7 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
       return new CellwrightError('bad-options', `${what}: ${error.message}`, { cause: error });
     case 'SERVER_OPT_NA':
       return new CellwrightError('bad-options', `the server at ${what} does not offer ${error.message}`, {
+        ...(error.message === 'tls' ? { field: 'tls' } : {}),
         cause: error,
       });
     default:

@@ -71,6 +71,7 @@ test('addresses - the user and password in one are those of the connection, and 
     const insecure = await refused(`tls://bob:s3%3Acret@${at}`);
     assert.is(insecure.code, 'bad-options');
     assert.match(insecure.message, /does not offer tls/);
+    assert.is((insecure as CellwrightError).field, 'tls');
     assert.not.match(insecure.message, /s3/);
   } finally {
     await server.stop();
