@@ -26,7 +26,7 @@ const STEADY_PACE = 3_500;
 const SCHEDULERS = 4;
 const COUNT_EVERY_MS = 1;
 
-/** Requests under way, and instances of each. */
+/** Requests under way, and instances of each; of the last, many more than can be done in good time. */
 const LOADS = [
   [1, 1],
   [64, 1],
@@ -35,6 +35,7 @@ const LOADS = [
   [2, 100],
   [8, 100],
   [40, 100],
+  [16_384, 1],
 ] as const;
 
 interface Measured {
