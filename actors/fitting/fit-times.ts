@@ -1,21 +1,23 @@
-// How many times a request fits a tree, one after the other, each with what the ones before it left: as often at once, or
-// one by one.
+// How many times a request fits a tree, one after the other, each with what the ones before it left.
 
-import type { Allocation } from '../../machines/instance-build.ts';
-import type { RequestSpec } from '../messages/common.ts';
+import { MAX_COUNT, type RequestSpec } from '../messages/common.ts';
 import type { Provider } from '../placement/providers.ts';
 import { effort, spend } from './effort.ts';
 import { fit, fitAtOnce } from './fit.ts';
 
 /** How often the allocations may change from one to the next before the count is cut short. */
-const MAX_ROUNDS = 1_000;
+const MAX_ROUNDS = 2_000;
 /** After how many looks at providers a count is cut short, unless told otherwise. */
 export const MAX_LOOKS_TO_COUNT = 50_000;
-/** The last so many times a request for several groups is fitted one by one: what one takes may change where the next fits. */
-const ONE_BY_ONE = 8;
+/**
+ * So many times a request for several groups is fitted one by one, for where the next fits best may change with each: as
+ * many as one request can ask for. Of more, as often at once, but for the last few.
+ */
+const ONE_BY_ONE = MAX_COUNT;
+const LAST_ONE_BY_ONE = 8;
 
 /**
- * How many times a request fits a tree (the root first), at most `most`.
+ * How many times a request fits a tree (the root first), at most `most`: what is claimed one after the other fits as often.
  * @param isThorough Without it, at least how many times: as far as that is found at once.
  * @param endOfLooks After how many looks at providers in all it counts no further; default: `MAX_LOOKS_TO_COUNT` from now.
  */
@@ -35,11 +37,12 @@ export function timesIn(
     stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock }])),
   }));
   const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
-  const few = spec.groups.length > 1 ? ONE_BY_ONE : 0;
+  const isOfGroups = spec.groups.length > 1;
   let times = 0;
   for (let round = 0; round < MAX_ROUNDS && times < most && (round === 0 || effort.looks <= endOfLooks); round += 1) {
     const allocations = round === 0 ? first : (search(spec, left) ?? null);
     if (allocations === null) break;
+    spend(1);
     const taken = new Map<{ capacity: number; used: number }, number>();
     for (const { provider, resources } of allocations) {
       for (const resourceClass in resources) {
@@ -47,41 +50,18 @@ export function timesIn(
         if (stock !== undefined) taken.set(stock, (taken.get(stock) ?? 0) + (resources[resourceClass] as number));
       }
     }
-    // The same allocations fit again until one of the providers has too little: as often at once.
-    let more = most - times + few;
-    for (const [{ capacity, used }, amount] of taken) more = Math.min(more, Math.floor((capacity - used) / amount));
-    more = Math.max(1, more - few);
+    let more = 1;
+    if (!isOfGroups || times >= ONE_BY_ONE) {
+      // The same allocations fit again until one of the providers has too little.
+      const few = isOfGroups ? LAST_ONE_BY_ONE : 0;
+      more = most - times + few;
+      for (const [{ capacity, used }, amount] of taken) more = Math.min(more, Math.floor((capacity - used) / amount));
+      more = Math.max(1, more - few);
+    }
     for (const [stock, amount] of taken) stock.used += more * amount;
     times += more;
   }
   return times;
-}
-
-/** The most times that are fitted one by one: of more, some devices are given out as often at once. */
-const MAX_ONE_BY_ONE = 64;
-
-/**
- * How many times, at most `count`, a request fits a tree if it is to fit `count` times: each is fitted anew beside those
- * before it, so what is claimed one after the other fits as well.
- * @param endOfLooks After how many looks at providers in all it counts no further; default: `MAX_LOOKS_TO_COUNT` from now.
- */
-export function timesTogether(
-  spec: RequestSpec,
-  tree: readonly Provider[],
-  count: number,
-  endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT,
-): number {
-  if (spec.groups.length === 1 || count > MAX_ONE_BY_ONE) return timesIn(spec, tree, count, true, endOfLooks);
-  const taken: (readonly Allocation[])[] = [];
-  while (taken.length < count && (taken.length === 0 || effort.looks <= endOfLooks)) {
-    const allocations = fit(spec, tree);
-    spend(1);
-    if (allocations === null) break;
-    taken.push(allocations);
-    use(tree, allocations, 1);
-  }
-  for (const allocations of taken) use(tree, allocations, -1);
-  return taken.length;
 }
 
 /**
@@ -105,14 +85,4 @@ export function mostTimes({ groups }: RequestSpec, tree: readonly Provider[]): n
     most = Math.min(most, Math.floor(free / amount));
   }
   return most;
-}
-
-function use(tree: readonly Provider[], allocations: readonly Allocation[], sign: 1 | -1): void {
-  for (const { provider: id, resources } of allocations) {
-    const stocks = tree.find(({ spec }) => spec.id === id)?.stocks;
-    for (const resourceClass in resources) {
-      const stock = stocks?.get(resourceClass);
-      if (stock !== undefined) stock.used += sign * (resources[resourceClass] as number);
-    }
-  }
 }

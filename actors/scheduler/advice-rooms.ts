@@ -1,8 +1,7 @@
 // How many instances of a request hosts would hold, as advice counts them.
 
 import { effort } from '../fitting/effort.ts';
-import { fit } from '../fitting/fit.ts';
-import { MAX_LOOKS_TO_COUNT, timesIn, timesTogether } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -88,12 +87,8 @@ export function roomOn(
 }
 
 function timesOn({ count }: Refused, spec: RequestSpec, tree: readonly Provider[], endOfLooks: number): number {
-  if (count > 1) return (keepsTogether(spec) ? timesTogether : timesInAll)(spec, tree, count, endOfLooks);
-  return fit(spec, tree) === null ? 0 : 1;
+  return timesIn(spec, tree, count, true, endOfLooks);
 }
-
-const timesInAll: typeof timesTogether = (spec, tree, count, endOfLooks) =>
-  timesIn(spec, tree, count, true, endOfLooks);
 
 /** What hosts would hold, beside what was counted before. */
 export function* roomOf(

@@ -2,7 +2,7 @@
 
 import { effort } from '../fitting/effort.ts';
 import { fit, fitAtOnce } from '../fitting/fit.ts';
-import { MAX_LOOKS_TO_COUNT, timesTogether } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import type { Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -67,7 +67,7 @@ export function isAllThatLacks(
   const unasked = new Map<string, Unasked>();
   return ({ code, about = '', short }, tree) => {
     const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
-    const holds = (by: RequestSpec, on: readonly Provider[]) => timesTogether(by, on, count, endOfLooks) >= count;
+    const holds = (by: RequestSpec, on: readonly Provider[]) => timesIn(by, on, count, true, endOfLooks) >= count;
     const known = unasked.get(about) ?? unaskedOf(spec, about);
     unasked.set(about, known);
     // It is looser than all that follow, and the same for every host.

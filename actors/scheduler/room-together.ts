@@ -2,7 +2,7 @@
 // weighing, for it is asked of very many hosts and by many requests; it is weighed anew when it changes.
 
 import { effort } from '../fitting/effort.ts';
-import { MAX_LOOKS_TO_COUNT, mostTimes, timesTogether } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, mostTimes, timesIn } from '../fitting/fit-times.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { FilterRefusal } from './filters/filter.ts';
 import { membersAllowed } from './group-rules.ts';
@@ -70,7 +70,7 @@ export function roomForAll(
   if (most < count) return false;
   if (effort.looks > endOfLooks) return undefined;
   const endOfThis = effort.looks + MAX_LOOKS_TO_COUNT;
-  const times = timesTogether(request.spec, tree, count, endOfThis);
+  const times = timesIn(request.spec, tree, count, true, endOfThis);
   const isWhole = times >= count || effort.looks <= endOfThis;
   if (ranked !== undefined) {
     ranked.holds = { count, times, isWhole };

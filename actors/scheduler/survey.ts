@@ -2,7 +2,7 @@
 // what to change when it does not.
 
 import { effort } from '../fitting/effort.ts';
-import { MAX_LOOKS_TO_COUNT, timesIn, timesTogether } from '../fitting/fit-times.ts';
+import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { Absent, UnknownName } from '../messages/decision.ts';
@@ -128,11 +128,8 @@ export function surveyOf(
         const { facts, tree, allocations } = judged;
         const allowed = Math.min(membersAllowed(view, spec, host.root), instancesLeft(rankings, request, facts));
         const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
-        // As they would be placed.
-        const placed = isTogether && isThorough ? timesTogether(spec, tree, count, endOfLooks) : count;
         const most = roughly ? count : MAX_TIMES;
-        const holds = placed < count ? placed : timesIn(spec, tree, most, isThorough, endOfLooks);
-        const room = Math.min(isTogether && isThorough ? Math.max(placed, holds) : holds, allowed);
+        const room = Math.min(timesIn(spec, tree, most, isThorough, endOfLooks), allowed);
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
         if (times < count) fitting.push(host.root);

@@ -4,7 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
-import { timesIn, timesTogether } from '../../actors/fitting/fit-times.ts';
+import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import { makeProvider } from '../../actors/placement/providers.ts';
 import { devicesOf, specOf, treeOf } from './packing/hosts.ts';
@@ -87,8 +87,27 @@ test('fit - how many times it fits is as often as it can be claimed, where a cla
     [asking('none', [1], [2, 'CUSTOM_B']), holding([5, 'CUSTOM_B'], [4, 'CUSTOM_B'], [3])],
     [asking('isolate', [1], [2], [2]), holding([5], [5], [5])],
   ] as const) {
-    assert.is(timesIn(spec, tree, 1_000), 3);
-    assert.equal([timesTogether(spec, tree, 3), timesTogether(spec, tree, 4)], [3, 3]);
+    assert.equal(
+      [3, 4, 1_000].map((most) => timesIn(spec, tree, most)),
+      [3, 3, 3],
+    );
+  }
+  // Given out as often at once, these would leave ends that serve none.
+  for (const [spec, tree, times] of [
+    [asking('isolate', [1], [2]), holding([108], [95]), 67],
+    [asking('isolate', [2], [3]), holding([77], [67], [67]), 28],
+  ] as const) {
+    let claimed = 0;
+    for (let taken = fit(spec, tree); taken !== null; taken = fit(spec, tree)) {
+      for (const { provider, resources } of taken) {
+        const stock = tree.find(({ spec: { id } }) => id === provider)?.stocks.get('VGPU');
+        if (stock !== undefined) stock.used += resources.VGPU ?? 0;
+      }
+      claimed += 1;
+    }
+    assert.is(claimed, times);
+    for (const provider of tree) for (const stock of provider.stocks.values()) stock.used = 0;
+    assert.is(timesIn(spec, tree, 1_000), times);
   }
 });
 
