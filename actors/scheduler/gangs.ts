@@ -12,7 +12,7 @@ import { GROUP_CONFLICT } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { promiseMember, rootsOf } from './groups-view.ts';
 import { allFiltersFor, judge } from './judging.ts';
-import { lotOf } from './lots.ts';
+import { isSomebodyDue, lotOf } from './lots.ts';
 import { promise } from './promises.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
@@ -104,7 +104,7 @@ export function notesRoom(work: Work, open: Open, count: number): boolean {
 export function gathersFirst(work: Work, one: Pick<Open, 'key' | 'asked'>, isInTurn: boolean): boolean {
   const { waits, instances, round } = one.asked;
   if (instances.length > 1) return waits !== undefined || (isOrdered(work, one) && round > 1);
-  return waits !== undefined && !isInTurn && lotOf(work, one) !== undefined;
+  return waits !== undefined && !isInTurn && (isSomebodyDue(work) || lotOf(work, one) !== undefined);
 }
 
 /** What is said of hosts with room, to one that is not tried as others that ask for the same wait. */

@@ -61,10 +61,23 @@ function wouldOvertake(work: Work, { queue: [head], away }: Lot, { key, asked }:
   });
 }
 
-/** Others that ask for the same wait already: it is not tried before its turn, or, the last time, if it came before them. */
+/**
+ * Others that ask for the same wait already: it is not tried before its turn, or, the last time, if it came before them. Nor
+ * is it, if it may wait, while it is not decided whose turn it is that something has come free for.
+ */
 export function isBehindOthers(work: Work, open: Open): boolean {
-  const lot = open.turnOfProject === null ? lotOf(work, open) : undefined;
+  if (open.turnOfProject !== null) return false;
+  if (mayWait(open) && isSomebodyDue(work)) return true;
+  const lot = lotOf(work, open);
   return lot !== undefined && (!isLastLook(open) || wouldOvertake(work, lot, open));
+}
+
+/** Whether something has come free that those who wait have still to be looked at for. */
+export function isSomebodyDue({ state: { parking, view } }: Pick<Work, 'state'>): boolean {
+  if (parking.lots.size === 0) return false;
+  if (view.freed !== null && view.freed.size > 0) return true;
+  for (const { hopeful, queue } of parking.lots.values()) if (hopeful && queue.length > 0) return true;
+  return false;
 }
 
 /** The lot of a request. */

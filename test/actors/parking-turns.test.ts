@@ -64,6 +64,25 @@ test('waiting - in turn also when much capacity appears at once', () => {
   assert.equal(all.placed().toSorted(), ['big-0', 'big-1', 'small-0', 'small-1']);
 });
 
+test('waiting - what is asked for anew, or comes, in the turn in which something comes free does not take it from whoever is due', () => {
+  const all = rig('h1', 'h2', 'h3');
+  const since = all.on.now;
+  // Each of its own kind, so that none of the project has others of its kind before it.
+  for (let n = 0; n < 4; n += 1) all.ask(`big-${n}`, { vcpu: 5 + n, project: 'big', since: since + n });
+  all.ask('small', { vcpu: 4, project: 'small', since: since + 100 });
+  const again = (n: number) =>
+    all.selectOf(`big-${n}`, { vcpu: 5 + n, project: 'big', since: since + n, round: since + n });
+  const newcomer = all.selectOf('new', { vcpu: 3, project: 'big', since: since + 200 });
+  all.release('rival-h1', again(3), newcomer);
+  assert.equal(all.placed().slice(0, 1), ['big-0']);
+  all.release('rival-h2', again(2));
+  all.release('rival-h3', again(3));
+  assert.equal(
+    all.placed().filter((request) => request !== 'new'),
+    ['big-0', 'small', 'big-1'],
+  );
+});
+
 test('waiting - a turn that came to nothing is given back: the project is not passed over for it', () => {
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
   const rival = (consumer: string) => {

@@ -75,9 +75,16 @@ export function rig(...hosts: string[]) {
       hear(message as ProvidersChanged, 'placement/0');
   }
 
-  function release(consumer: string): void {
+  /** @param beside What the scheduler hears next, in the same turn. */
+  function release(consumer: string, ...beside: Select[]): void {
     const { sent } = shard.tell({ type: 'release', consumer, deleted: true });
-    for (const { message } of sentOf({ sent }, 'providers-changed')) hear(message as ProvidersChanged, 'placement/0');
+    const changes = sentOf({ sent }, 'providers-changed').map(({ message }) => message as ProvidersChanged);
+    outbox.push(
+      ...on.tellAll([
+        ...changes.map((message) => ({ message, from: 'placement/0' })),
+        ...beside.map((message) => ({ message, from: 'conductor/0' })),
+      ]).sent,
+    );
     settle();
     pass(5_000);
   }
@@ -95,29 +102,18 @@ export function rig(...hosts: string[]) {
   settle();
   pass(WARM_UP_MS + 1_000);
 
-  function ask(
-    request: string,
-    told: Partial<Select> & { vcpu?: number; project?: string; since?: number } = {},
-  ): void {
+  type Told = Partial<Select> & { vcpu?: number; project?: string; since?: number };
+
+  function selectOf(request: string, told: Told = {}): Select {
     const { vcpu = 8, project, since = on.now, ...more } = told;
-    const waits = { since };
     const whose = project === undefined ? {} : { project };
     const spec: Select['spec'] = { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' };
-    hear(
-      {
-        type: 'select',
-        request,
-        round: 1,
-        instances: [request],
-        spec,
-        alternates: 0,
-        expiresAt: FOREVER,
-        waits,
-        ...whose,
-        ...more,
-      },
-      'conductor/0',
-    );
+    const asked = { request, round: 1, instances: [request], spec, alternates: 0, expiresAt: FOREVER };
+    return { type: 'select', ...asked, waits: { since }, ...whose, ...more };
+  }
+
+  function ask(request: string, told?: Told): void {
+    hear(selectOf(request, told), 'conductor/0');
     settle();
   }
 
@@ -125,5 +121,5 @@ export function rig(...hosts: string[]) {
     sentOf({ sent: answers }, type).map(({ message }) => message);
   const placed = () => answersOf('selected').map(({ request }) => request);
   const heldBy = (consumer: string) => shard.state.consumers.holding.get(consumer)?.held ?? [];
-  return { on, shard, ask, release, take, pass, hear, settle, answersOf, placed, heldBy, answers };
+  return { on, shard, selectOf, ask, release, take, pass, hear, settle, answersOf, placed, heldBy, answers };
 }
