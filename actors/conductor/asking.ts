@@ -8,7 +8,7 @@ import { SCHEDULERS } from '../routing.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
-import { lineFor, waitedInVain, waitsOf } from './waiting.ts';
+import { givesWay, lineFor, waitedInVain, waitsOf } from './waiting.ts';
 import type { Work } from './work.ts';
 
 /** For requests that nobody was asked about yet. */
@@ -26,7 +26,8 @@ export function wakeRequest(work: Work, request: string): void {
     open.lastUntil = turn.now + work.patience.firstMs;
   }
   open.repeats += 1;
-  state.toAsk.add(request);
+  if (givesWay(work, request, open)) turn.wakeAt(REQUEST_WAKE(request), turn.now + work.patience.firstMs);
+  else state.toAsk.add(request);
 }
 
 /** A scheduler has answered: it is there, and can be heard, whatever it was asked for. */

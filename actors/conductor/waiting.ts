@@ -45,12 +45,53 @@ export function lineFor({ line, parked }: ConductorState, { repeats, waitUntil }
   return mayWait && repeats < ASKS_FOR_LINE ? line?.scheduler : undefined;
 }
 
+function isSilent({ turn, patience }: Work, { heardAt }: NonNullable<ConductorState['line']>): boolean {
+  return turn.now - heardAt >= patience.firstMs;
+}
+
+/** Those that wait where nobody answers go where the first of them waits now, in their order. */
+function follow({ state }: Work, first: string, from: Address): void {
+  const others = [...state.parked].flatMap((request) => {
+    const open = state.requests.get(request);
+    return open?.latest?.scheduler === from && request !== first ? [{ request, open }] : [];
+  });
+  others.sort((one, other) => (one.open.since ?? 0) - (other.open.since ?? 0));
+  for (const { request, open } of others) {
+    open.repeats = 0;
+    state.toAsk.add(request);
+  }
+}
+
+/**
+ * One who may wait was asked for in vain where others wait, who came before it: the first of them is asked for elsewhere, and
+ * the others follow. Answers whether it is to be asked for after them.
+ */
+export function givesWay(work: Work, request: string, { waitUntil, repeats }: OpenRequest): boolean {
+  const { state } = work;
+  const { line, parked } = state;
+  if (waitUntil === undefined || repeats !== ASKS_FOR_LINE || line === null || !isSilent(work, line)) return false;
+  let first: { request: string; open: OpenRequest } | undefined;
+  for (const other of parked) {
+    const open = state.requests.get(other);
+    if (open?.since !== undefined && open.since < (first?.open.since ?? Number.POSITIVE_INFINITY))
+      first = { request: other, open };
+  }
+  if (first === undefined || first.request === request) return false;
+  if (first.open.repeats < ASKS_FOR_LINE) {
+    first.open.repeats = ASKS_FOR_LINE;
+    state.toAsk.add(first.request);
+  }
+  return true;
+}
+
 /** Asked for before it was known where others wait, it goes there: the one who says that it waits forgets it. */
-function joinLine({ state, turn, patience }: Work, request: string, open: OpenRequest, from: Address): boolean {
+function joinLine(work: Work, request: string, open: OpenRequest, from: Address): boolean {
+  const { state, turn } = work;
   const { line } = state;
-  const isSilent = line !== null && turn.now - line.heardAt >= patience.firstMs && open.repeats >= ASKS_FOR_LINE;
-  if (line === null || line.scheduler === from || isSilent || state.parked.size === 0) {
+  const isLeft = line !== null && isSilent(work, line) && open.repeats >= ASKS_FOR_LINE;
+  if (line === null || line.scheduler === from || isLeft || state.parked.size === 0) {
     state.line = { scheduler: from, heardAt: turn.now };
+    if (isLeft && line.scheduler !== from) follow(work, request, line.scheduler);
     return true;
   }
   turn.send(from, { type: 'withdraw', request });

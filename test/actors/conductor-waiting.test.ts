@@ -116,6 +116,40 @@ test('waiting - requests that wait do so at one scheduler, which alone knows who
   );
 });
 
+test('waiting - where the scheduler with whom they wait has died, the first goes elsewhere first, the others follow in order, and who is new comes after them', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const selectsIn = (turned: { sent: readonly Sent[] }) =>
+    sentOf(turned, 'select').map(({ to, message }) => `${message.request} of ${to}`);
+  for (const request of ['first', 'second', 'third']) {
+    on.tell(buildOf(request, 7_200_000));
+    on.now += 1;
+  }
+  // They were parked in another order.
+  for (const request of ['third', 'second', 'first']) parkedAs(on, request, 'full', 'scheduler/one');
+  on.now += 10_000;
+  assert.equal(selectsIn(on.tell(buildOf('new', 7_200_000))), ['new of scheduler/one']);
+  const asked: string[] = [];
+  while (!asked.some((one) => one.endsWith(' of scheduler'))) asked.push(...on.pass(100).flatMap(selectsIn));
+  assert.equal(asked, ['new of scheduler/one', 'first of scheduler']);
+  const followed = parkedAs(on, 'first', 'full', 'scheduler/two');
+  assert.equal(selectsIn(followed), ['second of scheduler/two', 'third of scheduler/two']);
+  for (const request of ['second', 'third'])
+    assert.equal(selectsIn(parkedAs(on, request, 'full', 'scheduler/two')), []);
+  assert.equal(on.pass(PATIENCE.firstMs).flatMap(selectsIn), ['new of scheduler/two']);
+});
+
+test('waiting - nobody answers at all where the first is asked for: whoever is new is asked for all the same', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  on.tell(buildOf('first', 7_200_000));
+  parkedAs(on, 'first', 'full', 'scheduler/one');
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  const asked = on.pass(30_000).flatMap((turned) => sentOf(turned, 'select'));
+  const elsewhere = asked.filter(({ to }) => to === 'scheduler').map(({ message }) => message.request);
+  assert.is(elsewhere[0], 'first');
+  assert.ok(elsewhere.includes('new'));
+});
+
 test('waiting - where no scheduler answers it waits for as long as it may, and not only as others look for hosts', () => {
   const on = desk();
   on.tell(buildOf('web', 300_000));
