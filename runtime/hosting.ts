@@ -40,13 +40,13 @@ export interface HostingOptions {
 }
 
 /** An actor, and the handler that brings it what arrives for it. */
-export interface Hosted {
+interface Hosted {
   readonly host: ActorHost;
   readonly handler: (message: BusMessage) => void;
 }
 
 /** A role as it stands in `nats micro ls`. */
-export interface RoleService {
+interface RoleService {
   readonly role: string;
   readonly description: string;
   readonly metadata?: Readonly<Record<string, string>>;
@@ -58,7 +58,7 @@ export interface RoleService {
 }
 
 /** An actor with a journal: one process at a time may own it. */
-export interface Owned<S, M extends Message, R> {
+interface Owned<S, M extends Message, R> {
   readonly address: Address;
   readonly actor: Actor<S, M, R>;
   readonly journal: Journal<R>;

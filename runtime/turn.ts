@@ -45,7 +45,7 @@ const MAX_TURN_MS = 3;
 /** What somebody who is turned away is told to wait, ms: neither so short nor so long as to be of no use. */
 const RETRY_AFTER_MS = { least: 50, most: 10_000 } as const;
 
-export interface ActorHostStats {
+interface ActorHostStats {
   turns: number;
   messages: number;
   records: number;

@@ -13,7 +13,7 @@ export interface VirtualClockOptions {
   startMs?: number;
 }
 
-export interface RunLimits {
+interface RunLimits {
   /** Tasks and timers to run at most; default 10 million. One more is an error, as it shows an endless loop. */
   maxSteps?: number;
 }

@@ -101,7 +101,7 @@ export interface CellState extends Shared {
  * A build whose next attempt is claimed in another placement shard: those where earlier ones were give back first what
  * they hold, and grant nothing that is late. Whoever recovers asks them again.
  */
-export interface Move {
+interface Move {
   readonly attempt: number;
   /** The shards that have still to answer. */
   readonly left: Set<Address>;

@@ -6,7 +6,7 @@ import type { Patience, StateDeadlines } from '../builds.ts';
 import { applyToCell, type CellRecord, type CellState } from './state.ts';
 
 /** When a host is set aside, and for how long. */
-export interface RestingRules {
+interface RestingRules {
   /** Builds in a row that fail before a host is set aside. */
   readonly failuresBefore: number;
   /** How long it rests the first time, ms; twice as long each time after, up to `mostMs`. */

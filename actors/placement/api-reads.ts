@@ -47,7 +47,7 @@ export interface ConsumerView {
   readonly standing?: Standing;
 }
 
-export interface AllocationView {
+interface AllocationView {
   readonly generation: number;
   readonly resources: Record<string, number>;
   /** Where it stands among those with all shards. */
@@ -55,7 +55,7 @@ export interface AllocationView {
 }
 
 /** What a change of a consumer over several shards must know of it in each. */
-export interface Standing {
+interface Standing {
   /** Whether it holds anything here, be it nothing of a provider for traits alone. */
   readonly holds: boolean;
   readonly deleted: boolean;

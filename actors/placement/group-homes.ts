@@ -4,7 +4,7 @@ import type { Address } from '../actor.ts';
 import type { Claim } from '../messages/placement.ts';
 
 /** With which shard a group is. */
-export interface GroupHome {
+interface GroupHome {
   readonly shard: number;
   /** Counts up with everything that the keeper ever gave: an answer to an earlier question is known by it. */
   readonly number: number;

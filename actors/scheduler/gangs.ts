@@ -27,13 +27,13 @@ import { expectNoMore, promiseBuild } from './view-hosts.ts';
 const nameOf = (place: number): string => `place ${place}`;
 
 /** Room for several instances at once. */
-export interface RoomAtOnce {
+interface RoomAtOnce {
   /** It is there only as hosts are counted: without what they would rather give. */
   readonly isCounted: boolean;
 }
 
 /** Whether there is room for so many instances at once; null when there is not. */
-export function roomAtOnce({ state }: Work, request: Request, count: number): RoomAtOnce | null {
+function roomAtOnce({ state }: Work, request: Request, count: number): RoomAtOnce | null {
   if (count > 1 && keepsTogether(request.spec)) {
     const picked = pickOfGroup(state, request, { count, isOfSeveral: true }, () => false, '');
     if (picked === null) return null;

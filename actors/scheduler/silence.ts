@@ -14,9 +14,6 @@ export const SILENCE = {
 } as const;
 export type Silence = (typeof SILENCE)[keyof typeof SILENCE];
 
-/** The least first. */
-export const SILENCES: readonly Silence[] = Object.values(SILENCE);
-
 /** @param isOfShard Whether the placement shard of a host is silent. */
 export function silenceOf({ silentCells }: Pick<View, 'silentCells'>, cell: string, isOfShard: boolean): Silence {
   if (isOfShard) return SILENCE.ofShard;

@@ -102,7 +102,7 @@ export interface Asker {
 }
 
 /** A question that waits to know where instances are. */
-export interface Question {
+interface Question {
   readonly asker: Asker;
   readonly locating: Locating;
   readonly spec: RequestSpec;

@@ -8,7 +8,7 @@ import type { Steps } from './steps.ts';
 import type { View } from './view.ts';
 
 /** How many are told of a request: who has read so many looks for what all have in common. */
-export const MAX_UNKNOWN_TOLD = 20;
+const MAX_UNKNOWN_TOLD = 20;
 /** How many names of providers are looked at in one step: some microseconds of work. */
 const LOOKS_A_STEP = 64;
 

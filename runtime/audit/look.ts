@@ -21,7 +21,7 @@ export interface CellLook {
   readonly hosts: readonly HostState[];
 }
 
-export interface PlacementLook {
+interface PlacementLook {
   readonly providers: readonly ProviderState[];
   readonly consumers: readonly ConsumerState[];
   /** What counts as used for changes over several shards that are not decided yet. */

@@ -17,13 +17,13 @@ export interface QueueGroup<L> {
 }
 
 /** Who is next when members take turns. Of one name and subject or pattern, and kept while somebody listens so. */
-export interface QueueTurn {
+interface QueueTurn {
   next: number;
   listeners: number;
 }
 
 /** Who gets a message on one subject. Never changed once made, but for the turns of its groups, which outlive it. */
-export interface Route<L> {
+interface Route<L> {
   plain: L[];
   groups: QueueGroup<L>[];
   /** Who gets every message, where there is nobody else: most subjects are an actor's own. */

@@ -17,7 +17,7 @@ export interface Loopback {
   flush(): Promise<void>;
 }
 
-export interface LoopbackSubscription {
+interface LoopbackSubscription {
   /** Nothing more is handed over. */
   unsubscribe(): void;
   /** Nothing more is taken for it; what is on its way is still handed over. */

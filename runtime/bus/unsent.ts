@@ -3,7 +3,7 @@
 
 import type { Encoded, PublishOptions } from './bus.ts';
 
-export interface UnsentQueueMessage {
+interface UnsentQueueMessage {
   subject: string;
   data: Encoded;
   options: PublishOptions;

@@ -8,7 +8,7 @@ import { CellwrightError, messageOf } from '../errors.ts';
 import { DEFAULT_PREFIX } from '../subjects.ts';
 import { readable, servers } from './options.ts';
 
-export const ACCESS_FLAGS = ['creds', 'tlsca', 'tlscert', 'tlskey'] as const;
+const ACCESS_FLAGS = ['creds', 'tlsca', 'tlscert', 'tlskey'] as const;
 export type AccessFlags = { [flag in (typeof ACCESS_FLAGS)[number]]?: string };
 
 export interface ServerFlags extends AccessFlags {

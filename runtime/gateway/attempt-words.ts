@@ -18,8 +18,7 @@ const UNDER_WAY: ReadonlySet<string> = new Set(['claimed', 'building']);
 export const CLAIM_REFUSED = 'claim-refused' satisfies AttemptOutcome;
 
 /** A host by its cell and name, where the cell is known. */
-export const placeWords = (cell: string | undefined, host: string): string =>
-  cell === undefined ? host : `${cell}/${host}`;
+const placeWords = (cell: string | undefined, host: string): string => (cell === undefined ? host : `${cell}/${host}`);
 
 export const placesWords = (cell: string | undefined, hosts: readonly string[]): string =>
   hosts.map((host) => placeWords(cell, host)).join(', ');

@@ -34,7 +34,7 @@ const memberOf = Type.Optional(
 );
 
 /** A named group of a request: one provider of the host's tree must serve all of it. */
-export const GroupRequest = Type.Object(
+const GroupRequest = Type.Object(
   { name: Token, resources: Type.Optional(Resources), required, anyOf, forbidden, memberOf },
   strict,
 );
@@ -43,7 +43,7 @@ export const GroupRequest = Type.Object(
  * The group of instances, of the request's project, that what is built is a member of. All members must say the same
  * rule. A group begins with its first member and ends with its last.
  */
-export const InstanceGroupRequest = Type.Object(
+const InstanceGroupRequest = Type.Object(
   {
     name: Token,
     /**
@@ -157,7 +157,7 @@ export const ListRequest = Type.Object(
 export type ListRequest = Static<typeof ListRequest>;
 
 /** The body of `cells`: nothing. */
-export const CellsRequest = Type.Object({}, strict);
+const CellsRequest = Type.Object({}, strict);
 
 /** The body of `hosts`. */
 export const HostsRequest = Type.Object(

@@ -7,7 +7,7 @@ import { busError, jetStreamCodeOf, STREAM_NOT_FOUND } from '../bus/nats-errors.
 import { CellwrightError } from '../errors.ts';
 import type { MadeJournals } from './made.ts';
 
-export type StreamManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
+type StreamManager = Awaited<ReturnType<NatsBus['connection']['jetstreamManager']>>['streams'];
 type StreamInfo = Awaited<ReturnType<StreamManager['info']>>;
 type StreamConfig = StreamInfo['config'];
 

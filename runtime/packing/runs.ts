@@ -11,7 +11,7 @@ import type { PackingTrace } from './trace.ts';
 
 export interface Run extends Experiment, Outcome {}
 
-export interface RunsOptions {
+interface RunsOptions {
   /** Told after each step which parts of all runs are done, 0 to 1, in the order of the experiments. */
   onProgress?(parts: readonly number[]): void;
   signal?: AbortSignal;

@@ -5,9 +5,7 @@ import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { type Arrival, instanceIds } from '../workload/workload.ts';
 import type { Census } from './census.ts';
 
-export type Outcome = 'active' | 'deleted' | 'failed';
-
-export interface KindAccount {
+interface KindAccount {
   requested: number;
   active: number;
   deleted: number;

@@ -6,7 +6,7 @@ import type { Figures } from './tally.ts';
 import type { Fault } from './verify/fault.ts';
 import { countOf } from './verify/faults.ts';
 
-export interface ReplaySettings {
+interface ReplaySettings {
   readonly workload: string;
   readonly on: 'memory' | 'nats';
   readonly seed: string;

@@ -50,7 +50,7 @@ export async function verdictOn(options: VerdictOptions): Promise<Verdict> {
 }
 
 /** Whether every request is accounted for and nothing is wrong. */
-export function isClean({ accounts, faults }: Verdict): boolean {
+function isClean({ accounts, faults }: Verdict): boolean {
   return accounts.unfinished.length === 0 && accounts.missing.length === 0 && faults.length === 0;
 }
 

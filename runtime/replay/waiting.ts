@@ -8,7 +8,7 @@ import { interruption, limitOf } from '../pause.ts';
 const WHAT = 'the replay';
 
 /** The error with which a replay ends when its caller interrupts it. */
-export function interrupted(): CellwrightError {
+function interrupted(): CellwrightError {
   return interruption(WHAT);
 }
 

@@ -9,7 +9,7 @@ import { noClass, noTrait, refused } from '../../../actors/placement/api-refusal
 import { STANDARD_TRAITS } from '../../../actors/placement/standard-traits.ts';
 import type { Outcome, Shards } from './asking.ts';
 
-export type Kind = 'class' | 'trait';
+type Kind = 'class' | 'trait';
 
 export interface Names {
   classes(): Promise<Outcome<string[]>>;
@@ -92,7 +92,7 @@ function contents<Content>(outcomes: readonly Outcome<Content>[]): Content[] {
 }
 
 /** The name that a shard does not know, if that is why it refused. */
-export function unknownName(outcome: Outcome<unknown>): { kind: Kind; names: string[] } | null {
+function unknownName(outcome: Outcome<unknown>): { kind: Kind; names: string[] } | null {
   const { code, subject = '' } = outcome.refused ?? {};
   if (code === 'no-class') return { kind: 'class', names: [subject] };
   return code === 'no-trait' ? { kind: 'trait', names: subject.split(', ') } : null;

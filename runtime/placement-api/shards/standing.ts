@@ -7,7 +7,7 @@ import type { ConsumerView, Usages } from '../../../actors/placement/api-reads.t
 import { fnv1a } from '../../../actors/routing.ts';
 import type { Outcome, Shards } from './asking.ts';
 
-export interface Holder {
+interface Holder {
   readonly generation: number;
   /** The classes of which it holds something with this shard. */
   readonly classes: readonly string[];
