@@ -37,7 +37,8 @@ export type {
 export type { Journal, Journals } from './journal/journal.ts';
 export type { NatsServerOptions } from './nats-server/options.ts';
 export { type NatsServer, startNatsServer } from './nats-server/server.ts';
-export { type Node, type NodeOptions, startNode } from './node.ts';
+export { type Node, startNode } from './node.ts';
+export type { NodeOptions } from './node-options.ts';
 export type { Standing } from './ownership/keeper.ts';
 export type { Leases } from './ownership/leases.ts';
 export { memoryLeases } from './ownership/memory.ts';

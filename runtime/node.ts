@@ -31,8 +31,6 @@ import { checkToken, subjectsOf } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
 import { within } from './within.ts';
 
-export type { NodeOptions } from './node-options.ts';
-
 /** A node that runs. */
 export interface Node {
   /** What it was named, or its name made of those of host and process. */

@@ -1,5 +1,5 @@
 // The bus over a NATS server, with the client set up so that it neither goes deaf nor gives up.
-// The NATS client is imported in this folder only; what JetStream needs of it is re-exported from here.
+// The NATS client is imported in this folder only.
 
 import { createInbox, type Msg, type NatsConnection, ServiceError, type ServiceMsg } from 'nats';
 import { present } from '../../actors/present.ts';
@@ -34,9 +34,6 @@ import {
   serviceErrorText,
   sizeOf,
 } from './wire.ts';
-
-export type { NatsConnection } from 'nats';
-export type { NatsOptions, NatsStatus } from './nats-options.ts';
 
 export interface NatsBus extends Bus {
   /** The client's connection, for JetStream. Publish, subscribe and close through the bus. */

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import type { Client } from '../../runtime/client.ts';
 import { connect } from '../../runtime/connect.ts';
 import type { Driver } from '../../runtime/drivers/driver.ts';
-import { type Node, type NodeOptions, startNode } from '../../runtime/node.ts';
+import { type Node, startNode } from '../../runtime/node.ts';
+import type { NodeOptions } from '../../runtime/node-options.ts';
 import { ownUsage, type Usage } from './usage.ts';
 
 export const HOSTS = 5_000;

@@ -5,7 +5,8 @@ import { type AddressInfo, connect as connectTo, createServer, type Socket } fro
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Bus, BusMessage } from '../../runtime/bus/bus.ts';
-import { connectNats, type NatsStatus } from '../../runtime/bus/nats.ts';
+import { connectNats } from '../../runtime/bus/nats.ts';
+import type { NatsStatus } from '../../runtime/bus/nats-options.ts';
 import { bytes, EMPTY, greeter, settled, textOf, withServer } from '../support/bus.ts';
 import { startProxy } from '../support/proxy.ts';
 import { failureOf, until } from '../support/until.ts';

@@ -18,7 +18,8 @@ import {
 } from '../../runtime/deployment.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
-import { type NodeOptions, startNode } from '../../runtime/node.ts';
+import { startNode } from '../../runtime/node.ts';
+import type { NodeOptions } from '../../runtime/node-options.ts';
 import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { connectPlacement } from '../../runtime/placement-client.ts';
 import { natsStage } from '../../runtime/replay/stage.ts';

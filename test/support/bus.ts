@@ -2,7 +2,8 @@
 
 import type { Bus, BusMessage, ServiceConfig } from '../../runtime/bus/bus.ts';
 import { memoryServer } from '../../runtime/bus/memory.ts';
-import { connectNats, type NatsBus, type NatsOptions } from '../../runtime/bus/nats.ts';
+import { connectNats, type NatsBus } from '../../runtime/bus/nats.ts';
+import type { NatsOptions } from '../../runtime/bus/nats-options.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import type { NatsServerOptions } from '../../runtime/nats-server/options.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
