@@ -45,17 +45,17 @@ export interface DeploymentOptions {
 }
 
 /** @throws CellwrightError `bad-option` when it is no number of shards. */
-export function checkPlacementShards(shards: number): number {
-  return checkShards(shards, 'placementShards', MAX_PLACEMENT_SHARDS);
+export function checkPlacementShards(shards: number): void {
+  checkShards(shards, 'placementShards', MAX_PLACEMENT_SHARDS);
 }
 
 /** @throws CellwrightError `bad-option` when it is no number of shards. */
-export function checkConductorShards(shards: number): number {
-  return checkShards(shards, 'conductorShards', MAX_CONDUCTOR_SHARDS);
+export function checkConductorShards(shards: number): void {
+  checkShards(shards, 'conductorShards', MAX_CONDUCTOR_SHARDS);
 }
 
-function checkShards(shards: number, field: string, most: number): number {
-  if (Number.isInteger(shards) && shards >= 1 && shards <= most) return shards;
+function checkShards(shards: number, field: string, most: number): void {
+  if (Number.isInteger(shards) && shards >= 1 && shards <= most) return;
   throw new CellwrightError('bad-option', `${field} must be a whole number from 1 to ${most}`, { field });
 }
 

@@ -89,7 +89,7 @@ export function meet(
   provider: string,
   incarnation: string,
   foreign: readonly Running[] = [],
-): Host {
+): void {
   let entry = hosts.get(host);
   if (entry === undefined) {
     const { snapshot: service } = begin(computeService, { host });
@@ -123,7 +123,6 @@ export function meet(
   entry.clearing = [];
   entry.provider = provider;
   entry.incarnation = incarnation;
-  return entry;
 }
 
 /** Steps the service of a host; null when the event changes nothing. */
@@ -188,8 +187,7 @@ function fencedWords({ clearing }: Host): string {
 }
 
 /** Takes note of what came of a build on a host, for or against it. */
-export function noteOutcome(entry: Host | undefined, isGood: boolean, at: number): void {
-  if (entry === undefined) return;
+export function noteOutcome(entry: Host, isGood: boolean, at: number): void {
   entry.memory = isGood ? afterSuccess(entry.memory, at) : afterFailure(entry.memory, at);
   if (isGood) Object.assign(entry, { failures: 0, rests: 0, onProbation: false });
   else entry.failures += 1;

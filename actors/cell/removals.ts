@@ -72,17 +72,16 @@ export function beginRemoval(removals: Removals, what: Omit<RemovalContext, 'v'>
   removals.set(removalKey(what), { snapshot, repeats: 0, released: new Set() });
 }
 
-/** Steps a removal; false when the event means nothing to it. One that is over is forgotten. */
-export function stepRemoval(removals: Removals, key: string, event: RemovalEvent): boolean {
+/** Steps a removal. One that is over is forgotten. */
+export function stepRemoval(removals: Removals, key: string, event: RemovalEvent): void {
   const entry = removals.get(key);
-  if (entry === undefined) return false;
+  if (entry === undefined) return;
   const { snapshot } = step(removal, entry.snapshot, event);
-  if (snapshot === entry.snapshot) return false;
+  if (snapshot === entry.snapshot) return;
   removals.touch(key);
   entry.snapshot = snapshot;
   entry.repeats = 0;
   if (snapshot.value === 'removed') removals.delete(key);
-  return true;
 }
 
 export function stateOfRemoval({ snapshot }: Removal): RemovalState {

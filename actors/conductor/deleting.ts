@@ -13,7 +13,7 @@ const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
 
 export function remove(work: Work, ask: number, instance: string, from: Address): void {
   const entry = work.state.instances.get(instance);
-  if (entry === undefined) return decline(work, from, ask, 'not-found', `there is no instance '${instance}'`, 'id');
+  if (entry === undefined) return decline(work, from, ask, 'not-found', `there is no instance '${instance}'`);
   if (entry.phase === 'here' && entry.cell === null) {
     const open = work.state.requests.get(entry.request);
     advance(work, instance, { type: 'DELETED' });

@@ -39,14 +39,13 @@ export function build(work: Work, asked: Build, from: Address): void {
     const isOther = (instance: string) => state.instances.has(instance) && !isOfThis(instance);
     const inTheWay = instances.find(isOther) ?? instances.find((instance) => !isOfThis(instance));
     if (inTheWay === undefined) turn.send(from, { type: 'build-accepted', ask, request, instances });
-    else
-      decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay), request), 'id');
+    else decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay), request));
     return;
   }
   if (state.requests.has(request) || hasOtherCount(state, request, count)) {
     // Its instances have other names, as the count is another.
     const reason = `request '${request}' exists already, with another count: ask with another id`;
-    return decline(work, from, ask, 'already-exists', reason, 'id');
+    return decline(work, from, ask, 'already-exists', reason);
   }
   const waits = mayWaitMs === undefined ? {} : { waitUntil: turn.now + mayWaitMs, ...placeInLine(work) };
   commit(work, { type: 'accepted', facts, instances, alternates, at: turn.now, ...waits });

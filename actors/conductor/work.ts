@@ -29,6 +29,7 @@ export function commit({ state, turn, deadlines }: Work, record: ConductorRecord
   return applyToConductor(state, record, deadlines);
 }
 
-export function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string, field?: string): void {
-  turn.send(to, { type: 'declined', ask, code, reason, ...(field === undefined ? {} : { field }) });
+/** What is asked cannot be done of the id that is named. */
+export function decline({ turn }: Work, to: Address, ask: number, code: string, reason: string): void {
+  turn.send(to, { type: 'declined', ask, code, reason, field: 'id' });
 }

@@ -57,7 +57,7 @@ export function checkService({ name, version, endpoints }: ServiceConfig): void 
 }
 
 /**
- * Looks at a whole message before it is sent, and returns the bytes of its body and headers.
+ * Looks at a whole message before it is sent.
  * @throws CellwrightError `bad-subject`, `bad-header`, `payload-too-large`.
  */
 export function checkMessage(
@@ -65,8 +65,8 @@ export function checkMessage(
   data: Uint8Array,
   { reply, headers }: PublishOptions,
   maxPayloadBytes: number,
-): number {
-  return checkSize(subject, reply, data.length + (headers === undefined ? 0 : headerBytes(headers)), maxPayloadBytes);
+): void {
+  checkSize(subject, reply, data.length + (headers === undefined ? 0 : headerBytes(headers)), maxPayloadBytes);
 }
 
 /**

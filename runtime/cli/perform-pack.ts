@@ -124,9 +124,9 @@ function pointText({ mean, least, most }: Omit<CurvePoint, 'arrived'>, seeds: nu
 }
 
 /** How far all runs are, on the error output, so that what comes of them stays by itself. */
-function showProgress(experiments: readonly Experiment[], stream: NodeJS.WriteStream = process.stderr) {
-  const isTerminal = stream.isTTY === true;
-  const update = isTerminal ? createLogUpdate(stream) : undefined;
+function showProgress(experiments: readonly Experiment[]) {
+  const isTerminal = process.stderr.isTTY === true;
+  const update = isTerminal ? createLogUpdate(process.stderr) : undefined;
   let shownAt = performance.now();
   let ended = false;
   return {
@@ -141,7 +141,7 @@ function showProgress(experiments: readonly Experiment[], stream: NodeJS.WriteSt
         .map(({ policy, seed }) => `${policy} seed ${seed}`);
       const at = current.length === 0 ? '' : `; at ${current.join(', ')}`;
       const line = `packing: ${all.toFixed(0)} %, ${done} of ${parts.length} runs done${at}`;
-      if (update === undefined) stream.write(`${line}\n`);
+      if (update === undefined) process.stderr.write(`${line}\n`);
       else update(line);
     },
     end(): void {

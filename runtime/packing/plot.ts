@@ -166,7 +166,7 @@ function names(
   });
 }
 
-function label(x: number, y: number, text: string, attributes: Attributes = {}): Drawn {
+function label(x: number, y: number, text: string, attributes: Attributes): Drawn {
   const style = { 'font-family': 'sans-serif', 'font-size': 13, fill: '#333333' };
   return element('text', { x: pixels(x), y: pixels(y), ...style, ...attributes }, text);
 }

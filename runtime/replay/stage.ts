@@ -105,7 +105,7 @@ export function memoryStage(): Stage {
  * A stage over a NATS server.
  * @throws CellwrightError `unreachable`; `already-deployed` when others use the prefix on that server; what finding, installing and starting a server throws.
  */
-export async function natsStage(options: NatsStageOptions = {}): Promise<Stage> {
+export async function natsStage(options: NatsStageOptions): Promise<Stage> {
   const clock = systemClock();
   const subjects = subjectsOf(options.prefix);
   const server = options.servers === undefined ? await ownServer(options) : undefined;

@@ -9,8 +9,8 @@ import {
   type Arrival,
   type BuildSpec,
   cellNames,
+  checkCount,
   checkUntil,
-  checkWhole,
   type FleetHost,
   readTrace,
   type Workload,
@@ -46,7 +46,7 @@ const HEADROOM = 1.125;
 export function azureWorkload(options: AzureOptions): Workload {
   const cells = cellNames(options.cells);
   checkUntil(options.untilMs);
-  if (options.hosts !== undefined) checkWhole('hosts', options.hosts, 1, 100_000);
+  if (options.hosts !== undefined) checkCount('hosts', options.hosts, 100_000);
 
   const flavors = readFlavors(join(options.dir, 'flav_map.txt'));
   const bins = readBins(join(options.dir, 'v1.interval_map.txt'));

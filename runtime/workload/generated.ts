@@ -9,7 +9,7 @@ import {
   type Arrival,
   type BuildSpec,
   cellNames,
-  checkWhole,
+  checkCount,
   type FleetHost,
   gpuGroups,
   gpuKind,
@@ -86,9 +86,9 @@ const PROJECTS = 20;
 export function generatedWorkload(options: GeneratedOptions = {}): Workload {
   const { hostsPerCell = 60, requests = 4000, seed = 1, durationMs = 600_000, flakyShare = 0.05 } = options;
   const cells = cellNames(options.cells ?? 4);
-  checkWhole('hostsPerCell', hostsPerCell, 1, 10_000);
-  checkWhole('requests', requests, 1, 1_000_000);
-  checkWhole('durationMs', durationMs, 1, Number.MAX_SAFE_INTEGER);
+  checkCount('hostsPerCell', hostsPerCell, 10_000);
+  checkCount('requests', requests, 1_000_000);
+  checkCount('durationMs', durationMs, Number.MAX_SAFE_INTEGER);
   if (!(flakyShare >= 0 && flakyShare <= 1)) {
     throw new MalformedError(`'flakyShare' must be from 0 to 1, not '${flakyShare}'`, { field: 'flakyShare' });
   }

@@ -37,7 +37,7 @@ export interface Row<Column extends string> {
 export function readRows<Column extends string>(
   file: string,
   columns: readonly Column[],
-  optional?: Readonly<Partial<Record<Column, string>>>,
+  optional: Readonly<Partial<Record<Column, string>>>,
 ): Row<Column>[] {
   // Lines may end in any way; the parser counts them only if all end in one.
   const text = readTrace(file).replaceAll(/\r\n?/g, '\n');
@@ -48,7 +48,7 @@ export function readRows<Column extends string>(
     lastLine = line + linesIn(header.join()) - 1;
     const wrong = (what: string, field: Column) => new MalformedError(`'${file}' line ${line}: ${what}`, { field });
     const names = header.map((name) => name.trim().toLowerCase());
-    const missing = columns.find((column) => !names.includes(column) && optional?.[column] === undefined);
+    const missing = columns.find((column) => !names.includes(column) && optional[column] === undefined);
     if (missing !== undefined) throw wrong(`no column '${missing}'${separatedOtherwise(header)}`, missing);
     const twice = columns.find((column) => names.indexOf(column) !== names.lastIndexOf(column));
     if (twice !== undefined) throw wrong(`two columns '${twice}'`, twice);

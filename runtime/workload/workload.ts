@@ -94,14 +94,14 @@ export function instanceIds(arrival: Pick<Arrival, 'id' | 'count'>): string[] {
  * @throws MalformedError when `cells` is not a whole number from 1 to 1000.
  */
 export function cellNames(cells: number): string[] {
-  checkWhole('cells', cells, 1, MAX_CELLS);
+  checkCount('cells', cells, MAX_CELLS);
   return Array.from({ length: cells }, (_, index) => `c${index + 1}`);
 }
 
-/** @throws MalformedError when the option is not a whole number from `min` to `max`. */
-export function checkWhole(option: string, value: number, min: number, max: number): void {
-  if (!Number.isSafeInteger(value) || value < min || value > max) {
-    const message = `'${option}' must be a whole number from ${min} to ${max}, not '${value}'`;
+/** @throws MalformedError when the option is not a whole number from 1 to `max`. */
+export function checkCount(option: string, value: number, max: number): void {
+  if (!Number.isSafeInteger(value) || value < 1 || value > max) {
+    const message = `'${option}' must be a whole number from 1 to ${max}, not '${value}'`;
     throw new MalformedError(message, { field: option });
   }
 }
