@@ -13,6 +13,7 @@ import type { Address, PublicEvent, Turn } from './actor.ts';
 import type { RequestSpec } from './messages/common.ts';
 import type { Where } from './messages/where.ts';
 import { fnv1a } from './routing.ts';
+import { wakeId } from './wakes.ts';
 
 type BuildSnapshot = ReturnType<typeof begin<typeof instanceBuild>>['snapshot'];
 
@@ -144,7 +145,9 @@ export function armBuild(build: HostedBuild, patience: Patience, turn: Turn<neve
   turn.wakeAt(wakeOfBuild(build.facts.instance), at, awaited);
 }
 
-export const wakeOfBuild = (instance: string): string => `build ${instance}`;
+export const BUILD_WAKE = 'build';
+
+export const wakeOfBuild = (instance: string): string => wakeId(BUILD_WAKE, instance);
 
 /** Cancels the wake of a build that is over. In every other state that is entered it is armed anew, in the same turn. */
 export function disarmIfOver({ facts, snapshot }: HostedBuild, turn: Turn<never>): void {

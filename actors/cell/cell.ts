@@ -31,8 +31,8 @@ import {
   reportEnds,
   start,
 } from './building.ts';
-import { clearAway, destroyed, gone, isDestroying, released } from './clearing.ts';
-import { lostNoted, tellLost } from './fencing.ts';
+import { clearAway, destroyed, gone, isDestroying, REMOVE_WAKE, released } from './clearing.ts';
+import { LOST_WAKE, lostNoted, tellLost } from './fencing.ts';
 import {
   alive,
   computeUp,
@@ -47,7 +47,7 @@ import {
 import { viewOfHost, viewOfNamed } from './hosts.ts';
 import { removeHost, treeKept, treeWithdrawn } from './leaving.ts';
 import { finalKey, removalsOf } from './removals.ts';
-import { armRest, rested, restIfFailing } from './resting.ts';
+import { armRest, RESTED_WAKE, rested, restIfFailing } from './resting.ts';
 import {
   applyToCell,
   type CellRecord,
@@ -223,15 +223,15 @@ export function cell(options: CellOptions): Actor<CellState, CellMessage, CellRe
     if (id === 'beat') return beat(state, turn);
     if (id === FORGET_WAKE) return forget(work);
     const [kind, about] = readWake(id);
-    if (kind === 'remove') {
+    if (kind === REMOVE_WAKE) {
       const removal = state.removals.get(about);
       if (removal !== undefined) clearAway(work, removal);
       return;
     }
-    if (kind === 'rested') return rested(work, about);
+    if (kind === RESTED_WAKE) return rested(work, about);
     const entry = state.instances.get(about);
     if (entry === undefined) return;
-    if (kind === 'lost') return tellLost(work, entry);
+    if (kind === LOST_WAKE) return tellLost(work, entry);
     const { deadlineAt, snapshot } = entry.build;
     const host = snapshot.context.selection?.host ?? '';
     // What a host said while the cell was held up may not be read yet, and one that was cut off, too, may have built it.

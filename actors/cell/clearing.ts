@@ -6,10 +6,13 @@ import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import type { Released } from '../messages/placement.ts';
 import { computeAddress, everyPlacement, placementOf } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import { stateOfHost } from './hosts.ts';
 import { attemptsHeld, destroyingOf, finalKey, type Removal, removalKey, stateOfRemoval } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
+
+export const REMOVE_WAKE = 'remove';
 
 /** Nothing of an instance that the caller deleted is left. */
 export function gone(work: Work, { build }: Entry): void {
@@ -43,7 +46,7 @@ export function clearAway(work: Work, removal: Removal): void {
     awaited = left.at(0);
   }
   work.turn.wakeAt(
-    `remove ${removalKey(removal.snapshot.context)}`,
+    wakeId(REMOVE_WAKE, removalKey(removal.snapshot.context)),
     work.turn.now + waitMs(work.patience, removal.repeats, instance),
     awaited,
   );

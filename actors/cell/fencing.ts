@@ -3,12 +3,13 @@
 // that were active there are lost. They keep their resources until they are deleted, which needs no host any more.
 
 import { stateOfBuild, waitMs } from '../builds.ts';
+import { wakeId } from '../wakes.ts';
 import { advanceClearing } from './clearing.ts';
 import { removalKey } from './removals.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
-const wakeOf = (instance: string): string => `lost ${instance}`;
+export const LOST_WAKE = 'lost';
 
 /** Takes everything that a host had as gone. */
 export function loseAll(work: Work, hostName: string): void {
@@ -45,7 +46,11 @@ export function tellLost(work: Work, { build, lost }: Entry): void {
   const { instance } = build.facts;
   const conductor = work.conductorOf(instance);
   work.turn.send(conductor, { type: 'ended', instance, state: 'lost', code: 'host-fenced', reason: lost.reason });
-  work.turn.wakeAt(wakeOf(instance), work.turn.now + waitMs(work.patience, build.repeats, instance), conductor);
+  work.turn.wakeAt(
+    wakeId(LOST_WAKE, instance),
+    work.turn.now + waitMs(work.patience, build.repeats, instance),
+    conductor,
+  );
   build.repeats += 1;
 }
 
@@ -53,5 +58,5 @@ export function lostNoted(work: Work, instance: string): void {
   const lost = work.state.instances.get(instance)?.lost ?? null;
   if (lost === null || lost.told) return;
   commit(work, { type: 'lost-told', instance });
-  work.turn.cancelWake(wakeOf(instance));
+  work.turn.cancelWake(wakeId(LOST_WAKE, instance));
 }

@@ -1,12 +1,13 @@
 // Setting hosts aside: one whose builds keep failing is given nothing for a while, and comes back by itself, on
 // probation. When most of a cell fails the fault is hardly the hosts', so only a share of them rests at one time.
 
+import { wakeId } from '../wakes.ts';
 import { hostEvent } from './host-event.ts';
 import type { Host } from './hosts.ts';
 import { stateOfHost } from './hosts.ts';
 import type { Work } from './work.ts';
 
-const wakeOf = (host: string): string => `rested ${host}`;
+export const RESTED_WAKE = 'rested';
 
 /** Sets a host aside if enough builds in a row have failed on it. Called when a build there has failed. */
 export function restIfFailing(work: Work, hostName: string, reason: string): void {
@@ -37,7 +38,7 @@ function mayRest({ state: { hosts }, resting: { share } }: Work): boolean {
 /** Asks to be woken when a host has rested, if it rests. */
 export function armRest({ turn }: Work, { host, service }: Host): void {
   const { rest } = service.context;
-  if (rest !== null) turn.wakeAt(wakeOf(host), rest.until);
+  if (rest !== null) turn.wakeAt(wakeId(RESTED_WAKE, host), rest.until);
 }
 
 export function rested(work: Work, hostName: string): void {

@@ -13,6 +13,7 @@ import type { ProviderSpec } from '../messages/placement.ts';
 import { PassingMap } from '../passing-map.ts';
 import { cellAddress, driverAddress, fnv1a, placementOf } from '../routing.ts';
 import { snapshotOf } from '../snapshot.ts';
+import { readWake, wakeId } from '../wakes.ts';
 
 export interface ComputeOptions {
   readonly cell: string;
@@ -39,6 +40,8 @@ const BEAT_MOMENTS = 50;
  * have taken it away.
  */
 const TELL_AGAIN_MS = 300_000;
+
+const RETRY_WAKE = 'retry';
 
 /** When the tree is told again, of one that was not withdrawn before its host was up. */
 const NEVER_WITHDRAWN = 0;
@@ -251,7 +254,7 @@ function destroy(work: Work, instance: string, attempt: number, from: Address): 
     if (job.asked === 0) turn.send(toDriver, { type: 'destroy', instance, attempt });
     return;
   }
-  turn.cancelWake(`retry ${key}`);
+  turn.cancelWake(wakeId(RETRY_WAKE, key));
   state.jobs.set(key, { instance, attempt, state: 'destroying', order: null, repeats: 0, asked: 0 });
   turn.send(toDriver, { type: 'destroy', instance, attempt });
 }
@@ -299,7 +302,7 @@ function driverSaid(work: Work, said: DriverAnswer): void {
       turn.send(toCell, { type: 'driver-trouble', host, instance, attempt, task, reason: said.reason });
     }
     job.asked = null;
-    turn.wakeAt(`retry ${key}`, turn.now + waitMs(patience, job.repeats, key));
+    turn.wakeAt(wakeId(RETRY_WAKE, key), turn.now + waitMs(patience, job.repeats, key));
     job.repeats += 1;
     return;
   }
@@ -373,7 +376,7 @@ function receive(work: Work, message: ComputeMessage | Wake, from: Address): voi
       return turn.send(settings.toDriver, { type: 'list', ask: message.ask, to: from });
     case 'wake':
       if (message.id === 'come-up') return comeUp(work);
-      return retry(work, message.id.slice('retry '.length));
+      return retry(work, readWake(message.id)[1]);
     case 'tree-refused':
       treeHeard(work);
       turn.send(settings.toDriver, { type: 'refused', reason: message.reason });

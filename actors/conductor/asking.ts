@@ -5,6 +5,7 @@ import { LOST_AFTER_MS } from '../asking-window.ts';
 import { waitMs } from '../builds.ts';
 import type { Selecting } from '../messages/conductor.ts';
 import { SCHEDULERS } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
@@ -120,5 +121,5 @@ export function selecting(work: Work, { request, round }: Selecting, from: Addre
 
 function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {
   const again = turn.now + waitMs(patience, open.repeats, request);
-  turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
+  turn.wakeAt(wakeId(REQUEST_WAKE, request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
 }

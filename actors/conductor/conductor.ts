@@ -7,7 +7,7 @@
 
 import { obligations } from '../../machines/step.ts';
 import type { Actor, Address, Turn, Wake } from '../actor.ts';
-import type { Patience } from '../builds.ts';
+import { BUILD_WAKE, type Patience } from '../builds.ts';
 import { FORGET_WAKE, forgetAgainMs, forgetDeleted } from '../deleted.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import { page } from '../page.ts';
@@ -16,9 +16,9 @@ import { readWake } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { askSchedulers, noteAnswer, selecting, UNASKED_WAKE, wakeRequest, wakeUnasked } from './asking.ts';
 import { perform, started } from './building.ts';
-import { deleteInCell, remove, removed } from './deleting.ts';
-import { release, released } from './releasing.ts';
-import { build, selected } from './requests.ts';
+import { DELETE_WAKE, deleteInCell, remove, removed } from './deleting.ts';
+import { RELEASE_WAKE, release, released } from './releasing.ts';
+import { build, REQUEST_WAKE, selected } from './requests.ts';
 import { taking } from './rounds.ts';
 import {
   applyToConductor,
@@ -141,13 +141,13 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
     if (id === UNASKED_WAKE) return wakeUnasked(work);
     const [kind, about] = readWake(id);
-    if (kind === 'request') return wakeRequest(work, about);
+    if (kind === REQUEST_WAKE) return wakeRequest(work, about);
     const entry = work.state.instances.get(about);
     if (entry === undefined) return;
     entry.repeats += 1;
-    if (kind === 'release' && entry.releaseOwed) release(work, about, entry);
-    if (kind === 'delete' && entry.phase === 'deleting') deleteInCell(work, about, entry);
-    if (kind === 'build' && entry.phase === 'here' && entry.build !== null) {
+    if (kind === RELEASE_WAKE && entry.releaseOwed) release(work, about, entry);
+    if (kind === DELETE_WAKE && entry.phase === 'deleting') deleteInCell(work, about, entry);
+    if (kind === BUILD_WAKE && entry.phase === 'here' && entry.build !== null) {
       entry.build.repeats += 1;
       for (const effect of obligations(entry.build.snapshot)) perform(work, about, entry, effect);
     }

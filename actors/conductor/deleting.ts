@@ -3,13 +3,14 @@
 import type { Address } from '../actor.ts';
 import { waitMs, wakeOfBuild } from '../builds.ts';
 import { cellAddress } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import { advance } from './building.ts';
 import { release } from './releasing.ts';
 import { type Entry, wantHosts } from './state.ts';
 import { stopWaiting } from './waiting.ts';
 import { commit, decline, type Work } from './work.ts';
 
-const DELETE_WAKE = (instance: string): string => `delete ${instance}`;
+export const DELETE_WAKE = 'delete';
 
 export function remove(work: Work, ask: number, instance: string, from: Address): void {
   const entry = work.state.instances.get(instance);
@@ -34,14 +35,14 @@ export function remove(work: Work, ask: number, instance: string, from: Address)
 export function deleteInCell({ turn, patience }: Work, instance: string, { cell, repeats }: Entry): void {
   const to = cellAddress(cell as string);
   turn.send(to, { type: 'delete', instance });
-  turn.wakeAt(DELETE_WAKE(instance), turn.now + waitMs(patience, repeats, instance), to);
+  turn.wakeAt(wakeId(DELETE_WAKE, instance), turn.now + waitMs(patience, repeats, instance), to);
 }
 
 /** The cell has cleared the instance away, or never had it: then nobody but this shard gives its resources back. */
 export function removed(work: Work, instance: string): void {
   const entry = work.state.instances.get(instance);
   if (entry?.phase !== 'deleting' || entry.cell === null || entry.releaseOwed) return;
-  work.turn.cancelWake(DELETE_WAKE(instance));
+  work.turn.cancelWake(wakeId(DELETE_WAKE, instance));
   if (entry.handedOver) {
     commit(work, { type: 'deleted', instance, at: work.turn.now });
   } else {

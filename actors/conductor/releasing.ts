@@ -3,10 +3,11 @@
 import type { Address } from '../actor.ts';
 import { waitMs } from '../builds.ts';
 import { everyPlacement } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import type { Entry } from './state.ts';
 import { commit, type Work } from './work.ts';
 
-const RELEASED_WAKE = (instance: string): string => `release ${instance}`;
+export const RELEASE_WAKE = 'release';
 
 /**
  * Whatever any claim took for the instance goes back, and no later claim for it can succeed, in any shard. Who has said so
@@ -19,7 +20,7 @@ export function release({ state, turn, patience, placementShards }: Work, instan
     state.releasing.set(instance, left);
   }
   for (const shard of left) turn.send(shard, { type: 'release', consumer: instance, deleted: true });
-  turn.wakeAt(RELEASED_WAKE(instance), turn.now + waitMs(patience, repeats, instance), [...left][0]);
+  turn.wakeAt(wakeId(RELEASE_WAKE, instance), turn.now + waitMs(patience, repeats, instance), [...left][0]);
 }
 
 export function released(work: Work, instance: string, from: Address): void {
@@ -28,7 +29,7 @@ export function released(work: Work, instance: string, from: Address): void {
   const left = work.state.releasing.get(instance);
   if (work.placementShards > 1 && (left?.delete(from) !== true || left.size > 0)) return;
   work.state.releasing.delete(instance);
-  work.turn.cancelWake(RELEASED_WAKE(instance));
+  work.turn.cancelWake(wakeId(RELEASE_WAKE, instance));
   if (entry.phase === 'deleting') commit(work, { type: 'deleted', instance, at: work.turn.now });
   else commit(work, { type: 'released', instance });
 }

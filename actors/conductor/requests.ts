@@ -6,13 +6,14 @@ import { buildEvent, type HostedBuild } from '../builds.ts';
 import type { Build, Selected } from '../messages/conductor.ts';
 import { present } from '../present.ts';
 import { instanceNames } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import { advance } from './building.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { type ConductorState, entryOf, type OpenRequest, wantHosts } from './state.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
 
-export const REQUEST_WAKE = (request: string): string => `request ${request}`;
+export const REQUEST_WAKE = 'request';
 
 /** So many requests can be accepted in a millisecond and still be told apart; a number of milliseconds holds no more. */
 const PLACES_IN_A_MS = 4_096;
@@ -73,7 +74,7 @@ export function selected(work: Work, { request, round, selections }: Selected, f
     advance(work, instance, { type: 'SELECTED', selection, alternates }, decision);
   }
   if (state.requests.has(request)) return;
-  turn.cancelWake(REQUEST_WAKE(request));
+  turn.cancelWake(wakeId(REQUEST_WAKE, request));
   // It has waited with another scheduler before, which may be there after all.
   const waitedWith = open.latest?.scheduler ?? from;
   if (waitedWith !== from) turn.send(waitedWith, { type: 'withdraw', request });
@@ -83,5 +84,5 @@ export function failRequest(work: Work, request: string, event: InstanceBuildEve
   const open = work.state.requests.get(request);
   if (open === undefined) return;
   for (const instance of [...open.waiting]) advance(work, instance, event, decision);
-  work.turn.cancelWake(REQUEST_WAKE(request));
+  work.turn.cancelWake(wakeId(REQUEST_WAKE, request));
 }

@@ -7,6 +7,7 @@ import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import type { ConductorMessage } from '../messages/conductor.ts';
 import type { Select } from '../messages/scheduler.ts';
 import { SCHEDULERS } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { type ConductorState, deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
 import { commit, type Work } from './work.ts';
@@ -128,7 +129,7 @@ export function parked(work: Work, { request, round, reason, decision }: Parked,
   const pace = paceMs(work);
   const again = turn.now + waitMs({ firstMs: pace, mostMs: pace }, 0, request);
   // A scheduler that comes up may come in the place of the one that knew of it.
-  turn.wakeAt(REQUEST_WAKE(request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
+  turn.wakeAt(wakeId(REQUEST_WAKE, request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
 }
 
 /** For people: each instance of the request waits. */

@@ -17,6 +17,7 @@ import type { TransactionMessage } from '../messages/transactions.ts';
 import { fitting, page } from '../page.ts';
 import { FEED_BEAT_MS, placementFeedAddress } from '../routing.ts';
 import { joined } from '../snapshot.ts';
+import { readWake } from '../wakes.ts';
 import { takeApi } from './api.ts';
 import { applyToPlacement } from './apply.ts';
 import { claim } from './claiming.ts';
@@ -31,7 +32,7 @@ import type { PlacementRecord } from './records.ts';
 import { release } from './releasing.ts';
 import { emptyPlacement, type PlacementState } from './state.ts';
 import { restorePlacement, type StoredPlacement, storePlacement } from './store.ts';
-import { isTransactionWake, pursue, takeTransaction, wakeTransaction } from './together.ts';
+import { pursue, TRANSACTION_WAKE, takeTransaction, wakeTransaction } from './together.ts';
 import { putTree } from './told-trees.ts';
 import { withdrawTree } from './withdraw-tree.ts';
 import type { ShardWork } from './work.ts';
@@ -136,8 +137,9 @@ export function placement(options: PlacementOptions): Actor<PlacementState, Inco
           if (!park(state, asked, claimant)) claim(work, asked, claimant, elsewhere);
         });
       case 'wake': {
-        if (isTransactionWake(message.id)) return wakeTransaction(work, message.id);
-        if (message.id === 'beat') {
+        const [kind, about] = readWake(message.id);
+        if (kind === TRANSACTION_WAKE) return wakeTransaction(work, about);
+        if (kind === 'beat') {
           tellFeed(state, {}, turn);
           turn.wakeAt('beat', turn.now + FEED_BEAT_MS);
           return;

@@ -5,9 +5,10 @@
 import type { Address } from '../actor.ts';
 import { type Patience, waitMs } from '../builds.ts';
 import type { AnyMessage } from '../messages/any.ts';
-import type { ApiRefusal, ConsumerChange } from '../messages/placement-api.ts';
+import type { ConsumerChange } from '../messages/placement-api.ts';
 import type { Part, TransactionMessage, TransactionMessageOf } from '../messages/transactions.ts';
 import { placementAddress } from '../routing.ts';
+import { wakeId } from '../wakes.ts';
 import { answer } from './api-answer.ts';
 import { refused } from './api-refusals.ts';
 import { consider, endHold, hold, readConsumers } from './holding.ts';
@@ -20,8 +21,7 @@ import type { ShardWork } from './work.ts';
 const DECIDED_WITHIN_MS = 30_000;
 const PATIENCE: Patience = { firstMs: 200, mostMs: 2_000 };
 
-const wakeOf = (id: string): string => `transaction ${id}`;
-export const isTransactionWake = (wake: string): boolean => wake.startsWith('transaction ');
+export const TRANSACTION_WAKE = 'transaction';
 
 export function takeTransaction(work: ShardWork, message: TransactionMessage, from: Address): void {
   switch (message.type) {
@@ -80,7 +80,7 @@ export function pursue(work: ShardWork, transaction: Transaction): void {
   const untilMs = endOf(transaction);
   if (outcome === null && work.turn.now > untilMs) {
     const message = `not all shards could hold their part within ${untilMs - transaction.at} ms`;
-    return decide(work, transaction, { confirmed: false, ...refusalOf('not-decided', message) });
+    return decide(work, transaction, { confirmed: false, refusal: { code: 'not-decided', message } });
   }
   if (outcome === null) holdNext(work, transaction);
   else {
@@ -94,7 +94,7 @@ export function pursue(work: ShardWork, transaction: Transaction): void {
   }
   // What was said to itself may have brought it further.
   if (transaction.settled || transaction.outcome !== outcome) return;
-  work.turn.wakeAt(wakeOf(id), work.turn.now + waitMs(PATIENCE, transaction.pursuit.repeats, id));
+  work.turn.wakeAt(wakeId(TRANSACTION_WAKE, id), work.turn.now + waitMs(PATIENCE, transaction.pursuit.repeats, id));
   transaction.pursuit.repeats += 1;
 }
 
@@ -159,7 +159,7 @@ function holdEnded(work: ShardWork, id: string, from: Address): void {
   transaction.pursuit.ended.add(shard);
   if (transaction.pursuit.ended.size < transaction.parts.length) return;
   work.commit({ type: 'transaction-settled', id });
-  work.turn.cancelWake(wakeOf(id));
+  work.turn.cancelWake(wakeId(TRANSACTION_WAKE, id));
   if (transaction.outcome.confirmed) tellOutcome(work, transaction);
 }
 
@@ -171,8 +171,8 @@ function tellOutcome(work: ShardWork, transaction: Transaction): void {
   tell(work, from, ask, outcome);
 }
 
-export function wakeTransaction(work: ShardWork, wake: string): void {
-  const transaction = work.state.transactions.known.get(wake.slice(wakeOf('').length));
+export function wakeTransaction(work: ShardWork, id: string): void {
+  const transaction = work.state.transactions.known.get(id);
   if (transaction !== undefined) pursue(work, transaction);
 }
 
@@ -182,10 +182,6 @@ function partOf(transaction: Transaction | undefined, from: Address): number | u
 
 function tell({ turn }: ShardWork, to: Address, ask: number, outcome: Outcome): void {
   answer(to, ask, outcome.confirmed ? { ok: null } : { refused: outcome.refusal }, turn);
-}
-
-function refusalOf(code: ApiRefusal['code'], message: string): { refusal: ApiRefusal } {
-  return { refusal: { code, message } };
 }
 
 /** What a shard says to itself of a brief change it hears at once, and waits with it like any other. */
