@@ -3,7 +3,7 @@
 
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
-import { type Stock, unitAllowed } from '../placement/inventory.ts';
+import { hasRoom } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 
 interface Demand {
@@ -148,9 +148,4 @@ function hasRoomFor({ stocks }: Provider, demands: readonly Demand[]): boolean {
     if (stock === undefined || !hasRoom(stock, amount)) return false;
   }
   return true;
-}
-
-/** Whether one allocation of this amount has room. */
-export function hasRoom({ inventory, used, capacity }: Stock, amount: number): boolean {
-  return used + amount <= capacity && unitAllowed(inventory, amount);
 }

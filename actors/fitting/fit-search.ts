@@ -3,6 +3,7 @@
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
+import { freeOf } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { spend } from './effort.ts';
 import { type Choice, optionsOf, type Plan } from './fit-choices.ts';
@@ -135,7 +136,7 @@ function hasInAll(tree: readonly Provider[], resourceClass: string, amount: numb
   let missing = amount;
   for (const { stocks } of tree) {
     const stock = stocks.get(resourceClass);
-    if (stock !== undefined) missing -= Math.max(0, stock.capacity - stock.used);
+    if (stock !== undefined) missing -= freeOf(stock);
     if (missing <= 0) return true;
   }
   spend(tree.length);

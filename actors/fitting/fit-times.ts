@@ -1,6 +1,7 @@
 // How many times a request fits a tree, one after the other, each with what the ones before it left.
 
 import { MAX_COUNT, type RequestSpec } from '../messages/common.ts';
+import { freeOf } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { effort, spend } from './effort.ts';
 import { fit, fitAtOnce } from './fit.ts';
@@ -80,7 +81,7 @@ export function mostTimes({ groups }: RequestSpec, tree: readonly Provider[]): n
     let free = 0;
     for (const { stocks } of tree) {
       const stock = stocks.get(resourceClass);
-      if (stock !== undefined) free += Math.max(0, stock.capacity - stock.used);
+      if (stock !== undefined) free += freeOf(stock);
     }
     most = Math.min(most, Math.floor(free / amount));
   }

@@ -5,8 +5,9 @@
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
+import { hasRoom } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
-import { hasRoom, type Plan, planOf } from './fit-choices.ts';
+import { type Plan, planOf } from './fit-choices.ts';
 import { serve, serveAtOnce } from './fit-search.ts';
 import type { ServerPreference } from './offer.ts';
 

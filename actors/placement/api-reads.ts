@@ -10,7 +10,7 @@ import { unknownClass } from './api-checks.ts';
 import { noProvider, noTrait } from './api-refusals.ts';
 import { isKnownTrait } from './catalog.ts';
 import { heldBy, ownerOf } from './consumers.ts';
-import { fits, unitAllowed } from './inventory.ts';
+import { hasRoom } from './inventory.ts';
 import { CLASSES, PROVIDERS, TRAITS, usageTopic } from './lock-keys.ts';
 import { type Provider, revisionOf } from './providers.ts';
 import { STANDARD_TRAITS } from './standard-traits.ts';
@@ -125,7 +125,7 @@ export function findProviders(state: PlacementState, asked: ApiMessage<'provider
     if (forbidden.some((trait) => traits.has(trait))) continue;
     if (!memberOf.every((any) => any.some((aggregate) => aggregates.has(aggregate)))) continue;
     if (notMemberOf.some((aggregate) => aggregates.has(aggregate))) continue;
-    if (!fits.every(([resourceClass, amount]) => hasRoom(provider, resourceClass, amount))) continue;
+    if (!fits.every(([resourceClass, amount]) => canGive(provider, resourceClass, amount))) continue;
     found.push(providerSummary(provider));
   }
   return seenAs(state.holds.seen.get(PROVIDERS)?.transaction, found);
@@ -142,10 +142,9 @@ export function showSubtree(state: PlacementState, { id }: ApiMessage<'subtree-s
 }
 
 /** Whether a provider could give the amount now. */
-export function hasRoom({ stocks, spec }: Provider, resourceClass: string, amount: number): boolean {
+export function canGive({ stocks, spec }: Provider, resourceClass: string, amount: number): boolean {
   const stock = stocks.get(resourceClass);
-  if (stock === undefined || !(resourceClass in spec.inventories)) return false;
-  return fits(stock, amount) && unitAllowed(stock.inventory, amount);
+  return stock !== undefined && resourceClass in spec.inventories && hasRoom(stock, amount);
 }
 
 export function showConsumer(state: PlacementState, asked: ApiMessage<'consumer-show'>): ApiOutcome {

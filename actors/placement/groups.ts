@@ -6,6 +6,7 @@
 import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { Claim, GroupKnown, Refusal } from '../messages/placement.ts';
 import type { Consumer, Consumers, Identity } from './consumers.ts';
+import { fits } from './inventory.ts';
 import { noteQuietly, type Provider, type Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
@@ -202,7 +203,7 @@ function hasRoom(root: Provider | undefined, allocations: Claim['allocations']):
   return allocations.every(({ resources }) =>
     Object.entries(resources).every(([resourceClass, amount]) => {
       const stock = root?.stocks.get(resourceClass);
-      return stock === undefined || stock.used + amount <= stock.capacity;
+      return stock === undefined || fits(stock, amount);
     }),
   );
 }

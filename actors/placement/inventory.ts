@@ -20,9 +20,19 @@ export function unitAllowed(inventory: Inventory, amount: number): boolean {
   return amount >= inventory.min_unit && amount <= inventory.max_unit && amount % inventory.step_size === 0;
 }
 
+/** How much is left to take. There may be less than is taken: then nothing is. */
+export function freeOf({ capacity, used }: Pick<Stock, 'capacity' | 'used'>): number {
+  return Math.max(0, capacity - used);
+}
+
 /** Whether `amount` more can be taken. */
 export function fits(stock: Stock, amount: number): boolean {
   return stock.used + amount <= stock.capacity;
+}
+
+/** Whether one allocation of this amount has room. */
+export function hasRoom(stock: Stock, amount: number): boolean {
+  return fits(stock, amount) && unitAllowed(stock.inventory, amount);
 }
 
 /** The largest amount below one that units do not allow, and the least above it, that can be taken beside `sameClaim`. */

@@ -1,6 +1,7 @@
 // What a filter and a weigher see of a host: the picture that the scheduler has of it at the moment.
 
 import type { FailureMemory, HostState, HostStats } from '../messages/scheduler.ts';
+import { freeOf } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 
 /** A host as filters and weighers see it: the scheduler's picture of it at the moment. Nothing of it may be changed. */
@@ -38,7 +39,7 @@ export function stockOf(tree: readonly Provider[], resourceClass: string): { fre
     const stock = stocks.get(resourceClass);
     if (stock === undefined) continue;
     capacity += stock.capacity;
-    free += Math.max(0, stock.capacity - stock.used);
+    free += freeOf(stock);
   }
   return { free, capacity };
 }

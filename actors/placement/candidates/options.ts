@@ -2,7 +2,7 @@
 // with it through an aggregate.
 
 import type { CandidateGroup } from '../../messages/placement-api.ts';
-import { hasRoom } from '../api-reads.ts';
+import { canGive } from '../api-reads.ts';
 import type { Provider } from '../providers.ts';
 import type { PlacementState } from '../state.ts';
 
@@ -75,7 +75,7 @@ function namedOptions(
   const serves = (provider: Provider): boolean => {
     if (treeAsked !== undefined && !resourceless && provider.root !== treeAsked) return false;
     for (const resourceClass in group.resources) {
-      if (!hasRoom(provider, resourceClass, group.resources[resourceClass] as number)) return false;
+      if (!canGive(provider, resourceClass, group.resources[resourceClass] as number)) return false;
     }
     const { traits } = provider;
     return (
@@ -107,7 +107,7 @@ function unnamedOptions(
   if (inAny(root, group.notMemberOf)) return [];
   const rootIsMember = inAggregates(root, group.memberOf);
   const serves = (provider: Provider): boolean =>
-    hasRoom(provider, resourceClass, amount) &&
+    canGive(provider, resourceClass, amount) &&
     !group.forbidden.some((trait) => provider.traits.has(trait)) &&
     !inAny(provider, group.notMemberOf);
   const options = tree.filter((one) => (rootIsMember || inAggregates(one, group.memberOf)) && serves(one));

@@ -2,6 +2,7 @@
 // candidate would take of them. Devices are the providers of the tree that have the device class.
 
 import type { Offer } from '../../../fitting/offer.ts';
+import { freeOf } from '../../../placement/inventory.ts';
 import type { Provider } from '../../../placement/providers.ts';
 
 /** Which resource classes count, and how much of each the largest host has: the scale on which hosts are compared. */
@@ -53,7 +54,7 @@ export function loadOf({ tree, allocations }: Offer, scale: PackingScale): HostL
   for (const provider of tree) {
     const stock = provider.stocks.get(scale.device);
     if (stock === undefined) continue;
-    const free = Math.max(0, stock.capacity - stock.used);
+    const free = freeOf(stock);
     let asked = 0;
     for (const { provider: id, resources } of allocations) {
       if (id === provider.spec.id) asked += resources[scale.device] ?? 0;
@@ -71,7 +72,7 @@ export function loadOf({ tree, allocations }: Offer, scale: PackingScale): HostL
 
 function processorFreeOf(root: Provider, scale: PackingScale): number {
   const stock = root.stocks.get(scale.processor);
-  return stock === undefined ? 0 : Math.max(0, stock.capacity - stock.used);
+  return stock === undefined ? 0 : freeOf(stock);
 }
 
 /**

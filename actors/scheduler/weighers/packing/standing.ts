@@ -5,6 +5,7 @@
 // Fragmentation is counted in whole numbers, the sum over all typical requests rather than their mean: so a host that a
 // claim makes neither better nor worse comes out exactly even, in whatever order things are added up.
 
+import { freeOf, type Stock } from '../../../placement/inventory.ts';
 import type { Provider } from '../../../placement/providers.ts';
 import type { DeviceRequest, TypicalRequest } from './fragmentation.ts';
 import type { PackingScale } from './load.ts';
@@ -96,8 +97,6 @@ function timesWith({ firstStep, processor, upTo }: TypicalTable, kind: number, p
   return upTo[from] as number;
 }
 
-type Stock = { readonly capacity: number; readonly used: number };
-
 export interface DeviceStanding {
   readonly id: string;
   readonly stock: Stock;
@@ -155,7 +154,7 @@ export function isOf(standing: Standing, tree: readonly Provider[]): boolean {
 
 /** Takes what is free now; only the devices that changed cost anything. Answers whether any did. */
 export function bringUpToDate(standing: Standing, table: TypicalTable): boolean {
-  const processorFree = freeOf(standing.processor);
+  const processorFree = standing.processor === undefined ? 0 : freeOf(standing.processor);
   let changed = standing.processorFree !== processorFree;
   standing.processorFree = processorFree;
   for (const device of standing.devices) {
@@ -176,10 +175,6 @@ export function bringUpToDate(standing: Standing, table: TypicalTable): boolean 
   }
   if (changed) standing.fragmentation = fragmentationAfter(standing, table, 0, []);
   return changed;
-}
-
-function freeOf(stock: Stock | undefined): number {
-  return stock === undefined ? 0 : Math.max(0, stock.capacity - stock.used);
 }
 
 /** The fragmentation of the host after a claim of this much processor and these parts of its devices. */
