@@ -3,6 +3,7 @@
 // it, or when the change leaves no more used than was before: so a provider over its capacity can be drained.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { type Amounts, addAmount, addAmounts, type Sums, sumsOf } from '../amounts.ts';
 import type { ApiMessage, ApiRefusal, ConsumerChange, GivenAllocation } from '../messages/placement-api.ts';
 import { staleness, unknownClass } from './api-checks.ts';
 import { refusalOfMoves, refusalOfStrangers } from './api-groups.ts';
@@ -15,8 +16,6 @@ import type { PlacementState } from './state.ts';
 
 type Refused = { readonly refused: ApiRefusal };
 type Decided = Decision<ApiRecord>;
-/** Amounts by provider and class. */
-type Sums = Map<string, Map<string, number>>;
 /** The inventories of a provider as they are to be while the change is made. */
 type InventoriesOf = (provider: Provider) => Provider['spec']['inventories'];
 
@@ -143,13 +142,9 @@ function oncePerProvider(given: readonly GivenAllocation[]): readonly GivenAlloc
 
 function added(one: Amounts, other: Amounts): Amounts {
   const sum = { ...one };
-  for (const resourceClass in other) {
-    sum[resourceClass] = (sum[resourceClass] ?? 0) + (other[resourceClass] as number);
-  }
+  addAmounts(sum, other);
   return sum;
 }
-
-type Amounts = GivenAllocation['resources'];
 
 function allocationOf({ provider, resources, position }: GivenAllocation): Allocation & { position?: number } {
   if (position === undefined) return { provider, group: '', resources };
@@ -224,7 +219,7 @@ function refusalOfAmounts(
       }
       const before = amountIn(freed, id, resourceClass);
       // What is asked once need not be added up.
-      const together = wanted.length === 1 ? amount : add(asked, id, resourceClass, amount);
+      const together = wanted.length === 1 ? amount : addAmount(asked, id, resourceClass, amount);
       const worsens = together > before;
       // A holding that only changes hands is not measured again by rules that came after it.
       const handedOver = before > 0 && handed(state, records, id, resourceClass, amount);
@@ -302,26 +297,6 @@ function holds({ consumers }: PlacementState, id: string): boolean {
 /** All of several lists, of which there is mostly one. */
 function allOf<T>(lists: readonly (readonly T[])[]): readonly T[] {
   return lists.length === 1 ? (lists[0] as readonly T[]) : lists.flat();
-}
-
-function sumsOf(allocations: readonly Allocation[]): Sums {
-  const sums: Sums = new Map();
-  for (const { provider, resources } of allocations) {
-    for (const resourceClass in resources) add(sums, provider, resourceClass, resources[resourceClass] as number);
-  }
-  return sums;
-}
-
-/** Answers the sum. */
-function add(sums: Sums, provider: string, resourceClass: string, amount: number): number {
-  let ofProvider = sums.get(provider);
-  if (ofProvider === undefined) {
-    ofProvider = new Map();
-    sums.set(provider, ofProvider);
-  }
-  const sum = (ofProvider.get(resourceClass) ?? 0) + amount;
-  ofProvider.set(resourceClass, sum);
-  return sum;
 }
 
 function amountIn(sums: Sums, provider: string, resourceClass: string): number {

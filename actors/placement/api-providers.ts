@@ -6,6 +6,7 @@ import { staleness, unknownClass } from './api-checks.ts';
 import { providerView } from './api-reads.ts';
 import { type Decision, decline, noProvider, noTrait, refused } from './api-refusals.ts';
 import { isKnownTrait } from './catalog.ts';
+import { capacityOf } from './inventory.ts';
 import { inUse, type Provider } from './providers.ts';
 import type { ApiRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
@@ -127,7 +128,7 @@ export function putAggregates(state: PlacementState, asked: ApiMessage<'aggregat
 }
 
 function reservedFits(inventory: ApiInventory, allReserved: boolean): boolean {
-  const capacity = Math.trunc((inventory.total - inventory.reserved) * inventory.allocation_ratio);
+  const capacity = Math.trunc(capacityOf(inventory));
   return allReserved ? capacity >= 0 : capacity > 0;
 }
 

@@ -1,6 +1,7 @@
 // What callers of the Placement API may ask to see. The answers name things as they are kept; a front words them for
 // the version that its caller speaks.
 
+import { addAmounts } from '../amounts.ts';
 import type { InstanceGroup } from '../messages/common.ts';
 import { OF_NO_BUILD } from '../messages/placement.ts';
 import type { ApiInventories, ApiMessage, ApiOutcome, MovingProvider } from '../messages/placement-api.ts';
@@ -157,7 +158,7 @@ export function showConsumer(state: PlacementState, asked: ApiMessage<'consumer-
     if (provider === undefined || Object.keys(resources).length === 0) continue;
     const known = allocations.get(providerId) ?? { generation: revisionOf(provider), resources: {}, ...placeOf(held) };
     allocations.set(providerId, known);
-    addTo(known.resources, resources);
+    addAmounts(known.resources, resources);
   }
   const { project, user, consumerType } = ownerOf(consumer);
   const generation = consumer?.generation ?? 0;
@@ -207,7 +208,7 @@ export function showProviderAllocations(state: PlacementState, { id }: ApiMessag
         const { generation, changedAt = 0 } = consumer;
         const known = allocations.get(consumerId) ?? { generation, changedAt, resources: {} };
         allocations.set(consumerId, known);
-        addTo(known.resources, resources);
+        addAmounts(known.resources, resources);
       }
     }
   }
@@ -228,7 +229,7 @@ export function showUsages({ consumers, holds }: PlacementState, asked: ApiMessa
     const key = consumerType ?? '';
     usages[key] ??= { consumers: 0, resources: {} };
     usages[key].consumers += 1;
-    for (const { resources } of held) addTo(usages[key].resources, resources);
+    for (const { resources } of held) addAmounts(usages[key].resources, resources);
     if (consumer.several !== true) continue;
     usages[key].several ??= [];
     usages[key].several.push(id);
@@ -251,10 +252,4 @@ export function listTraits({ catalog, providers, holds }: PlacementState): ApiOu
   for (const { traits } of providers.values()) for (const trait of traits) associated.add(trait);
   const told: Traits = { traits: [...STANDARD_TRAITS, ...catalog.traits], associated: [...associated] };
   return seenAs(holds.seen.get(TRAITS)?.transaction, told);
-}
-
-function addTo(sums: Record<string, number>, resources: Readonly<Record<string, number>>): void {
-  for (const resourceClass in resources) {
-    sums[resourceClass] = (sums[resourceClass] ?? 0) + (resources[resourceClass] as number);
-  }
 }

@@ -1,6 +1,7 @@
 // How what a shard holds for undecided changes begins and ends, and counts meanwhile.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { addAllocations, type Sums } from '../amounts.ts';
 import { applyApiRecord, replaceAllocations } from './api-apply.ts';
 import { heldBy } from './consumers.ts';
 import { forgetLately, type Hold, type Holds, REMEMBERED_MS, type StoredHolds } from './holds.ts';
@@ -67,19 +68,10 @@ function note({ seen }: Holds, keys: readonly string[], transaction: string, at:
 
 /** By how much more the consumers shall hold of each provider than they do. */
 function extraOf({ consumers }: PlacementState, changes: readonly ConsumerRecord[]): Allocation[] {
-  const sums = new Map<string, Map<string, number>>();
-  const count = (allocations: readonly Allocation[], sign: 1 | -1) => {
-    for (const { provider, resources } of allocations) {
-      const ofProvider = sums.get(provider) ?? new Map<string, number>();
-      sums.set(provider, ofProvider);
-      for (const [name, amount] of Object.entries(resources)) {
-        ofProvider.set(name, (ofProvider.get(name) ?? 0) + sign * amount);
-      }
-    }
-  };
+  const sums: Sums = new Map();
   for (const { consumer, allocations } of changes) {
-    count(allocations, 1);
-    count(heldBy(consumers.holding.get(consumer)), -1);
+    addAllocations(sums, allocations, 1);
+    addAllocations(sums, heldBy(consumers.holding.get(consumer)), -1);
   }
   return [...sums].flatMap(([provider, ofProvider]) => {
     const resources = Object.fromEntries([...ofProvider].filter(([, amount]) => amount > 0));

@@ -2,6 +2,7 @@
 // it can, or refuses; and ends that when it is told how it was decided.
 
 import type { Address } from '../actor.ts';
+import { addAmounts } from '../amounts.ts';
 import type { AnyMessage } from '../messages/any.ts';
 import type { TransactionMessageOf } from '../messages/transactions.ts';
 import { placementAddress } from '../routing.ts';
@@ -79,7 +80,7 @@ function readOf({ consumers, holds }: PlacementState, ids: readonly string[]): R
     for (const { provider, resources } of heldBy(consumers.holding.get(id))) {
       const sums = allocations[provider] ?? {};
       allocations[provider] = sums;
-      for (const [name, amount] of Object.entries(resources)) sums[name] = (sums[name] ?? 0) + amount;
+      addAmounts(sums, resources);
     }
     return [id, { allocations, changedBy: holds.changedBy.get(id) ?? null, doubt: holds.doubtful.get(id) ?? null }];
   });

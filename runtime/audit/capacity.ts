@@ -1,7 +1,9 @@
 // Capacity: on every provider and class, what is used fits (total - reserved) * allocation_ratio, and is exactly what
 // the consumers hold. Pure.
 
+import { sumsOf } from '../../actors/amounts.ts';
 import type { ConsumerState, ProviderState } from '../../actors/messages/placement.ts';
+import { capacityOf } from '../../actors/placement/inventory.ts';
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { Difference } from './differences.ts';
 
@@ -10,15 +12,14 @@ export function capacityDifferences(
   consumers: readonly ConsumerState[],
   inDoubt: readonly Allocation[] = [],
 ): Difference[] {
-  const held = heldByProvider([...consumers.flatMap(allocationsOf), ...inDoubt]);
+  const held = sumsOf([...consumers.flatMap(allocationsOf), ...inDoubt]);
   const differences: Difference[] = [];
   for (const { id, inventories, used } of providers) {
     const allocated = held.get(id) ?? new Map<string, number>();
     held.delete(id);
     for (const resourceClass of new Set([...Object.keys(used), ...allocated.keys()])) {
       const inventory = inventories[resourceClass];
-      const capacity =
-        inventory === undefined ? 0 : (inventory.total - inventory.reserved) * inventory.allocation_ratio;
+      const capacity = inventory === undefined ? 0 : capacityOf(inventory);
       const counted = used[resourceClass] ?? 0;
       const sum = allocated.get(resourceClass) ?? 0;
       const where = `${resourceClass} of provider '${id}'`;
@@ -36,19 +37,6 @@ export function capacityDifferences(
     differences.push({ kind: 'usage-differs', what, provider: id });
   }
   return differences;
-}
-
-/** The sum of allocations, by provider and class. */
-function heldByProvider(allocations: readonly Allocation[]): Map<string, Map<string, number>> {
-  const sums = new Map<string, Map<string, number>>();
-  for (const { provider, resources } of allocations) {
-    const ofProvider = sums.get(provider) ?? new Map<string, number>();
-    sums.set(provider, ofProvider);
-    for (const [resourceClass, amount] of Object.entries(resources)) {
-      ofProvider.set(resourceClass, (ofProvider.get(resourceClass) ?? 0) + amount);
-    }
-  }
-  return sums;
 }
 
 function allocationsOf({ held }: ConsumerState): readonly Allocation[] {

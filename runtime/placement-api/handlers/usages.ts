@@ -1,5 +1,6 @@
 // /usages and /resource_providers/{uuid}/usages
 
+import { addAmounts } from '../../../actors/amounts.ts';
 import type { ProviderView, UsageOfType, Usages } from '../../../actors/placement/api-reads.ts';
 import { asked, type Handler, param } from '../call.ts';
 import { notFound } from '../problem.ts';
@@ -33,7 +34,7 @@ function together(usages: Usages): UsageOfType {
   const sum: UsageOfType = { consumers: 0, resources: {} };
   for (const { consumers, resources } of Object.values(usages)) {
     sum.consumers += consumers;
-    for (const [name, amount] of Object.entries(resources)) sum.resources[name] = (sum.resources[name] ?? 0) + amount;
+    addAmounts(sum.resources, resources);
   }
   return sum;
 }

@@ -2,6 +2,7 @@
 // knows of it. The home shard, by the hash of its id, is where all agree on who makes it: each change that makes it, or
 // has it hold something with other shards than before, is one of its home too.
 
+import { addAmounts } from '../../../actors/amounts.ts';
 import type { InstanceGroup } from '../../../actors/messages/common.ts';
 import type { ConsumerView, Usages } from '../../../actors/placement/api-reads.ts';
 import { fnv1a } from '../../../actors/routing.ts';
@@ -97,8 +98,7 @@ export async function showUsages(shards: Shards, asked: { project: string; user?
       const known = several.filter((id) => counted.has(id));
       for (const id of several) counted.add(id);
       sum[type].consumers += consumers - known.length;
-      const sums = sum[type].resources;
-      for (const [name, amount] of Object.entries(resources)) sums[name] = (sums[name] ?? 0) + amount;
+      addAmounts(sum[type].resources, resources);
     }
   }
   return { ok: sum };

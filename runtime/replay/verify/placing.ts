@@ -2,6 +2,7 @@
 // has the traits it asks for, groups that are to be isolated by distinct ones, all of them of the instance's own host.
 // Pure.
 
+import { addAmounts } from '../../../actors/amounts.ts';
 import type { InstanceView } from '../../../actors/messages/gateway.ts';
 import type { ProviderState } from '../../../actors/messages/placement.ts';
 import type { BuildSpec, RequestGroup } from '../../workload/workload.ts';
@@ -64,14 +65,10 @@ function wrongGroups(spec: BuildSpec, allocations: Allocations, providers: Provi
 }
 
 function sameAmounts(asked: Readonly<Record<string, number>>, serving: Allocations): boolean {
-  const given = new Map<string, number>();
-  for (const { resources } of serving) {
-    for (const [resourceClass, amount] of Object.entries(resources)) {
-      given.set(resourceClass, (given.get(resourceClass) ?? 0) + amount);
-    }
-  }
+  const given: Record<string, number> = {};
+  for (const { resources } of serving) addAmounts(given, resources);
   const classes = Object.keys(asked);
-  return given.size === classes.length && classes.every((one) => given.get(one) === asked[one]);
+  return Object.keys(given).length === classes.length && classes.every((one) => given[one] === asked[one]);
 }
 
 function wrongTraits(
