@@ -1,6 +1,7 @@
 // One request as the handlers see it, and the answer as they give it. What all answers share is added in server.ts.
 
 import type { ApiOutcome, ApiRefusal } from '../../actors/messages/placement-api.ts';
+import type { ProviderView } from '../../actors/placement/api-reads.ts';
 import type { Authority, Question } from './authority.ts';
 import { faultOf, type Schema } from './json-schema.ts';
 import { badRequest, notFound } from './problem.ts';
@@ -44,6 +45,14 @@ export async function asked<Content>(
 /** A named part of the path. */
 export function param({ params }: Call, name: string): string {
   return params[name] ?? '';
+}
+
+/** The provider of the path, in its entirety. @throws Problem 404 when there is none. */
+export async function providerShown(call: Call): Promise<ProviderView> {
+  const id = param(call, 'uuid');
+  const { ok, refused } = await asked<ProviderView>(call, { type: 'provider-show', id });
+  if (refused === undefined) return ok;
+  throw notFound(`No resource provider with uuid ${id} found: No resource provider with uuid ${id} found`);
 }
 
 /** @throws Problem 400 when the body is no JSON or not as the schema has it. */

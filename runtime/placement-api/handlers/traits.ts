@@ -1,7 +1,7 @@
 // /traits and /resource_providers/{uuid}/traits
 
 import type { ProviderView, Traits } from '../../../actors/placement/api-reads.ts';
-import { asked, bodyOf, type Call, type Handler, noSuchProvider, param } from '../call.ts';
+import { asked, bodyOf, type Call, type Handler, noSuchProvider, param, providerShown } from '../call.ts';
 import { faultOf } from '../json-schema.ts';
 import { badRequest, CODES, notFound, Problem } from '../problem.ts';
 import { CUSTOM_TRAIT, LIST_TRAITS, PUT_TRAITS } from '../schemas/providers.ts';
@@ -81,14 +81,7 @@ function providerTraits({ traits, generation, changedAt }: ProviderView) {
   return { status: 200 as const, body: { traits, resource_provider_generation: generation }, changedAt };
 }
 
-export const listProviderTraits: Handler = async (call) => {
-  const id = param(call, 'uuid');
-  const { ok, refused } = await asked<ProviderView>(call, { type: 'provider-show', id });
-  if (refused !== undefined) {
-    throw notFound(`No resource provider with uuid ${id} found: No resource provider with uuid ${id} found`);
-  }
-  return providerTraits(ok);
-};
+export const listProviderTraits: Handler = async (call) => providerTraits(await providerShown(call));
 
 export const putProviderTraits: Handler = async (call) => {
   const id = param(call, 'uuid');

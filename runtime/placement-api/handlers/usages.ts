@@ -1,19 +1,14 @@
 // /usages and /resource_providers/{uuid}/usages
 
 import { addAmounts } from '../../../actors/amounts.ts';
-import type { ProviderView, UsageOfType, Usages } from '../../../actors/placement/api-reads.ts';
-import { asked, type Handler, param } from '../call.ts';
-import { notFound } from '../problem.ts';
+import type { UsageOfType, Usages } from '../../../actors/placement/api-reads.ts';
+import { asked, type Handler, providerShown } from '../call.ts';
 import { usages as usagesQuery } from '../schemas/providers.ts';
 
 export const showProviderUsages: Handler = async (call) => {
-  const id = param(call, 'uuid');
-  const { ok, refused } = await asked<ProviderView>(call, { type: 'provider-show', id });
-  if (refused !== undefined) {
-    throw notFound(`No resource provider with uuid ${id} found: No resource provider with uuid ${id} found`);
-  }
-  const usages = Object.fromEntries(Object.keys(ok.inventories).map((name) => [name, ok.used[name] ?? 0]));
-  return { status: 200, body: { resource_provider_generation: ok.generation, usages }, changedAt: 0 };
+  const { generation, inventories, used } = await providerShown(call);
+  const usages = Object.fromEntries(Object.keys(inventories).map((name) => [name, used[name] ?? 0]));
+  return { status: 200, body: { resource_provider_generation: generation, usages }, changedAt: 0 };
 };
 
 export const showUsages: Handler = async (call) => {
