@@ -10,6 +10,13 @@ export function addAmounts(sums: Record<string, number>, amounts: Amounts): void
   }
 }
 
+/** Counts or amounts by whatever: what comes to none is not among them. */
+export function adjust(counts: Map<string, number>, key: string, by: number): void {
+  const left = (counts.get(key) ?? 0) + by;
+  if (left === 0) counts.delete(key);
+  else counts.set(key, left);
+}
+
 /** By provider and resource class. */
 export type Sums = Map<string, Map<string, number>>;
 

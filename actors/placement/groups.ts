@@ -3,6 +3,7 @@
 // only the group as a whole can know, where its members' home is and what its rule is, stands in `Groups`, which all
 // others reach through the functions here. A group exists for as long as it has members.
 
+import { adjust } from '../amounts.ts';
 import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { Claim, GroupKnown, Refusal } from '../messages/placement.ts';
 import type { Consumer, Consumers, Identity } from './consumers.ts';
@@ -98,7 +99,7 @@ function enter(state: Grouped, { group: id, home, roots }: Place, rule: Instance
     state.groups.known.set(id, group);
   }
   group.members += 1;
-  if (home !== null) add(group.homes, home, 1);
+  if (home !== null) adjust(group.homes, home, 1);
   for (const root of countedOn(group.rule, { home, roots })) count(state, root, id, 1, group.rule);
 }
 
@@ -106,7 +107,7 @@ function leave(state: Grouped, { group: id, home, roots }: Place): void {
   const group = state.groups.known.get(id) as Group;
   group.members -= 1;
   if (group.members === 0) state.groups.known.delete(id);
-  if (home !== null) add(group.homes, home, -1);
+  if (home !== null) adjust(group.homes, home, -1);
   for (const root of countedOn(group.rule, { home, roots })) count(state, root, id, -1, group.rule);
 }
 
@@ -119,18 +120,12 @@ function countedOn({ policy }: InstanceGroup, { home, roots }: Pick<Place, 'home
   return home === null ? [] : [home];
 }
 
-function add(counts: Map<string, number>, key: string, by: number): void {
-  const left = (counts.get(key) ?? 0) + by;
-  if (left === 0) counts.delete(key);
-  else counts.set(key, left);
-}
-
 /** Counts members on a root. */
 function count({ providers, untold }: Grouped, root: string, group: string, by: number, rule: InstanceGroup): void {
   const provider = providers.get(root);
   if (provider === undefined) return;
   const groups = new Map(provider.groups);
-  add(groups, group, by);
+  adjust(groups, group, by);
   provider.groups = groups;
   const rules = new Map(provider.groupRules);
   if (groups.has(group)) rules.set(group, ruleOf(rule));

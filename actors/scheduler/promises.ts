@@ -1,13 +1,14 @@
 // What this scheduler has claimed and has no answer for yet: it counts as used in its picture, over what placement tells.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { adjust } from '../amounts.ts';
 import type { ProviderUsage } from '../messages/placement.ts';
 import type { Provider } from '../placement/providers.ts';
 import { learnUsage, noteChange, type View } from './view.ts';
 
 /** Counts what an instance takes of a tree while its claim is under way (sign 1), and no longer when it is answered (-1). */
 export function promise(view: View, root: string, allocations: readonly Allocation[], sign: 1 | -1): void {
-  notePromisedTenant(view, root, sign);
+  adjust(view.promisedTenants, root, sign);
   const provider = view.providers.get(root);
   if (provider !== undefined) provider.tenants += sign;
   promiseUse(view, allocations, sign);
@@ -30,18 +31,10 @@ function promiseUse(view: View, allocations: readonly Allocation[], sign: 1 | -1
 function notePromised(view: View, id: string, resources: Allocation['resources'], sign: 1 | -1): void {
   const promised = view.promised.get(id) ?? new Map<string, number>();
   for (const resourceClass in resources) {
-    const left = (promised.get(resourceClass) ?? 0) + sign * (resources[resourceClass] as number);
-    if (left === 0) promised.delete(resourceClass);
-    else promised.set(resourceClass, left);
+    adjust(promised, resourceClass, sign * (resources[resourceClass] as number));
   }
   if (promised.size === 0) view.promised.delete(id);
   else view.promised.set(id, promised);
-}
-
-function notePromisedTenant({ promisedTenants }: View, root: string, sign: 1 | -1): void {
-  const left = (promisedTenants.get(root) ?? 0) + sign;
-  if (left === 0) promisedTenants.delete(root);
-  else promisedTenants.set(root, left);
 }
 
 /**
@@ -59,7 +52,7 @@ export function endPromise(
     provider !== undefined &&
     usages.some(({ id, generation }) => id === provider.spec.id && generation > provider.generation);
   const host = view.providers.get(root);
-  notePromisedTenant(view, root, -1);
+  adjust(view.promisedTenants, root, -1);
   if (host !== undefined && !isTold(host)) {
     host.tenants -= 1;
     view.freed?.add(root);

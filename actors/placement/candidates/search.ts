@@ -1,6 +1,7 @@
 // All ways to serve a request from one tree, one after the other: a search that gives up a way as soon as it cannot
 // lead anywhere, instead of listing all combinations and throwing most of them away.
 
+import { adjust } from '../../amounts.ts';
 import type { CandidatesRequest } from '../../messages/placement-api.ts';
 import type { Provider } from '../providers.ts';
 import { type ById, isSubtree } from '../subtree.ts';
@@ -93,11 +94,7 @@ function giveBack(
   resources: Readonly<Record<string, number>>,
 ): void {
   const sums = taken.get(provider) as Map<string, number>;
-  for (const resourceClass in resources) {
-    const left = (sums.get(resourceClass) as number) - (resources[resourceClass] as number);
-    if (left === 0) sums.delete(resourceClass);
-    else sums.set(resourceClass, left);
-  }
+  for (const resourceClass in resources) adjust(sums, resourceClass, -(resources[resourceClass] as number));
 }
 
 /** The conditions on all choices together. */
