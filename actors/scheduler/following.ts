@@ -118,9 +118,13 @@ export function mayHaveMissedHosts({ state, turn, warmUpMs, silentMs }: Work): b
   for (const { of, complete, heardAt } of followers.values()) {
     if (!complete && of.cell !== undefined && turn.now < heardAt + silentMs) return true;
   }
-  if (turn.now >= startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS) return false;
-  if (view.hosts.size === 0) return true;
-  for (const root of view.trees.keys()) if (!view.hosts.has(root)) return true;
+  return turn.now < startedAt + warmUpMs * UNHEARD_FOR_WARM_UPS && lacksHosts(view);
+}
+
+/** Whether no cell has told of any host, or of the host of some tree of providers. */
+function lacksHosts({ hosts, trees }: View): boolean {
+  if (hosts.size === 0) return true;
+  for (const root of trees.keys()) if (!hosts.has(root)) return true;
   return false;
 }
 
@@ -137,10 +141,8 @@ export function untoldShards({ state: { followers } }: Work): number[] {
  */
 export function isForming({ state: { view, followers, startedAt }, turn, warmUpMs }: Work): boolean {
   if (turn.now >= startedAt + warmUpMs) return false;
-  if (view.hosts.size === 0) return true;
   for (const { complete } of followers.values()) if (!complete) return true;
-  for (const root of view.trees.keys()) if (!view.hosts.has(root)) return true;
-  return false;
+  return lacksHosts(view);
 }
 
 /** Notes the cells and placement shards whose feeds, which beat at a steady pace, are heard no more. */
