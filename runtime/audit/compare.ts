@@ -6,7 +6,7 @@ import { capacityDifferences } from './capacity.ts';
 import type { Account, Difference } from './differences.ts';
 import { type Finding, type Repair, whoseIs } from './finding.ts';
 import { holdingDifferences } from './holding.ts';
-import { type Look, placeOf } from './look.ts';
+import { hostProvidersOf, type Look, placeOf } from './look.ts';
 import { disagreements } from './owners.ts';
 import { runningDifferences } from './running.ts';
 import { isCompleteIn, unknownIn } from './unknown.ts';
@@ -58,7 +58,7 @@ function placementDifferences(look: Look, accounts: ReadonlyMap<string, Account>
  */
 function isNobodys({ placement, conducted, cells }: Look, consumer: string): boolean {
   if (placement === null || conducted === null) return false;
-  const known = new Set([...cells.values()].flatMap((cell) => cell?.hosts.map(({ provider }) => provider) ?? []));
+  const known = hostProvidersOf(cells);
   const everyCell = [...cells.values()].every((cell) => cell !== null);
   const roots = new Map(placement.providers.map(({ id, root }) => [id, root]));
   const held = placement.consumers.find((one) => one.consumer === consumer)?.held ?? [];

@@ -1,8 +1,5 @@
 // What can differ between those who should agree, and the words in which an instance is accounted for.
 
-/** The trait by which a provider says that it serves others through an aggregate: it is no host, and nobody's home. */
-export const SHARING_TRAIT = 'MISC_SHARES_VIA_AGGREGATE';
-
 /** An attempt that is on a host, by whoever says so. */
 export interface OnHost {
   readonly cell: string;

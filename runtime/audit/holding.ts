@@ -2,7 +2,8 @@
 // instance lives in, and in one tree; beside it only what is owed back already. Pure.
 
 import { type ConsumerState, OF_NO_BUILD, type ProviderState } from '../../actors/messages/placement.ts';
-import { type Account, type Difference, SHARING_TRAIT } from './differences.ts';
+import { SHARES_VIA_AGGREGATE } from '../../actors/placement/standard-traits.ts';
+import type { Account, Difference } from './differences.ts';
 
 export function holdingDifferences(
   providers: readonly ProviderState[],
@@ -10,7 +11,7 @@ export function holdingDifferences(
   accounts: ReadonlyMap<string, Account>,
 ): Difference[] {
   const roots = new Map(providers.map(({ id, root }) => [id, root]));
-  const shared = new Set(providers.filter(({ traits }) => traits.includes(SHARING_TRAIT)).map(({ id }) => id));
+  const shared = new Set(providers.filter(({ traits }) => traits.includes(SHARES_VIA_AGGREGATE)).map(({ id }) => id));
   const holding = new Map<string, readonly number[]>();
   const differences: Difference[] = [];
   for (const { consumer: instance, held } of consumers) {

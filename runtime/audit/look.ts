@@ -13,7 +13,7 @@ import { CellwrightError } from '../errors.ts';
 import type { Asking } from '../gateway/asking.ts';
 import { mergedConsumers } from './consumers.ts';
 import type { OnHost } from './differences.ts';
-import { allPages } from './pages.ts';
+import { allPages, CONDUCTED_PER_PAGE, PROVIDERS_PER_PAGE, VIEWS_PER_PAGE } from './pages.ts';
 
 export interface CellLook {
   readonly instances: readonly InstanceView[];
@@ -52,10 +52,6 @@ export interface LookOptions {
   readonly placementShards?: number;
 }
 
-/** A cell's views tell every attempt and its reason: so many fit into one body, whatever they say. */
-const VIEWS_PER_PAGE = 200;
-const CONDUCTED_PER_PAGE = 500;
-const PROVIDERS_PER_PAGE = 500;
 const HOSTS_PER_PAGE = 500;
 /** Computes that are asked at the same time. */
 const COMPUTES_AT_ONCE = 128;
@@ -169,6 +165,11 @@ async function drivenOn(
     await Promise.all(some);
   }
   return driven;
+}
+
+/** The providers of all hosts that cells have shown. */
+export function hostProvidersOf(cells: Look['cells']): Set<string> {
+  return new Set([...cells.values()].flatMap((cell) => cell?.hosts.map(({ provider }) => provider) ?? []));
 }
 
 /** Whether a host has a compute that can be asked. */

@@ -1,5 +1,11 @@
 // Reading what an owner lists, page by page, to the end.
 
+/** A cell's views tell every attempt and its reason: so many fit into one body, whatever they say. */
+export const VIEWS_PER_PAGE = 200;
+/** The conductor's views are short, and there may be very many of them. */
+export const CONDUCTED_PER_PAGE = 500;
+export const PROVIDERS_PER_PAGE = 500;
+
 /** All items; `ask` is given where to go on from, and answers a page and the next place, or null at the end. */
 export async function allPages<Item>(
   limit: number,

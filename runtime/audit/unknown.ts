@@ -1,7 +1,7 @@
 // What a look could not see, in words: who did not answer, and what of the rest hangs on that. Pure.
 
-import { SHARING_TRAIT } from './differences.ts';
-import { isThere, type Look, placeOf } from './look.ts';
+import { SHARES_VIA_AGGREGATE } from '../../actors/placement/standard-traits.ts';
+import { hostProvidersOf, isThere, type Look, placeOf } from './look.ts';
 
 /** Nothing when everything was seen. */
 export function unknownIn(look: Look): string[] {
@@ -36,8 +36,8 @@ export function isCompleteIn(look: Look): boolean {
 /** Hosts of placement that no cell has shown: there is a cell that nobody has heard of. */
 function unownedProviders({ placement, cells }: Look): string[] {
   if (placement === null || [...cells.values()].includes(null)) return [];
-  const owned = new Set([...cells.values()].flatMap((cell) => cell?.hosts.map(({ provider }) => provider) ?? []));
+  const owned = hostProvidersOf(cells);
   return placement.providers
-    .filter(({ id, root, traits }) => id === root && !owned.has(id) && !traits.includes(SHARING_TRAIT))
+    .filter(({ id, root, traits }) => id === root && !owned.has(id) && !traits.includes(SHARES_VIA_AGGREGATE))
     .map(({ id, name }) => `provider '${id}' (${name}) is of no cell that was heard of: what runs there is not known`);
 }

@@ -7,7 +7,7 @@ import type { ConsumerState, ProviderState } from '../../actors/messages/placeme
 import { cellAddress, computeAddress, conductorAddress, everyPlacement } from '../../actors/routing.ts';
 import { mergedConsumers } from '../audit/consumers.ts';
 import type { OnHost } from '../audit/differences.ts';
-import { allPages } from '../audit/pages.ts';
+import { allPages, CONDUCTED_PER_PAGE, PROVIDERS_PER_PAGE, VIEWS_PER_PAGE } from '../audit/pages.ts';
 import type { Asking } from '../gateway/asking.ts';
 import type { FleetHost } from '../workload/workload.ts';
 import type { Fleet } from './fleet.ts';
@@ -33,11 +33,6 @@ export interface CensusOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A cell's views tell every attempt and its reason: so many fit into one body, whatever they say. */
-const VIEWS_PER_PAGE = 200;
-/** The conductor's views are short, and there may be very many of them. */
-const CONDUCTED_PER_PAGE = 500;
-const PROVIDERS_PER_PAGE = 500;
 /** Computes that are asked at the same time. */
 const COMPUTES_AT_ONCE = 256;
 
