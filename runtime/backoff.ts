@@ -3,6 +3,7 @@
 
 import type { Clock } from './clock.ts';
 import { CellwrightError } from './errors.ts';
+import { sleep } from './pause.ts';
 import type { Random } from './random.ts';
 
 /** What is waited when nobody says, ms. */
@@ -32,7 +33,7 @@ export async function untilTaken<Answer>(
       if (!(error instanceof CellwrightError) || error.code !== 'overloaded') throw error;
       const pauseMs = comeBackMs(error, tries, random);
       if (clock.monotonic() + pauseMs >= deadline) throw error;
-      await new Promise<void>((resolve) => clock.after(pauseMs, resolve));
+      await sleep(clock, pauseMs);
     }
   }
 }

@@ -23,6 +23,7 @@ import type {
 import { isObject } from './objects.ts';
 import { checkedMs, checkOfOptions } from './option-fields.ts';
 import { mayPass } from './patience.ts';
+import { sleep } from './pause.ts';
 import { type Random, seededRandom } from './random.ts';
 import { isToken, type Subjects } from './subjects.ts';
 
@@ -192,7 +193,7 @@ export function clientOf(options: ClientOptions): Client {
         const isOutdated = error instanceof CellwrightError && error.code === 'outdated';
         if (!isOutdated || clock.monotonic() >= deadline) throw error;
       }
-      await new Promise<void>((resolve) => clock.after(random.integer(1, SET_AGAIN_WITHIN_MS), resolve));
+      await sleep(clock, random.integer(1, SET_AGAIN_WITHIN_MS));
     }
   }
 

@@ -2,6 +2,7 @@
 
 import type { Clock } from './clock.ts';
 import { CellwrightError, messageOf } from './errors.ts';
+import { sleep } from './pause.ts';
 
 /** How long a start waits for what may pass, ms. */
 export const PATIENCE_MS = 30_000;
@@ -48,7 +49,7 @@ export async function patiently<Result>(
       const limitMs = (error as { code?: string }).code === 'no-jetstream' ? PATIENCE_FOR_JETSTREAM_MS : PATIENCE_MS;
       if (!mayPass(error) || clock.monotonic() - from >= limitMs) throw error;
       tell(error, what);
-      await new Promise<void>((resolve) => clock.after(MOST_PAUSE_MS / 2, resolve));
+      await sleep(clock, MOST_PAUSE_MS / 2);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Waiting for a time, by the clock port, unless a signal comes first.
+// Waiting for a time, by the clock port; also unless a signal comes first.
 
 import type { Clock } from './clock.ts';
 import { CellwrightError } from './errors.ts';
@@ -9,6 +9,11 @@ export interface Limit {
   readonly over: Promise<void>;
   /** It is over now. */
   end(): void;
+}
+
+/** Resolves when so much time is over. */
+export function sleep(clock: Clock, ms: number): Promise<void> {
+  return new Promise((resolve) => clock.after(ms, resolve));
 }
 
 /** @param what What is interrupted, for the error. */

@@ -17,6 +17,7 @@ import { CellwrightError, MalformedError, messageOf, TimeoutError } from './erro
 import { checkedMs } from './option-fields.ts';
 import { outboxOf } from './outbox.ts';
 import { patiently } from './patience.ts';
+import { sleep } from './pause.ts';
 import { type Authority, authorityOf, type Question } from './placement-api/authority.ts';
 import { checkOf } from './schemas.ts';
 import { subjectsOf } from './subjects.ts';
@@ -138,12 +139,10 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
       } catch (error) {
         if (!(error instanceof CellwrightError) || !error.retryable) throw error;
         if (leftMs() === 0) throw new TimeoutError(`'placement/${shard}'`, timeoutMs);
-        if (!(error instanceof TimeoutError)) await pause(Math.min(AGAIN_MS, leftMs()));
+        if (!(error instanceof TimeoutError)) await sleep(clock, Math.min(AGAIN_MS, leftMs()));
       }
     }
   }
-
-  const pause = (ms: number) => new Promise<void>((resolve) => clock.after(ms, resolve));
 
   async function shardOf(provider: string, deadline: number): Promise<number> {
     const before = known.get(provider);
@@ -208,7 +207,7 @@ function clientOf({ authority, clock, shards, timeoutMs }: Parts): Omit<Placemen
         if (whole !== null) return whole;
         if (clock.monotonic() >= deadline) throw new TimeoutError('what is in doubt of the consumers', timeoutMs);
         first = second;
-        await pause(READ_AGAIN_MS);
+        await sleep(clock, READ_AGAIN_MS);
       }
     },
   };

@@ -6,6 +6,7 @@ import { present } from '../../actors/present.ts';
 import { unlessAborted } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
+import { sleep } from '../pause.ts';
 import { systemClock } from '../system-clock.ts';
 import { within } from '../within.ts';
 import type { Body, Bus, BusMessage, Encoded, Endpoint, PublishOptions, ServiceConfig } from './bus.ts';
@@ -130,7 +131,7 @@ async function dial(options: NatsOptions, clock: Clock, deadline: number, noEcho
         throw new CellwrightError('unreachable', message, { retryable: true, cause: failure });
       }
     }
-    await unlessAborted(new Promise<void>((resolve) => clock.after(DIAL_PAUSE_MS, resolve)), signal, 'connecting');
+    await unlessAborted(sleep(clock, DIAL_PAUSE_MS), signal, 'connecting');
   }
 }
 

@@ -2,19 +2,13 @@
 
 import { setMaxListeners } from 'node:events';
 import type { Clock } from '../clock.ts';
-import type { CellwrightError } from '../errors.ts';
 import { interruption, limitOf } from '../pause.ts';
 
 const WHAT = 'the replay';
 
-/** The error with which a replay ends when its caller interrupts it. */
-function interrupted(): CellwrightError {
-  return interruption(WHAT);
-}
-
 /** @throws CellwrightError `interrupted`. */
 export function throwIfInterrupted(signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) throw interrupted();
+  if (signal?.aborted === true) throw interruption(WHAT);
 }
 
 /** A signal that follows the caller's, and to which any number of waits may listen. */
