@@ -55,7 +55,6 @@ async function demo(flags: DemoOptions): Promise<void> {
     deletes: 'prompt',
     access: flags,
     on: {
-      kind: 'nats',
       log: console.error,
       ...natsIfNamed(flags),
       ...(prefix === undefined ? {} : { prefix }),

@@ -90,7 +90,6 @@ async function run(workload: Workload, flags: ReplayFlags): Promise<void> {
     on: inMemory
       ? 'memory'
       : {
-          kind: 'nats',
           log: console.error,
           ...nats,
           ...(prefix === undefined ? {} : { prefix }),

@@ -16,7 +16,7 @@ export interface ReplayOptions {
   /** Decides build times and which builds fail; the workload has a seed of its own. */
   readonly seed: number | string;
   /** In this process, in virtual time, or over NATS, in real time. */
-  readonly on: 'memory' | ({ readonly kind: 'nats' } & NatsStageOptions);
+  readonly on: 'memory' | NatsStageOptions;
   /**
    * Milliseconds of the workload that pass in one millisecond of the run. Default: what makes the arrivals last a
    * minute over NATS, and ten minutes of virtual time in memory, where waiting costs nothing.

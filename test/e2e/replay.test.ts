@@ -22,7 +22,7 @@ test('over NATS - every request is accounted for while 30 % of the builds fail',
   const workload = generatedWorkload({ cells: 3, hostsPerCell: 6, requests: 300, seed: 3, durationMs: 60_000 });
   const result = await replay(workload, {
     seed: 3,
-    on: { kind: 'nats' },
+    on: {},
     failRate: 0.3,
     speed: 12,
     buildMs: { min: 1, max: 50 },
