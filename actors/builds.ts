@@ -89,16 +89,16 @@ export function stepBuild(
 }
 
 function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlines): number | null {
-  const limit = deadlines[snapshot.value as InstanceBuildState];
+  const limit = deadlines[snapshot.value];
   return limit === undefined ? null : at + limit;
 }
 
 export function stateOfBuild(build: HostedBuild): InstanceBuildState {
-  return build.snapshot.value as InstanceBuildState;
+  return build.snapshot.value;
 }
 
 export function storeBuild({ facts, snapshot, deadlineAt }: HostedBuild): StoredBuild {
-  return { facts, snapshot: { value: snapshot.value as InstanceBuildState, context: snapshot.context }, deadlineAt };
+  return { facts, snapshot: { value: snapshot.value, context: snapshot.context }, deadlineAt };
 }
 
 /**

@@ -146,7 +146,7 @@ function filterOf(choice: FilterChoice, at: string, aggregates: Aggregates, onFa
   if ('refusal' in told) {
     if (typeof told.refusal !== 'function') throw bad(`${at}.refusal`, 'must be a function');
     checkOwn(told, FIELDS_OF_FILTER, at);
-    return watchedFilter(told as Filter, onFault);
+    return watchedFilter(told, onFault);
   }
   refuseUnknown(told, ['name', 'most'], at);
   const most = 'most' in told ? told.most : undefined;

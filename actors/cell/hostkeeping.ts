@@ -33,7 +33,7 @@ export function computeUp(
   if (known !== undefined && newLife && stateOfHost(known) === 'fenced' && strays.length > 0) {
     return clearFenced(work, known, strays, from);
   }
-  if (newLife || known?.provider !== provider) {
+  if (newLife || known.provider !== provider) {
     // What the cell finds on a host that it never gave an order is not what it ordered, but another cell's or another name's.
     const foreign = known === undefined && running.length > 0 ? { foreign: running } : {};
     commit(work, { type: 'met', host: hostName, provider, incarnation, ...foreign });

@@ -142,7 +142,7 @@ export function stepService(entry: Host, event: ComputeServiceEvent): readonly E
 }
 
 export function stateOfHost({ service }: Host): ComputeServiceState {
-  return service.value as ComputeServiceState;
+  return service.value;
 }
 
 /** Whether the compute of a host cannot be told anything, or is not to be listened to. */
@@ -200,7 +200,7 @@ export function storeHost(entry: Host): StoredHost {
     provider,
     incarnation,
     superseded: [...superseded],
-    service: { value: service.value as ComputeServiceState, context: service.context },
+    service: { value: service.value, context: service.context },
     failures,
     rests,
     onProbation,

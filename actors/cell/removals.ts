@@ -85,7 +85,7 @@ export function stepRemoval(removals: Removals, key: string, event: RemovalEvent
 }
 
 export function stateOfRemoval({ snapshot }: Removal): RemovalState {
-  return snapshot.value as RemovalState;
+  return snapshot.value;
 }
 
 /** The earlier ones of an instance's `attempts` whose resources must stay held, because they may still run. */
@@ -117,7 +117,7 @@ export function destroyingOf(removals: Removals, instance: string, attempt: numb
 }
 
 function storeRemoval({ snapshot }: Removal): StoredRemoval {
-  return { value: snapshot.value as RemovalState, context: snapshot.context };
+  return { value: snapshot.value, context: snapshot.context };
 }
 
 export function restoreRemoval(stored: StoredRemoval): Removal {

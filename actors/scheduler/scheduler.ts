@@ -36,7 +36,7 @@ import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { followOthers, OTHERS_WAKE } from './parking-others.ts';
 import { QUESTION_WAKE, sayQuestionAgain } from './questioning.ts';
-import { emptyRankings, type RankingOptions, statsMatter } from './ranking.ts';
+import { emptyRankings, statsMatter } from './ranking.ts';
 import { keyOf } from './request.ts';
 import { located, lookAfterRivals, lookAgain, lookBehind, sayAgain, searchedFor } from './retrying.ts';
 import { SEARCH_WAKE, search, searchSoon } from './searching.ts';
@@ -98,7 +98,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
   const workOf = workWith(settings);
 
   function init(): SchedulerState {
-    const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options as RankingOptions);
+    const rankings = emptyRankings(options.weighers ?? DEFAULT_WEIGHERS, options.name, options);
     return {
       view: { ...emptyView(placementShards), statsMatter: statsMatter(rankings) },
       rankings,

@@ -192,7 +192,7 @@ function natsBus({ main, echo, requests, report, tell, clock, inboxPrefix, close
     // While nobody else can be reached, it is not kept for them.
     sendBy(main.connected ? main : null, subject, data, forOthers);
     const same = body instanceof Uint8Array ? body : { value: body.value, encoded: () => data };
-    loopback?.deliver(subject, same, publishOptions);
+    loopback.deliver(subject, same, publishOptions);
   };
 
   /** A throw would silence the whole connection, and leave it open. */

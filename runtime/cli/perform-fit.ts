@@ -25,5 +25,5 @@ const BESIDE = new Set(['servers', 'creds', 'tlsca', 'tlscert', 'tlskey', 'prefi
 function requestOf({ jsonRequest, group, ...flags }: FitFlags): FitRequest {
   const file = jsonRequest === undefined ? {} : jsonObjectIn('json-request', jsonRequest, 'malformed');
   const asked = Object.fromEntries(Object.entries(flags).filter(([name]) => !BESIDE.has(name)));
-  return { ...file, ...asked, ...(group === undefined ? {} : { groups: group }) } as FitRequest;
+  return { ...file, ...asked, ...(group === undefined ? {} : { groups: group }) };
 }

@@ -34,5 +34,5 @@ export function settingsIn(path: string): FileSettings {
     if (unknown === undefined) continue;
     throw bad(`there is no '${name}.${unknown}'; there are ${known?.join(', ')}`, `${name}.${unknown}`);
   }
-  return settings as FileSettings;
+  return settings;
 }

@@ -152,7 +152,7 @@ export function asking(options: AskingOptions): Asking {
         let againMs = AGAIN_AFTER_MS;
         const put = () => {
           waitToPutAgain();
-          outbox.send(address, to, { ask, ...question } as AnyMessage);
+          outbox.send(address, to, { ask, ...question });
         };
         const waitToPutAgain = () => {
           waiting.pausing = false;

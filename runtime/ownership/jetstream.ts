@@ -106,8 +106,8 @@ export function jetStreamLeases(options: JetStreamLeasesOptions): Leases {
         stop = () => changes.stop();
         if (stopped) return stop();
         // After the watch has begun, so that nothing falls between the two.
-        tell(seenOf((await bucket.get(key)) as Stored | null, address));
-        for await (const change of changes) tell(seenOf(change as Stored, address));
+        tell(seenOf(await bucket.get(key), address));
+        for await (const change of changes) tell(seenOf(change, address));
         if (stopped) return;
         throw new CellwrightError('unwatched', `the lease of '${address}' cannot be followed any more`);
       }

@@ -137,7 +137,7 @@ export function keeperOf(options: KeeperOptions): Keeper {
   }
 
   function standing(): Standing {
-    const state = snapshot.value as OwnershipState;
+    const state = snapshot.value;
     const { holds } = snapshot.context;
     return { state, owner: holds ? name : (seen.record?.owner ?? null), epoch: holds ? taken.revision : null };
   }

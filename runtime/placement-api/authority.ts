@@ -108,7 +108,7 @@ export function authorityOf(options: AuthorityOptions): Authority {
           reject(new TimeoutError('placement', limitMs));
         });
         pending.set(ask, { timer, parts: [], resolve, reject });
-        outbox.send(address, placementAddress(shard), { ask, ...question } as PlacementApiMessage | Together);
+        outbox.send(address, placementAddress(shard), { ask, ...question });
       });
     },
     stop() {

@@ -9,7 +9,7 @@ export function repr(value: unknown, sorted = false): string {
   if (typeof value === 'string') return reprOfText(value);
   if (typeof value === 'number') return reprOfNumber(value);
   if (Array.isArray(value)) return `[${value.map((one) => repr(one, sorted)).join(', ')}]`;
-  const entries = entriesOf(value as object, sorted);
+  const entries = entriesOf(value, sorted);
   return `{${entries.map(([key, one]) => `${reprOfText(key)}: ${repr(one, sorted)}`).join(', ')}}`;
 }
 

@@ -122,7 +122,7 @@ export function consumersOf(shards: Shards, places: Places, names: Names): Consu
           registered.length === 0 ? plain(shard) : shards.together(parts),
         );
         const isGone = 'refused' in outcome && outcome.refused?.code === 'no-allocations';
-        return isGone ? { again: outcome.refused as ApiRefusal } : outcome;
+        return isGone ? { again: outcome.refused } : outcome;
       }, `'${consumer}'`);
     },
     reshape(asked) {
@@ -143,7 +143,7 @@ export function consumersOf(shards: Shards, places: Places, names: Names): Consu
             shards.ask({ type: 'reshape', inventories: given, consumers: changes }, shard),
           );
           const isStale = 'refused' in outcome && outcome.refused?.code === 'provider-generation';
-          return isStale ? { again: outcome.refused as ApiRefusal } : outcome;
+          return isStale ? { again: outcome.refused } : outcome;
         },
         inventories.map(({ provider }) => `'${provider}'`).join(', '),
       );

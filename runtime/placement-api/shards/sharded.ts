@@ -1,7 +1,6 @@
 // Several placement shards as one authority: what the handlers ask goes to the shards that it is about, and comes back as
 // one shard would answer it. Whatever a shard does not answer is an error, never half of an answer.
 
-import type { ApiOutcome } from '../../../actors/messages/placement-api.ts';
 import type { Authority, Question } from '../authority.ts';
 import { type Outcome, type ShardsOptions, shardsOf } from './asking.ts';
 import { findCandidates } from './candidates.ts';
@@ -68,7 +67,7 @@ export function shardedAuthority(options: ShardsOptions): Authority {
   return {
     async ask(question, shard) {
       if (shard !== undefined) return options.authority.ask(question, shard);
-      return (await decide(question)) as ApiOutcome;
+      return await decide(question);
     },
     stop: () => options.authority.stop(),
   };
