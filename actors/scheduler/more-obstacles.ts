@@ -151,8 +151,7 @@ const MAX_DEVICES = 32;
 /** A tree with more of a class on one of its devices, for each of them. */
 function onMore(tree: readonly Provider[], resourceClass: string, by: number): (readonly Provider[])[] {
   const devices = tree.filter(({ stocks }) => stocks.has(resourceClass)).slice(0, MAX_DEVICES);
-  const more = (stock: Stock): Stock => ({ ...stock, used: stock.used - by });
-  return devices.map((device) => tree.map((one) => (one === device ? withStock(device, resourceClass, more) : one)));
+  return devices.map((device) => tree.map((one) => (one === device ? withMore(device, resourceClass, by) : one)));
 }
 
 /** A tree of which every device gives any amount of a class that it has. */
@@ -163,6 +162,10 @@ function ofAnyUnits(tree: readonly Provider[], resourceClass: string): readonly 
   );
 }
 
+function withMore(provider: Provider, resourceClass: string, by: number): Provider {
+  return withStock(provider, resourceClass, (stock) => ({ ...stock, used: stock.used - by }));
+}
+
 function withStock(provider: Provider, resourceClass: string, change: (stock: Stock) => Stock): Provider {
   const stock = provider.stocks.get(resourceClass);
   if (stock === undefined) return provider;
@@ -171,9 +174,7 @@ function withStock(provider: Provider, resourceClass: string, change: (stock: St
 
 /** A tree of which every device that has a class gives so much more of it, in any amount. */
 export function withMoreOf(tree: readonly Provider[], resourceClass: string, by: number): readonly Provider[] {
-  return ofAnyUnits(tree, resourceClass).map((one) =>
-    withStock(one, resourceClass, (stock) => ({ ...stock, used: stock.used - by })),
-  );
+  return ofAnyUnits(tree, resourceClass).map((one) => withMore(one, resourceClass, by));
 }
 
 /** A request that does not ask for a class. A group that then asks for nothing has no conditions either. */
