@@ -74,6 +74,8 @@ export function conductorShardOf(instance: string, shards: number): number {
   return shards === 1 ? 0 : fnv1a(instance.replace(/-\d+$/, '')) % shards;
 }
 
+export const MAX_CONDUCTOR_SHARDS = 256;
+
 /** The shard that an instance is with. */
 export function conductorOf(instance: string, shards: number): Address {
   return conductorAddress(conductorShardOf(instance, shards));

@@ -2,7 +2,7 @@
 // in its metadata. For where what is kept of the deployment cannot be read, or is not kept.
 
 import Type from 'typebox';
-import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
+import { conductorAddress, MAX_CONDUCTOR_SHARDS, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { decode } from './codec.ts';
@@ -10,8 +10,10 @@ import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
 
 const TIMEOUT_MS = 1_000;
-export const MAX_CONDUCTOR_SHARDS = 256;
 const MOST = { placement: MAX_PLACEMENT_SHARDS, conductor: MAX_CONDUCTOR_SHARDS };
+
+/** What is dealt to shards; also the key under which their number is kept. */
+export type Sharded = keyof typeof MOST;
 
 /** What is read of the answer of a service to the question what it is. */
 const ServiceInfo = Type.Object({
@@ -33,10 +35,7 @@ export interface Served {
 }
 
 /** The number that somebody who serves such a shard goes by; null when nobody says one within a second. */
-export async function shardsServed(
-  kind: 'placement' | 'conductor',
-  { bus, inbox, subjects, clock }: Served,
-): Promise<number | null> {
+export async function shardsServed(kind: Sharded, { bus, inbox, subjects, clock }: Served): Promise<number | null> {
   const first = subjects.of(kind === 'placement' ? placementAddress(0) : conductorAddress(0));
   const folder = first.slice(0, first.lastIndexOf('.') + 1);
   return new Promise((resolve) => {

@@ -3,7 +3,7 @@
 // its own id is dealt to, so with another number everything would be looked for elsewhere.
 
 import Type, { type Static } from 'typebox';
-import { conductorAddress, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
+import { conductorAddress, MAX_CONDUCTOR_SHARDS, MAX_PLACEMENT_SHARDS, placementAddress } from '../actors/routing.ts';
 import type { NatsBus } from './bus/nats.ts';
 import {
   busError,
@@ -14,14 +14,11 @@ import {
   WRONG_LAST_SEQUENCE,
 } from './bus/nats-errors.ts';
 import { decode, encodeJson } from './codec.ts';
-import { MAX_CONDUCTOR_SHARDS, type Served, shardsServed } from './deployment-served.ts';
+import { type Served, type Sharded, shardsServed } from './deployment-served.ts';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { checkOf } from './schemas.ts';
 import type { Subjects } from './subjects.ts';
 import { systemClock } from './system-clock.ts';
-
-/** What is dealt to shards; also the key under which the number is kept. */
-export type Kind = 'placement' | 'conductor';
 
 const MAX_RECORD_BYTES = 4_096;
 const TIMEOUT_MS = 5_000;
@@ -74,7 +71,7 @@ export function settleConductorShards(options: DeploymentOptions, wanted: number
   return settle('conductor', options, wanted);
 }
 
-async function settle(kind: Kind, options: DeploymentOptions, wanted: number | undefined): Promise<number> {
+async function settle(kind: Sharded, options: DeploymentOptions, wanted: number | undefined): Promise<number> {
   const { subjects } = options;
   try {
     const bucket = await bucketOf(options);
@@ -109,7 +106,7 @@ export async function placementShardsOf(options: DeploymentOptions, wanted?: num
  * @throws CellwrightError `no-jetstream`, retryable unless the account is not to have any; `other-shards`.
  */
 async function unread(
-  kind: Kind,
+  kind: Sharded,
   { bus, subjects }: DeploymentOptions,
   wanted: number | undefined,
   cause: unknown,
@@ -127,13 +124,13 @@ async function unread(
  * The number where nothing is kept: that of those who serve such shards now, or what is wanted when nobody does.
  * @throws CellwrightError `other-shards`.
  */
-export async function agreedWithServed(kind: Kind, served: Served, wanted: number | undefined): Promise<number> {
+export async function agreedWithServed(kind: Sharded, served: Served, wanted: number | undefined): Promise<number> {
   const known = await shardsServed(kind, served);
   return known === null ? (wanted ?? 1) : agreed(kind, known, wanted);
 }
 
 /** @throws CellwrightError `other-shards`. */
-function agreed(kind: Kind, kept: number, wanted: number | undefined): number {
+function agreed(kind: Sharded, kept: number, wanted: number | undefined): number {
   if (wanted === undefined || wanted === kept) return kept;
   throw otherShards(kind, kept, wanted);
 }
@@ -165,7 +162,7 @@ function explained(error: unknown, { deployment }: Subjects): CellwrightError {
 }
 
 /** What refuses a number of shards that is not the deployment's. */
-function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError {
+function otherShards(kind: Sharded, kept: number, wanted: number): CellwrightError {
   const has = kept === 1 ? `1 ${kind} shard` : `${kept} ${kind} shards`;
   const message = `the deployment has ${has} since it was made, and cannot be joined with ${wanted}`;
   return new CellwrightError('other-shards', message, { field: `${kind}Shards` });
@@ -175,7 +172,7 @@ function otherShards(kind: Kind, kept: number, wanted: number): CellwrightError 
  * The number where there is no record: what is wanted in a new deployment, and as many as have journals in one whose
  * record was lost.
  */
-async function firstOf(kind: Kind, { bus, subjects }: DeploymentOptions, wanted = 1): Promise<number> {
+async function firstOf(kind: Sharded, { bus, subjects }: DeploymentOptions, wanted = 1): Promise<number> {
   const addressOf = kind === 'placement' ? placementAddress : conductorAddress;
   const { streams } = await bus.connection.jetstreamManager();
   const hasJournal = (shard: number): Promise<boolean> =>
@@ -194,11 +191,11 @@ async function firstOf(kind: Kind, { bus, subjects }: DeploymentOptions, wanted 
 async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
   const settings = { history: 1, replicas, allow_direct: false };
   const stored = await bus.connection.jetstream({ timeout: TIMEOUT_MS }).views.kv(subjects.deployment, settings);
-  const read = async (kind: Kind) => shardsIn(await stored.get(kind), kind, subjects);
+  const read = async (kind: Sharded) => shardsIn(await stored.get(kind), kind, subjects);
   return {
     read,
     /** Keeps a number, unless another node has been faster; answers the one that is kept. */
-    async keep(kind: Kind, shards: number): Promise<number> {
+    async keep(kind: Sharded, shards: number): Promise<number> {
       try {
         const { prefix } = subjects;
         const record = kind === 'placement' ? { v: 1, shards, prefix } : { v: 1, shards };
@@ -214,7 +211,7 @@ async function bucketOf({ bus, subjects, replicas = 1 }: DeploymentOptions) {
 }
 
 /** @throws MalformedError when it is not a record that this program reads; CellwrightError `prefix-taken`. */
-function shardsIn(stored: { readonly value: Uint8Array } | null, kind: Kind, subjects: Subjects): number | null {
+function shardsIn(stored: { readonly value: Uint8Array } | null, kind: Sharded, subjects: Subjects): number | null {
   if (stored === null) return null;
   const { shards, prefix } = recordIn(stored.value, kind, subjects);
   if (prefix === undefined || prefix === subjects.prefix) return shards;
@@ -228,7 +225,7 @@ function shardsIn(stored: { readonly value: Uint8Array } | null, kind: Kind, sub
  * It is not to be removed: the next node would decide anew, and deal to other shards what is there.
  * @throws MalformedError that names the record, when it is none that this program reads.
  */
-function recordIn(value: Uint8Array, kind: Kind, { deployment }: Subjects): Static<typeof ShardsRecord> {
+function recordIn(value: Uint8Array, kind: Sharded, { deployment }: Subjects): Static<typeof ShardsRecord> {
   try {
     const record = decode(value, MAX_RECORD_BYTES);
     const fault = check(record);

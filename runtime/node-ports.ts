@@ -10,6 +10,7 @@ import { shownAddresses } from './bus/nats-addresses.ts';
 import type { NatsStatus } from './bus/nats-options.ts';
 import type { Clock } from './clock.ts';
 import { agreedWithServed, settleConductorShards, settlePlacementShards } from './deployment.ts';
+import type { Sharded } from './deployment-served.ts';
 import { CellwrightError } from './errors.ts';
 import { jetStreamJournals } from './journal/jetstream.ts';
 import type { Journals } from './journal/journal.ts';
@@ -104,7 +105,7 @@ interface Ports {
 
 /** The number of shards of a kind, as the deployment keeps it where its journals are kept too. */
 export async function shardsFor(
-  kind: 'placement' | 'conductor',
+  kind: Sharded,
   { journals, placementShards, conductorShards, replicas = 1 }: NodeOptions,
   { bus, nats, subjects, clock, onError }: Ports,
 ): Promise<number> {
