@@ -17,7 +17,7 @@ export type Order =
   | { type: 'ask' }
   | { type: 'burst' }
   | { type: 'nap'; at: number; awaited?: string };
-export interface Counter {
+interface Counter {
   total: number;
   wakes: string[];
 }
@@ -27,7 +27,7 @@ const told = (word: string, turn: Turn<number>) => {
   turn.publish({ topic: ['told', word], body: {}, cause: word });
 };
 
-export const counter: Actor<Counter, Order, number> = {
+const counter: Actor<Counter, Order, number> = {
   init: () => ({ total: 0, wakes: [] }),
   apply(state, by) {
     state.total += by;

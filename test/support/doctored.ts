@@ -42,7 +42,7 @@ export const view = (instance: string, state: string, more: Partial<InstanceView
   state,
   ...more,
 });
-export const inCell = (instance: string, state: string, host?: string, attempt = 1, more: Partial<InstanceView> = {}) =>
+const inCell = (instance: string, state: string, host?: string, attempt = 1, more: Partial<InstanceView> = {}) =>
   view(instance, state, { cell: 'c1', attempt, ...(host === undefined ? {} : { host }), ...more });
 export const told = (instance: string, state: string) => view(instance, state, { cell: 'c1' });
 export const removal = (

@@ -10,7 +10,7 @@ interface Holder {
   held: Map<number, string>;
 }
 
-export type GroupAnswer = 'granted' | 'group-policy-conflict' | 'group-affinity' | 'group-anti-affinity' | 'other';
+type GroupAnswer = 'granted' | 'group-policy-conflict' | 'group-affinity' | 'group-anti-affinity' | 'other';
 
 export interface GroupOracle {
   claim(claim: {

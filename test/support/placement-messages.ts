@@ -3,7 +3,7 @@
 import type { PlacementApiMessage } from '../../actors/messages/placement-api.ts';
 import type { Random } from '../../runtime/random.ts';
 
-export const PROVIDERS = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5'];
+const PROVIDERS = ['p0', 'p1', 'p2', 'p3', 'p4', 'p5'];
 const CONSUMERS = ['c0', 'c1', 'c2', 'c3'];
 const CLASSES = ['VCPU', 'MEMORY_MB', 'CUSTOM_GOLD'];
 const TRAITS = ['HW_CPU_X86_AVX', 'MISC_SHARES_VIA_AGGREGATE', 'CUSTOM_RED'];

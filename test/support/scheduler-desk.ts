@@ -9,7 +9,7 @@ import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { selectFor } from './schedulers.ts';
 import { bench, type Sent, sentOf, type Turned } from './turn.ts';
 
-export const WARM_UP_MS = 2_500;
+const WARM_UP_MS = 2_500;
 export const UNHEARD_MS = UNHEARD_FOR_WARM_UPS * WARM_UP_MS;
 export const actor = scheduler({ name: 's', warmUpMs: WARM_UP_MS, patience: { firstMs: 1_000, mostMs: 4_000 } });
 export const SCHEDULER = 'scheduler/s';
@@ -25,7 +25,7 @@ export interface HostPlan {
   readonly traits?: readonly string[];
 }
 
-export const inventory = (total: number): Inventory => {
+const inventory = (total: number): Inventory => {
   return { total, reserved: 0, min_unit: 1, max_unit: 1_000, step_size: 1, allocation_ratio: 1 };
 };
 

@@ -6,9 +6,9 @@ import { placement } from '../../actors/placement/placement.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { bench, type Sent, sentOf } from './turn.ts';
 
-export const WARM_UP_MS = 2_500;
+const WARM_UP_MS = 2_500;
 export const PATIENCE = { firstMs: 1_000, mostMs: 4_000 };
-export const SCHEDULER = 'scheduler/s';
+const SCHEDULER = 'scheduler/s';
 export const FOREVER = 100_000_000_000;
 
 /** A scheduler and a placement shard; hosts have 8 VCPU each, all taken by `rival-<host>` at first. */

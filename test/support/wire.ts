@@ -8,7 +8,7 @@ import { encode } from '../../runtime/codec.ts';
 import { decodeFrame, HEADERS } from '../../runtime/frames.ts';
 
 /** Something that one actor said to another. */
-export interface Said {
+interface Said {
   readonly from: string;
   readonly subject: string;
   readonly message: Message;
