@@ -27,7 +27,7 @@ export function wakeRequest(work: Work, request: string): void {
     open.lastUntil = turn.now + work.patience.firstMs;
   }
   open.repeats += 1;
-  if (givesWay(work, request, open)) turn.wakeAt(REQUEST_WAKE(request), turn.now + work.patience.firstMs);
+  if (givesWay(work, request, open)) turn.wakeAt(wakeId(REQUEST_WAKE, request), turn.now + work.patience.firstMs);
   else state.toAsk.add(request);
 }
 
