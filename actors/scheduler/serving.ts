@@ -121,9 +121,11 @@ function nextLot(work: Work, notBefore: (lot: Lot) => number): Lot | null {
   const { parking } = work.state;
   let next: Lot | null = null;
   for (const lot of parking.lots.values()) {
+    const isEmpty = lot.queue.length === 0;
+    if (!isEmpty && (!lot.hopeful || notBefore(lot) > work.turn.now)) continue;
     const isHeld = isHeldUp(work, lot);
     dropEmpty(work, lot);
-    if (isHeld || !lot.hopeful || lot.queue.length === 0 || notBefore(lot) > work.turn.now) continue;
+    if (isHeld || isEmpty) continue;
     if (next === null || comesBefore(parking, lot, next)) next = lot;
   }
   return next;
