@@ -42,11 +42,12 @@ export function newChanges(spec: RequestSpec): Changes {
   const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
     const { position, group } = one;
     const classes = Object.keys(group.resources);
-    const isOneWithConditions = group.name !== '' && classes.length === 1 && hasConditions(group);
-    // Without its one class the conditions would be left, on nothing.
-    const ofClasses = isOneWithConditions ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
-    const isMore = group.name !== '' && (isOneWithConditions || classes.length > 1);
-    const ofResources = isMore ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
+    // Without its one class it would be left with conditions on nothing, or with a provider of its own for nothing.
+    const isMoreThanClasses = hasConditions(group) || spec.groupPolicy === 'isolate';
+    const isOneClassAndMore = group.name !== '' && classes.length === 1 && isMoreThanClasses;
+    const ofClasses = isOneClassAndMore ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
+    const isToLeave = group.name !== '' && (isOneClassAndMore || classes.length > 1);
+    const ofResources = isToLeave ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
     return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
   });
   return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };

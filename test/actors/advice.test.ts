@@ -485,6 +485,18 @@ test('scheduler - for several instances, many traits that hold none of the hosts
   }
 });
 
+test('scheduler - of groups that are to be isolated one is left out as a whole: asking for nothing, it would still need a provider', () => {
+  const view = viewOf({ host: 'h1', has: { VCPU: 8 } });
+  const groups = [
+    { name: 'g0', resources: { VCPU: 1 } },
+    { name: 'g1', resources: { VGPU: 1 } },
+  ];
+  const spec: RequestSpec = { groups, groupPolicy: 'isolate' };
+  const { advice } = survey(view, spec);
+  assert.equal(advice, [{ code: 'without-group', group: 'g1', hosts: 1 }]);
+  assert.is(hostsThatFit(view, applied(spec, advice[0] as Advice) as RequestSpec).length, 1);
+});
+
 test('scheduler - of many groups alike one is looked at, so that what many devices lack is told as soon as what few do', () => {
   const hosts = Array.from({ length: 1_000 }, (_, n) => ({ host: `h${n}`, has: { VGPU: 80 } }));
   const view = viewOf(...hosts);
