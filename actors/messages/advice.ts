@@ -56,6 +56,10 @@ export const Advice = Type.Object({
    * with most room.
    */
   host: Type.Optional(Type.String()),
+  /** Where one of them is not enough: how many are, the first to come back or else those with most room. */
+  needed: Type.Optional(Type.Integer()),
+  /** The first few of those, as `<cell>/<host>`. */
+  named: Type.Optional(Type.Array(Type.String())),
 });
 export type Advice = Static<typeof Advice>;
 
@@ -73,6 +77,12 @@ export function someOf(names: readonly string[]): string {
   return `${quoted(names.slice(0, SOME).join(', '))}${more}`;
 }
 
+/** `c1/h1, c1/h2 and 4 more`. */
+function firstOf(told: readonly string[], all: number): string {
+  const more = all - told.length;
+  return `${told.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+}
+
 /** `zone 'north'`, `zones 'north', 'south'`. */
 export const named = (kind: string, list: string): string => `${kind}${list.includes(', ') ? 's' : ''} ${list}`;
 
@@ -85,6 +95,7 @@ const oneOf = (aggregates: string): string =>
  */
 export function adviceWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
+  const { needed, named: told = [] } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const least = partly === true ? 'at least ' : '';
   const who = instances === undefined ? 'it' : `all ${instances} instances`;
@@ -146,6 +157,10 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       const inAll = hosts === 1 ? '' : ` (${least}${many} in all)`;
       const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;
       const first = hosts === 1 ? when : until === undefined ? '' : `, the first${when},`;
+      if (needed !== undefined && told.length > 0) {
+        const some = needed === hosts ? many : `${needed} of ${least}${many}`;
+        return `with ${some} ${are} (${firstOf(told, needed)})${first} ${who} would fit`;
+      }
       if (instances !== undefined) {
         return host === undefined
           ? `with ${many} ${are}${first} ${who} would fit`

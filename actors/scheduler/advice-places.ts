@@ -8,15 +8,15 @@ import type { Request } from './request.ts';
 
 export interface Wish {
   readonly advice: Omit<Advice, 'hosts'>;
-  /** Where it is a list of what to avoid, and one element alone is against the host: that element. */
-  readonly element?: string | undefined;
+  /** Where it is a list of what to avoid: those of it that are against the host. */
+  readonly against?: readonly string[] | undefined;
   /** The request without it. */
   readonly without: Request;
 }
 
 /** The wishes of a request, as far as a host may be refused for them. */
-export function wishesOf(request: Request, host: Pick<HostFacts, 'cell' | 'host' | 'aggregates'>): Wish[] {
-  return [...wishesOfCells(request, host), ...wishesOfTree(request, host), ...wishesOfCompany(request)];
+export function wishesOf(request: Request, host: Pick<HostFacts, 'cell' | 'host' | 'aggregates' | 'tree'>): Wish[] {
+  return [...wishesOfCells(request, host), ...wishesOfTree(request, host), ...wishesOfCompany(request, host)];
 }
 
 function wishesOfCells(request: Request, { cell }: Pick<HostFacts, 'cell'>): Wish[] {
@@ -30,7 +30,7 @@ function wishesOfCells(request: Request, { cell }: Pick<HostFacts, 'cell'>): Wis
     const where = cells === undefined ? others : { ...others, cells };
     const about = avoidCells.join(', ');
     const advice = { code: 'without-avoid-cells' as const, about };
-    wishes.push({ advice, element: cell, without: { ...request, where } });
+    wishes.push({ advice, against: [cell], without: { ...request, where } });
   }
   return wishes;
 }
@@ -50,7 +50,7 @@ function wishesOfTree(
   if (oneOf !== undefined) wishes.push({ advice: { code: 'without-hosts' }, without: lacking('oneOf') });
   if (noneOf !== undefined) {
     const advice = { code: 'without-avoid-hosts' as const };
-    wishes.push({ advice, element: `${cell}/${host}`, without: lacking('noneOf') });
+    wishes.push({ advice, against: [`${cell}/${host}`], without: lacking('noneOf') });
   }
   return wishes;
 }
@@ -64,9 +64,9 @@ function wishesOfAggregates(request: Request, tree: TreeConditions, aggregates: 
   );
   if (wish === undefined || more.length > 0) return [];
   const unmet = wish.conditions.filter((one) => isUnmet(one, aggregates));
-  const [element, ...others] = new Set(unmet.map((one) => one.element));
-  const alone = others.length === 0 ? { element } : {};
-  return [{ advice: wish.advice, ...alone, without: withoutAggregates(request, tree) }];
+  const against = [...new Set(unmet.flatMap(({ element }) => element ?? []))];
+  const list = against.length === 0 ? {} : { against };
+  return [{ advice: wish.advice, ...list, without: withoutAggregates(request, tree) }];
 }
 
 const openToAll = new WeakMap<Request, Request>();
@@ -83,7 +83,7 @@ function withoutAggregates(request: Request, tree: TreeConditions): Request {
   return without;
 }
 
-function wishesOfCompany(request: Request): Wish[] {
+function wishesOfCompany(request: Request, { tree: [root] }: Pick<HostFacts, 'tree'>): Wish[] {
   const { company } = request;
   if (company === undefined) return [];
   const { near, nearTo = [], ...apart } = company;
@@ -95,7 +95,8 @@ function wishesOfCompany(request: Request): Wish[] {
   }
   if (far.size > 0) {
     const advice = { code: 'without-different-host' as const, ...aboutAll([...(farFrom?.values() ?? [])].flat()) };
-    wishes.push({ advice, without: { ...request, company: { near, far: new Set<string>() } } });
+    const against = farFrom?.get(root?.spec.id ?? '');
+    wishes.push({ advice, against, without: { ...request, company: { near, far: new Set<string>() } } });
   }
   return wishes;
 }

@@ -13,9 +13,6 @@ export interface Room {
   times: number;
   /** The most that one of the hosts would hold. */
   most: number;
-  until?: number | undefined;
-  /** One of the hosts, as `<cell>/<host>`, and how many it would hold, where it is said which. */
-  named?: { readonly host: string; readonly times: number };
 }
 
 export const noRoom = (): Room => ({ hosts: 0, times: 0, most: 0 });
@@ -112,6 +109,12 @@ export function* roomOf(
   }
   return room;
 }
+
+export const both = (one: Room, other: Room): Room => ({
+  hosts: one.hosts + other.hosts,
+  times: one.times + other.times,
+  most: Math.max(one.most, other.most),
+});
 
 export function add(room: Room, times: number): void {
   room.hosts += 1;

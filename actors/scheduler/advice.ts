@@ -28,6 +28,7 @@ import {
   withoutFilter,
   withoutInstanceGroup,
 } from './advice-changes.ts';
+import { type Away, addTo, fewestBack, fewestLeftOut, type Parts } from './advice-lists.ts';
 import type { Wish } from './advice-places.ts';
 import { add, letFor, MAX_LOOKS_AT_ROOMS, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
@@ -36,6 +37,8 @@ import type { ViewHost } from './view.ts';
 
 /** How many changes are advised. */
 const MAX_ADVICE = 3;
+/** How many of the hosts that are to come back are named. */
+const MAX_HOSTS_NAMED = 5;
 /** How many changes are tried on the hosts that fit without any, and on about how many hosts in all. */
 const MAX_CHANGES_TRIED = 64;
 const MAX_HOSTS_TRIED = 8_192;
@@ -55,8 +58,10 @@ export interface Adviser extends AdviserOnAmounts {
 interface RoomWith {
   readonly change: Change;
   readonly room: Room;
-  /** Of a list of what to avoid: what each element would let fit if it alone were left out. */
-  readonly elements: Map<string, Room>;
+  /** Of a list of what to avoid: what its names keep out. */
+  readonly parts: Parts;
+  /** Of hosts out of service: the hosts. */
+  readonly away: Away[];
   /** The hosts of the room, where it is to be asked again of each whether it may serve. */
   readonly toAsk: { readonly root: string; readonly times: number }[];
 }
@@ -80,13 +85,9 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   // Those that are set aside come back by themselves; the others need an operator.
   const cost = host.state === 'set-aside' ? 0.4 : 0.8;
   const change = { advice: { code: 'host-state' as const, about: host.state }, cost };
-  const room = roomWith(adviser, change);
-  const { until } = host;
-  const { until: soonest = Number.POSITIVE_INFINITY } = room;
-  const isNamed = until === undefined ? room.until === undefined && times > room.most : until < soonest;
-  if (isNamed) room.named = { host: `${host.cell}/${host.host}`, times };
-  if (until !== undefined) room.until = Math.min(until, soonest);
-  note(adviser, change, times, tree);
+  const { room, away } = roomsWith(adviser, change);
+  away.push({ host: `${host.cell}/${host.host}`, times, until: host.until });
+  add(room, times);
 }
 
 /** A host that only one filter refuses, or for which it fails, and its tree. */
@@ -99,19 +100,16 @@ export function considerFilter(adviser: Adviser, filter: string, hasFailed: bool
 /** A host that only one wish of the request refuses, of where it may go, and its tree. */
 export function considerWish(
   adviser: Adviser,
-  { advice, element }: Pick<Wish, 'advice' | 'element'>,
+  { advice, against }: Pick<Wish, 'advice' | 'against'>,
   tree: readonly Provider[],
 ): void {
   const times = roomOn(adviser, adviser.spec, tree);
   if (times === 0) return;
   // What is kept for others only an operator opens.
   const cost = advice.code === 'without-kept' ? 0.8 : 0.6;
-  const { room, elements } = roomsWith(adviser, { advice, cost });
+  const { room, parts } = roomsWith(adviser, { advice, cost });
   add(room, times);
-  if (element === undefined) return;
-  const alone = elements.get(element) ?? noRoom();
-  elements.set(element, alone);
-  add(alone, times);
+  if (against !== undefined) addTo(parts, against, times);
 }
 
 /** A host that only the rule of the instance group refuses, and its tree. */
@@ -209,12 +207,14 @@ function* roomLet(adviser: Adviser, { change: { changed }, room, toAsk }: RoomWi
 /** What is counted so far of what a change would let fit. */
 const roomWith = (adviser: Adviser, change: Change): Room => roomsWith(adviser, change).room;
 
+const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'toAsk'> => ({ parts: new Map(), away: [], toAsk: [] });
+
 function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   const { code, group, about, failed } = change.advice;
   const key = `${code} ${group} ${about} ${failed}`;
   let found = rooms.get(key);
   if (found === undefined) {
-    found = { change, room: noRoom(), elements: new Map(), toAsk: [] };
+    found = { change, room: noRoom(), ...nothingMore() };
     rooms.set(key, found);
   }
   return found;
@@ -227,8 +227,6 @@ function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
 export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<Advice[]> {
   const { spec, count, rooms, amounts } = adviser;
   if (fitting.length > 0) yield* noteAllConditions(adviser, fitting);
-  // A group that keeps together is on one host.
-  const together = keepsTogether(spec);
   const found: (RoomWith & { next?: () => Steps<void> })[] = [...rooms.values()];
   let looked = 0;
   let asked = 0;
@@ -260,8 +258,7 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
       found.push({
         change: { advice, cost: Math.abs(from - to) / Math.max(from, to), changed },
         room,
-        elements: new Map(),
-        toAsk: [],
+        ...nothingMore(),
         next,
       });
     };
@@ -273,37 +270,46 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
   for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort(inOrder);
     const one = found.shift() as (typeof found)[number];
-    const { change, elements, next } = one;
+    const { change, parts, away, next } = one;
     const { code, about } = change.advice;
     const but = code === 'without-filter' ? about : undefined;
     const room = yield* roomLet(adviser, one);
     asked += one.toAsk.length;
     const { changed = spec } = change;
     const all = yield* roomOf(adviser, changed, yield* letFor(adviser, changed, fitting, rootOfTree), room, but);
-    const isTogether = together && code !== 'without-instance-group';
+    // A group that keeps together is on one host.
+    const isTogether = keepsTogether(changed);
     const heldBy = ({ most, times }: Room) => (isTogether ? most : times);
-    if (heldBy(all) < count) {
+    const holdsAll = (some: Room) => heldBy(some) >= count;
+    if (!holdsAll(all)) {
       // No amount further off is tried where a nearer one is advised.
       if (next !== undefined) yield* next();
       continue;
     }
-    const { until, named } = room;
     const instances = count === 1 || isTogether ? undefined : count;
-    const alone = mostOf(elements, heldBy);
-    const withoutIt = alone === null ? null : yield* roomOf(adviser, spec, fitting, alone.room);
-    if (alone !== null && withoutIt !== null && heldBy(withoutIt) >= count) {
-      advised.push({ ...change.advice, about: alone.element, hosts: withoutIt.hosts, ...present({ instances }) });
+    if (parts.size > 0) {
+      const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), holdsAll);
+      advised.push({ ...change.advice, about: names.join(', '), hosts: letIn.hosts, ...present({ instances }) });
       continue;
     }
-    // Of hosts that are away it is said which they are, of others where it would fit then.
-    const { hosts } = code === 'host-state' ? room : all;
-    const timesWithIt = (named?.times ?? 0) + (isTogether ? 0 : all.times - room.times);
-    const host = timesWithIt >= count ? named?.host : undefined;
-    // Hosts to be avoided the request names by their providers.
-    const names = elements.size === 0 ? about : (about ?? [...elements.keys()].sort().join(', '));
-    advised.push({ ...change.advice, hosts, ...present({ about: names, instances, until, host }) });
+    if (away.length > 0) {
+      // Of hosts that are away it is said which they are, of others where it would fit then.
+      const back = fewestBack(away, yield* roomOf(adviser, spec, fitting), holdsAll);
+      advised.push({ ...change.advice, hosts: away.length, ...present({ instances }), ...whichOf(back) });
+      continue;
+    }
+    advised.push({ ...change.advice, hosts: all.hosts, ...present({ instances }) });
   }
   return advised;
+}
+
+/** How the hosts are told that are to come back: the one, or the first of several. */
+function whichOf(back: readonly Away[]): Pick<Advice, 'host' | 'named' | 'needed' | 'until'> {
+  const [first] = back;
+  const { host, until } = first ?? {};
+  if (back.length === 1) return present({ host, until });
+  const named = back.slice(0, MAX_HOSTS_NAMED).map((one) => one.host);
+  return { needed: back.length, named, ...present({ until }) };
 }
 
 /** The change that asks least first; of those that ask as much, the same one whichever host is looked at first. */
@@ -314,14 +320,3 @@ function inOrder(one: RoomWith, other: RoomWith): number {
 }
 
 const nameOf = ({ code, group = '', about = '' }: Omit<Advice, 'hosts'>): string => `${code} ${group} ${about}`;
-
-/** The element of a list without which most would fit; of several the same one, whichever is looked at first. */
-function mostOf(elements: ReadonlyMap<string, Room>, heldBy: (room: Room) => number) {
-  const [most] = [...elements]
-    .map(([element, room]) => ({ element, room }))
-    .sort(
-      ({ element: one, room }, { element: other, room: otherRoom }) =>
-        heldBy(otherRoom) - heldBy(room) || otherRoom.hosts - room.hosts || (one < other ? -1 : 1),
-    );
-  return most ?? null;
-}

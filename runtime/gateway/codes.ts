@@ -69,16 +69,16 @@ export const ADVICE_CODES = {
   'without-not-member-of':
     'do not avoid the aggregate; if it is kept for others: open it (of requests of a node that does not tell which)',
   'without-zones': 'do not insist on the zones',
-  'without-avoid-zones': 'do not avoid the zones `about`: one of the list, where that is enough',
-  'without-avoid-aggregates': 'do not avoid the aggregates `about`: one of the list, where that is enough',
+  'without-avoid-zones': 'do not avoid the zones `about`: as few of the list as are enough',
+  'without-avoid-aggregates': 'do not avoid the aggregates `about`: as few of the list as are enough',
   'without-kept': 'open the aggregate, which is kept for other projects, to the project of the request',
   'without-cells': 'do not insist on the cells',
-  'without-avoid-cells': 'do not avoid the cells `about`: one of the list, where that is enough',
+  'without-avoid-cells': 'do not avoid the cells `about`: as few of the list as are enough',
   'without-hosts': 'do not insist on the hosts that are named',
   'without-avoid-hosts':
-    'do not avoid the hosts `about`, as `<cell>/<host>`: one of those that are named, where that is enough',
+    'do not avoid the hosts `about`, as `<cell>/<host>`: as few of those that are named as are enough',
   'without-same-host': 'do not insist on the company of other instances',
-  'without-different-host': 'do not avoid the company of other instances',
+  'without-different-host': 'do not avoid the company of the instances `about`: as few of the list as are enough',
   'without-root-required': 'do not require the trait of the host itself',
   'without-root-forbidden': 'do not forbid the host itself to have the trait',
   'without-same-subtree': 'do not insist on one subtree for the groups',
@@ -87,7 +87,7 @@ export const ADVICE_CODES = {
   'without-filter': "change the deployment's filter `about`; with `failed`: mend it",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
   'host-state':
-    'bring back hosts that are `about`, such as `host`; those that are set aside come back by themselves, from `until` on',
+    'bring back hosts that are `about`: `host`, or `needed` of them, of which `named` are the first; those that are set aside come back by themselves, from `until` on',
 } as const satisfies Record<AdviceCode, string>;
 
 /** Why an instance is not, or not known to be, active: `failure.code` of an instance. */

@@ -19,15 +19,58 @@ import { survey, words } from '../support/survey.ts';
 
 const test = suite('scheduler - hosts that are away');
 
-test('scheduler - of several hosts that are away none is named where it is not enough', () => {
+test('scheduler - of several hosts that are away as many are named as are needed', () => {
   const spec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' as const };
   const away = ['a', 'b', 'c'].map((host) => ({ host, state: 'disabled' as const }));
   const namedFor = (count: number, ...more: HostWords[]) =>
     survey(viewOf(...away, ...more), spec, count)
       .advice.filter(({ code }) => code === 'host-state')
-      .map(({ hosts, host }) => [hosts, host]);
-  assert.equal([namedFor(1), namedFor(2), namedFor(4)], [[[3, 'c1/a']], [[3, undefined]], []]);
-  assert.equal(namedFor(2, { host: 'd' }), [[3, 'c1/a']], 'with the one that is there it is');
+      .map(({ hosts, host, needed, named }) => [hosts, host ?? needed, named?.join()]);
+  assert.equal(namedFor(1), [[3, 'c1/a', undefined]]);
+  assert.equal(namedFor(2), [[3, 2, 'c1/a,c1/b']]);
+  assert.equal(namedFor(3), [[3, 3, 'c1/a,c1/b,c1/c']]);
+  assert.equal(namedFor(4), []);
+  assert.equal(namedFor(2, { host: 'd' }), [[3, 'c1/a', undefined]], 'with the one that is there it is enough');
+});
+
+test('scheduler - those with most room are named first, but those before that come back first by themselves', () => {
+  const view = viewOf(
+    { host: 'a', has: { VCPU: 2 }, state: 'disabled' },
+    { host: 'b', has: { VCPU: 8 }, state: 'disabled' },
+    { host: 'c', has: { VCPU: 6 }, state: 'disabled' },
+    { host: 'd', has: { VCPU: 4 } },
+    { host: 'e', has: { VCPU: 8 } },
+    { host: 'f', has: { VCPU: 4 } },
+  );
+  for (const [host, until] of [
+    ['d', 5_000],
+    ['e', 9_000],
+    ['f', 7_000],
+  ] as const) {
+    learnHost(view, 'c1', { host, provider: `p-${host}`, state: 'set-aside', until });
+  }
+  const spec = { groups: [{ name: '', resources: { VCPU: 2 } }], groupPolicy: 'none' as const };
+  const toldOf = (count: number) => survey(view, spec, count).advice.map(words);
+  assert.equal(toldOf(4), [
+    'with 2 of 3 hosts that are set aside (c1/d, c1/f), the first until 5000, all 4 instances would fit',
+    'with c1/b, which is disabled, all 4 instances would fit (3 hosts in all)',
+  ]);
+  assert.equal(toldOf(7), [
+    'with 3 hosts that are set aside (c1/d, c1/f, c1/e), the first until 5000, all 7 instances would fit',
+    'with 2 of 3 hosts that are disabled (c1/b, c1/c) all 7 instances would fit',
+  ]);
+  const many = {
+    code: 'host-state',
+    about: 'down',
+    hosts: 9,
+    instances: 40,
+    needed: 7,
+    named: ['c1/a', 'c1/b'],
+  } as const;
+  assert.match(
+    words({ ...many, named: [...many.named] }),
+    / 7 of 9 hosts that are down \(c1\/a, c1\/b and 5 more\) all /,
+  );
 });
 
 test('scheduler - of hosts that are away, the first to come back or the one with most room is named', () => {

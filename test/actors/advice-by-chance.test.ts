@@ -68,8 +68,10 @@ interface Changed {
   readonly fleet: Fleet;
   /** The code, where it is of a list of what to avoid: at most one change of it is advised. */
   readonly list?: string;
-  /** Whether that is left out as a whole. */
-  readonly isWhole?: boolean;
+  /** What is in the list. */
+  readonly elements?: readonly string[];
+  /** The request with so much of it left. */
+  readonly having?: (left: readonly string[]) => Asked;
 }
 
 const keyOf = ({ code, group, about, to }: Omit<Advice, 'hosts'>) =>
@@ -96,14 +98,8 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
     code: Advice['code'],
     about: string,
     elements: readonly string[],
-    without: (left: string[]) => Asked,
-  ) => {
-    note({ code, about }, { asked: without([]), fleet, list: code, isWhole: true });
-    for (const element of new Set(elements)) {
-      const left = elements.filter((one) => one !== element);
-      note({ code, about: element }, { asked: without(left), fleet, list: code });
-    }
-  };
+    having: (left: readonly string[]) => Asked,
+  ) => note({ code, about }, { asked: having([]), fleet, list: code, elements, having });
   const but = <T>(all: readonly T[] | undefined, at: number) => (all ?? []).filter((_, position) => position !== at);
   const withGroup = (position: number, change: Partial<ResourceGroup>): Asked => ({
     ...asked,
@@ -170,13 +166,17 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
     add({ code: 'without-zones', about: said.zones.join(', ') }, withSaid(lacking(said, 'zones')));
   if (said?.avoidZones !== undefined)
     addList('without-avoid-zones', said.avoidZones.join(', '), said.avoidZones, (avoidZones) =>
-      withSaid(avoidZones.length === 0 ? lacking(said, 'avoidZones') : { ...said, avoidZones }),
+      withSaid(avoidZones.length === 0 ? lacking(said, 'avoidZones') : { ...said, avoidZones: [...avoidZones] }),
     );
   if (said?.aggregates !== undefined)
     add({ code: 'without-member-of', about: said.aggregates.join(', ') }, withSaid(lacking(said, 'aggregates')));
   if (said?.avoidAggregates !== undefined)
     addList('without-avoid-aggregates', said.avoidAggregates.join(', '), said.avoidAggregates, (avoidAggregates) =>
-      withSaid(avoidAggregates.length === 0 ? lacking(said, 'avoidAggregates') : { ...said, avoidAggregates }),
+      withSaid(
+        avoidAggregates.length === 0
+          ? lacking(said, 'avoidAggregates')
+          : { ...said, avoidAggregates: [...avoidAggregates] },
+      ),
     );
   for (const [n, about] of (said?.kept ?? []).entries())
     add({ code: 'without-kept', about }, withSaid({ ...said, kept: but(said?.kept, n) }));
@@ -186,7 +186,7 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
     const rootOf = ({ nodes: [root] }: PlainHost) => root?.id as string;
     const nameOf = ({ cell, host }: PlainHost) => `${cell}/${host}`;
     const avoided = fleet.hosts.filter((host) => noneOf.includes(rootOf(host)));
-    const without = (left: string[]) =>
+    const without = (left: readonly string[]) =>
       withSpec({ tree: { ...tree, noneOf: avoided.filter((host) => left.includes(nameOf(host))).map(rootOf) } });
     const helpful = fittingHosts(without([]), fleet).filter((host) => avoided.includes(host));
     addList('without-avoid-hosts', helpful.map(nameOf).sort().join(', '), avoided.map(nameOf), without);
@@ -196,11 +196,16 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
   if (where.avoidCells !== undefined)
     addList('without-avoid-cells', where.avoidCells.join(', '), where.avoidCells, (avoidCells) => ({
       ...asked,
-      where: avoidCells.length === 0 ? lacking(where, 'avoidCells') : { ...where, avoidCells },
+      where: avoidCells.length === 0 ? lacking(where, 'avoidCells') : { ...where, avoidCells: [...avoidCells] },
     }));
   if (company?.near !== undefined) add({ code: 'without-same-host' }, { ...asked, company: { far: company.far } });
   if (company !== undefined && company.far.size > 0)
-    add({ code: 'without-different-host' }, { ...asked, company: { near: company.near, far: new Set() } });
+    addList('without-different-host', '', [...new Set([...(company.farFrom?.values() ?? [])].flat())], (left) => {
+      const farFrom = new Map(
+        [...(company.farFrom ?? [])].filter(([, there]) => there.some((one) => left.includes(one))),
+      );
+      return { ...asked, company: { near: company.near, far: new Set(farFrom.keys()), farFrom } };
+    });
   for (const state of new Set(fleet.hosts.map((host) => host.state)))
     if (state !== 'up') {
       const back = (host: PlainHost): PlainHost => (host.state === state ? { ...host, state: 'up' } : host);
@@ -283,6 +288,31 @@ function amountsThatFit(asked: Asked, holds: (changed: Asked) => boolean) {
   );
 }
 
+/** What is advised, as one of the changes; of a list as much is left out as is named. */
+function changeOf(changes: ReadonlyMap<string, Changed>, one: Advice): Changed | undefined {
+  const list = [...changes.values()].find((change) => change.list === one.code);
+  if (list === undefined) return changes.get(keyOf(one));
+  const named = namesOf(one);
+  const isOfList = named.every((name) => list.elements?.includes(name));
+  return isOfList ? { ...list, asked: leaving(list, named) } : undefined;
+}
+
+const namesOf = ({ about = '' }: Advice) => about.split(', ');
+
+const leaving = ({ elements = [], having, asked }: Changed, left: readonly string[]): Asked =>
+  having?.(elements.filter((name) => !left.includes(name))) ?? asked;
+
+/** Of a list one name where that is enough, and never one that need not be named. */
+function assertFewest(change: Changed, one: Advice, holds: (changed: Asked) => boolean, about: string): void {
+  const named = namesOf(one);
+  const isOneEnough = (change.elements ?? []).some((name) => holds(leaving(change, [name])));
+  assert.not.ok(isOneEnough && named.length > 1, about);
+  for (const name of named) {
+    const others = named.filter((other) => other !== name);
+    assert.not.ok(holds(leaving(change, others)), `${name} need not be named: ${about}`);
+  }
+}
+
 const wordsOf = (advice: Advice) => adviceWords(advice, String);
 
 test('scheduler - of one instance, what is told is so, and what would help is told', () => {
@@ -338,8 +368,6 @@ test('scheduler - of one instance, what is told is so, and what would help is to
       continue;
     }
     const changes = new Map(changesOf(asked, fleet).map((one) => [one.key, one]));
-    const elementsOf = ({ list }: Changed) =>
-      [...changes.values()].filter((one) => one.list !== undefined && one.list === list && one.isWhole !== true);
     const holds = (changed: Asked) => fittingHosts(changed, fleet).length > 0;
     const amounts = amountsThatFit(asked, holds);
     for (const one of told.advice) {
@@ -355,13 +383,13 @@ test('scheduler - of one instance, what is told is so, and what would help is to
         assert.is(fittingHosts(changed, fleet).length, one.hosts, `${wordsOf(one)} ${about()}`);
         continue;
       }
-      const change = changes.get(keyOf(one));
+      const change = changeOf(changes, one);
       assert.ok(change, `${wordsOf(one)} ${about()}`);
       assert.is(fittingHosts(change.asked, change.fleet).length, one.hosts, `${wordsOf(one)} ${about()}`);
       if (change.list === undefined) continue;
-      const alone = elementsOf(change).map((other) => fittingHosts(other.asked, fleet).length);
-      const most = Math.max(0, ...alone);
-      assert.is(change.isWhole === true && most > 0 ? 0 : one.hosts, most || one.hosts, `${wordsOf(one)} ${about()}`);
+      assertFewest(change, one, holds, `${wordsOf(one)} ${about()}`);
+      const alone = (change.elements ?? []).map((name) => fittingHosts(leaving(change, [name]), fleet).length);
+      assert.is(one.hosts, Math.max(0, ...alone) || one.hosts, `${wordsOf(one)} ${about()}`);
     }
     if (told.advice.length === 3) continue;
     const advised = new Set(told.advice.map((one) => alikeOf(asked.spec, one)));
@@ -407,8 +435,6 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
     if (fits > 0) assert.equal(first, { code: 'fewer-instances', from: count, to: times, hosts }, about());
     const advice = told.advice.filter(({ code }) => code !== 'fewer-instances');
     const changes = new Map(changesOf(asked, fleet).map((one) => [one.key, one]));
-    const elementsOf = ({ list }: Changed) =>
-      [...changes.values()].filter((one) => one.list !== undefined && one.list === list && one.isWhole !== true);
     const holds = (changed: Asked, other = fleet) => survey(changed, other, count).times >= count;
     const amounts = amountsThatFit(asked, holds);
     for (const one of advice) {
@@ -422,10 +448,9 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
         assert.is(Math.abs((one.to as number) - known.from), nearest, `${wordsOf(one)} ${known.to} ${about()}`);
         continue;
       }
-      const change = changes.get(keyOf(one));
+      const change = changeOf(changes, one);
       assert.ok(change && holds(change.asked, change.fleet), `${wordsOf(one)} ${about()}`);
-      const isEnoughAlone = elementsOf(change).some((other) => holds(other.asked));
-      assert.not.ok(change.isWhole === true && isEnoughAlone, `${wordsOf(one)} ${about()}`);
+      if (change.list !== undefined) assertFewest(change, one, holds, `${wordsOf(one)} ${about()}`);
     }
     if (advice.length === 3) continue;
     const advised = new Set(advice.map((one) => alikeOf(asked.spec, one)));

@@ -245,7 +245,7 @@ test('scheduler - of several instances at once, no more fit on a host than it ma
   }
 });
 
-test('scheduler - of a list of what to avoid the one element is advised that stands in the way, and all where none alone does', () => {
+test('scheduler - of a list of what to avoid the one element is advised that stands in the way, and as many as are needed where none alone does', () => {
   const view = viewOf(
     { host: 'h1', cell: 'c1', aggregates: ['a1'] },
     { host: 'full', cell: 'c2', aggregates: ['a2'], used: { VCPU: 8 } },
@@ -260,7 +260,7 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   const cells = (...avoidCells: string[]) => ({ avoidCells });
   assert.equal(toldOf(1, cells('c1', 'c2', 'c3')), ['if it need not avoid cell c1, it would fit on 2 hosts']);
   assert.equal(toldOf(3, cells('c1', 'c2', 'c3')), [
-    'if it need not avoid cells c1, c2, c3, all 3 instances would fit on 4 hosts',
+    'if it need not avoid cells c1, c3, all 3 instances would fit on 4 hosts',
   ]);
   const ids = ['a1', 'a2', 'a3', 'a4'];
   const avoidAggregates = { origins: { avoidAggregates: [0, 1, 2, 3] } };
@@ -268,7 +268,7 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
     'if aggregate a1 need not be avoided, it would fit on 2 hosts',
   ]);
   assert.equal(toldOf(3, avoidAggregates, { notMemberOf: ids }), [
-    'if aggregates a1, a2, a3, a4 need not be avoided, all 3 instances would fit on 4 hosts',
+    'if aggregates a1, a3 need not be avoided, all 3 instances would fit on 3 hosts',
   ]);
   const avoidZones = {
     origins: { avoidZones: ids.map((_, position) => ({ name: `z${position + 1}`, closed: [position] })) },
@@ -279,8 +279,24 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   const noneOf = ['full', 'h1', 'h3', 'h4', 'h5'].map((host) => `p-${host}`);
   assert.equal(toldOf(1, undefined, { noneOf }), ['if it need not avoid c1/h1, it would fit on 1 host']);
   assert.equal(toldOf(2, undefined, { noneOf }), [
-    'if it need not avoid c1/h1, c1/h5, c3/h3, c3/h4, all 2 instances would fit on 4 hosts',
+    'if it need not avoid c1/h1, c1/h5, all 2 instances would fit on 2 hosts',
   ]);
+});
+
+test('scheduler - of instances to be kept apart from those are named that are where it would fit', () => {
+  const full = { VCPU: 7 };
+  const view = viewOf({ host: 'h1', used: full }, { host: 'h2' }, { host: 'h3', used: full }, { host: 'h4' });
+  const farFrom = new Map([
+    ['p-h1', ['a1']],
+    ['p-h2', ['a2', 'b2']],
+    ['p-h3', ['a3']],
+    ['p-h4', ['a1', 'a4']],
+  ]);
+  const company = { far: new Set(farFrom.keys()), farFrom };
+  const spec = { groups: [{ name: '', resources: { VCPU: 6 } }], groupPolicy: 'none' as const };
+  const toldOf = (count: number) => surveyFor(view, { spec, company }, count).advice;
+  assert.equal(toldOf(1), [{ code: 'without-different-host', about: 'a1, a4', hosts: 1 }]);
+  assert.equal(toldOf(2), [{ code: 'without-different-host', about: 'a1, a2, a4, b2', hosts: 2, instances: 2 }]);
 });
 
 test('scheduler - of instances that keep together fewer are advised with the hosts that hold all of those', () => {

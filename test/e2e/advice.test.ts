@@ -129,6 +129,10 @@ function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advic
   const lacking = <T extends object>(from: T, ...names: string[]): T =>
     Object.fromEntries(Object.entries(from).filter(([name]) => !names.includes(name))) as T;
   const placed = (...names: string[]) => ({ ...rest, placement: lacking(placement, ...names) });
+  const without = (name: 'avoidZones' | 'avoidAggregates' | 'avoidCells' | 'differentHostFrom' | 'avoidHosts') => {
+    const kept = (placement[name] ?? []).filter((one) => !about.split(', ').includes(one));
+    return kept.length === 0 ? placed(name) : { ...rest, placement: { ...placement, [name]: kept } };
+  };
   const left = <T>(all: readonly T[] = [], isIt: (item: T) => boolean) => {
     const at = all.findIndex(isIt);
     return all.filter((_, position) => position !== at);
@@ -166,24 +170,24 @@ function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advic
     case 'without-zones':
       return placed('zones');
     case 'without-avoid-zones':
-      return placed('avoidZones');
+      return without('avoidZones');
     case 'without-avoid-aggregates':
-      return placed('avoidAggregates');
+      return without('avoidAggregates');
     case 'without-kept':
       // The groups of another project are other groups.
       return request.instanceGroup === undefined ? { ...request, project: 'p1' } : undefined;
     case 'without-cells':
       return placed('cells');
     case 'without-avoid-cells':
-      return placed('avoidCells');
+      return without('avoidCells');
     case 'without-hosts':
       return placed('hosts');
     case 'without-same-host':
       return placed('sameHostAs');
     case 'without-different-host':
-      return placed('differentHostFrom');
+      return without('differentHostFrom');
     case 'without-avoid-hosts':
-      return placed('avoidHosts');
+      return without('avoidHosts');
     case 'without-root-required':
       return lacking(request, 'rootRequired');
     case 'without-root-forbidden':

@@ -311,7 +311,8 @@ export function drawRequest(random: Random, { hosts }: Fleet): Asked {
   };
   const where = { ...(chance(0.1) ? { cells: ['c1'] } : {}), ...(chance(0.1) ? { avoidCells: ['c2'] } : {}) };
   const near = chance(0.1) ? { near: new Set(some(roots, 0.5)) } : {};
-  const far = new Set(chance(0.1) ? some(roots, 0.4) : []);
+  const far = chance(0.2) ? some(roots, 0.5) : [];
+  const farFrom = new Map(far.map((root) => [root, chance(0.3) ? [`on-${root}`, 'on-many'] : [`on-${root}`]]));
   const zones = chance(0.2) ? some([...Object.keys(ZONES), DEFAULT_ZONE], 0.5) : [];
   const avoidable = [...Object.keys(ZONES), DEFAULT_ZONE].filter((name) => !zones.includes(name));
   const avoidZones = chance(0.25) ? some(avoidable, 0.5) : [];
@@ -328,6 +329,6 @@ export function drawRequest(random: Random, { hosts }: Fleet): Asked {
     spec,
     ...(isSaid ? { said } : {}),
     ...(Object.keys(where).length === 0 ? {} : { where }),
-    ...(Object.keys(near).length === 0 && far.size === 0 ? {} : { company: { ...near, far } }),
+    ...(Object.keys(near).length === 0 && far.length === 0 ? {} : { company: { ...near, far: new Set(far), farFrom } }),
   };
 }

@@ -1,0 +1,82 @@
+// Of what a request avoids, or waits for, no more than it takes: the names of a list that would have to be left out, and the
+// hosts that would have to come back.
+
+import { add, both, noRoom, type Room } from './advice-rooms.ts';
+
+/** What hosts would hold that the same names of a list keep out. */
+export interface Part {
+  readonly names: readonly string[];
+  readonly room: Room;
+}
+
+/** The parts of a list, by their names. */
+export type Parts = Map<string, Part>;
+
+export function addTo(parts: Parts, names: readonly string[], times: number): void {
+  const key = names.join(', ');
+  const part = parts.get(key) ?? { names, room: noRoom() };
+  parts.set(key, part);
+  add(part.room, times);
+}
+
+interface Left {
+  readonly names: readonly string[];
+  /** With all hosts that are let in then. */
+  readonly room: Room;
+}
+
+/**
+ * The names without which a list keeps out few enough: those of one part, if one is enough, or else of the parts with most
+ * room; of several the same ones, whichever host is looked at first.
+ */
+export function fewestLeftOut(parts: Parts, before: Room, isEnough: (room: Room) => boolean): Left {
+  const byRoom = (one: Part, other: Part) =>
+    other.room.times - one.room.times || other.room.hosts - one.room.hosts || (keyOf(one) < keyOf(other) ? -1 : 1);
+  const all = [...parts.values()].sort(byRoom);
+  const alone = all
+    .filter(({ room }) => isEnough(both(before, room)))
+    .sort((one, other) => one.names.length - other.names.length)[0];
+  const needed = alone === undefined ? upTo(all, before, isEnough) : [alone];
+  const names = new Set(needed.flatMap((part) => part.names));
+  const letIn = all.filter((part) => part.names.every((name) => names.has(name)));
+  return { names: [...names].sort(), room: letIn.reduce((sum, { room }) => both(sum, room), before) };
+}
+
+const keyOf = ({ names }: Part): string => names.join(', ');
+
+/** The first ones, as many as are enough. */
+function upTo(all: readonly Part[], before: Room, isEnough: (room: Room) => boolean): Part[] {
+  const needed: Part[] = [];
+  let room = before;
+  for (const part of all) {
+    if (isEnough(room)) break;
+    needed.push(part);
+    room = both(room, part.room);
+  }
+  return needed;
+}
+
+/** A host that is out of service. */
+export interface Away {
+  /** `<cell>/<host>`. */
+  readonly host: string;
+  readonly times: number;
+  /** When it comes back by itself, ms since the epoch. */
+  readonly until?: number | undefined;
+}
+
+/** As many as are enough: the first to come back by themselves, or else those with most room. */
+export function fewestBack(away: readonly Away[], before: Room, isEnough: (room: Room) => boolean): Away[] {
+  const inOrder = away
+    .slice()
+    .sort(
+      (one, other) =>
+        (one.until ?? 0) - (other.until ?? 0) || other.times - one.times || (one.host < other.host ? -1 : 1),
+    );
+  const room = { ...before };
+  const end = inOrder.findIndex(({ times }) => {
+    add(room, times);
+    return isEnough(room);
+  });
+  return inOrder.slice(0, end + 1);
+}
