@@ -37,7 +37,7 @@ export const Advice = Type.Object({
   code: Type.Unsafe<AdviceCode>(Type.String()),
   /** The request group that it is about; '' is the unnamed one. */
   group: Type.Optional(Type.String()),
-  /** The resource class, trait, list of traits, aggregates or instances, state of hosts or filter. */
+  /** The resource class, trait, list of traits, aggregates or instances, instance group, state of hosts or filter. */
   about: Type.Optional(Type.String()),
   /** The filter has not refused: it failed. */
   failed: Type.Optional(Type.Literal(true)),
@@ -101,6 +101,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
   const who = instances === undefined ? 'it' : `all ${instances} instances`;
   const fits = `${who} would fit on ${least}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
+  const which = about === '' ? 'its instance group' : `instance group '${about}'`;
   const of = group === '' ? '' : ` in group '${group}'`;
   switch (code) {
     case 'less':
@@ -170,7 +171,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       return `${least}${many} ${are}${first} would fit`;
     }
     case 'without-instance-group':
-      return `without the rule of its instance group ${fits}`;
+      return `if ${instances === undefined ? 'it were not a member' : 'they were not members'} of ${which}, ${fits}`;
     case 'without-filter':
       return `if filter '${about}' ${failed === true ? 'did not fail' : 'let it'}, ${fits}`;
     default:

@@ -3,6 +3,7 @@
 
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import { nameOf } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { replaced } from './advice-amounts.ts';
 import { type GroupToChange, groupsToChange, hasConditions } from './advice-groups.ts';
@@ -22,8 +23,9 @@ export interface ChangeOfRequest extends Change {
 /** As with what is kept for others: it is for an operator to do. */
 export const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.8 });
 
-export function withoutInstanceGroup({ instanceGroup: _, ...changed }: RequestSpec): ChangeOfRequest {
-  return { advice: { code: 'without-instance-group' }, cost: 0.6, changed };
+export function withoutInstanceGroup({ instanceGroup, ...changed }: RequestSpec): ChangeOfRequest {
+  const about = instanceGroup === undefined ? undefined : nameOf(instanceGroup);
+  return { advice: { code: 'without-instance-group', ...present({ about }) }, cost: 0.6, changed };
 }
 
 interface ChangesOfGroup extends GroupToChange {

@@ -83,7 +83,7 @@ export const ADVICE_CODES = {
   'without-root-forbidden': 'do not forbid the host itself to have the trait',
   'without-same-subtree': 'do not insist on one subtree for the groups',
   'without-isolation': 'let groups share a provider: groupPolicy none',
-  'without-instance-group': 'leave the instance group, or its rule',
+  'without-instance-group': 'leave the instance group `about`: while it has members, another rule of it is refused',
   'without-filter': "change the deployment's filter `about`; with `failed`: mend it",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
   'host-state':

@@ -149,7 +149,7 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
     add({ code: 'without-same-subtree', about: names.join(', ') }, withSpec({ sameSubtree: but(spec.sameSubtree, n) }));
   if (spec.groupPolicy === 'isolate') add({ code: 'without-isolation' }, withSpec({ groupPolicy: 'none' }));
   if (spec.instanceGroup !== undefined)
-    add({ code: 'without-instance-group' }, { ...asked, spec: lacking(spec, 'instanceGroup') });
+    add({ code: 'without-instance-group', about: GROUP.slice(1) }, { ...asked, spec: lacking(spec, 'instanceGroup') });
   const { tree = {} } = spec;
   for (const [n, list] of (tree.memberOf ?? []).entries())
     add(

@@ -221,7 +221,7 @@ test('scheduler - without its group, a request fits only where the limit on inst
     return told?.message.type === 'fitted' ? told.message.advice : undefined;
   };
   assert.equal(adviceFor(3), []);
-  assert.equal(adviceFor(1), [{ code: 'without-instance-group', hosts: 1 }]);
+  assert.equal(adviceFor(1), [{ code: 'without-instance-group', about: 'g', hosts: 1 }]);
 });
 
 test('scheduler - of several instances at once, no more fit on a host than it may build at one time', () => {
@@ -387,7 +387,7 @@ test('scheduler - for several instances, a rule, limit or trait is advised again
   };
   const apart = { ...plain, instanceGroup: { id: '/g', policy: 'anti-affinity' as const } };
   const together = { ...plain, instanceGroup: { id: '/g', policy: 'affinity' as const } };
-  const without = ['without-instance-group', undefined, 3];
+  const without = ['without-instance-group', 'g', 3];
   assert.equal(adviceFor(apart, 5), [['fewer-instances', undefined, 3], without]);
   assert.equal(adviceFor(together, 6), [['fewer-instances', undefined, 3], without]);
   assert.equal(adviceFor(plain, 7, [instanceLimit(3)]), [

@@ -46,7 +46,7 @@ test('scheduler groups - anti-affinity takes distinct hosts, one request after a
   const hosts = ['a', 'b', 'c'].flatMap((request) => choose(all, request, specOf(APART)).hosts);
   assert.is(distinct(hosts), 3, hosts.join());
   const { reason } = choose(all, 'd', specOf(APART));
-  const advice = 'without the rule of its instance group it would fit on 3 hosts';
+  const advice = "if it were not a member of instance group 'apart', it would fit on 3 hosts";
   assert.is(reason, `none of 3 hosts: 3 group-anti-affinity; ${advice}`);
   assert.is(all.schedulers.get('scheduler/s0')?.state.conflicts, 0, 'it knows where the members are');
   all.say({ type: 'release', consumer: 'b', deleted: true });
