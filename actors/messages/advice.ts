@@ -28,6 +28,8 @@ export type AdviceCode =
   | 'without-same-subtree'
   | 'without-isolation'
   | 'without-instance-group'
+  | 'with-group-policy'
+  | 'more-per-host'
   | 'fewer-instances'
   | 'host-state'
   | 'without-filter';
@@ -37,7 +39,7 @@ export const Advice = Type.Object({
   code: Type.Unsafe<AdviceCode>(Type.String()),
   /** The request group that it is about; '' is the unnamed one. */
   group: Type.Optional(Type.String()),
-  /** The resource class, trait, list of traits, aggregates or instances, instance group, state of hosts or filter. */
+  /** The resource class, trait, list of traits, aggregates or instances, instance group or its rule, state of hosts or filter. */
   about: Type.Optional(Type.String()),
   /** The filter has not refused: it failed. */
   failed: Type.Optional(Type.Literal(true)),
@@ -172,6 +174,10 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     }
     case 'without-instance-group':
       return `if ${instances === undefined ? 'it were not a member' : 'they were not members'} of ${which}, ${fits}`;
+    case 'with-group-policy':
+      return `if ${instances === undefined ? 'it' : 'they'} said the rule that the instance group has, '${about}', ${fits}`;
+    case 'more-per-host':
+      return `with ${to} of ${which} on each host instead of ${from}, ${fits}`;
     case 'without-filter':
       return `if filter '${about}' ${failed === true ? 'did not fail' : 'let it'}, ${fits}`;
     default:

@@ -217,6 +217,15 @@ export function ruleOf({ policy, maxPerHost = 1 }: InstanceGroup): string {
   return policy === 'anti-affinity' && maxPerHost > 1 ? `${policy}, ${maxPerHost} per host` : policy;
 }
 
+/** The group of which `ruleOf` says a rule. */
+export function groupOf(id: string, rule: string): InstanceGroup | undefined {
+  const policies = ['affinity', 'anti-affinity', 'soft-affinity', 'soft-anti-affinity'] as const;
+  const policy = policies.find((one) => rule === one);
+  if (policy !== undefined) return { id, policy };
+  const [, most] = /^anti-affinity, (\d+) per host$/.exec(rule) ?? [];
+  return most === undefined ? undefined : { id, policy: 'anti-affinity', maxPerHost: Number(most) };
+}
+
 /** The policy of a group if it must be kept, or null. */
 export function hardRuleOf({ policy }: InstanceGroup): 'affinity' | 'anti-affinity' | null {
   return policy === 'affinity' || policy === 'anti-affinity' ? policy : null;

@@ -6,7 +6,7 @@ import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { GroupToChange } from './advice-groups.ts';
-import { add, noRoom, type Refused, type Room, roomOn } from './advice-rooms.ts';
+import { add, noRoom, type Refused, type Room, roomOn, rootOfTree } from './advice-rooms.ts';
 import { type AmountSearch, largestOf, rangesBelow, type Trial, timesAtMost } from './amount-ranges.ts';
 import { mapped, type Steps } from './steps.ts';
 
@@ -193,7 +193,7 @@ function mostOn(
   tree: readonly Provider[],
 ): number {
   const { spec, count } = adviser;
-  const members = spec.instanceGroup === undefined ? count : adviser.membersAllowed((tree[0] as Provider).spec.id);
+  const members = adviser.membersAllowed(spec, rootOfTree(tree));
   return Math.max(0, Math.min(timesAtMost(amount, resourceClass, tree), members, count));
 }
 

@@ -2,8 +2,8 @@
 // much it asks.
 
 import type { Advice } from '../messages/advice.ts';
-import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
-import { nameOf } from '../placement/groups.ts';
+import type { InstanceGroup, RequestSpec, ResourceGroup } from '../messages/common.ts';
+import { nameOf, ruleOf } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { replaced } from './advice-amounts.ts';
 import { type GroupToChange, groupsToChange, hasConditions } from './advice-groups.ts';
@@ -26,6 +26,20 @@ export const withoutFilter = (about: string): Change => ({ advice: { code: 'with
 export function withoutInstanceGroup({ instanceGroup, ...changed }: RequestSpec): ChangeOfRequest {
   const about = instanceGroup === undefined ? undefined : nameOf(instanceGroup);
   return { advice: { code: 'without-instance-group', ...present({ about }) }, cost: 0.6, changed };
+}
+
+/** A group has the rule of its first member: whoever says the same is not refused for it. */
+export function withOwnRule(spec: RequestSpec, instanceGroup: InstanceGroup): ChangeOfRequest {
+  const about = ruleOf(instanceGroup);
+  return { advice: { code: 'with-group-policy', about }, cost: 0.3, changed: { ...spec, instanceGroup } };
+}
+
+/** More members on each host, of a request that says so. */
+export function morePerHost(spec: RequestSpec, to: number): ChangeOfRequest {
+  const instanceGroup = { ...(spec.instanceGroup as InstanceGroup), maxPerHost: to };
+  const from = spec.instanceGroup?.maxPerHost ?? 1;
+  const advice = { code: 'more-per-host' as const, about: nameOf(instanceGroup), from, to };
+  return { advice, cost: 0.5, changed: { ...spec, instanceGroup } };
 }
 
 interface ChangesOfGroup extends GroupToChange {

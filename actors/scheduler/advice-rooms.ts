@@ -22,8 +22,8 @@ export interface Refused {
   readonly spec: RequestSpec;
   /** How many instances must fit. */
   readonly count: number;
-  /** How many more members of the request's instance group a host may have, by its root. */
-  readonly membersAllowed: (root: string) => number;
+  /** How many more members of a request's instance group a host may have, by its root. */
+  readonly membersAllowed: (spec: RequestSpec, root: string) => number;
   /** How many more instances it may have, as far as filters limit that; `but` names one that is left out. */
   readonly instancesAllowed: (root: string, but?: string) => number;
   /**
@@ -76,10 +76,9 @@ export function roomOn(
   { but, endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT }: RoomOptions = {},
 ): number {
   const root = rootOfTree(tree);
-  const members = spec.instanceGroup === undefined ? Number.POSITIVE_INFINITY : refused.membersAllowed(root);
   const counted = timesOn(refused, spec, tree, endOfLooks);
   if (counted > 0 && counted < refused.count && effort.looks > endOfLooks) refused.isCut = true;
-  const times = Math.min(counted, members, refused.instancesAllowed(root, but));
+  const times = Math.min(counted, refused.membersAllowed(spec, root), refused.instancesAllowed(root, but));
   return keepsTogether(spec) && times < refused.count ? 0 : times;
 }
 
@@ -96,18 +95,29 @@ export function* roomOf(
   but?: string,
 ): Steps<Room> {
   const room = { ...before };
+  for (const times of yield* roomsOf(refused, spec, trees, but)) if (times > 0) add(room, times);
+  return room;
+}
+
+/** What each of them would hold, as far as there is time to count it. */
+export function* roomsOf(
+  refused: Refused,
+  spec: RequestSpec,
+  trees: readonly (readonly Provider[])[],
+  but?: string,
+): Steps<number[]> {
+  const rooms: number[] = [];
   for (const tree of trees) {
     if (refused.looksLeft < 0) {
       refused.isCut = true;
       break;
     }
     const before = effort.looks;
-    const times = roomOn(refused, spec, tree, { but });
+    rooms.push(roomOn(refused, spec, tree, { but }));
     refused.looksLeft -= effort.looks - before;
-    if (times > 0) add(room, times);
     yield;
   }
-  return room;
+  return rooms;
 }
 
 export const both = (one: Room, other: Room): Room => ({

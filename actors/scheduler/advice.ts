@@ -6,7 +6,7 @@
 import { effort } from '../fitting/effort.ts';
 import { fit } from '../fitting/fit.ts';
 import type { Advice } from '../messages/advice.ts';
-import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
+import type { InstanceGroup, RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { unmet } from '../placement/conditions.ts';
 import { isSoft, keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -24,14 +24,27 @@ import {
   type Change,
   type ChangeOfRequest,
   type Changes,
+  morePerHost,
   newChanges,
+  withOwnRule,
   withoutFilter,
   withoutInstanceGroup,
 } from './advice-changes.ts';
 import { type Away, addTo, fewestBack, fewestLeftOut, type Parts } from './advice-lists.ts';
 import type { Wish } from './advice-places.ts';
-import { add, letFor, MAX_LOOKS_AT_ROOMS, noRoom, type Room, roomOf, roomOn, rootOfTree } from './advice-rooms.ts';
+import {
+  add,
+  letFor,
+  MAX_LOOKS_AT_ROOMS,
+  noRoom,
+  type Room,
+  roomOf,
+  roomOn,
+  roomsOf,
+  rootOfTree,
+} from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
+import type { GroupSoFar } from './group-rules.ts';
 import { passing, type Steps } from './steps.ts';
 import type { ViewHost } from './view.ts';
 
@@ -49,6 +62,7 @@ const MAX_HOSTS_ASKED = 131_072;
 export interface Adviser extends AdviserOnAmounts {
   /** The filters that limit how many instances a host may have. */
   readonly limits: readonly string[];
+  readonly group: GroupSoFar;
   /** What each change that is not of an amount would let fit. */
   readonly rooms: Map<string, RoomWith>;
   /** What may be left out of the request; null: it was not asked yet. */
@@ -73,9 +87,10 @@ export function newAdviser(
   instancesAllowed: Adviser['instancesAllowed'] = () => Number.POSITIVE_INFINITY,
   limits: readonly string[] = [],
   letBy?: Adviser['letBy'],
+  group: GroupSoFar = { hasMembers: false },
 ): Adviser {
   const found = { rooms: new Map(), amounts: new Map(), changes: null, isCut: false, looksLeft: MAX_LOOKS_AT_ROOMS };
-  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, ...found };
+  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, group, ...found };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -115,6 +130,13 @@ export function considerWish(
 /** A host that only the rule of the instance group refuses, and its tree. */
 export function considerGroup(adviser: Adviser, tree: readonly Provider[]): void {
   const change = withoutInstanceGroup(adviser.spec);
+  const times = roomOn(adviser, change.changed, tree);
+  if (times > 0) note(adviser, change, times, tree);
+}
+
+/** A host that the group would let it have if the request said the rule that its members have, and its tree. */
+export function considerOwnRule(adviser: Adviser, byOwnRule: InstanceGroup, tree: readonly Provider[]): void {
+  const change = withOwnRule(adviser.spec, byOwnRule);
   const times = roomOn(adviser, change.changed, tree);
   if (times > 0) note(adviser, change, times, tree);
 }
@@ -174,6 +196,21 @@ function* noteAllConditions(adviser: Adviser, fitting: readonly (readonly Provid
   if (spec.instanceGroup !== undefined && !isSoft(spec.instanceGroup)) roomWith(adviser, withoutInstanceGroup(spec));
 }
 
+/** The least that a host would have to be let have of a group whose first members these are, so that all find room. */
+function* noteMorePerHost(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<void> {
+  const { spec, count, group } = adviser;
+  const { policy, maxPerHost: from = 1 } = spec.instanceGroup ?? {};
+  if (policy !== 'anti-affinity' || group.hasMembers || from >= count) return;
+  const { changed } = morePerHost(spec, count);
+  const rooms = yield* roomsOf(adviser, changed, fitting);
+  for (let to = from + 1; to <= count; to += 1) {
+    const times = rooms.reduce((sum, room) => sum + Math.min(room, to), 0);
+    if (times < count) continue;
+    roomWith(adviser, morePerHost(spec, to));
+    return;
+  }
+}
+
 /** Whether a condition keeps a provider from serving the group that has some of what the group asks for. */
 function holdsBack(only: ResourceGroup, { resources }: ResourceGroup, tree: readonly Provider[]): boolean {
   const classes = Object.keys(resources);
@@ -226,7 +263,10 @@ function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
  */
 export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<Advice[]> {
   const { spec, count, rooms, amounts } = adviser;
-  if (fitting.length > 0) yield* noteAllConditions(adviser, fitting);
+  if (fitting.length > 0) {
+    yield* noteAllConditions(adviser, fitting);
+    yield* noteMorePerHost(adviser, fitting);
+  }
   const found: (RoomWith & { next?: () => Steps<void> })[] = [...rooms.values()];
   let looked = 0;
   let asked = 0;

@@ -2,7 +2,7 @@
 
 import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { GroupKnown, Refusal } from '../messages/placement.ts';
-import { nameOf, ruleOf } from '../placement/groups.ts';
+import { groupOf, nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
 import type { Request } from './request.ts';
@@ -19,6 +19,19 @@ export function groupAllows(view: View, { instanceGroup }: RequestSpec, root: st
   if (policy === 'anti-affinity') return membersOn(view.groups, id, root) < maxPerHost;
   if (policy !== 'affinity' || membersOn(view.groups, id, root) > 0) return true;
   return rootsOf(view.groups, id).length === 0;
+}
+
+/** What members an instance group has already. */
+export interface GroupSoFar {
+  readonly hasMembers: boolean;
+  /** The group by the rule that all of them are known to have. */
+  readonly byOwnRule?: InstanceGroup | undefined;
+}
+
+export function groupSoFar({ groups }: View, { instanceGroup }: RequestSpec): GroupSoFar {
+  if (instanceGroup === undefined || rootsOf(groups, instanceGroup.id).length === 0) return { hasMembers: false };
+  const [rule = '', ...others] = new Set(groups.rules.get(instanceGroup.id)?.values());
+  return { hasMembers: true, byOwnRule: others.length === 0 ? groupOf(instanceGroup.id, rule) : undefined };
 }
 
 /** How many more members of its group a host may have. */

@@ -17,6 +17,7 @@ import {
   considerAway,
   considerFilter,
   considerGroup,
+  considerOwnRule,
   considerWish,
   newAdviser,
 } from './advice.ts';
@@ -28,7 +29,7 @@ import { absentOf } from './explain.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
-import { INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from './group-rules.ts';
+import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from './group-rules.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
 import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
@@ -99,10 +100,11 @@ export function surveyOf(
   const adviser = newAdviser(
     spec,
     count,
-    (root) => membersAllowed(view, spec, root),
+    (asked, root) => membersAllowed(view, asked, root),
     (root, but) => leftOn(rankings, view, request, root, but),
     rankings.limits.map(({ name }) => name),
     letByOwn(rankings, view, request),
+    groupSoFar(view, spec),
   );
   const names = namesToFind(request);
   const best: FittingHost[] = [];
@@ -291,7 +293,14 @@ function advise(
   if (only === undefined) return consider(adviser, tree);
   if (more.length > 0) return;
   if (only === serviceState.name) return considerAway(adviser, host, tree);
-  if (only === INSTANCE_GROUP) return considerGroup(adviser, tree);
+  if (only === INSTANCE_GROUP) {
+    considerGroup(adviser, tree);
+    const { byOwnRule } = adviser.group;
+    if (byOwnRule === undefined) return;
+    const asked = { ...request, spec: { ...request.spec, instanceGroup: byOwnRule } };
+    if (refusing(asked).length === 0) considerOwnRule(adviser, byOwnRule, tree);
+    return;
+  }
   if (!WISHES.has(only)) return considerFilter(adviser, only, hasFailed, tree);
   for (const wish of wishesOf(request, facts)) {
     if (refusing(wish.without).length === 0) considerWish(adviser, wish, tree);

@@ -84,6 +84,10 @@ export const ADVICE_CODES = {
   'without-same-subtree': 'do not insist on one subtree for the groups',
   'without-isolation': 'let groups share a provider: groupPolicy none',
   'without-instance-group': 'leave the instance group `about`: while it has members, another rule of it is refused',
+  'with-group-policy':
+    'say the rule `about` of the instance group, as its members have it: policy, and `n per host` of `maxPerHost`',
+  'more-per-host':
+    'let each host have more members of the instance group `about`, which has none yet: `maxPerHost` of `to` instead of `from`',
   'without-filter': "change the deployment's filter `about`; with `failed`: mend it",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
   'host-state':

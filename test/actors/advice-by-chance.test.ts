@@ -313,6 +313,10 @@ function assertFewest(change: Changed, one: Advice, holds: (changed: Asked) => b
   }
 }
 
+/** Whether more members on each host would do, and that is not said. */
+const lacksPerHost = (advice: readonly Advice[], least: number | undefined) =>
+  least !== undefined && !advice.some(({ code }) => code === 'more-per-host');
+
 const wordsOf = (advice: Advice) => adviceWords(advice, String);
 
 test('scheduler - of one instance, what is told is so, and what would help is told', () => {
@@ -415,11 +419,18 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
   const codes = new Map<string, number>();
   for (let seed = 0; seed < SEEDS; seed += 1) {
     const random = seededRandom(`several ${seed}`);
-    const fleet = drawFleet(random);
-    const drawn = drawRequest(random, fleet);
+    const drawnFleet = drawFleet(random);
+    const drawn = drawRequest(random, drawnFleet);
     const { instanceGroup: _, ...ungrouped } = drawn.spec;
-    const affinity = { ...ungrouped, instanceGroup: { id: GROUP, policy: 'affinity' as const } };
-    const asked = random.next() < 0.2 ? { ...drawn, spec: affinity } : drawn;
+    const chance = random.next();
+    const isWithoutMembers = chance >= 0.2 && chance < 0.6;
+    const policy = chance < 0.2 ? ('affinity' as const) : ('anti-affinity' as const);
+    const maxPerHost = policy === 'anti-affinity' ? { maxPerHost: random.integer(1, 2) } : {};
+    const grouped = { ...ungrouped, instanceGroup: { id: GROUP, policy, ...maxPerHost } };
+    const asked = chance < 0.6 ? { ...drawn, spec: grouped } : drawn;
+    const fleet = isWithoutMembers
+      ? { ...drawnFleet, hosts: drawnFleet.hosts.map((host) => ({ ...host, members: 0 })) }
+      : drawnFleet;
     const count = random.integer(2, 8);
     const told = survey(asked, fleet, count);
     const about = () =>
@@ -436,6 +447,15 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
     const advice = told.advice.filter(({ code }) => code !== 'fewer-instances');
     const changes = new Map(changesOf(asked, fleet).map((one) => [one.key, one]));
     const holds = (changed: Asked, other = fleet) => survey(changed, other, count).times >= count;
+    const { instanceGroup } = asked.spec;
+    const perHost = (to: number): Asked => ({
+      ...asked,
+      spec: { ...asked.spec, ...(instanceGroup && { instanceGroup: { ...instanceGroup, maxPerHost: to } }) },
+    });
+    const isNew = instanceGroup?.policy === 'anti-affinity' && fleet.hosts.every(({ members }) => members === 0);
+    const leastPerHost = isNew
+      ? Array.from({ length: count }, (_, n) => n + 1).find((to) => holds(perHost(to)))
+      : undefined;
     const amounts = amountsThatFit(asked, holds);
     for (const one of advice) {
       codes.set(one.code, (codes.get(one.code) ?? 0) + 1);
@@ -448,11 +468,17 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
         assert.is(Math.abs((one.to as number) - known.from), nearest, `${wordsOf(one)} ${known.to} ${about()}`);
         continue;
       }
+      if (one.code === 'more-per-host') {
+        const { to = 0 } = one;
+        assert.is(leastPerHost, to, `${wordsOf(one)} ${about()}`);
+        continue;
+      }
       const change = changeOf(changes, one);
       assert.ok(change && holds(change.asked, change.fleet), `${wordsOf(one)} ${about()}`);
       if (change.list !== undefined) assertFewest(change, one, holds, `${wordsOf(one)} ${about()}`);
     }
     if (advice.length === 3) continue;
+    assert.is(lacksPerHost(advice, leastPerHost), false, `missed: ${leastPerHost} on each host ${about()}`);
     const advised = new Set(advice.map((one) => alikeOf(asked.spec, one)));
     const lists = new Set<string>(advice.map(({ code }) => code));
     for (const { key, alike, asked: changed, fleet: other, list = '' } of changes.values())

@@ -388,7 +388,7 @@ test('scheduler - for several instances, a rule, limit or trait is advised again
   const apart = { ...plain, instanceGroup: { id: '/g', policy: 'anti-affinity' as const } };
   const together = { ...plain, instanceGroup: { id: '/g', policy: 'affinity' as const } };
   const without = ['without-instance-group', 'g', 3];
-  assert.equal(adviceFor(apart, 5), [['fewer-instances', undefined, 3], without]);
+  assert.equal(adviceFor(apart, 5), [['fewer-instances', undefined, 3], ['more-per-host', 'g', 3], without]);
   assert.equal(adviceFor(together, 6), [['fewer-instances', undefined, 3], without]);
   assert.equal(adviceFor(plain, 7, [instanceLimit(3)]), [
     ['fewer-instances', undefined, 3],

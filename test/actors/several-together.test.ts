@@ -4,6 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { effort } from '../../actors/fitting/effort.ts';
+import type { Advice } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
 import type { Fitted } from '../../actors/messages/questions.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
@@ -19,7 +20,7 @@ import { packingPolicy } from '../../actors/scheduler/weighers/packing/policies.
 import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
 import { inventory, viewOf } from '../support/facts.ts';
 import { type Answer, chosenIn, type SchedulerWords, schedulersOf, selectFor } from '../support/schedulers.ts';
-import { survey } from '../support/survey.ts';
+import { survey, words } from '../support/survey.ts';
 
 const test = suite('scheduler - several together');
 
@@ -349,6 +350,50 @@ test('scheduler - of a group with another rule it is said with what several woul
     reason,
     /^group-policy-conflict: .*; if they were not members of instance group 'g', all 2 instances would fit on/,
   );
+});
+
+test('scheduler - of a group with another rule it is advised to say its own, where it would fit by that', () => {
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  const group = { id: 'p/g', policy: 'anti-affinity' } as const;
+  const toldOf = (maxPerHost: number, hosts: number, count: number) => {
+    const on = schedulersOf(Array.from({ length: hosts }, (_, n) => ({ host: `h${n}` })));
+    on.choose({ ...selectFor('first'), spec: { ...spec, instanceGroup: { ...group, maxPerHost } } });
+    return placed(on, { ...spec, instanceGroup: { id: 'p/g', policy: 'soft-anti-affinity' } }, count).reason;
+  };
+  assert.match(
+    toldOf(1, 3, 1),
+    /; if it said the rule that the instance group has, 'anti-affinity', it would fit on 2 /,
+  );
+  assert.match(
+    toldOf(2, 2, 3),
+    /; if they said the rule .*, 'anti-affinity, 2 per host', all 3 instances would fit on 2 /,
+  );
+  assert.match(toldOf(1, 1, 1), /; if it were not a member of instance group 'g', it would fit on 1 host$/);
+});
+
+test('scheduler - more members on each host are advised while their group has none, for its rule stays that of the first', () => {
+  const hosts = ['h1', 'h2', 'h3'].map((host, n) => ({ host, has: { VCPU: 4 - n } }));
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  const apart = { ...spec, instanceGroup: { id: 'p/g', policy: 'anti-affinity' as const } };
+  const codesOf = (on: ReturnType<typeof schedulersOf>, count: number) => {
+    const [told] = on.desks[0]?.tell({ type: 'fit', ask: 1, spec: apart, count, limit: 0 }, 'gateway/g').sent ?? [];
+    return told?.message.type === 'fitted' ? told.message.advice : [];
+  };
+  const on = schedulersOf(hosts);
+  const [, more] = codesOf(on, 8);
+  assert.equal(more, { code: 'more-per-host', about: 'g', from: 1, to: 3, hosts: 3, instances: 8 });
+  assert.is(
+    words(more as Advice),
+    "with 3 of instance group 'g' on each host instead of 1, all 8 instances would fit on 3 hosts",
+  );
+  const raised = { ...apart, instanceGroup: { ...apart.instanceGroup, maxPerHost: 3 } };
+  assert.is(placed(schedulersOf(hosts), raised, 8).hosts.length, 8);
+  assert.not.ok(
+    codesOf(on, 10).some(({ code }) => code === 'more-per-host'),
+    'there is no room for so many at all',
+  );
+  on.choose({ ...selectFor('first'), spec: apart });
+  assert.not.ok(codesOf(on, 4).some(({ code }) => code === 'more-per-host'));
 });
 
 test('scheduler - the record of a success tells of the nearest whether more stands in its way', () => {

@@ -27,6 +27,11 @@ const GROUPS = [
   { name: 'pairs', policy: 'anti-affinity', maxPerHost: 2 },
   { name: 'close', policy: 'affinity' },
 ] as const;
+/** Asked for, but of no filler: without members, or with those of another rule. */
+const OTHER_GROUPS = [
+  { name: 'new', policy: 'anti-affinity' },
+  { name: 'pairs', policy: 'anti-affinity' },
+] as const;
 const PLACES = Object.entries(HOSTS).flatMap(([cell, hosts]) => hosts.map((host) => ({ cell, host })));
 
 const some = <T>(random: Random, items: readonly T[], share: number) => items.filter(() => random.next() < share);
@@ -114,7 +119,7 @@ function requestOf(random: Random): FitRequest {
     ...(chance(0.1) ? { rootForbidden: [one(random, TRAITS)], rootRequired: [] } : {}),
     ...(chance(0.3)
       ? {
-          instanceGroup: one(random, GROUPS),
+          instanceGroup: one(random, [...GROUPS, ...OTHER_GROUPS]),
         }
       : {}),
     ...(chance(0.3) ? { project: 'p1' } : {}),
@@ -122,6 +127,9 @@ function requestOf(random: Random): FitRequest {
     ...(Object.keys(placement).length === 0 ? {} : { placement }),
   };
 }
+
+type InstanceGroup = NonNullable<FitRequest['instanceGroup']>;
+const groupOf = ({ instanceGroup }: FitRequest) => instanceGroup as InstanceGroup;
 
 /** The request with what is advised done to it; undefined when it is not about the request. */
 function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advice): FitRequest | undefined {
@@ -198,6 +206,13 @@ function changed(request: FitRequest, { code, group, about = '', to = 0 }: Advic
       return { ...request, groupPolicy: 'none' };
     case 'without-instance-group':
       return lacking(request, 'instanceGroup');
+    case 'more-per-host':
+      return { ...request, instanceGroup: { ...groupOf(request), maxPerHost: to } };
+    case 'with-group-policy': {
+      const [policy, most] = about.split(', ');
+      const maxPerHost = most === undefined ? {} : { maxPerHost: Number.parseInt(most, 10) };
+      return { ...request, instanceGroup: { name: groupOf(request).name, policy, ...maxPerHost } as InstanceGroup };
+    }
     case 'fewer-instances':
       return { ...request, count: to };
     default:

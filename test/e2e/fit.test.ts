@@ -182,13 +182,16 @@ function contract(name: string, withSystem: WithSystem): void {
       });
       const { fit, fits, refused, advice } = await client.fit({ ...group('anti-affinity'), count: 2 });
       assert.equal([fit, fits, refused], [false, 0, [conflict]]);
-      assert.equal(advice, [{ code: 'without-instance-group', about: 'close', hosts: 5, instances: 2 }]);
+      assert.equal(advice, [
+        { code: 'with-group-policy', about: 'affinity', hosts: 1 },
+        { code: 'without-instance-group', about: 'close', hosts: 5, instances: 2 },
+      ]);
       await client.build({ id: 'second', ...group('anti-affinity') });
       const { state, failure } = await client.ended('second');
       assert.is(state, 'failed');
       assert.match(
         failure?.message ?? '',
-        /has the rule 'affinity', not 'anti-affinity'; if it were not a member of instance group 'close', it would fit on 5 hosts/,
+        /has the rule 'affinity', not 'anti-affinity'; if it said the rule that the instance group has, 'affinity', it would fit on 1 host/,
       );
       const { decision } = await client.explain('second');
       assert.equal([decision?.fits, decision?.refused, decision?.advice[0]?.code], [0, [conflict], advice[0]?.code]);
