@@ -14,17 +14,29 @@ export type Absent = Static<typeof Absent>;
 
 /** A name of a request that nothing carries which the scheduler knows; of an instance: it holds nothing. */
 export const UnknownName = Type.Object({
-  kind: Type.Union([
-    Type.Literal('trait'),
-    Type.Literal('cell'),
-    Type.Literal('host'),
-    Type.Literal('aggregate'),
-    Type.Literal('instance'),
-  ]),
+  /** Checked as any text: a node of a later version may know more. */
+  kind: Type.Unsafe<'class' | 'trait' | 'cell' | 'host' | 'aggregate' | 'instance'>(Type.String()),
   /** Of a host: `<cell>/<host>`. */
   name: Type.String(),
 });
 export type UnknownName = Static<typeof UnknownName>;
+
+/** Resource classes are told and kept apart from other names: nodes of earlier versions refuse kinds that they do not know. */
+export function classesApart(unknown: readonly UnknownName[]): { classes: string[]; others: UnknownName[] } {
+  return {
+    classes: unknown.filter(({ kind }) => kind === 'class').map(({ name }) => name),
+    others: unknown.filter(({ kind }) => kind !== 'class'),
+  };
+}
+
+/** The names as they were before resource classes were set apart. */
+export function withClasses(
+  classes: readonly string[] | undefined,
+  others: readonly UnknownName[] | undefined,
+): UnknownName[] | undefined {
+  if (classes === undefined) return others?.slice();
+  return [...classes.map((name): UnknownName => ({ kind: 'class', name })), ...(others ?? [])];
+}
 
 /** The code of the hosts that are counted together, where there are more reasons than are told. */
 export const OTHER = 'other';

@@ -71,6 +71,8 @@ export const Fitted = message('fitted', {
   absent: Type.Optional(Absent),
   /** Names of the request that nothing known carries, also where it fits: the first 20 of them. */
   unknown: Type.Optional(Type.Array(UnknownName)),
+  /** Resource classes of them. */
+  unknownClasses: Type.Optional(Type.Array(Type.String())),
   best: Type.Array(FittingHost),
   /** Cells that nothing was heard of lately: their hosts come last, whatever they weigh. */
   silentCells: Type.Array(Token),

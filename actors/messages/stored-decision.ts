@@ -7,12 +7,14 @@ import { Advice } from './advice.ts';
 import { clipped } from './common.ts';
 import {
   Absent,
+  classesApart,
   type Decision,
   OTHER,
   type RefusedClaim,
   type RefusedHosts,
   UnknownName,
   type Weighing,
+  withClasses,
 } from './decision.ts';
 import { Where } from './where.ts';
 
@@ -59,7 +61,9 @@ export const StoredDecision = Type.Object({
   d: Type.Optional(Type.Array(Type.Tuple([Type.Integer(), Type.String()]))),
   /** `absent`. */
   o: Type.Optional(Absent),
-  /** `unknown`: the kind and the name. */
+  /** Resource classes of `unknown`. */
+  y: Type.Optional(Type.Array(Type.String())),
+  /** The other names of it: the kind and the name. */
   z: Type.Optional(Type.Array(Type.Tuple([UnknownName.properties.kind, Type.String()]))),
   /** `chosen`. */
   g: Type.Optional(Type.String()),
@@ -169,7 +173,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
   if (messages.length > 0) fields.push(`"d":${JSON.stringify(messages)}`);
   if (absent !== undefined) fields.push(`"o":"${absent}"`);
-  if (unknown.length > 0) fields.push(`"z":[${storedUnknown(unknown).join()}]`);
+  fields.push(...storedUnknown(unknown));
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -209,14 +213,18 @@ function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): Store
   return [short, long, hosts, `${nearest.cell}/${nearest.host}`, nearest.short];
 }
 
-/** As JSON, as many as there is room for. */
+/** The fields for the names, as many as there is room for. */
 function storedUnknown(unknown: readonly UnknownName[]): string[] {
   let length = 0;
-  const texts = unknown.map(({ kind, name }) => JSON.stringify([kind, name]));
-  return texts.filter((text) => {
-    length += text.length;
+  const told = unknown.filter(({ kind, name }) => {
+    length += JSON.stringify([kind, name]).length;
     return length <= MAX_UNKNOWN_LENGTH;
   });
+  const { classes, others } = classesApart(told);
+  return [
+    ...(classes.length === 0 ? [] : [`"y":${JSON.stringify(classes)}`]),
+    ...(others.length === 0 ? [] : [`"z":${JSON.stringify(others.map(({ kind, name }) => [kind, name]))}`]),
+  ];
 }
 
 function storedAdvice(advice: Advice): Advice {
@@ -235,7 +243,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, z, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -253,7 +261,10 @@ export function unpackDecision(stored: StoredDecision): Decision {
     })),
     ...present({
       absent: o,
-      unknown: z?.map(([kind, name]) => ({ kind, name })),
+      unknown: withClasses(
+        y,
+        z?.map(([kind, name]) => ({ kind, name })),
+      ),
       chosen: g === undefined ? undefined : placeOf(g),
     }),
     weights: w.map(([where, weight, ...parts]) => ({

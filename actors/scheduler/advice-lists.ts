@@ -20,6 +20,7 @@ export function addTo(parts: Parts, names: readonly string[], times: number): vo
 }
 
 interface Left {
+  /** Those of the most room first. */
   readonly names: readonly string[];
   /** With all hosts that are let in then. */
   readonly room: Room;
@@ -39,7 +40,7 @@ export function fewestLeftOut(parts: Parts, before: Room, isEnough: (room: Room)
   const needed = alone === undefined ? upTo(all, before, isEnough) : [alone];
   const names = new Set(needed.flatMap((part) => part.names));
   const letIn = all.filter((part) => part.names.every((name) => names.has(name)));
-  return { names: [...names].sort(), room: letIn.reduce((sum, { room }) => both(sum, room), before) };
+  return { names: [...names], room: letIn.reduce((sum, { room }) => both(sum, room), before) };
 }
 
 const keyOf = ({ names }: Part): string => names.join(', ');

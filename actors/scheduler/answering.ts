@@ -2,6 +2,7 @@
 // cells there are.
 
 import type { Address } from '../actor.ts';
+import { classesApart } from '../messages/decision.ts';
 import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
@@ -45,11 +46,14 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
       rankings,
       view,
       { request, count, limit, isHeardOf: (cell) => now.state.followers.has(cellFeed(cell)) },
-      ({ best: found, silentShards, ...told }, then) => {
+      ({ best: found, silentShards, unknown = [], ...told }, then) => {
+        const { classes, others } = classesApart(unknown);
         then.turn.send(from, {
           type: 'fitted',
           ask,
           ...told,
+          ...(others.length === 0 ? {} : { unknown: others }),
+          ...(classes.length === 0 ? {} : { unknownClasses: classes }),
           best: [...found],
           silentCells: [...told.silentCells],
           ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),

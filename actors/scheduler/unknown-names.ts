@@ -16,6 +16,7 @@ const LOOKS_A_STEP = 64;
 export interface NamesToFind {
   /** Of each kind those that were not met yet. */
   readonly cells: Set<string>;
+  readonly classes: Set<string>;
   readonly traits: Set<string>;
   readonly aggregates: Set<string>;
 }
@@ -29,6 +30,7 @@ export function namesToFind(request: Request): NamesToFind {
     ...forbidden,
   ]);
   return {
+    classes: new Set(spec.groups.flatMap(({ resources }) => Object.keys(resources))),
     cells: new Set([...cells, ...avoidCells, ...preferCells]),
     traits: new Set([...traits, ...(spec.rootRequired ?? []), ...(spec.rootForbidden ?? [])]),
     aggregates: new Set([...aggregatesNamed(request), ...spec.groups.flatMap(({ memberOf = [] }) => memberOf.flat())]),
@@ -46,15 +48,16 @@ function aggregatesNamed(request: Request): readonly string[] {
   });
 }
 
-/** Looks for traits and aggregates at all providers, also at those that are no host's, until each was met. */
-export function* lookForNames({ traits, aggregates }: NamesToFind, { providers }: View): Steps<void> {
+/** Looks for them at all providers, also at those that are no host's, until each was met. */
+export function* lookForNames({ classes, traits, aggregates }: NamesToFind, { providers }: View): Steps<void> {
   let looks = 0;
   let left = providers.size;
   // What comes while others have their turns is looked at too, but not without end.
   for (const provider of providers.values()) {
-    if ((traits.size === 0 && aggregates.size === 0) || left === 0) return;
+    if (classes.size + traits.size + aggregates.size === 0 || left === 0) return;
     left -= 1;
-    looks += 1 + meet(traits, provider.traits) + meet(aggregates, provider.aggregates);
+    const ofClasses = meet(classes, provider.stocks);
+    looks += 1 + ofClasses + meet(traits, provider.traits) + meet(aggregates, provider.aggregates);
     if (looks < LOOKS_A_STEP) continue;
     looks = 0;
     yield;
@@ -62,12 +65,12 @@ export function* lookForNames({ traits, aggregates }: NamesToFind, { providers }
 }
 
 /** Takes out what is carried; answers how many looks that took: there may be many of either, but seldom of both. */
-function meet(names: Set<string>, carried: ReadonlySet<string>): number {
+function meet(names: Set<string>, carried: Pick<ReadonlySet<string>, 'size' | 'has' | 'keys'>): number {
   const looks = Math.min(names.size, carried.size);
   if (names.size < carried.size) {
     for (const name of names) if (carried.has(name)) names.delete(name);
   } else if (names.size > 0) {
-    for (const name of carried) names.delete(name);
+    for (const name of carried.keys()) names.delete(name);
   }
   return looks;
 }
@@ -78,7 +81,7 @@ function meet(names: Set<string>, carried: ReadonlySet<string>): number {
  * @param isHeardOf Whether anything was heard of a cell: one without hosts is there too.
  */
 export function unknownNames(
-  { cells, traits, aggregates }: NamesToFind,
+  { classes, cells, traits, aggregates }: NamesToFind,
   view: View,
   request: Request,
   isHeardOf: (cell: string) => boolean,
@@ -91,6 +94,7 @@ export function unknownNames(
       found.push({ kind, name });
     }
   };
+  note('class', classes);
   note('trait', traits);
   note(
     'cell',
@@ -115,7 +119,10 @@ function hostsUnknown({ hosts, providers }: View, { spec: { tree }, where }: Req
 /** `nothing known carries these names of the request: trait HW_CPU_X86_AXV2, host c9/x`. */
 export function unknownWords(unknown: readonly UnknownName[]): string {
   const which = unknown.length === 1 ? 'this name' : 'these names';
-  const named = unknown.map(({ kind, name }) => `${kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}`);
+  const named = unknown.map(
+    ({ kind, name }) =>
+      `${kind === 'class' ? 'resource class' : kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}`,
+  );
   const more = unknown.length < MAX_UNKNOWN_TOLD ? '' : ', and maybe more';
   return `nothing known carries ${which} of the request: ${named.join(', ')}${more}`;
 }

@@ -2,7 +2,7 @@
 // as that is on record, and now, by a scheduler's view.
 
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import type { Decision } from '../../actors/messages/decision.ts';
+import { type Decision, withClasses } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { keepsTogether } from '../../actors/placement/groups.ts';
 import { present } from '../../actors/present.ts';
@@ -56,13 +56,16 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     const {
       type: _,
       ask: __,
+      unknown: others,
+      unknownClasses,
       ...told
     } = await asking.ask(SCHEDULERS, { type: 'fit', spec, ...more, count, limit }, 'fitted');
     const fit = told.times >= count;
     const isHard = told.refused.some(({ code }) => code === HARD_TO_TELL);
     // Where no host fits, each of them refuses it for certain, or is hard to tell.
     const certain = fit ? told.needsSilentShards !== true : !isHard && (told.fits === 0 || told.partly !== true);
-    const answer = { fit, certain, count, ...told };
+    const unknown = withClasses(unknownClasses, others);
+    const answer = { fit, certain, count, ...told, ...present({ unknown }) };
     return { ...answer, words: fitWords(answer, keepsTogether(spec)) };
   }
 

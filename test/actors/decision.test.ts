@@ -425,11 +425,18 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     shards: [0, 3],
     absent: 'hosts',
     unknown: [
+      { kind: 'class', name: 'CUSTOM_LICENCE' },
       { kind: 'host', name: 'c9/h1' },
       { kind: 'aggregate', name: 'a "rack" 7' },
     ],
     where: { cells: ['c1'], hints: { kind: 'a "word"' } },
   };
+  const { y, z } = JSON.parse(pack(decision)) as StoredDecision;
+  assert.equal(
+    [y, z?.length],
+    [['CUSTOM_LICENCE'], 2],
+    'earlier versions refuse a record with a kind that is new to them',
+  );
   assert.equal(read(pack(decision)), {
     ...decision,
     weights: [

@@ -332,7 +332,8 @@ test('surveying - names of a request that nothing known carries are told of each
 test('surveying - to look for names that nothing carries is done in small steps, and ends where all were met', () => {
   const view = viewOf(...hostsOf(MANY).map((one) => ({ ...one, traits: ['CUSTOM_A'], aggregates: ['rack'] })));
   const stepsFor = (traits: string[]) => {
-    const names = { cells: new Set<string>(), traits: new Set(traits), aggregates: new Set(['rack']) };
+    const none = { cells: new Set<string>(), classes: new Set<string>() };
+    const names = { ...none, traits: new Set(traits), aggregates: new Set(['rack']) };
     return [[...lookForNames(names, view)].length, [...names.traits]];
   };
   assert.equal(stepsFor(['CUSTOM_A']), [0, []]);

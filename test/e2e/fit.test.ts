@@ -138,6 +138,9 @@ function contract(name: string, withSystem: WithSystem): void {
         differentHostFrom: ['nobody'],
       };
       const asked = { ...SMALL, forbidden: ['HW_CPU_X86_AXV2'], placement };
+      const licence = await client.fit({ resources: { ...SMALL.resources, CUSTOM_LICENCE: 1 } });
+      assert.equal([licence.fit, licence.unknown], [false, [{ kind: 'class', name: 'CUSTOM_LICENCE' }]]);
+      assert.match(licence.words.join('\n'), /^nothing .* this name of the request: resource class CUSTOM_LICENCE$/m);
       const { fit, unknown, words } = await client.fit(asked);
       const names = [
         { kind: 'trait', name: 'HW_CPU_X86_AXV2' },
