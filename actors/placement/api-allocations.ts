@@ -9,7 +9,7 @@ import { staleness, unknownClass } from './api-checks.ts';
 import { refusalOfMoves, refusalOfStrangers } from './api-groups.ts';
 import { type Decision, decline, noProvider, refused } from './api-refusals.ts';
 import { type Consumer, heldBy, ownerOf, UNKNOWN_OWNER } from './consumers.ts';
-import { capacityOf, unitAllowed } from './inventory.ts';
+import { capacityOf, unitAllowed, verb } from './inventory.ts';
 import type { Provider } from './providers.ts';
 import type { ApiRecord, ConsumerRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
@@ -226,12 +226,15 @@ function refusalOfAmounts(
       if (!unitAllowed(inventory, amount) && !handedOver) {
         const { min_unit, max_unit, step_size } = inventory;
         const rule = `min_unit ${min_unit}, max_unit ${max_unit}, step_size ${step_size}`;
-        return refusal('unit-constraint', `${amount} ${resourceClass} violate the ${rule} of '${id}'`);
+        return refusal(
+          'unit-constraint',
+          `${amount} ${resourceClass} ${verb('violate', amount)} the ${rule} of '${id}'`,
+        );
       }
       const used = (provider.stocks.get(resourceClass)?.used ?? 0) - before;
       const short = used + together - Math.floor(capacityOf(inventory));
       if (short > 0 && worsens) {
-        const message = `${amount} ${resourceClass} exceed what is free on provider '${id}' by ${short}`;
+        const message = `${amount} ${resourceClass} ${verb('exceed', amount)} what is free on provider '${id}' by ${short}`;
         return refusal('exceeds-capacity', message, short);
       }
     }

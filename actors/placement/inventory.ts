@@ -64,6 +64,9 @@ function offUnitsWords(stock: Stock, amount: number, sameClaim: number): string 
   return near.length === 0 ? '' : ` (nearest ${near.length === 1 ? 'amount' : 'amounts'} ${near.join(' and ')})`;
 }
 
+/** `1 VCPU exceeds`, `2 VCPU exceed`. */
+export const verb = (plural: string, amount: number): string => (amount === 1 ? `${plural}s` : plural);
+
 /** Why `amount` cannot be taken beside `sameClaim` taken by the same claim, or null if it can. */
 export function refusalOf(
   { id: provider, name }: { readonly id: string; readonly name: string },
@@ -89,7 +92,7 @@ export function refusalOf(
       ...(amount > max_unit ? [`max_unit ${max_unit}`] : []),
       ...(amount % step_size === 0 ? [] : [`step_size ${step_size}`]),
     ];
-    const message = `${amount} ${resourceClass} on provider '${name}' violates its inventory's ${rules.join(' and ')}`;
+    const message = `${amount} ${resourceClass} on provider '${name}' ${verb('violate', amount)} its inventory's ${rules.join(' and ')}`;
     return ofUnits(message);
   }
   if (!fits(stock, sameClaim + amount)) {
@@ -101,7 +104,7 @@ export function refusalOf(
     const steps = inventory.step_size === 1 || left <= 0 ? '' : `, in steps of ${inventory.step_size}`;
     const others = sameClaim === 0 ? '' : ` after ${sameClaim} for another group`;
     const message =
-      `${amount} ${resourceClass} exceed what is free on provider '${name}'${others}: ${free}${steps}` +
+      `${amount} ${resourceClass} ${verb('exceed', amount)} what is free on provider '${name}'${others}: ${free}${steps}` +
       ` (short by ${short})`;
     return { code: 'exceeds-capacity', message, provider, resourceClass, short };
   }

@@ -106,7 +106,7 @@ test('scheduler - of an amount between two steps, or too small, those are told t
   };
   const steps = (free: number, step_size = 256, min_unit = 1): Device[] => [{ free, step_size, min_unit }];
   const none = 'none of 1 host: 1 unit-constraint MEMORY_MB; nearest c1/h0:';
-  const violates = "MEMORY_MB on provider 'h0-0' violates its inventory's";
+  const violates = "MEMORY_MB on provider 'h0-0' violate its inventory's";
   assert.equal(told(700, steps(8192)), [`${none} 700 ${violates} step_size 256 (nearest amounts 512 and 768)`, 68]);
   assert.equal(told(700, steps(640)), [`${none} 700 ${violates} step_size 256 (nearest amount 512)`, 188]);
   assert.equal(told(100, steps(8192, 256, 300)), [
@@ -275,7 +275,7 @@ test('scheduler - the nearest host may be one on which units stand in the way', 
   assert.equal(refused.find(({ code }) => code === 'unit-constraint')?.nearest, { cell: 'c1', host: 'b', short: 1 });
   assert.match(
     whyNoneOf({ view, rankings }, { spec }, { hosts, fits, refused }),
-    /; nearest c1\/b: 33 VCPU on provider 'b' violates its inventory's max_unit 32 \(short by 1\)$/,
+    /; nearest c1\/b: 33 VCPU on provider 'b' violate its inventory's max_unit 32 \(short by 1\)$/,
   );
 });
 

@@ -45,7 +45,7 @@ test('placement - capacity is (total - reserved) * allocation_ratio, and not rou
     assert.is(refusal?.code, 'exceeds-capacity', JSON.stringify(told));
     // Amounts are whole, so one more is what it takes, and none is what is left.
     assert.is(refusal?.short, 1);
-    assert.match(refusal?.message ?? '', /^1 VCPU exceed what is free on provider 'a': 0 \(short by 1\)$/);
+    assert.match(refusal?.message ?? '', /^1 VCPU exceeds what is free on provider 'a': 0 \(short by 1\)$/);
   }
 });
 
@@ -55,7 +55,7 @@ test('placement - of a host with more taken than there is a refusal says so, and
   shard.tell(put([providerOf('a', { inventories: { VCPU: inventoryOf({ total: 7 }) } })]));
   const refusal = refusalIn(shard.tell(claimOf('after', { vcpu: 1 })));
   assert.is(refusal?.short, 2);
-  const words = /^1 VCPU exceed .* 'a': 0, with 1 taken or being claimed beyond what there is \(short by 2\)$/;
+  const words = /^1 VCPU exceeds .* 'a': 0, with 1 taken or being claimed beyond what there is \(short by 2\)$/;
   assert.match(refusal?.message ?? '', words);
 });
 
@@ -74,7 +74,10 @@ test('placement - min_unit, max_unit and step_size bound one allocation', () => 
     assert.is(refusal?.code ?? null, violated === null ? null : 'unit-constraint', `${vcpu} VCPU`);
     assert.is(refusal?.short, short, 'by how much it differs from the nearest amount that can be had');
     if (violated !== null) {
-      assert.is(refusal?.message, `${vcpu} VCPU on provider 'a' violates its inventory's ${violated}`);
+      assert.is(
+        refusal?.message,
+        `${vcpu} VCPU on provider 'a' ${vcpu === 1 ? 'violates' : 'violate'} its inventory's ${violated}`,
+      );
     }
   }
   assert.is(refusalIn(shard.tell(claimOf('rest', { vcpu: 6 }))), null);
