@@ -71,6 +71,9 @@ export const NO_CHANGE_KNOWN = 'no single change is known with which it would fi
 /** `north, south` as `'north', 'south'`. */
 export const quoted = (list: string): string => list.replaceAll(/[^, ]+/g, "'$&'");
 
+/** The filters that limit how much a host has. */
+const LIMITS: ReadonlySet<string> = new Set(['instance-limit', 'build-limit']);
+
 const SOME = 3;
 
 /** `'web', 'db', 'cache' and 2 more`. */
@@ -100,7 +103,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
   const { needed, named: told = [] } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const least = partly === true ? 'at least ' : '';
-  const who = instances === undefined ? 'it' : `all ${instances} instances`;
+  const who = instances === undefined ? 'it' : instances === 2 ? 'both instances' : `all ${instances} instances`;
   const fits = `${who} would fit on ${least}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const which = about === '' ? 'its instance group' : `instance group '${about}'`;
@@ -153,11 +156,11 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'without-isolation':
       return `if groups might share a provider, ${fits}`;
     case 'fewer-instances':
-      return `for ${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} there ${hosts === 1 ? 'is a host' : 'are hosts'}`;
+      return `${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} would fit`;
     case 'host-state': {
       const state = about.replace('-', ' ');
       const when = until === undefined ? '' : ` ${till(until)}`;
-      const inAll = hosts === 1 ? '' : ` (${least}${many} in all)`;
+      const inAll = hosts === 1 ? '' : ` (one of ${least}${hosts} such hosts)`;
       const are = `that ${hosts === 1 ? 'is' : 'are'} ${state}`;
       const first = hosts === 1 ? when : until === undefined ? '' : `, the first${when},`;
       if (needed !== undefined && told.length > 0) {
@@ -179,7 +182,7 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
     case 'more-per-host':
       return `with ${to} of ${which} on each host instead of ${from}, ${fits}`;
     case 'without-filter':
-      return `if filter '${about}' ${failed === true ? 'did not fail' : 'let it'}, ${fits}`;
+      return `if filter '${about}' ${failed === true ? 'did not fail' : LIMITS.has(about) ? 'allowed more' : 'let it'}, ${fits}`;
     default:
       // Of a later version.
       return `without ${about === '' ? (code satisfies never) : about} ${fits}`;

@@ -51,10 +51,14 @@ function outsideAggregates({ memberOf, notMemberOf }: TreeConditions, root: Prov
 export function notTheRoot({ oneOf, noneOf }: TreeConditions, root: Provider): Refusal | null {
   const { id: provider, name } = root.spec;
   if (oneOf !== undefined && !oneOf.includes(provider)) {
-    return { code: 'not-a-named-provider', message: `provider '${name}' is none of those that are named`, provider };
+    return {
+      code: 'not-a-named-provider',
+      message: `provider '${name}' is none of those that the request names`,
+      provider,
+    };
   }
   if (noneOf?.includes(provider) !== true) return null;
-  return { code: 'avoided-provider', message: `provider '${name}' is one of those to be avoided`, provider };
+  return { code: 'avoided-provider', message: `provider '${name}' is one that the request avoids`, provider };
 }
 
 /** `holds` tells whether another consumer holds something of the tree. */

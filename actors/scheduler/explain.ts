@@ -29,24 +29,28 @@ export function whyNone(fleet: Fleet, request: Request, count = 1, ofFitting = R
 
 /** That each instance would have a host alone is not enough. */
 export function whyNoneTogether(fleet: Fleet, request: Request, count: number, stands: Standing): string {
-  return `no room for ${count} instances at once: ${whyNoneOf(fleet, request, stands, 'with room for some')}`;
+  const { hosts, fits } = stands;
+  const some = `of ${hostsWords(hosts)}, ${fits} ${fits === 1 ? 'has' : 'have'} room for some`;
+  return `no room for ${count} instances at once: ${fits > 0 ? whyOf(fleet, request, stands, some) : whyNoneOf(fleet, request, stands)}`;
 }
 
 /** The same as `whyNone`, of how all hosts stand. */
-export function whyNoneOf(
-  fleet: Fleet,
-  request: Request,
-  { hosts, fits, refused }: Standing,
-  ofFitting = REFUSED_THE_CLAIM,
-): string {
+export function whyNoneOf(fleet: Fleet, request: Request, stands: Standing, ofFitting = REFUSED_THE_CLAIM): string {
+  const { hosts, fits } = stands;
   if (hosts === 0) return NO_HOST_KNOWN;
-  const told = reasonsIn(refused);
-  if (fits > 0) told.unshift(`${fits} ${ofFitting}`);
+  return `none of ${hostsWords(hosts)}: ${whyOf(fleet, request, stands, fits > 0 ? `${fits} ${ofFitting}` : undefined)}`;
+}
+
+const hostsWords = (hosts: number): string => `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
+
+/** @param first What is said of the hosts that fit, if any do. */
+function whyOf(fleet: Fleet, request: Request, { refused }: Standing, first?: string): string {
+  const told = [...(first === undefined ? [] : [first]), ...reasonsIn(refused)].join(', ');
   const near = nearestMiss(fleet, request, refused);
   const nearly = near === null ? '' : `; nearest ${near}`;
   const absent = absentOf(fleet.view, request);
   const absence = absent === undefined ? '' : `; ${absenceWords(absent)}`;
-  return `none of ${hosts} ${hosts === 1 ? 'host' : 'hosts'}: ${told.join(', ')}${nearly}${absence}`;
+  return `${told}${nearly}${absence}`;
 }
 
 /** The reasons as far as there is room for them, and how many hosts all others refused: what else is to be said follows. */
@@ -84,6 +88,12 @@ const ABSENCES: Readonly<Record<Absent, string>> = {
 
 export const absenceWords = (absent: Absent): string => ABSENCES[absent];
 
+/** Of codes that say too little by themselves. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  'too-many-instances': ' (as many as they may have)',
+  'too-many-builds': ' (building as many as they may)',
+};
+
 /** `2 exceeds-capacity VCPU`, `2 hosts disabled`: how many hosts one reason refused. */
 export function obstacleWords({
   code,
@@ -95,6 +105,6 @@ export function obstacleWords({
   if (code === OTHER) return `${hosts} for other reasons`;
   const state = code.slice('host-'.length).replace('-', ' ');
   const words = code.startsWith('host-') ? `${hosts === 1 ? 'host' : 'hosts'} ${state}` : code;
-  const said = message === undefined ? '' : ` (${message})`;
+  const said = message === undefined ? (MEANINGS[code] ?? '') : ` (${message})`;
   return `${hosts} ${words}${about === undefined ? '' : ` ${about}`}${said}`;
 }

@@ -115,8 +115,8 @@ function explainFailure(
 /** Said before the reason, where some of its instances have a host. */
 function whichOf(count: number, kept: number): string {
   if (kept === 0) return '';
-  const has = kept === 1 ? 'has a host, and that counts as used' : 'have a host, and those count as used';
-  return `only ${kept} of ${count} instances ${has}: `;
+  const hosts = kept === 1 ? 'a host, which is' : 'hosts, which are';
+  return `only ${kept} of ${count} instances had been given ${hosts} counted as used here: `;
 }
 
 /** The change that asks least; or that none is known, where it was looked for and hosts only refuse. */

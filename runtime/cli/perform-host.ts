@@ -5,6 +5,7 @@ import { present } from '../../actors/present.ts';
 import { allPages } from '../audit/pages.ts';
 import type { Client } from '../client.ts';
 import { CellwrightError } from '../errors.ts';
+import { oneLine } from '../gateway/explanation-words.ts';
 import type { HostAnswer } from '../gateway/gateway.ts';
 import { isSilence } from '../gateway/looking.ts';
 import { placeOf } from '../gateway/requests.ts';
@@ -121,7 +122,7 @@ function setWords({ cell, host, state, disabled }: HostAnswer, what: Setting): s
 }
 
 /** `h1  set-aside until 2026-03-01T10:31:07.000Z: 5 builds in a row failed ...` */
-function lineOf({ host, state, reason, until }: HostState): string {
+export function lineOf({ host, state, reason, until }: HostState): string {
   const till = until === undefined ? '' : ` until ${new Date(until).toISOString()}`;
-  return `${host}  ${state}${till}${reason === undefined ? '' : `: ${reason}`}`;
+  return `${host}  ${state}${till}${reason === undefined ? '' : `: ${oneLine(reason)}`}`;
 }

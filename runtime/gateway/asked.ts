@@ -123,7 +123,7 @@ function placementWords(placement: NonNullable<Asked['placement']> = {}): string
     ...listWords('on host', hosts, ' or '),
     ...listWords('not on host', avoidHosts, ' or '),
     ...listWords('with instance', sameHostAs, ' or '),
-    ...listWords('apart from instance', differentHostFrom, ' or '),
+    ...listWords('on no host with instance', differentHostFrom, ' or '),
     ...(hinted.length === 0 ? [] : [`hints ${some(hinted)}`]),
   ];
 }

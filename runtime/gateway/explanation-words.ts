@@ -25,15 +25,20 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
 /** Drivers and filters of a deployment's own say what they like, on many lines perhaps: what stands in one of ours is folded. */
 export const oneLine = (line: string): string => line.replaceAll(/(?<=\S)[\s\u0085]+/g, ' ').trimEnd();
 
-function headline({ instance, state, cell, host, attempt, failure }: InstanceView): string {
+function headline(view: InstanceView): string {
+  const { instance, cell, host, attempt, failure } = view;
   const where = host !== undefined ? ` on ${cell ?? '?'}/${host}` : cell !== undefined ? ` in cell ${cell}` : '';
   const which = attempt !== undefined && attempt > 1 ? ` (attempt ${attempt})` : '';
   const why = failure === undefined ? '' : `: ${failure.code}: ${failure.message}`;
-  return `instance '${instance}' ${stateWords(state)}${where}${which}${why}`;
+  return `instance '${instance}' ${howWords(view)}${where}${which}${why}`;
 }
 
 /** `is active`, `has failed`: what state an instance is in. */
 export const stateWords = (state: string): string => (state === 'failed' ? 'has failed' : `is ${state}`);
+
+/** The same of one that may be waiting for a host. */
+export const howWords = ({ state, waiting }: InstanceView): string =>
+  waiting === undefined ? stateWords(state) : 'waits for a host';
 
 /** Whether its cell does not answer: how and on which host it is now, the cell alone knows. */
 export const isSilent = ({ failure }: InstanceView): boolean => failure?.code === 'cell-silent';
@@ -54,9 +59,9 @@ function waitingOf({ waiting }: InstanceView): string[] {
 function noDecision({ instance, state, scheduler }: InstanceView): string {
   if (state !== 'requested') return 'no decision of a scheduler is on record';
   // Where there are several schedulers, another may be asked, which does not know.
-  const whyNot = `\`cellwright why-not ${instance} HOST\` may tell for the answer to which claim`;
+  const which = `for the answer to a claim, \`cellwright why-not ${instance} HOST\` says which`;
   const isAtIt = scheduler === undefined ? '' : `; scheduler '${scheduler}' is at it`;
-  return `no scheduler has decided on it yet${isAtIt}; ${whyNot} ${scheduler === undefined ? 'one' : 'it'} waits`;
+  return `no scheduler has decided on it yet${isAtIt}; if ${scheduler === undefined ? 'one' : 'it'} waits ${which}`;
 }
 
 /** Whether it must stay with others, so that it may not go elsewhere alone. */
@@ -101,7 +106,7 @@ function alternatesWords({ alternates, alternatesAsked }: Decision, cell: string
   const isNone = alternates.length === 0;
   if (isNone && isTogether) return 'none: members of a group that must keep together have none of their own';
   const told = isNone ? 'none' : placesWords(cell, alternates);
-  if (alternatesAsked === undefined) return told;
+  if (alternatesAsked === undefined) return isNone ? 'none were asked for' : told;
   const asked = `${alternatesAsked} ${alternatesAsked === 1 ? 'was' : 'were'} asked for`;
   return `${told}; ${asked}, and no other host of its cell was found to fit`;
 }

@@ -4,11 +4,12 @@ import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
-import { because, CLAIM_REFUSED, outcomeWords, remainsOn, timeWords } from './attempt-words.ts';
+import { because, CLAIM_REFUSED, hostLines, outcomeWords, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
   adviceLines,
   brief,
+  howWords,
   isSilent,
   oneLine,
   rankedWords,
@@ -16,7 +17,6 @@ import {
   shortWords,
   silenceLines,
   standingWords,
-  stateWords,
   unknownLines,
 } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
@@ -65,11 +65,20 @@ export function whyNotWords(
   const isCounted = there !== false || isClaimed || remains !== undefined || (hasGroup && isPlaced);
   return [
     `${whereWords({ id, cell, host, there }, view, chosen)}${remains === undefined ? '' : remainsWords(remains)}`,
+    ...hostLines(onHost(view, cell, host)),
     then === null ? 'then: no decision of a scheduler is on record' : `then: ${thenWords(then)}`,
-    now === null
-      ? `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`
-      : `now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view)} ${nowWords(now)}`,
+    ...(now === null
+      ? [
+          `now: what it asked for is not known ${isSilent(view) ? `while cell '${view.cell}' does not answer` : 'any more'}`,
+        ]
+      : nowLines(`now: ${claimWords(claiming)}${isCounted ? 'another like it' : subjectOf(view)}`, now)),
   ].map(oneLine);
+}
+
+/** What is known of the instance, and of no other host. */
+function onHost(view: InstanceView, cell: string, host: string): InstanceView {
+  const { hostsNotUp = [] } = view;
+  return { ...view, hostsNotUp: view.cell === cell ? hostsNotUp.filter((one) => one.host === host) : [] };
 }
 
 /** What an attempt that came to nothing has left on the host. */
@@ -98,10 +107,7 @@ function whereWords(
   if (there === true) return `instance '${id}' is on ${cell}/${host}: ${view.state}`;
   if (there === false) {
     const on = view.host === undefined ? '' : ` on ${view.cell}/${view.host}`;
-    const waits = view.waiting === undefined ? '' : ', and waits for a host';
-    const where = isSilent(view)
-      ? `is in cell ${view.cell}, which does not answer`
-      : `${stateWords(view.state)}${on}${waits}`;
+    const where = isSilent(view) ? `is in cell ${view.cell}, which does not answer` : `${howWords(view)}${on}`;
     return `instance '${id}' is not on ${cell}/${host}: it ${where}`;
   }
   const isIt = chosen?.cell === cell && chosen.host === host;
@@ -165,26 +171,22 @@ function obstacleInFull({
   return `${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}`;
 }
 
-function nowWords({
-  refusal,
-  also = [],
-  partly,
-  weighing,
-  rank,
-  best,
-  hosts,
-  fits,
-  silent,
-  cell,
-}: HostStanding): string {
+/** What stands in the way beside the first thing has lines of its own. */
+function nowLines(begin: string, standing: HostStanding): string[] {
+  const { also = [], partly } = standing;
+  const others = also.map((one) => `  also ${obstacleInFull(one)}`);
+  const isUntold = also.length > 0 && partly === true;
+  return [`${begin} ${nowWords(standing)}`, ...others, ...(isUntold ? ['  and more stands in its way'] : [])];
+}
+
+function nowWords({ refusal, also = [], weighing, rank, best, hosts, fits, silent, cell }: HostStanding): string {
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) {
     const { lacksMore, until } = refusal;
     const till = until === undefined ? '' : `, until ${timeWords(until)}`;
-    const others = also.map((one) => `; also ${obstacleInFull(one)}`).join('');
-    const isUntold = lacksMore === true && (also.length === 0 || partly === true);
+    const isUntold = lacksMore === true && also.length === 0;
     const more = isUntold ? ', and more stands in its way' : '';
-    return `would be refused: ${obstacleInFull(refusal)}${till}${others}${more}; ${all}`;
+    return `would be refused: ${obstacleInFull(refusal)}${till}${more}; ${all}`;
   }
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;

@@ -53,7 +53,7 @@ test('scheduler - those with most room are named first, but those before that co
   const toldOf = (count: number) => survey(view, spec, count).advice.map(words);
   assert.equal(toldOf(4), [
     'with 2 of 3 hosts that are set aside (c1/d, c1/f), the first until 5000, all 4 instances would fit',
-    'with c1/b, which is disabled, all 4 instances would fit (3 hosts in all)',
+    'with c1/b, which is disabled, all 4 instances would fit (one of 3 such hosts)',
   ]);
   assert.equal(toldOf(7), [
     'with 3 hosts that are set aside (c1/d, c1/f, c1/e), the first until 5000, all 7 instances would fit',
@@ -94,11 +94,11 @@ test('scheduler - of hosts that are away, the first to come back or the one with
     { code: 'host-state', about: 'disabled', hosts: 3, instances: 2, host: 'c1/b' },
   ]);
   assert.equal(advice.map(words), [
-    'with c1/d, which is set aside until 5000, all 2 instances would fit (2 hosts in all)',
-    'with c1/b, which is disabled, all 2 instances would fit (3 hosts in all)',
+    'with c1/d, which is set aside until 5000, both instances would fit (one of 2 such hosts)',
+    'with c1/b, which is disabled, both instances would fit (one of 3 such hosts)',
   ]);
   const [alone] = survey(view, spec, 1).advice;
-  assert.is(words(alone as Advice), 'c1/d, which is set aside until 5000, would fit (2 hosts in all)');
+  assert.is(words(alone as Advice), 'c1/d, which is set aside until 5000, would fit (one of 2 such hosts)');
   // As schedulers of the version before tell it.
   const [{ host: _, instances: __, ...first } = { code: 'host-state' as const, hosts: 0 }] = advice;
   assert.is(words(first), '2 hosts that are set aside, the first until 5000, would fit');
@@ -168,7 +168,10 @@ test('scheduler - whether the shards that are heard have room for all is told, a
 
 test('scheduler - where not all was searched it is said that more hosts may fit', () => {
   const away = { code: 'host-state', about: 'down', partly: true } as const;
-  assert.is(words({ ...away, hosts: 2, host: 'c1/h1' }), 'c1/h1, which is down, would fit (at least 2 hosts in all)');
+  assert.is(
+    words({ ...away, hosts: 2, host: 'c1/h1' }),
+    'c1/h1, which is down, would fit (one of at least 2 such hosts)',
+  );
   assert.is(words({ ...away, hosts: 2 }), 'at least 2 hosts that are down would fit');
   assert.is(words({ ...away, hosts: 1 }), 'at least 1 host that is down would fit');
   assert.match(words({ code: 'without-isolation', hosts: 3, partly: true }), /it would fit on at least 3 hosts$/);

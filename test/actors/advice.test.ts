@@ -14,7 +14,7 @@ import { obstacleWords } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
-import { treeOf } from '../../actors/scheduler/view.ts';
+import { treeOf, type ViewHost } from '../../actors/scheduler/view.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
@@ -279,7 +279,7 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   const noneOf = ['full', 'h1', 'h3', 'h4', 'h5'].map((host) => `p-${host}`);
   assert.equal(toldOf(1, undefined, { noneOf }), ['if it need not avoid c1/h1, it would fit on 1 host']);
   assert.equal(toldOf(2, undefined, { noneOf }), [
-    'if it need not avoid c1/h1, c1/h5, all 2 instances would fit on 2 hosts',
+    'if it need not avoid c1/h1, c1/h5, both instances would fit on 2 hosts',
   ]);
 });
 
@@ -353,7 +353,7 @@ test('scheduler - advice is put as grammar has it, for one and for several', () 
   );
   const back = { code: 'host-state' as const, about: 'disabled', host: 'c1/h1' };
   assert.is(words({ ...back, hosts: 1 }), 'c1/h1, which is disabled, would fit');
-  assert.is(words({ ...back, hosts: 2 }), 'c1/h1, which is disabled, would fit (2 hosts in all)');
+  assert.is(words({ ...back, hosts: 2 }), 'c1/h1, which is disabled, would fit (one of 2 such hosts)');
 });
 
 test('scheduler - for several instances, what is advised lets all of them fit', () => {
@@ -398,6 +398,22 @@ test('scheduler - for several instances, a rule, limit or trait is advised again
   assert.equal(adviceFor(plain, 7, [instanceLimit(3), buildLimit(2)]), [['fewer-instances', undefined, 3]]);
   assert.equal(adviceFor(plain, 7, [instanceLimit(1), buildLimit(2)]), []);
   assert.equal(adviceFor(plain, 6, [instanceLimit(1), buildLimit(2)]), [['without-filter', 'instance-limit', 3]]);
+});
+
+test('scheduler - of limits it is said that they are reached, and of hosts that are avoided which they are', () => {
+  assert.is(
+    words({ code: 'without-filter', about: 'instance-limit', hosts: 2 }),
+    "if filter 'instance-limit' allowed more, it would fit on 2 hosts",
+  );
+  assert.is(obstacleWords({ code: 'too-many-instances', hosts: 3 }), '3 too-many-instances (as many as they may have)');
+  const view = viewOf({ host: 'h1' });
+  const spec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
+  const messageFor = (tree: RequestSpec['tree']) => {
+    const [host] = view.hosts.values();
+    return judged(view, { ...spec, tree: tree ?? {} }, host as ViewHost).obstacle?.message;
+  };
+  assert.is(messageFor({ noneOf: ['p-h1'] }), "host 'c1/h1' is one that the request avoids");
+  assert.is(messageFor({ oneOf: ['p-h2'] }), "host 'c1/h1' is none of those that the request names");
 });
 
 test('scheduler - a filter that fails is told apart from one that refuses, and what it threw first is told', () => {

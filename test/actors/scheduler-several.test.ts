@@ -142,14 +142,14 @@ test('scheduler - where hosts have room for some of a request, the nearest of th
     assert.equal(refused, fitted(on, 8, 3, told).refused, 'a dry run says the same');
     return { reason, fits };
   };
-  const none = 'none of 2 hosts: 1 with room for some, 1 exceeds-capacity VCPU; nearest';
+  const none = 'of 2 hosts, 1 has room for some, 1 exceeds-capacity VCPU; nearest';
   const short = "c1/h2: 8 VCPU exceed what is free on provider 'h2': 6 (short by 2), and more stands in its way";
   assert.equal(failureOn(asked, some, other), {
-    reason: `no room for 3 instances at once: ${none} ${short}; for 1 instance instead of 3 there is a host`,
+    reason: `no room for 3 instances at once: ${none} ${short}; 1 instance instead of 3 would fit`,
     fits: 1,
   });
   const { reason, fits } = failureOn(asked, some, other, { ...other, host: 'h3', traits, has: { VCPU: 5 } });
-  assert.match(reason, /; nearest c1\/h3: 8 VCPU exceed what is free on provider 'h3': 5 \(short by 3\); for 1 /);
+  assert.match(reason, /; nearest c1\/h3: 8 VCPU exceed what is free on provider 'h3': 5 \(short by 3\); 1 instance /);
   assert.is(fits, 1);
 });
 
@@ -236,7 +236,7 @@ test('scheduler - of a group that keeps together, hosts with room for some are t
   const answer = on.answers[0];
   assert.is(answer?.type, 'no-valid-host');
   assert.match(chosenIn(answer), /none of 3 hosts: 3 no-room-together/);
-  assert.match(chosenIn(answer), /for 2 instances instead of 3 there are hosts/);
+  assert.match(chosenIn(answer), /; 2 instances instead of 3 would fit$/);
 });
 
 test("scheduler - a request for more instances than there is room for claims nothing, and is in nobody's way", () => {
@@ -259,8 +259,7 @@ test("scheduler - a request for more instances than there is room for claims not
       assert.is(answerTo('small')?.type, 'selected');
       if (isCellUntold) assert.is(answerTo('r'), undefined, 'there may be more hosts');
       live(on, 5_000);
-      const none =
-        /^no room for 3 instances at once: none of 2 hosts: .*; for 1 instance instead of 3 there is a host$/;
+      const none = /^no room for 3 instances at once: of 2 hosts, .*; 1 instance instead of 3 would fit$/;
       assert.match(chosenIn(answerTo('r')), none);
       assert.is(claimed(on), 1);
     }
@@ -289,8 +288,14 @@ test('scheduler - while a cell is untold, several without room are not looked at
 test('scheduler - of a request for several, another of which was quicker, those with a host are said to count as used', () => {
   const hosts = ['h1', 'h2', 'h3'].map((host) => ({ host }));
   for (const [count, words] of [
-    [2, 'only 1 of 3 instances has a host, and that counts as used: none of 3 hosts: 3 exceeds-capacity VCPU'],
-    [1, 'only 2 of 3 instances have a host, and those count as used: none of 3 hosts: 3 exceeds-capacity VCPU'],
+    [
+      2,
+      'only 1 of 3 instances had been given a host, which is counted as used here: none of 3 hosts: 3 exceeds-capacity VCPU',
+    ],
+    [
+      1,
+      'only 2 of 3 instances had been given hosts, which are counted as used here: none of 3 hosts: 3 exceeds-capacity VCPU',
+    ],
   ] as const) {
     const on = schedulersOf(hosts, [{ name: 's' }, { name: 't' }]);
     on.hear('scheduler/t', selectFor('first', { instances: named(count, 'first'), vcpu: 8 }), 'conductor/0');

@@ -54,7 +54,7 @@ test('scheduler - of several at once, whatever comes in whatever order, none fai
       const expected = name.startsWith('fits') ? 'selected' : 'no-valid-host';
       assert.is(answer?.type, expected, `${name} of seed ${seed}: ${JSON.stringify(answer)}`);
       if (answer?.type !== 'no-valid-host') continue;
-      const [, hosts, reasons] = /none of (\d+) hosts?: ([^;]*)/.exec(answer.reason) ?? [];
+      const [, hosts, reasons] = /of (\d+) hosts?[:,] ([^;]*)/.exec(answer.reason) ?? [];
       const counted = reasons?.split(', ').reduce((sum, reason) => sum + Number.parseInt(reason, 10), 0);
       assert.is(counted, Number(hosts), answer.reason);
     }

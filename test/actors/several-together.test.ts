@@ -348,7 +348,7 @@ test('scheduler - of a group with another rule it is said with what several woul
   const { reason } = placed(on, inAffinity([{ name: '', resources: { VCPU: 3 } }]), 2);
   assert.match(
     reason,
-    /^group-policy-conflict: .*; if they were not members of instance group 'g', all 2 instances would fit on/,
+    /^group-policy-conflict: .*; if they were not members of instance group 'g', both instances would fit on/,
   );
 });
 

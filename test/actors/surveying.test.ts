@@ -103,7 +103,7 @@ for (const [what, vcpu, more] of [
       return told(all, selectFor(`x-${n}`, { vcpu, ...more, instances }));
     };
     const { reason } = ask(0);
-    assert.match(reason, /; (with \d VCPU less|for 1 instance instead of 2)/);
+    assert.match(reason, /; (with \d VCPU less|1 instance instead of 2)/);
     const looks = all.looksAt(() => {
       for (let n = 1; n <= 50; n += 1) assert.is(ask(n).reason, reason);
     });

@@ -131,6 +131,10 @@ test('placing words - of a large request the line is short, and says how much mo
     'asked for: 1 VCPU; required CUSTOM_0, CUSTOM_1, CUSTOM_2, CUSTOM_3 and 60 more',
   );
   assert.is(
+    askedWords({ resources: { VCPU: 1 }, placement: { differentHostFrom: ['web-0', 'web-1'] } }),
+    'asked for: 1 VCPU; on no host with instance web-0 or web-1',
+  );
+  assert.is(
     askedWords({ resources: { VCPU: 1 }, placement: { cells: many(9, 'c') } }),
     'asked for: 1 VCPU; in cell c0 or c1 or c2 or c3 or 5 more',
   );

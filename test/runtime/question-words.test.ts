@@ -7,6 +7,7 @@ import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
+import { lineOf } from '../../runtime/cli/perform-host.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { refusedWords, wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
@@ -89,11 +90,11 @@ test('words - of an attempt that may run on a host it is said there, and that it
 
 test('words - of one on which no scheduler has decided, it is not said that none has answered', () => {
   const requested = { instance: 'web', request: 'web', state: 'requested' };
-  const tells = '`cellwright why-not web HOST` may tell for the answer to which claim';
-  assert.is(wordsOfExplanation(requested, null)[1], `no scheduler has decided on it yet; ${tells} one waits`);
+  const tells = 'waits for the answer to a claim, `cellwright why-not web HOST` says which';
+  assert.is(wordsOfExplanation(requested, null)[1], `no scheduler has decided on it yet; if one ${tells}`);
   assert.is(
     wordsOfExplanation({ ...requested, scheduler: 's' }, null)[1],
-    `no scheduler has decided on it yet; scheduler 's' is at it; ${tells} it waits`,
+    `no scheduler has decided on it yet; scheduler 's' is at it; if it ${tells}`,
   );
 });
 
@@ -212,7 +213,29 @@ test('words - where no host is known nothing is counted, and of one that waits i
   assert.is(whereOf(web), "instance 'web' is not on c1/h1: it is requested");
   assert.is(whereOf({ ...web, state: 'failed' }), "instance 'web' is not on c1/h1: it has failed");
   const waits = { ...web, waiting };
-  assert.is(whereOf(waits), "instance 'web' is not on c1/h1: it is requested, and waits for a host");
+  assert.is(whereOf(waits), "instance 'web' is not on c1/h1: it waits for a host");
+});
+
+test('words - in a list of hosts what a driver said on several lines stands in one', () => {
+  const host = { host: 'h1', provider: 'p', state: 'set-aside' as const, until: 0, reason: 'no disk\n  is left' };
+  assert.is(lineOf(host), 'h1  set-aside until 1970-01-01T00:00:00.000Z: no disk is left');
+});
+
+test('words - of a host that is not up that is said, also where the instance is on it', () => {
+  const hostsNotUp = [
+    { host: 'h1', state: 'down' as const, reason: 'no word' },
+    { host: 'h2', state: 'disabled' as const },
+  ];
+  const web = { instance: 'web', request: 'web', state: 'active', cell: 'c1', host: 'h1', hostsNotUp };
+  const [then, now] = [null, null];
+  const linesOf = (cell: string, host: string) =>
+    whyNotWords({ id: 'web', cell, host, there: host === 'h1', then, now }, web, false).slice(1, -2);
+  assert.match(
+    linesOf('c1', 'h1').join(),
+    /^its host c1\/h1 is down: no word: whether the instance runs there is not known /,
+  );
+  assert.equal(linesOf('c1', 'h2'), ['host c1/h2 is disabled; it keeps what it has']);
+  assert.equal(linesOf('c2', 'h2'), []);
 });
 
 test('words - what drivers and filters say on several lines stands in one', () => {
@@ -321,7 +344,10 @@ test('words - of instances that keep together it is said that room is on one hos
   };
   const why = 'alternates: none: members of a group that must keep together have none of their own';
   assert.equal([toldOf('web-0', 'affinity', 0), toldOf('web', 'affinity', 1)], [why, why]);
-  assert.equal([toldOf('web', 'affinity', 0), toldOf('web-0', 'soft-affinity', 1)], Array(2).fill('alternates: none'));
+  assert.equal(
+    [toldOf('web', 'affinity', 0), toldOf('web-0', 'soft-affinity', 1)],
+    Array(2).fill('alternates: none were asked for'),
+  );
   assert.is(toldOf('web-0', 'affinity', 0, ['h2']), 'alternates: c1/h2');
 });
 
@@ -343,7 +369,7 @@ test('words - of fewer alternates than were asked for it is said how many were, 
   assert.is(lastOf([], 2), `alternates: none; 2 were asked for, ${why}`);
   assert.is(lastOf([], 1), `alternates: none; 1 was asked for, ${why}`);
   assert.is(lastOf(['h2'], 3), `alternates: c1/h2; 3 were asked for, ${why}`);
-  assert.is(lastOf([]), 'alternates: none');
+  assert.is(lastOf([]), 'alternates: none were asked for');
 });
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {
@@ -494,15 +520,15 @@ test('words - of the nearest host it is said where more stands in its way than w
   );
   const also = [{ code: 'trait-missing', about: 'CUSTOM_A', message: "no provider of 'h1' has the trait CUSTOM_A" }];
   const nowWords = (more: object) =>
-    whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now: { ...now, ...more } }, view, false)[2];
-  const both =
-    "now: it would be refused: exceeds-capacity: 2 VCPU too few (short by 2); also trait-missing: no provider of 'h1' has " +
-    'the trait CUSTOM_A';
-  assert.is(nowWords({ also }), `${both}; of 2 hosts, 0 fit and 2 were refused`);
-  assert.is(
-    nowWords({ also, partly: true }),
-    `${both}, and more stands in its way; of 2 hosts, 0 fit and 2 were refused`,
-  );
+    whyNotWords({ id: 'web', cell: 'c1', host: 'h1', there: false, then, now: { ...now, ...more } }, view, false).slice(
+      2,
+    );
+  const both = [
+    'now: it would be refused: exceeds-capacity: 2 VCPU too few (short by 2); of 2 hosts, 0 fit and 2 were refused',
+    "  also trait-missing: no provider of 'h1' has the trait CUSTOM_A",
+  ];
+  assert.equal(nowWords({ also }), both);
+  assert.equal(nowWords({ also, partly: true }), [...both, '  and more stands in its way']);
   const resting = { code: 'host-set-aside', message: "host 'h1' is set aside: 5 builds failed", until: 90_000 };
   assert.is(
     whyNotWords(

@@ -12,7 +12,11 @@ export const namedHosts: Filter<TreeConditions> = {
   goesBy({ spec: { tree } }) {
     return tree?.oneOf === undefined && tree?.noneOf === undefined ? undefined : tree;
   },
-  refusal({ tree }, conditions) {
-    return notTheRoot(conditions, tree[0] as Provider);
+  refusal({ cell, host, tree: [root] }, conditions) {
+    const refusal = notTheRoot(conditions, root as Provider);
+    if (refusal === null) return null;
+    const is =
+      refusal.code === 'avoided-provider' ? 'one that the request avoids' : 'none of those that the request names';
+    return { ...refusal, message: `host '${cell}/${host}' is ${is}` };
   },
 };
