@@ -152,6 +152,7 @@ export async function startNode(options: NodeOptions): Promise<Node> {
     // First those who ask: they are answered while the actors of this node are still there to answer.
     await hosting.leave(apiOwner);
     if (gateway !== undefined) await within(ANSWERED_WITHIN_MS, gateway.answered(), clock);
+    gateway?.stop();
     await hosting.handOver();
     await hosting.stop();
     for (const subscription of heardByScheduler) subscription.unsubscribe();

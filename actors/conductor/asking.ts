@@ -61,10 +61,17 @@ export function askSchedulers(work: Work): void {
   forgetFuture(work);
   for (const request of state.toAsk) askFor(work, request);
   state.toAsk.clear();
+  for (const request of state.following) {
+    if (!state.window.hasRoom(turn.now)) return armUnasked(work);
+    state.following.delete(request);
+    // It may have gone there by itself meanwhile.
+    if (state.requests.get(request)?.latest?.scheduler !== state.line?.scheduler) askFor(work, request);
+  }
   for (const request of state.unasked) {
     if (!state.window.hasRoom(turn.now)) return armUnasked(work);
     state.unasked.delete(request);
-    askFor(work, request);
+    // The first of those that wait may have been asked for before its turn.
+    if (state.requests.get(request)?.round === 0) askFor(work, request);
   }
 }
 

@@ -149,6 +149,8 @@ export interface ConductorState {
   readonly releasing: Map<string, Set<Address>>;
   /** Requests for which the scheduler is to be asked again at the end of the turn; not recorded. */
   readonly toAsk: Set<string>;
+  /** Those that wait and are to be asked for where the first of them waits now, in order; not recorded. */
+  readonly following: Set<string>;
   /** Those for which nobody was asked yet in this life, in the order in which they were accepted; not recorded. */
   readonly unasked: Set<string>;
   /** Whether those that are left unasked have a wake; not recorded. */
@@ -174,6 +176,7 @@ export function emptyConductor(): ConductorState {
     lastInLine: 0,
     releasing: new Map(),
     toAsk: new PassingSet(),
+    following: new PassingSet(),
     unasked: new PassingSet(),
     isUnaskedArmed: false,
     window: new AskingWindow(),

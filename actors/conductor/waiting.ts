@@ -59,7 +59,7 @@ function follow({ state }: Work, first: string, from: Address): void {
   others.sort((one, other) => (one.open.since ?? 0) - (other.open.since ?? 0));
   for (const { request, open } of others) {
     open.repeats = 0;
-    state.toAsk.add(request);
+    state.following.add(request);
   }
 }
 
@@ -102,7 +102,7 @@ function joinLine(work: Work, request: string, open: OpenRequest, from: Address)
 }
 
 /** No host has room: the request waits, unless it has waited for long enough or too many do. */
-export function parked(work: Work, { request, round, reason, decision }: Parked, from: Address): void {
+export function parked(work: Work, { request, round, reason, decision, hasRoom }: Parked, from: Address): void {
   const { state, turn } = work;
   const open = state.requests.get(request);
   // Placed, failed or deleted meanwhile, it has its turn in vain.
@@ -114,7 +114,7 @@ export function parked(work: Work, { request, round, reason, decision }: Parked,
   open.latest = { at: turn.now, reason, decision, scheduler: from };
   open.repeats = 0;
   if (open.parked === undefined) {
-    if (state.parked.size >= work.maxParked) {
+    if (state.parked.size >= work.maxParked && hasRoom !== true) {
       stopWaiting(work, request, open);
       const full = clipped(`it cannot wait, as ${state.parked.size} requests do; ${reason}`, MAX_REASON_LENGTH);
       return failRequest(work, request, { type: 'NO_VALID_HOST', reason: full }, decision);

@@ -88,6 +88,8 @@ export const conductorMessages = {
     round: Type.Integer({ minimum: 1 }),
     reason: Reason,
     decision: Type.Optional(DecisionText),
+    /** There is room for it as far as is known, and it only stands in line to have it. */
+    hasRoom: Type.Optional(Type.Literal(true)),
   }),
   /** The cell has recorded the instance: it is the cell's from now on. */
   started: message('started', { instance: Token }),

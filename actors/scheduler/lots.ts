@@ -73,10 +73,12 @@ export function isBehindOthers(work: Work, open: Open): boolean {
 }
 
 /** Whether something has come free that those who wait have still to be looked at for. */
-export function isSomebodyDue({ state: { parking, view } }: Pick<Work, 'state'>): boolean {
+export function isSomebodyDue({ state: { parking, view }, turn: { now } }: Work): boolean {
   if (parking.lots.size === 0) return false;
   if (view.freed !== null && view.freed.size > 0) return true;
-  for (const { hopeful, queue } of parking.lots.values()) if (hopeful && queue.length > 0) return true;
+  for (const { hopeful, queue, notBefore } of parking.lots.values()) {
+    if (hopeful && queue.length > 0 && notBefore <= now) return true;
+  }
   return false;
 }
 

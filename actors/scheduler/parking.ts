@@ -29,7 +29,8 @@ export function park(work: Work, open: Open, reason: string, decision: string): 
   }
   putInLine(work, lot, open);
   const { request, round } = open.asked;
-  turn.send(open.from, { type: 'parked', request, round, reason, decision });
+  const mayBeNext = lot.hopeful ? { hasRoom: true as const } : {};
+  turn.send(open.from, { type: 'parked', request, round, reason, decision, ...mayBeNext });
 }
 
 /** After a turn that came to nothing: a moment where others were quicker, longer where hosts look well and refuse. */

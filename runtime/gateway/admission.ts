@@ -5,7 +5,7 @@
 import { AskingWindow, LOST_AFTER_MS } from '../../actors/asking-window.ts';
 import { PassingMap } from '../../actors/passing-map.ts';
 import type { Clock } from '../clock.ts';
-import { OverloadedError } from '../errors.ts';
+import { CellwrightError, OverloadedError } from '../errors.ts';
 
 /** So many wait at most; more are turned away at once. */
 const MOST_IN_LINE = 100_000;
@@ -30,6 +30,7 @@ export class Admission {
   readonly #numbers = new PassingMap<string, number>();
   #joined = 0;
   #isTimed = false;
+  #isStopped = false;
 
   /** @param conductor The address of the shard, for people. */
   constructor(clock: Clock, conductor: string) {
@@ -39,7 +40,8 @@ export class Admission {
 
   /**
    * Asks the shard when it is the request's turn.
-   * @throws OverloadedError where too many wait, or it has waited for too long: the shard was not asked.
+   * @throws OverloadedError where too many wait, or it has waited for too long; `closed` when the node stops: the shard was
+   * not asked.
    */
   async enter<Answer>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
     const inLine = this.#join(request);
@@ -53,12 +55,13 @@ export class Admission {
   }
 
   #join(request: string): Promise<void> | null {
+    if (this.#isStopped) throw stopping();
     const now = this.#clock.monotonic();
     if (this.#line.size === 0 && this.#window.hasRoom(now)) {
       this.#window.asked(request, 1, now);
       return null;
     }
-    if (this.#line.size >= MOST_IN_LINE) throw this.#overloaded();
+    if (this.#line.size >= MOST_IN_LINE) throw overloaded(this.#conductor, this.#msToGo());
     let settle: Pick<Waiting, 'admit' | 'refuse'> | undefined;
     const admitted = new Promise<void>((admit, refuse) => {
       settle = { admit, refuse };
@@ -70,6 +73,14 @@ export class Admission {
     return admitted;
   }
 
+  /** Whoever waits is turned away, and whoever comes. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const waiting of this.#line.values()) waiting.refuse(stopping());
+    this.#line.clear();
+    this.#numbers.clear();
+  }
+
   /** What is to be asked about a request that waits must not overtake it; null: it does not wait. */
   behind(request: string): Promise<void> | null {
     const number = this.#numbers.get(request);
@@ -78,13 +89,15 @@ export class Admission {
 
   #admit(): void {
     const now = this.#clock.monotonic();
+    // By the line as it was: whoever is turned away now would be told that nobody waits.
+    const retryAfterMs = this.#msToGo();
     for (const [number, waiting] of this.#line) {
       const isLate = now - waiting.since >= LONGEST_MS;
       if (!isLate && !this.#window.hasRoom(now)) return;
       this.#line.delete(number);
       if (this.#numbers.get(waiting.request) === number) this.#numbers.delete(waiting.request);
       if (isLate) {
-        waiting.refuse(this.#overloaded());
+        waiting.refuse(overloaded(this.#conductor, retryAfterMs));
         continue;
       }
       this.#window.asked(waiting.request, 1, now);
@@ -103,9 +116,15 @@ export class Admission {
     });
   }
 
-  #overloaded(): OverloadedError {
-    const retryAfterMs = Math.min(LONGEST_MS, Math.ceil(this.#window.msFor(this.#line.size)));
-    const why = `'${this.#conductor}' has more to do than it can; try again in ${retryAfterMs} ms`;
-    return new OverloadedError(this.#conductor, retryAfterMs, why);
+  /** How long it will take, by the pace of late, until nobody waits, ms. */
+  #msToGo(): number {
+    return Math.max(LOST_AFTER_MS, Math.min(LONGEST_MS, Math.ceil(this.#window.msFor(this.#line.size))));
   }
+}
+
+const stopping = () => new CellwrightError('closed', 'the node is stopping', { retryable: true });
+
+function overloaded(conductor: string, retryAfterMs: number): OverloadedError {
+  const why = `'${conductor}' has more to do than it can; try again in ${retryAfterMs} ms`;
+  return new OverloadedError(conductor, retryAfterMs, why);
 }

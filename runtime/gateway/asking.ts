@@ -87,6 +87,7 @@ export function asking(options: AskingOptions): Asking {
   const address = gatewayAddress(name);
   const pending = new PassingMap<number, Pending>();
   let asks = asksFrom(clock.now());
+  let isStopped = false;
 
   function answered(message: GatewayMessage): void {
     const waiting = pending.get(message.ask);
@@ -146,6 +147,7 @@ export function asking(options: AskingOptions): Asking {
   return {
     address,
     ask(to, question, type, waitMs = timeoutMs) {
+      if (isStopped) return Promise.reject(stopping());
       asks += 1;
       const ask = asks;
       return new Promise((resolve, reject) => {
@@ -196,15 +198,18 @@ export function asking(options: AskingOptions): Asking {
       }
     },
     stop() {
+      isStopped = true;
       subscription.unsubscribe();
       nobody.unsubscribe();
       for (const [ask, waiting] of pending) {
         settle(ask, waiting);
-        waiting.reject(new CellwrightError('closed', 'the node is stopping', { retryable: true }));
+        waiting.reject(stopping());
       }
     },
   };
 }
+
+const stopping = () => new CellwrightError('closed', 'the node is stopping', { retryable: true });
 
 function noOwner(address: Address): CellwrightError {
   return new CellwrightError('no-owner', `no node serves '${address}' now; try again later`, { retryable: true });

@@ -25,4 +25,9 @@ export class Copies {
     this.#underWay.set(name, { request, answer });
     return answer;
   }
+
+  /** What comes from now on is no copy of what is under way. */
+  forget(name: string): void {
+    this.#underWay.delete(name);
+  }
 }

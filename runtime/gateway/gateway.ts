@@ -76,6 +76,8 @@ export interface Gateway {
   readonly endpoints: readonly Endpoint[];
   /** What a verb was asked and how long it took, the actors included: for `nats micro info` and `stats`. */
   stats(verb: string): Readonly<Record<string, number>>;
+  /** Nobody is admitted any more: whoever waits in line is told that the node is stopping. */
+  stop(): void;
   /** Resolves when every request that has come so far is answered. */
   answered(): Promise<void>;
 }
@@ -95,11 +97,13 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const { id } = request;
     if (id === undefined) return buildAs(`i-${randomUUID()}`, request, traceparent);
-    return copies.answer(`build ${id}`, { request, traceparent }, () => buildAs(id, request, traceparent));
+    return copies.answer(id, { request, traceparent }, () => buildAs(id, request, traceparent));
   }
 
   async function buildAs(id: string, request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const names = namesOf(request, id);
+    // What was asked of them before is not the same as what is asked after they are built.
+    for (const name of names) if (name !== id) copies.forget(name);
     const { tree, where } = placingOf(request.placement, request.project, aggregates);
     const question = {
       type: 'build' as const,
@@ -122,19 +126,20 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     });
   }
 
-  /** What is asked about a build must not overtake it. */
-  async function behindBuilds(about: string): Promise<void> {
+  /** What is asked about a build must not overtake it; nor must a build what came before it: where none waits, null. */
+  function behindBuilds(about: string): Promise<void> | null {
     const inStep = pacing.behind();
-    if (inStep !== null) await inStep;
-    const admission = admissions[conductorShardOf(about, conductorShards)] as Admission;
-    const inLine = admission.behind(about) ?? admission.behind(about.replace(/-\d+$/, ''));
-    if (inLine !== null) await inLine;
+    const behind = () => {
+      const admission = admissions[conductorShardOf(about, conductorShards)] as Admission;
+      return admission.behind(about) ?? admission.behind(requestOf(about));
+    };
+    return inStep === null ? behind() : inStep.then(() => behind() ?? undefined);
   }
 
   function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
     const what = `delete ${id}`;
     const shard = conductorShardOf(id, conductorShards);
-    return copies.answer(what, {}, () => (admissions[shard] as Admission).enter(what, () => removeFrom(shard, id)));
+    return copies.answer(id, { what }, () => (admissions[shard] as Admission).enter(what, () => removeFrom(shard, id)));
   }
 
   async function removeFrom(shard: number, id: string): Promise<{ id: string; state: string }> {
@@ -181,7 +186,8 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       if (json) refuseRepeats(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
       checkRequest(verb, request);
       const traceparent = traceparentOf(headers);
-      if (verb !== 'build') await behindBuilds((request as { id?: string }).id ?? '');
+      const inLine = verb === 'build' ? null : behindBuilds((request as { id?: string }).id ?? '');
+      if (inLine !== null) await inLine;
       const body = await verbs[verb](request as never, traceparent);
       bus.publish(reply, json ? encodeJson(body) : encode(body));
       return 'answered';
@@ -238,11 +244,17 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       const asked = answered + refused;
       return { answered, refused, averageMs: asked === 0 ? 0 : Math.round(tookMs / asked) };
     },
+    stop() {
+      for (const admission of admissions) admission.stop();
+    },
     async answered() {
       await Promise.all(underWay);
     },
   };
 }
+
+/** The request that an instance may be of, by its name. */
+const requestOf = (id: string): string => id.replace(/-\d+$/, '');
 
 /** @throws MalformedError when it is not clear what is to be done with the host. */
 function hostQuestion({ host, enabled, fence, remove, reason, revision }: HostRequest) {

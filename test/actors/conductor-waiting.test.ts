@@ -138,6 +138,41 @@ test('waiting - where the scheduler with whom they wait has died, the first goes
   assert.equal(on.pass(PATIENCE.firstMs).flatMap(selectsIn), ['new of scheduler/two']);
 });
 
+test('waiting - of very many that follow the first, no more are asked for at once than are answered in good time', () => {
+  const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
+  const names = Array.from({ length: 2_000 }, (_, position) => `r${position}`);
+  for (const request of names) {
+    on.tell(buildOf(request, 7_200_000));
+    parkedAs(on, request, 'full', 'scheduler/one');
+  }
+  on.now += 10_000;
+  on.tell(buildOf('new', 7_200_000));
+  while (on.state.requests.get('r0')?.repeats !== 2) on.pass(100);
+  const selectsIn = (turned: { sent: readonly Sent[] }) =>
+    sentOf(turned, 'select').map(({ message }) => message.request);
+  const asked = selectsIn(parkedAs(on, 'r0', 'full', 'scheduler/two'));
+  assert.ok(asked.length > 0 && asked.length <= 512, `${asked.length} at once`);
+  for (let next = 0; next < asked.length; next += 1) {
+    asked.push(...selectsIn(parkedAs(on, asked[next] as string, 'full', 'scheduler/two')));
+  }
+  assert.equal(
+    asked.filter((request) => request !== 'new'),
+    names.slice(1),
+  );
+});
+
+test('waiting - one for which there is room, and which only stands in line to have it, waits however many do', () => {
+  const on = desk();
+  for (const request of ['one', 'two']) {
+    on.tell(buildOf(request));
+    parkedAs(on, request);
+  }
+  on.tell(buildOf('next'));
+  const round = on.state.requests.get('next')?.round ?? 0;
+  on.tell({ type: 'parked', request: 'next', round, reason: 'in line', decision: '{}', hasRoom: true }, 'scheduler/s');
+  assert.is(viewOf(on, 'next')?.state, 'requested');
+});
+
 test('waiting - nobody answers at all where the first is asked for: whoever is new is asked for all the same', () => {
   const on = bench(conductor({ ...OPTIONS, parkedAskMs: 3_600_000 }));
   on.tell(buildOf('first', 7_200_000));

@@ -83,6 +83,17 @@ test('waiting - what is asked for anew, or comes, in the turn in which something
   );
 });
 
+test('waiting - one that is put in line though there is room for it is said to have it', () => {
+  const all = rig('h1', 'h2');
+  all.release('rival-h2');
+  all.ask('never', { vcpu: 100 });
+  all.release('rival-h1', all.selectOf('new', { vcpu: 1 }));
+  const told = all.answersOf('parked').map(({ request, hasRoom }) => [request, hasRoom]);
+  assert.equal(told[0], ['never', undefined]);
+  assert.ok(told.slice(1).every(([request, hasRoom]) => request === 'new' && hasRoom === true));
+  assert.equal(all.placed(), ['new']);
+});
+
 test('waiting - a turn that came to nothing is given back: the project is not passed over for it', () => {
   const all = schedulersOf([{ host: 'h1', has: { VCPU: 8 } }]);
   const rival = (consumer: string) => {

@@ -11,7 +11,6 @@ import { Admission } from '../../runtime/gateway/admission.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { gatewayOf } from '../../runtime/gateway/gateway.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
-import { systemClock } from '../../runtime/system-clock.ts';
 import { virtualClock } from '../../runtime/virtual-clock.ts';
 import { failureOf } from '../support/until.ts';
 
@@ -100,6 +99,7 @@ test('admission - while the shard does not answer, some are admitted each second
   await pass(30_000);
   assert.is(admitted.length + refused.length, 6_000);
   assert.ok(refused.length > 0);
+  for (const [, { retryAfterMs = 0 }] of refused) assert.ok(retryAfterMs >= 1_000, `${retryAfterMs} ms`);
   const [[request, error] = ['', undefined]] = refused;
   assert.is(request, `r${admitted.length}`);
   assert.ok(error instanceof CellwrightError);
@@ -114,45 +114,60 @@ test('admission - when a hundred thousand wait the next is turned away at once',
   assert.is(code, 'overloaded');
 });
 
-test('admission - a copy of what is not answered yet is put to no conductor, and gets the same answer', async () => {
-  const asked: { request: string; count: number; settle(error?: Error): void }[] = [];
+interface Question {
+  readonly type: string;
+  readonly request?: string;
+  readonly instance?: string;
+  readonly count?: number;
+}
+
+/** A gateway, and what it asks; each question is settled by the test. */
+function gateway() {
+  const asked: { question: Question; settle(answer: object): void }[] = [];
   const answers: [string, unknown][] = [];
-  const { endpoints } = gatewayOf({
-    asking: {
-      ask: (_: string, { request, count }: { request: string; count: number }) =>
-        new Promise((resolve, reject) => {
-          const settle = (error?: Error) => (error === undefined ? resolve({ instances: [request] }) : reject(error));
-          asked.push({ request, count, settle });
-        }),
-    } as unknown as Asking,
+  const ask = (_: string, question: Question) =>
+    new Promise((resolve, reject) => {
+      const settle = (answer: object) => (answer instanceof Error ? reject(answer) : resolve(answer));
+      asked.push({ question, settle });
+    });
+  const { endpoints, stop, answered } = gatewayOf({
+    asking: { ask } as unknown as Asking,
     bus: {
       maxPayloadBytes: 1_000_000,
       publish: (to: string, data: Uint8Array) => answers.push([to, decode(data)]),
     } as unknown as Bus,
     aggregates: aggregatesOf(),
     subjects: subjectsOf('cw'),
-    clock: systemClock(),
+    clock: virtualClock(),
     conductorShards: 1,
     isInMemory: true,
     onError: (error) => assert.unreachable(String(error)),
   });
-  const build = endpoints.find(({ name }) => name === 'build');
-  const bring = (reply: string, request: object) =>
-    build?.handler({ subject: 'cw.api.build', reply, headers: {}, data: encode(request) } as BusMessage);
+  const bring = (verb: string, reply: string, request: object) =>
+    endpoints
+      .find(({ name }) => name === verb)
+      ?.handler({ subject: `cw.api.${verb}`, reply, headers: {}, data: encode(request) } as BusMessage);
   const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
-  const web = { id: 'web', resources: { VCPU: 1 } };
-  bring('first', web);
-  bring('copy', web);
-  bring('other', { ...web, count: 2 });
+  return { asked, answers, bring, settled, stop, answered };
+}
+
+const WEB = { id: 'web', resources: { VCPU: 1 } };
+const notFound = new CellwrightError('not-found', 'there is none');
+
+test('admission - a copy of what is not answered yet is put to no conductor, and gets the same answer', async () => {
+  const { asked, answers, bring, settled } = gateway();
+  bring('build', 'first', WEB);
+  bring('build', 'copy', WEB);
+  bring('build', 'other', { ...WEB, count: 2 });
   await settled();
   assert.equal(
-    asked.map(({ request, count }) => [request, count]),
+    asked.map(({ question: { request, count } }) => [request, count]),
     [
       ['web', 1],
       ['web', 2],
     ],
   );
-  asked[0]?.settle();
+  asked[0]?.settle({ instances: ['web'] });
   asked[1]?.settle(new CellwrightError('already-exists', 'it exists'));
   await settled();
   const accepted = { request: 'web', instances: ['web'] };
@@ -161,9 +176,44 @@ test('admission - a copy of what is not answered yet is put to no conductor, and
     ['first', accepted],
   ]);
   assert.match(JSON.stringify(answers[2]), /already-exists/);
-  bring('later', web);
+  bring('build', 'later', WEB);
   await settled();
   assert.is(asked.length, 3, 'what was answered is asked for again');
+});
+
+test('admission - what comes one after the other is put one after the other, and no deletion shares the answer of one from before the build', async () => {
+  for (const [build, instance] of [
+    [WEB, 'web'],
+    [{ ...WEB, count: 2 }, 'web-1'],
+  ] as const) {
+    const { asked, answers, bring, settled } = gateway();
+    bring('delete', 'early', { id: instance });
+    bring('build', 'build', build);
+    await settled();
+    assert.equal(
+      asked.map(({ question: { type } }) => type),
+      ['delete', 'build'],
+    );
+    bring('delete', 'late', { id: instance });
+    await settled();
+    assert.is(asked[2]?.question.type, 'delete');
+    asked[0]?.settle(notFound);
+    asked[2]?.settle({ state: 'deleting' });
+    await settled();
+    assert.equal(answers, [['late', { id: instance, state: 'deleting' }]]);
+  }
+});
+
+test('admission - when the node stops, whoever waits in line is told so, and nobody is asked any more', async () => {
+  const { asked, answers, bring, settled, stop, answered } = gateway();
+  for (let request = 0; request < 2_000; request += 1) bring('build', `a${request}`, { ...WEB, id: `r${request}` });
+  await settled();
+  assert.is(asked.length, 512);
+  stop();
+  for (const { settle } of asked) settle(new CellwrightError('closed', 'the node is stopping'));
+  await answered();
+  assert.equal([asked.length, answers.length], [512, 2_000]);
+  assert.ok(answers.every(([, answer]) => (answer as { error: { code: string } }).error.code === 'closed'));
 });
 
 test.run();

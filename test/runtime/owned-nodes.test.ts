@@ -92,7 +92,7 @@ test('nodes - the figures of an actor are what it counts itself, beside its turn
   };
   assert.equal(figuresOf('scheduler/all'), { hosts: 1, requests: 0, parked: 1, conflicts: 0 });
   assert.equal(figuresOf('placement/0'), { providers: 1, consumers: 2 });
-  assert.equal(figuresOf('conductor/0'), { instances: 3, requests: 1, parked: 1 });
+  assert.equal(figuresOf('conductor/0'), { instances: 3, requests: 1, parked: 1, unasked: 0 });
   assert.equal(figuresOf('cell/c1'), { instances: 2, hosts: 1 });
   await done(node.stop());
 });
