@@ -7,6 +7,8 @@ import { PassingMap } from './passing-map.ts';
 
 /** There is always room for so much: nothing is known yet of how fast it is answered. */
 const LEAST = 512;
+/** And for so many questions, however large: there may be several to answer them, and each may take long. */
+const FEW = 4;
 /** Half of the time over which answers are counted, ms. */
 const PART_MS = 250;
 /** A question takes up room no longer, ms: it may be lost, with the one who was asked. */
@@ -36,7 +38,7 @@ export class AskingWindow {
     this.#turnTo(now);
     const room = Math.max(LEAST, this.#answered + this.#answeredBefore);
     if (this.#size >= room) this.#forgetLost(now);
-    return this.#size < room;
+    return this.#size < room || this.#asked.size < FEW;
   }
 
   /** A question was put, be it once more. */

@@ -52,7 +52,7 @@ export function timesIn(
       }
     }
     let more = 1;
-    if (!isOfGroups || times >= ONE_BY_ONE) {
+    if (!isOfGroups || !isThorough || times >= ONE_BY_ONE) {
       // The same allocations fit again until one of the providers has too little.
       const few = isOfGroups ? LAST_ONE_BY_ONE : 0;
       more = most - times + few;
