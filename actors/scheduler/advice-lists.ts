@@ -38,17 +38,15 @@ export function fewestLeftOut(parts: Parts, before: Room, isEnough: (room: Room)
     .filter(({ room }) => isEnough(both(before, room)))
     .sort((one, other) => one.names.length - other.names.length)[0];
   const needed = alone === undefined ? upTo(all, before, isEnough) : [alone];
-  const roomWithout = (left: readonly string[]) =>
-    all
-      .filter((part) => part.names.every((name) => left.includes(name)))
-      .reduce((sum, { room }) => both(sum, room), before);
+  const roomWithout = (left: ReadonlySet<string>) =>
+    all.filter((part) => part.names.every((name) => left.has(name))).reduce((sum, { room }) => both(sum, room), before);
   let names = [...new Set(needed.flatMap((part) => part.names))];
   // Together they may let in more than each by itself, so that some are not needed.
   for (const name of names.toReversed()) {
     const others = names.filter((other) => other !== name);
-    if (isEnough(roomWithout(others))) names = others;
+    if (others.length > 0 && isEnough(roomWithout(new Set(others)))) names = others;
   }
-  return { names, room: roomWithout(names) };
+  return { names, room: roomWithout(new Set(names)) };
 }
 
 const keyOf = ({ names }: Part): string => names.join(', ');

@@ -97,13 +97,13 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   function build(request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const { id } = request;
     if (id === undefined) return buildAs(`i-${randomUUID()}`, request, traceparent);
-    return copies.answer(id, { request, traceparent }, () => buildAs(id, request, traceparent));
+    return copies.answer(`build ${id}`, { request, traceparent }, () => buildAs(id, request, traceparent));
   }
 
   async function buildAs(id: string, request: BuildRequest, traceparent: string | undefined): Promise<BuildAnswer> {
     const names = namesOf(request, id);
     // What was asked of them before is not the same as what is asked after they are built.
-    for (const name of names) if (name !== id) copies.forget(name);
+    for (const name of names) copies.forget(`delete ${name}`);
     const { tree, where } = placingOf(request.placement, request.project, aggregates);
     const question = {
       type: 'build' as const,
@@ -126,20 +126,16 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     });
   }
 
-  /** What is asked about a build must not overtake it; nor must a build what came before it: where none waits, null. */
-  function behindBuilds(about: string): Promise<void> | null {
-    const inStep = pacing.behind();
-    const behind = () => {
-      const admission = admissions[conductorShardOf(about, conductorShards)] as Admission;
-      return admission.behind(about) ?? admission.behind(requestOf(about));
-    };
-    return inStep === null ? behind() : inStep.then(() => behind() ?? undefined);
+  /** What is asked about a build that waits in line must not overtake it; null: it does not wait. */
+  function behindBuild(about: string): Promise<void> | null {
+    const admission = admissions[conductorShardOf(about, conductorShards)] as Admission;
+    return admission.behind(about) ?? admission.behind(requestOf(about));
   }
 
   function remove({ id }: InstanceRequest): Promise<{ id: string; state: string }> {
     const what = `delete ${id}`;
     const shard = conductorShardOf(id, conductorShards);
-    return copies.answer(id, { what }, () => (admissions[shard] as Admission).enter(what, () => removeFrom(shard, id)));
+    return copies.answer(what, {}, () => (admissions[shard] as Admission).enter(what, () => removeFrom(shard, id)));
   }
 
   async function removeFrom(shard: number, id: string): Promise<{ id: string; state: string }> {
@@ -186,8 +182,16 @@ export function gatewayOf(options: GatewayOptions): Gateway {
       if (json) refuseRepeats(Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString());
       checkRequest(verb, request);
       const traceparent = traceparentOf(headers);
-      const inLine = verb === 'build' ? null : behindBuilds((request as { id?: string }).id ?? '');
-      if (inLine !== null) await inLine;
+      if (verb !== 'build') {
+        const { id = '' } = request as { id?: string };
+        // What is built after it is no copy of what was built before.
+        if (verb === 'delete') for (const name of [id, requestOf(id)]) copies.forget(`build ${name}`);
+        // It goes on in the same moment as builds do, so that neither overtakes the other.
+        const inStep = pacing.behind();
+        if (inStep !== null) await inStep;
+        const inLine = behindBuild(id);
+        if (inLine !== null) await inLine;
+      }
       const body = await verbs[verb](request as never, traceparent);
       bus.publish(reply, json ? encodeJson(body) : encode(body));
       return 'answered';

@@ -3,7 +3,9 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
+import { sentOf } from '../support/turn.ts';
 import { FOREVER, rig } from '../support/waiting.ts';
 
 const test = suite('scheduler - waiting in turn');
@@ -84,14 +86,25 @@ test('waiting - what is asked for anew, or comes, in the turn in which something
 });
 
 test('waiting - one that is put in line though there is room for it is said to have it', () => {
-  const all = rig('h1', 'h2');
-  all.release('rival-h2');
+  const all = rig('h1', 'h2', 'h3');
+  all.release('rival-h3');
   all.ask('never', { vcpu: 100 });
-  all.release('rival-h1', all.selectOf('new', { vcpu: 1 }));
-  const told = all.answersOf('parked').map(({ request, hasRoom }) => [request, hasRoom]);
-  assert.equal(told[0], ['never', undefined]);
-  assert.ok(told.slice(1).every(([request, hasRoom]) => request === 'new' && hasRoom === true));
-  assert.equal(all.placed(), ['new']);
+  const freed = (consumer: string) =>
+    sentOf(all.shard.tell({ type: 'release', consumer, deleted: true }), 'providers-changed').map(({ message }) => ({
+      message: message as SchedulerMessage,
+      from: 'placement/0',
+    }));
+  // Something comes free in the turn in which it is asked for, and in that in which placement says that it holds nothing.
+  const newcomer = { message: all.selectOf('new', { vcpu: 1 }), from: 'conductor/0' };
+  const { sent } = all.on.tellAll([...freed('rival-h1'), newcomer]);
+  const recalled = sentOf({ sent }, 'recall').flatMap(({ message }) => all.shard.tell(message).sent);
+  const held = sentOf({ sent: recalled }, 'nothing-held').map(({ message }) => ({ message, from: 'placement/0' }));
+  assert.is(held.length, 1);
+  const parked = sentOf(all.on.tellAll([...freed('rival-h2'), ...held]), 'parked');
+  assert.equal(
+    parked.map(({ message: { request, hasRoom } }) => [request, hasRoom]),
+    [['new', true]],
+  );
 });
 
 test('waiting - a turn that came to nothing is given back: the project is not passed over for it', () => {

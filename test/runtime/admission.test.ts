@@ -122,7 +122,8 @@ interface Question {
 }
 
 /** A gateway, and what it asks; each question is settled by the test. */
-function gateway() {
+function gateway({ isInMemory = true } = {}) {
+  const clock = virtualClock();
   const asked: { question: Question; settle(answer: object): void }[] = [];
   const answers: [string, unknown][] = [];
   const ask = (_: string, question: Question) =>
@@ -138,9 +139,9 @@ function gateway() {
     } as unknown as Bus,
     aggregates: aggregatesOf(),
     subjects: subjectsOf('cw'),
-    clock: virtualClock(),
+    clock,
     conductorShards: 1,
-    isInMemory: true,
+    isInMemory,
     onError: (error) => assert.unreachable(String(error)),
   });
   const bring = (verb: string, reply: string, request: object) =>
@@ -148,7 +149,7 @@ function gateway() {
       .find(({ name }) => name === verb)
       ?.handler({ subject: `cw.api.${verb}`, reply, headers: {}, data: encode(request) } as BusMessage);
   const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
-  return { asked, answers, bring, settled, stop, answered };
+  return { clock, asked, answers, bring, settled, stop, answered };
 }
 
 const WEB = { id: 'web', resources: { VCPU: 1 } };
@@ -201,6 +202,42 @@ test('admission - what comes one after the other is put one after the other, and
     asked[2]?.settle({ state: 'deleting' });
     await settled();
     assert.equal(answers, [['late', { id: instance, state: 'deleting' }]]);
+  }
+});
+
+test('admission - nor where requests set out together, at a beat', async () => {
+  const { clock, asked, bring } = gateway({ isInMemory: false });
+  for (let beat = 0; beat < 3; beat += 1) {
+    clock.after(beat * 10 + 1, () => {
+      for (let one = 0; one < 20; one += 1) bring('build', 'other', { ...WEB, id: `o${beat}x${one}` });
+    });
+  }
+  clock.after(22, () => {
+    bring('delete', 'delete', { id: 'web' });
+    bring('build', 'build', WEB);
+  });
+  const ofWeb = () => asked.filter(({ question }) => (question.instance ?? question.request) === 'web');
+  await clock.runAsync(() => ofWeb().length === 2);
+  assert.equal(
+    ofWeb().map(({ question: { type } }) => type),
+    ['delete', 'build'],
+  );
+});
+
+test('admission - what is built after a deletion is no copy of what was built before it', async () => {
+  for (const [build, instance] of [
+    [WEB, 'web'],
+    [{ ...WEB, count: 2 }, 'web-1'],
+  ] as const) {
+    const { asked, bring, settled } = gateway();
+    bring('build', 'first', build);
+    bring('delete', 'delete', { id: instance });
+    bring('build', 'second', build);
+    await settled();
+    assert.equal(
+      asked.map(({ question: { type } }) => type),
+      ['build', 'delete', 'build'],
+    );
   }
 });
 
