@@ -210,12 +210,11 @@ test('admission - nor where requests set out together, at a beat', async () => {
   for (let beat = 0; beat < 3; beat += 1) {
     clock.after(beat * 10 + 1, () => {
       for (let one = 0; one < 20; one += 1) bring('build', 'other', { ...WEB, id: `o${beat}x${one}` });
+      if (beat < 2) return;
+      bring('delete', 'delete', { id: 'web' });
+      bring('build', 'build', WEB);
     });
   }
-  clock.after(22, () => {
-    bring('delete', 'delete', { id: 'web' });
-    bring('build', 'build', WEB);
-  });
   const ofWeb = () => asked.filter(({ question }) => (question.instance ?? question.request) === 'web');
   await clock.runAsync(() => ofWeb().length === 2);
   assert.equal(
