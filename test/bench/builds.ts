@@ -114,7 +114,7 @@ async function allLoads(measured: Measured): Promise<number> {
   let top = 0;
   for (const [inFlight, count] of LOADS) {
     const label = `n${inFlight}c${count}`;
-    const name = `${inFlight} in flight${count === 1 ? '' : `, batches of ${count}`}`;
+    const name = loadName(inFlight, count);
     const outcome = await used(
       measured,
       name,
@@ -136,19 +136,32 @@ async function used(
 ): Promise<Outcome> {
   progress(`builds ${where}, ${name}`);
   const before = await fleet.usage();
-  const serverBefore = server === undefined ? null : usageOf(server);
+  const serverUsage = () => (server === undefined ? null : usageOf(server));
+  const serverBefore = serverUsage();
   const outcome = await load();
   const after = await fleet.usage();
   const { builds, perSecond, p50Ms, p99Ms } = outcome;
-  const each = (later: Usage | null, earlier: Usage | null) =>
-    Math.round(((later?.cpuUs ?? 0) - (earlier?.cpuUs ?? 0)) / builds);
-  const parts = after.length === 1 ? [''] : [' of callers', ' of owners', ' of hosts'];
-  const cpu = after.map((one, part) => `${each(one, before[part] as Usage)}${parts[part]}`).join(' + ');
-  const ofServer = server === undefined ? '' : ` + ${each(usageOf(server), serverBefore)} of the server`;
+  const cpu = perBuild(before, after, builds);
+  const serverAfter = serverUsage();
+  const ofServer =
+    serverBefore === null || serverAfter === null
+      ? ''
+      : ` + ${eachUs(serverBefore, serverAfter, builds)} of the server`;
   const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; processor time a build ${cpu}${ofServer} us`;
   const limit = inFlight === undefined ? undefined : beside?.(inFlight);
   report({ name: `builds ${where}, ${name}`, value: perSecond, unit: 'a second', note, beside: limit });
   return outcome;
+}
+
+const loadName = (inFlight: number, count: number) =>
+  `${inFlight} in flight${count === 1 ? '' : `, batches of ${count}`}`;
+
+const eachUs = (before: Usage, after: Usage, builds: number) => Math.round((after.cpuUs - before.cpuUs) / builds);
+
+/** The processor time of a build in each process, us. */
+function perBuild(before: readonly Usage[], after: readonly Usage[], builds: number): string {
+  const parts = after.length === 1 ? [''] : [' of callers', ' of owners', ' of hosts'];
+  return after.map((one, part) => `${eachUs(before[part] as Usage, one, builds)}${parts[part]}`).join(' + ');
 }
 
 /** The latency at a steady pace. */
@@ -220,28 +233,30 @@ async function manySchedulers(url: string, measured: Measured): Promise<void> {
 
 /** The same without events for people; that builds are over is then seen in what conductors are told. */
 async function withoutEvents(report: Report): Promise<void> {
-  const where = 'over NATS, one process, without events';
-  progress(`a fleet ${where}`);
-  const server = await startNatsServer({});
-  const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
-  const fleet = await fleetInOne({ nats: { servers: server.url }, events: false });
-  try {
-    const { client } = fleet;
-    const total = 30_000;
-    const built = countEnded(bus);
-    await bus.flush();
-    await builtWithoutEvents(client, 'warm', 10_000, built);
-    const before = ownUsage();
-    const begun = performance.now();
-    await builtWithoutEvents(client, 'run', total, built);
-    const value = (total / (performance.now() - begun)) * 1_000;
-    const cpuUs = Math.round((ownUsage().cpuUs - before.cpuUs) / total);
-    const note = `processor time a build ${cpuUs} us`;
-    report({ name: `builds ${where}, 512 in flight`, value, unit: 'a second', note });
-  } finally {
-    await fleet.stop();
-    await bus.close();
-    await server.stop();
+  for (const { where, start, inFlight, count, total } of [
+    { where: 'one process', start: fleetInOne, inFlight: 512, count: 1, total: 30_000 },
+    { where: 'owners and hosts apart', start: fleetApart, inFlight: 40, count: 100, total: 60_000 },
+  ]) {
+    const name = `builds over NATS, ${where}, without events, ${loadName(inFlight, count)}`;
+    progress(name);
+    const server = await startNatsServer({});
+    const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
+    const fleet = await start({ nats: { servers: server.url }, events: false });
+    try {
+      const load = { client: fleet.client, built: countEnded(bus), inFlight, count };
+      await bus.flush();
+      await builtWithoutEvents({ ...load, label: 'warm', total: total / 2 });
+      const before = await fleet.usage();
+      const begun = performance.now();
+      await builtWithoutEvents({ ...load, label: 'run', total });
+      const value = (total / (performance.now() - begun)) * 1_000;
+      const note = `processor time a build ${perBuild(before, await fleet.usage(), total)} us`;
+      report({ name, value, unit: 'a second', note });
+    } finally {
+      await fleet.stop();
+      await bus.close();
+      await server.stop();
+    }
   }
 }
 
@@ -255,14 +270,27 @@ function countEnded(bus: Bus): () => number {
   return () => ended;
 }
 
-async function builtWithoutEvents(client: Client, label: string, total: number, built: () => number): Promise<void> {
+interface LoadWithoutEvents {
+  readonly client: Client;
+  readonly label: string;
+  readonly built: () => number;
+  /** Requests under way. */
+  readonly inFlight: number;
+  /** Instances of each. */
+  readonly count: number;
+  readonly total: number;
+}
+
+async function builtWithoutEvents(load: LoadWithoutEvents): Promise<void> {
+  const { client, label, built, inFlight, count, total } = load;
   const before = built();
   const done = () => built() - before;
   for (let asked = 0; done() < total; ) {
-    const free = Math.min(total - asked, 512 - (asked - done()));
+    const underWay = Math.ceil((asked * count - done()) / count);
+    const free = Math.min(total / count - asked, inFlight - underWay);
     if (free > 0) {
       const ids = Array.from({ length: free }, () => `${label}x${asked++}`);
-      await Promise.all(ids.map((id) => client.build({ id, ...ASKED })));
+      await Promise.all(ids.map((id) => client.build({ id, count, ...ASKED })));
     } else {
       await new Promise((resolve) => setTimeout(resolve, COUNT_EVERY_MS));
     }
