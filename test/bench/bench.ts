@@ -14,16 +14,16 @@ import { recovery } from './recovery.ts';
 import { printing, type Report } from './report.ts';
 
 const BENCHES: Readonly<Record<string, (context: { url: string; limits: Limits; report: Report }) => Promise<void>>> = {
-  parts: async ({ report }) => {
-    stepOfMachine(report);
-    claimsInActor(report);
-    selects(report);
+  parts: async ({ limits, report }) => {
+    stepOfMachine(limits, report);
+    claimsInActor(limits, report);
+    selects(limits, report);
   },
-  memory: ({ report }) => buildsInMemory(report),
+  memory: ({ limits, report }) => buildsInMemory(limits, report),
   nats: ({ limits, report }) => buildsOverNats(limits, report),
-  recovery: ({ url, report }) => recovery(url, report),
-  placement: ({ url, report }) => placementBench(url, report),
-  million: ({ report }) => million(report),
+  recovery: ({ url, limits, report }) => recovery(url, limits, report),
+  placement: ({ url, limits, report }) => placementBench(url, limits, report),
+  million: ({ limits, report }) => million(limits, report),
 };
 
 /** What takes minutes by itself is measured only when it is asked for. */

@@ -11,9 +11,9 @@ import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { startNode } from '../../runtime/node.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { type Fleet, fleetApart, fleetInOne, HOSTS } from './fleet.ts';
-import type { Limits } from './limits.ts';
+import { aRequest, type Limits, manySteps, plainRecords, storing } from './limits.ts';
 import { ASKED, closedLoop, type Outcome, steadily, watchEvents } from './load.ts';
-import { type Figure, progress, type Report } from './report.ts';
+import { progress, type Report } from './report.ts';
 import { ownUsage, type Usage, usageOf } from './usage.ts';
 
 const WARM_UP_MS = 5_000;
@@ -45,11 +45,10 @@ interface Measured {
   readonly report: Report;
   /** The process of the NATS server, if there is one. */
   readonly server?: number;
-  /** @param inFlight Instances under way. */
-  beside?(inFlight: number): Figure['beside'];
+  readonly limits: Limits;
 }
 
-export async function buildsInMemory(report: Report): Promise<void> {
+export async function buildsInMemory(limits: Limits, report: Report): Promise<void> {
   progress('a fleet in memory');
   const clock = systemClock();
   const bus = memoryBus({ clock });
@@ -58,8 +57,9 @@ export async function buildsInMemory(report: Report): Promise<void> {
   try {
     const [after] = await fleet.usage(true);
     const value = ((after as Usage).heapBytes - before.heapBytes) / HOSTS;
-    report({ name: 'memory for each host', value: value / 1_024, unit: 'KiB' });
-    const measured = { where: 'in memory', bus, fleet, report };
+    const beside = plainRecords(limits, 1, 1_024);
+    report({ name: 'memory for each host', value: value / 1_024, unit: 'KiB', beside });
+    const measured = { where: 'in memory', bus, fleet, report, limits };
     await warmUp(measured);
     await allLoads(measured);
   } finally {
@@ -69,11 +69,6 @@ export async function buildsInMemory(report: Report): Promise<void> {
 }
 
 export async function buildsOverNats(limits: Limits, report: Report): Promise<void> {
-  const beside = (inFlight: number) => {
-    const nearest = inFlight >= 256 ? 256 : inFlight >= 64 ? 64 : 1;
-    const value = limits.stored.get(nearest);
-    return value === undefined ? undefined : { name: `bare JetStream publish, ${nearest} in flight`, value };
-  };
   for (const [where, start] of [
     ['over NATS, one process', fleetInOne],
     ['over NATS, owners and hosts apart', fleetApart],
@@ -83,7 +78,7 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
     const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
     const fleet = await start({ nats: { servers: server.url } });
     try {
-      const measured = { where, bus, fleet, report, server: server.pid, beside };
+      const measured = { where, bus, fleet, report, server: server.pid, limits };
       await warmUp(measured);
       if (start === fleetApart) await atPace(STEADY_PACE, measured);
       const top = await allLoads(measured);
@@ -96,7 +91,7 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
       await server.stop();
     }
   }
-  await withoutEvents(report);
+  await withoutEvents(limits, report);
 }
 
 async function warmUp({ where, bus, fleet }: Measured): Promise<void> {
@@ -129,10 +124,10 @@ async function allLoads(measured: Measured): Promise<number> {
 
 /** Runs a load and reports it with what it took. */
 async function used(
-  { where, fleet, report, server, beside }: Measured,
+  { where, fleet, report, server, limits }: Measured,
   name: string,
   load: () => Promise<Outcome>,
-  inFlight?: number,
+  inFlight: number,
 ): Promise<Outcome> {
   progress(`builds ${where}, ${name}`);
   const before = await fleet.usage();
@@ -148,8 +143,8 @@ async function used(
       ? ''
       : ` + ${eachUs(serverBefore, serverAfter, builds)} of the server`;
   const note = `p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms; processor time a build ${cpu}${ofServer} us`;
-  const limit = inFlight === undefined ? undefined : beside?.(inFlight);
-  report({ name: `builds ${where}, ${name}`, value: perSecond, unit: 'a second', note, beside: limit });
+  const beside = server === undefined ? manySteps(limits) : storing(limits, inFlight);
+  report({ name: `builds ${where}, ${name}`, value: perSecond, unit: 'a second', note, beside });
   return outcome;
 }
 
@@ -165,7 +160,11 @@ function perBuild(before: readonly Usage[], after: readonly Usage[], builds: num
 }
 
 /** The latency at a steady pace. */
-async function atPace(perSecond: number, { bus, fleet, where, report }: Measured, share?: string): Promise<void> {
+async function atPace(
+  perSecond: number,
+  { bus, fleet, where, report, limits }: Measured,
+  share?: string,
+): Promise<void> {
   const watch = await watchEvents(bus);
   // What earlier loads have left is not this one's.
   await fleet.usage(true);
@@ -180,17 +179,19 @@ async function atPace(perSecond: number, { bus, fleet, where, report }: Measured
   const outcome = await steadily(load('steady'), { perSecond, forMs: STEADY_FOR_MS });
   watch.stop();
   const { turnedAway } = outcome;
+  const beside = aRequest(limits);
   const overloaded = turnedAway === 0 ? '' : `; ${turnedAway} turned away: the machine was much slower than before`;
   for (const [which, value] of [
     ['p50', outcome.p50Ms],
     ['p99', outcome.p99Ms],
   ] as const) {
     const name = share === undefined ? `builds ${where} ${pace}, ${which}` : `builds ${where}, ${which}`;
-    report({ name, value, unit: 'ms', note: `${share === undefined ? 'steady' : `${pace}, ${share}`}${overloaded}` });
+    const note = `${share === undefined ? 'steady' : `${pace}, ${share}`}${overloaded}`;
+    report({ name, value, unit: 'ms', note, beside });
   }
 }
 
-async function memoryOfBuilds({ where, bus, fleet, report }: Measured): Promise<void> {
+async function memoryOfBuilds({ where, bus, fleet, report, limits }: Measured): Promise<void> {
   const watch = await watchEvents(bus);
   progress('memory of builds');
   const before = await fleet.usage(true);
@@ -201,7 +202,9 @@ async function memoryOfBuilds({ where, bus, fleet, report }: Measured): Promise<
   watch.stop();
   const sum = (usages: readonly Usage[]) => usages.reduce((bytes, { heapBytes }) => bytes + heapBytes, 0);
   const value = (sum(after) - sum(before)) / total / 1_024;
-  report({ name: `memory for each build, ${where}`, value, unit: 'KiB', note: 'of active instances, all actors' });
+  const note = 'of active instances, all actors';
+  const beside = plainRecords(limits, 1, 1_024);
+  report({ name: `memory for each build, ${where}`, value, unit: 'KiB', note, beside });
 }
 
 /** How often schedulers that know nothing of each other run into each other. */
@@ -221,7 +224,7 @@ async function manySchedulers(url: string, measured: Measured): Promise<void> {
     await closedLoop({ ...load, label: 'manywarm' }, { inFlight: 512, forMs: 2_000 });
     refused = 0;
     const name = `512 in flight, ${SCHEDULERS} schedulers`;
-    const { builds } = await used(measured, name, () => closedLoop(load, { inFlight: 512, forMs: FOR_MS }));
+    const { builds } = await used(measured, name, () => closedLoop(load, { inFlight: 512, forMs: FOR_MS }), 512);
     const value = (refused / builds) * 1_000;
     report({ name: `claims refused with ${SCHEDULERS} schedulers, in 1,000 builds`, value, unit: '' });
   } finally {
@@ -232,7 +235,7 @@ async function manySchedulers(url: string, measured: Measured): Promise<void> {
 }
 
 /** The same without events for people; that builds are over is then seen in what conductors are told. */
-async function withoutEvents(report: Report): Promise<void> {
+async function withoutEvents(limits: Limits, report: Report): Promise<void> {
   for (const { where, start, inFlight, count, total } of [
     { where: 'one process', start: fleetInOne, inFlight: 512, count: 1, total: 30_000 },
     { where: 'owners and hosts apart', start: fleetApart, inFlight: 40, count: 100, total: 60_000 },
@@ -251,7 +254,7 @@ async function withoutEvents(report: Report): Promise<void> {
       await builtWithoutEvents({ ...load, label: 'run', total });
       const value = (total / (performance.now() - begun)) * 1_000;
       const note = `processor time a build ${perBuild(before, await fleet.usage(), total)} us`;
-      report({ name, value, unit: 'a second', note });
+      report({ name, value, unit: 'a second', note, beside: storing(limits, inFlight * count) });
     } finally {
       await fleet.stop();
       await bus.close();

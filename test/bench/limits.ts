@@ -1,13 +1,58 @@
-// What the substrate can do by itself, by way of the plain NATS client: a request and its reply, a message published,
-// and one stored by JetStream.
+// What the substrate can do by itself: a request and its reply, a message published and one stored by JetStream, by way
+// of the plain NATS client; a step by xstate; and what a plain record takes of memory. The figures stand beside these.
 
 import { connect, createInbox, type NatsConnection } from 'nats';
-import { progress, type Report } from './report.ts';
+import { transition } from 'xstate';
+import { instanceBuild } from '../../machines/instance-build.ts';
+import { begin } from '../../machines/step.ts';
+import { type Bare, progress, type Report } from './report.ts';
+import { ownUsage } from './usage.ts';
 
 export interface Limits {
-  /** Messages stored a second, by messages in flight. */
+  /** Requests answered, and messages stored, a second, by how many are in flight. */
+  readonly requests: ReadonlyMap<number, number>;
   readonly stored: ReadonlyMap<number, number>;
+  /** Steps a second by xstate's transition(). */
+  readonly steps: number;
+  /** Of heap, for a record of an instance as a plain program would keep it. */
+  readonly recordBytes: number;
 }
+
+const rateOf = (rates: ReadonlyMap<number, number>, inFlight: number) => rates.get(inFlight) as number;
+
+/** How long one request takes when there is no other. */
+export const aRequest = ({ requests }: Limits): Bare => ({
+  name: 'a bare request',
+  value: 1_000 / rateOf(requests, 1),
+});
+
+export const manyRequests = ({ requests }: Limits): Bare => ({
+  name: 'bare requests, 256 in flight',
+  value: rateOf(requests, 256),
+});
+
+/** @param inFlight How much is under way. */
+export function storing({ stored }: Limits, inFlight: number): Bare {
+  const nearest = inFlight >= 256 ? 256 : inFlight >= 64 ? 64 : 1;
+  return { name: `bare JetStream publish, ${nearest} in flight`, value: rateOf(stored, nearest) };
+}
+
+/** How long it takes to store so many messages, s. */
+export const storingOf = ({ stored }: Limits, messages: number): Bare => ({
+  name: 'bare JetStream publish of as many, 256 in flight',
+  value: messages / rateOf(stored, 256),
+});
+
+export const manySteps = ({ steps }: Limits): Bare => ({ name: "xstate's transition()", value: steps });
+
+/** How long one step takes, us. */
+export const aStep = ({ steps }: Limits): Bare => ({ name: "a step by xstate's transition()", value: 1e6 / steps });
+
+/** @param unitBytes Of the unit in which it is told. */
+export const plainRecords = ({ recordBytes }: Limits, many: number, unitBytes: number): Bare => ({
+  name: many === 1 ? 'a plain record' : 'as many plain records',
+  value: (many * recordBytes) / unitBytes,
+});
 
 const FOR_MS = 1_500;
 const IN_FLIGHT = [1, 64, 256];
@@ -58,26 +103,54 @@ export async function bareRequests(url: string): Promise<BareRequests> {
 export async function bareLimits(url: string, report: Report): Promise<Limits> {
   progress('bare limits');
   const { asker, answerer, body, once, close } = await bareRequests(url);
+  const requests = new Map<number, number>();
   const stored = new Map<number, number>();
   try {
     report({ name: 'bare NATS publish', value: await publishes(asker, answerer, body), unit: 'a second' });
     for (const inFlight of IN_FLIGHT) {
       const value = await rate(inFlight, FOR_MS, once);
+      requests.set(inFlight, value);
       report({ name: `bare NATS request and reply, ${inFlight} in flight`, value, unit: 'a second' });
     }
     const manager = await asker.jetstreamManager();
     await manager.streams.add({ name: 'bench', subjects: ['bench.stored'], storage: 'file' as never });
-    const store = storing(asker, body);
+    const store = storedBy(asker, body);
     for (const inFlight of IN_FLIGHT) {
       const value = await rate(inFlight, FOR_MS, store);
       stored.set(inFlight, value);
       report({ name: `bare JetStream publish (file, R1), ${inFlight} in flight`, value, unit: 'a second' });
     }
     await manager.streams.delete('bench');
-    return { stored };
+    return { requests, stored, steps: steps(report), recordBytes: recordBytes(report) };
   } finally {
     await close();
   }
+}
+
+const STEPS = 100_000;
+
+function steps(report: Report): number {
+  const selection = { cell: 'c1', host: 'h1', provider: 'p1', allocations: [] };
+  const chosen = { type: 'SELECTED' as const, selection, alternates: [] };
+  const { snapshot } = begin(instanceBuild, { instance: 'i' });
+  const begun = performance.now();
+  for (let n = 0; n < STEPS; n += 1) transition(instanceBuild, snapshot as never, chosen);
+  const value = (STEPS / (performance.now() - begun)) * 1_000;
+  report({ name: "one step by xstate's transition()", value, unit: 'a second' });
+  return value;
+}
+
+const PLAIN_RECORDS = 100_000;
+
+/** An entry of a Map by the instance's id, with what is to be known of it at the least. */
+function recordBytes(report: Report): number {
+  const before = ownUsage(true);
+  const records = new Map<string, object>();
+  for (let n = 0; n < PLAIN_RECORDS; n += 1)
+    records.set(`i${n}`, { state: 'active', host: `h${n % 5_000}`, resources: { VCPU: 1, MEMORY_MB: 512 }, since: n });
+  const value = (ownUsage(true).heapBytes - before.heapBytes) / records.size;
+  report({ name: 'a plain record of an instance, in a Map', value: value / 1_024, unit: 'KiB' });
+  return value;
 }
 
 /** Messages that one connection publishes and another one gets, a second. */
@@ -101,7 +174,7 @@ async function publishes(from: NatsConnection, to: NatsConnection, body: Uint8Ar
 }
 
 /** Stores a message and waits until it is: with one subject for all acknowledgements, which come in order. */
-function storing(connection: NatsConnection, body: Uint8Array): () => Promise<void> {
+function storedBy(connection: NatsConnection, body: Uint8Array): () => Promise<void> {
   const inbox = createInbox();
   const waiting: (() => void)[] = [];
   let first = 0;

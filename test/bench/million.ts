@@ -4,6 +4,7 @@
 import { connectNats } from '../../runtime/bus/nats.ts';
 import { startNatsServer } from '../../runtime/nats-server/server.ts';
 import { fleetApart } from './fleet.ts';
+import { type Limits, plainRecords, storingOf } from './limits.ts';
 import { closedLoop, watchEvents } from './load.ts';
 import type { Report } from './report.ts';
 import { type Usage, usageOf } from './usage.ts';
@@ -15,7 +16,7 @@ const BATCHES_IN_FLIGHT = 40;
 const FLAGS = ['--heap-growing-percent=30', '--max-semi-space-size=32'];
 const TELL_EVERY = 25_000;
 
-export async function million(report: Report): Promise<void> {
+export async function million(limits: Limits, report: Report): Promise<void> {
   const server = await startNatsServer({});
   const bus = await connectNats({ servers: server.url, name: 'bench-watch' });
   const fleet = await fleetApart({ nats: { servers: server.url } }, FLAGS);
@@ -44,8 +45,14 @@ export async function million(report: Report): Promise<void> {
     await memory();
     const { seconds, perSecond, p50Ms, p99Ms, builds } = outcome;
     const note = `${Math.round(perSecond).toLocaleString('en')} a second, ${BATCHES_IN_FLIGHT} requests for ${BATCH} each under way, Node with ${FLAGS.join(' ')}, p50 ${p50Ms.toFixed(0)} ms, p99 ${p99Ms.toFixed(0)} ms`;
-    report({ name: `${builds.toLocaleString('en')} builds`, value: seconds, unit: 's', note });
-    report({ name: 'memory of all processes, the server too, at most', value: most / 2 ** 30, unit: 'GiB' });
+    const beside = storingOf(limits, TOTAL);
+    report({ name: `${builds.toLocaleString('en')} builds`, value: seconds, unit: 's', beside, note });
+    report({
+      name: 'memory of all processes, the server too, at most',
+      value: most / 2 ** 30,
+      unit: 'GiB',
+      beside: plainRecords(limits, TOTAL, 2 ** 30),
+    });
   } finally {
     watch.stop();
     await fleet.stop();

@@ -12,7 +12,7 @@ import { startPlacementApi } from '../../runtime/placement-api/start.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
 import { bareHttp, type HttpClient, httpClient, servedByProcess } from './http.ts';
-import { bareRequests, rate } from './limits.ts';
+import { aRequest, bareRequests, type Limits, manyRequests, rate } from './limits.ts';
 import { claimsInActor, silentTurn } from './parts.ts';
 import { progress, quantile, type Report } from './report.ts';
 
@@ -60,8 +60,8 @@ function candidates(nested: boolean): Question {
   return { type: 'candidates', ...request, limit: 10, nested: true };
 }
 
-function inActor(report: Report): void {
-  claimsInActor(report);
+function inActor(limits: Limits, report: Report): void {
+  claimsInActor(limits, report);
   for (const [hosts, name] of [
     [10_000, 'on 10,000 providers'],
     [1, 'on one hot provider'],
@@ -71,7 +71,8 @@ function inActor(report: Report): void {
     const times = 100_000;
     for (let n = 0; n < times; n += 1) tell(claim(`c${n}`, `h${n % hosts}`));
     const value = (times / (performance.now() - begun)) * 1_000;
-    report({ name: `API claims decided in the actor, ${name}`, value, unit: 'a second' });
+    const beside = manyRequests(limits);
+    report({ name: `API claims decided in the actor, ${name}`, value, unit: 'a second', beside });
   }
   for (const nested of [false, true]) {
     for (const hosts of HOSTS) {
@@ -80,7 +81,7 @@ function inActor(report: Report): void {
       const tookMs = Array.from({ length: 300 }, () => timed(() => tell(question)));
       const shape = nested ? 'trees of 7' : 'hosts';
       const name = `candidates in the actor, ${hosts.toLocaleString('en')} ${shape}, p50`;
-      report({ name, value: quantile(tookMs, 0.5), unit: 'ms' });
+      report({ name, value: quantile(tookMs, 0.5), unit: 'ms', beside: aRequest(limits) });
     }
   }
 }
@@ -88,7 +89,7 @@ function inActor(report: Report): void {
 /** Each group fits each child, so there are 8 to the power of 8 ways, 16.8 million, to deal the one to the other. */
 const ALIKE = 8;
 
-function manyWays(report: Report): void {
+function manyWays(limits: Limits, report: Report): void {
   const { tell } = actorWith(0, false);
   const [root] = tree(0, false) as [ReturnType<typeof tree>[number]];
   const children = Array.from({ length: ALIKE }, (_, child) => {
@@ -106,7 +107,7 @@ function manyWays(report: Report): void {
       timed(() => tell({ ...plain, groups, groupPolicy: 'none', limit })),
     );
     const name = `candidates of ${ALIKE} groups on ${ALIKE} children, limit ${limit.toLocaleString('en')}, p99`;
-    report({ name, value: quantile(tookMs, 0.99), unit: 'ms' });
+    report({ name, value: quantile(tookMs, 0.99), unit: 'ms', beside: aRequest(limits) });
   }
 }
 
@@ -130,7 +131,8 @@ function actorWith(hosts: number, nested: boolean) {
 }
 
 /** @param nested Whether each host has children: the number of providers is the same. */
-async function overNats(url: string, nested: boolean, report: Report): Promise<void> {
+async function overNats(url: string, nested: boolean, limits: Limits, report: Report): Promise<void> {
+  const beside = aRequest(limits);
   const clock = systemClock();
   const prefix = nested ? 'benchnested' : 'benchplacement';
   const onError = (error: unknown) => console.error(error);
@@ -160,12 +162,17 @@ async function overNats(url: string, nested: boolean, report: Report): Promise<v
       }
       const name = `${wanted.toLocaleString('en')} ${nested ? `trees of ${1 + CHILDREN}` : 'hosts'}`;
       const tookMs = await latencies(200, () => authority.ask(candidates(nested)));
-      report({ name: `candidates over NATS, ${name}, p50`, value: quantile(tookMs, 0.5), unit: 'ms' });
+      report({ name: `candidates over NATS, ${name}, p50`, value: quantile(tookMs, 0.5), unit: 'ms', beside });
       const front = await startPlacementApi({ host: '127.0.0.1', port: 0, prefix, placement: { servers: [url] } });
       const client = httpClient(front.url, 1);
       const query = nested ? NESTED_QUERY : QUERY;
       const overHttpMs = await latencies(200, () => client.ask('GET', query));
-      report({ name: `candidates over HTTP and NATS, ${name}, p50`, value: quantile(overHttpMs, 0.5), unit: 'ms' });
+      report({
+        name: `candidates over HTTP and NATS, ${name}, p50`,
+        value: quantile(overHttpMs, 0.5),
+        unit: 'ms',
+        beside,
+      });
       client.close();
       await front.close();
     }
@@ -234,9 +241,19 @@ async function overHttp(report: Report): Promise<void> {
     });
     const beside = { name: 'the bare handler', value: bare.perSecond };
     report({ name: `claims over HTTP, ${HTTP_CLIENTS} clients`, ...figureOf(measured), beside });
-    report({ name: 'claims over HTTP, p99', value: quantile(measured.tookMs, 0.99), unit: 'ms' });
+    report({
+      name: 'claims over HTTP, p99',
+      value: quantile(measured.tookMs, 0.99),
+      unit: 'ms',
+      beside: { name: "the bare handler's", value: quantile(bare.tookMs, 0.99) },
+    });
     const tookMs = await latencies(500, () => client.ask('GET', QUERY));
-    report({ name: 'candidates over HTTP, 1,000 hosts, p50', value: quantile(tookMs, 0.5), unit: 'ms' });
+    report({
+      name: 'candidates over HTTP, 1,000 hosts, p50',
+      value: quantile(tookMs, 0.5),
+      unit: 'ms',
+      beside: { name: "the bare handler's", value: quantile(bare.tookMs, 0.5) },
+    });
     client.close();
   });
 }
@@ -253,12 +270,12 @@ async function httpRate(client: HttpClient, once: (client: HttpClient) => Promis
   return { perSecond, tookMs };
 }
 
-export async function placementBench(url: string, report: Report): Promise<void> {
+export async function placementBench(url: string, limits: Limits, report: Report): Promise<void> {
   progress('claims and candidates in the actor');
-  inActor(report);
-  manyWays(report);
+  inActor(limits, report);
+  manyWays(limits, report);
   progress('claims and candidates over NATS');
-  for (const nested of [false, true]) await overNats(url, nested, report);
+  for (const nested of [false, true]) await overNats(url, nested, limits, report);
   progress('claims and candidates over HTTP');
   await overHttp(report);
 }

@@ -9,6 +9,7 @@ import { jetStreamJournals } from '../../runtime/journal/jetstream.ts';
 import { slicerOf, type Taking, takeSnapshot } from '../../runtime/journal/slices.ts';
 import { subjectsOf } from '../../runtime/subjects.ts';
 import { systemClock } from '../../runtime/system-clock.ts';
+import { type Limits, storingOf } from './limits.ts';
 import { provider, spec } from './parts.ts';
 import { progress, type Report } from './report.ts';
 
@@ -20,7 +21,7 @@ const TURNS_IN_FLIGHT = 64;
 /** Consumers that hold something at one time; the oldest gives back when another claims. */
 const HOLDING = 50_000;
 
-export async function recovery(url: string, report: Report): Promise<void> {
+export async function recovery(url: string, limits: Limits, report: Report): Promise<void> {
   progress('opening an owner');
   const bus = await connectNats({ servers: url, name: 'bench-recovery' });
   const clock = systemClock();
@@ -98,6 +99,7 @@ export async function recovery(url: string, report: Report): Promise<void> {
       name: `opening an owner with ${RECORDS.toLocaleString('en')} records behind it`,
       value: seconds,
       unit: 's',
+      beside: storingOf(limits, RECORDS),
       note,
     });
   } finally {

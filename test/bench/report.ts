@@ -1,13 +1,18 @@
 // What the benchmark says: a line for each figure as soon as it is known, beside the bare limit of the same run as a
 // ratio; and what it is doing meanwhile, on stderr.
 
+/** A bare limit, of the unit of the figure that stands beside it. */
+export interface Bare {
+  readonly name: string;
+  readonly value: number;
+}
+
 /** One line of the report. */
 export interface Figure {
   readonly name: string;
   readonly value: number;
   readonly unit: string;
-  /** The bare limit it stands beside, of the same unit. */
-  readonly beside?: { readonly name: string; readonly value: number } | undefined;
+  readonly beside?: Bare;
   readonly note?: string;
 }
 
