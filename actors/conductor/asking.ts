@@ -26,9 +26,13 @@ export function wakeRequest(work: Work, request: string): void {
     // Why it had no host when it was heard of last may long be true no more.
     open.lastUntil = turn.now + work.patience.firstMs;
   }
-  open.repeats += 1;
-  if (givesWay(work, request, open)) turn.wakeAt(wakeId(REQUEST_WAKE, request), turn.now + work.patience.firstMs);
-  else state.toAsk.add(request);
+  // It may have been left behind the window since it was to be asked for again.
+  if (!state.again.has(request)) open.repeats += 1;
+  const wake = wakeId(REQUEST_WAKE, request);
+  if (givesWay(work, request, open)) return turn.wakeAt(wake, turn.now + work.patience.firstMs);
+  state.again.add(request);
+  // However long it is left there.
+  turn.wakeAt(wake, deadlineOfRequest(state, open));
 }
 
 /** A scheduler has answered: it is there, and can be heard, whatever it was asked for. */
@@ -53,30 +57,48 @@ function forgetFuture({ state, turn }: Work): void {
 }
 
 /**
- * Asks the schedulers what there is to ask: one question a request, however many instances it has; again at once, for the
- * first time as far as there is room in the window.
+ * Asks the schedulers what there is to ask: one question a request, however many instances it has; as far as there is room
+ * in the window, but for what follows from an answer, which is asked at once.
  */
 export function askSchedulers(work: Work): void {
   const { state, turn } = work;
   forgetFuture(work);
   for (const request of state.toAsk) askFor(work, request);
   state.toAsk.clear();
-  for (const request of state.following) {
+  // After an outage very many are asked for again, and others go on coming: neither wait until all of the others are done.
+  for (const request of inTurn(state.again, goingFirst(state))) {
     if (!state.window.hasRoom(turn.now)) return armUnasked(work);
-    state.following.delete(request);
-    // It may have gone there by itself meanwhile.
-    if (state.requests.get(request)?.latest?.scheduler !== state.line?.scheduler) askFor(work, request);
+    askFor(work, request);
   }
-  for (const request of state.unasked) {
-    if (!state.window.hasRoom(turn.now)) return armUnasked(work);
-    state.unasked.delete(request);
-    // The first of those that wait may have been asked for before its turn.
-    if (state.requests.get(request)?.round === 0) askFor(work, request);
+}
+
+/** Those who wait where the first of them does, before any who came after them. */
+function* goingFirst({ requests, line, following, unasked }: ConductorState): Generator<string> {
+  for (const request of following) {
+    // It may have gone there by itself meanwhile.
+    if (requests.get(request)?.latest?.scheduler === line?.scheduler) following.delete(request);
+    else yield request;
+  }
+  yield* unasked;
+}
+
+function* inTurn(some: Iterable<string>, others: Iterable<string>): Generator<string> {
+  const lines = [some[Symbol.iterator](), others[Symbol.iterator]()];
+  try {
+    for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
+      const { done, value } = line.next();
+      if (done) continue;
+      lines.push(line);
+      yield value;
+    }
+  } finally {
+    for (const line of lines) line.return?.();
   }
 }
 
 function askFor(work: Work, request: string): void {
   const { state, turn } = work;
+  for (const line of [state.again, state.following, state.unasked]) line.delete(request);
   const open = state.requests.get(request);
   if (open === undefined) return;
   open.round = nextRound(work, request, open);
@@ -99,7 +121,7 @@ function askFor(work: Work, request: string): void {
   askAgainLater(work, request, open);
 }
 
-/** Those that are left unasked have no wakes of their own. */
+/** Room may come only as questions are lost; and those that were never asked for have no wakes of their own. */
 function armUnasked({ state, turn }: Work): void {
   if (state.isUnaskedArmed) return;
   state.isUnaskedArmed = true;
@@ -128,5 +150,6 @@ export function selecting(work: Work, { request, round }: Selecting, from: Addre
 
 function askAgainLater({ state, turn, patience }: Work, request: string, open: OpenRequest): void {
   const again = turn.now + waitMs(patience, open.repeats, request);
+  state.again.delete(request);
   turn.wakeAt(wakeId(REQUEST_WAKE, request), Math.min(deadlineOfRequest(state, open), again), SCHEDULERS);
 }

@@ -147,8 +147,10 @@ export interface ConductorState {
   lastInLine: number;
   /** The placement shards that have still to say that they gave back what an instance held; not recorded. */
   readonly releasing: Map<string, Set<Address>>;
-  /** Requests for which the scheduler is to be asked again at the end of the turn; not recorded. */
+  /** Requests for which a scheduler is to be asked at the end of the turn; not recorded. */
   readonly toAsk: Set<string>;
+  /** Those that were not answered and are to be asked for again as there is room, longest due first; not recorded. */
+  readonly again: Set<string>;
   /** Those that wait and are to be asked for where the first of them waits now, in order; not recorded. */
   readonly following: Set<string>;
   /** Those for which nobody was asked yet in this life, in the order in which they were accepted; not recorded. */
@@ -176,6 +178,7 @@ export function emptyConductor(): ConductorState {
     lastInLine: 0,
     releasing: new Map(),
     toAsk: new PassingSet(),
+    again: new PassingSet(),
     following: new PassingSet(),
     unasked: new PassingSet(),
     isUnaskedArmed: false,

@@ -1,5 +1,6 @@
 // Area: conductor, many requests at once. Schedulers are asked for no more than they answer in good time, in the order in
-// which the requests were accepted; nobody is asked twice for that; and whatever nobody answers ends at its deadline.
+// which the requests were accepted; nobody is asked twice for that; what is asked for again goes by the same bound; and
+// whatever nobody answers ends at its deadline.
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
@@ -168,6 +169,96 @@ test('conductor - one that comes up with very many open requests asks for some f
   assert.equal(askedIn(next.first), names(0, 512));
   on.pass(0);
   assert.is(next.state.unasked.size, 1_488);
+});
+
+/** Has requests asked for that nobody answers, as many as there are; the time is then one at which all are due again. */
+function askedInVain(on: Desk, count: number, more: Partial<Build> = {}): void {
+  accept(on, 0, count, more);
+  while (on.state.unasked.size > 0) on.pass(LOST_AFTER_MS);
+}
+
+/** As when a scheduler comes up anew: all wakes come within a moment. */
+function cameUp(on: Desk): string[] {
+  const due = [...on.wakes.keys()].filter((id) => id !== 'unasked');
+  return askedIn(on.tellAll(due.map((id) => ({ message: { type: 'wake', id }, from: 'runtime' }))));
+}
+
+test('conductor - after an outage no more are asked for again at once than are answered in good time, and none is forgotten', () => {
+  const on = desk();
+  askedInVain(on, 2_000);
+  on.pass(3 * LOST_AFTER_MS);
+  const askedWithinASecond = on.pass(LOST_AFTER_MS - 1).flatMap(askedIn).length;
+  assert.ok(askedWithinASecond <= 512, `${askedWithinASecond} were asked for`);
+  const asked = [...cameUp(on), ...on.pass(LOST_AFTER_MS).flatMap(askedIn)];
+  const waiting = [...on.state.again];
+  const answered = new Set(asked);
+  const next: string[] = [];
+  for (let some = asked; some.length > 0; some = answer(on, some)) {
+    for (const request of some) answered.add(request);
+    next.push(...some);
+    on.now += 20;
+  }
+  const later = next.slice(asked.length);
+  assert.equal(later, waiting, 'longest due first, each once');
+  assert.equal([on.state.again.size, on.state.requests.size], [0, 0]);
+  assert.is(answered.size, 2_000);
+});
+
+test('conductor - of those that are asked for again each has its turn, while nobody answers, and ends at its deadline', () => {
+  const requestedMs = 15_000;
+  const on = bench(conductor({ shard: 0, requestedMs, patience: { firstMs: 1_500, mostMs: 1_500 } }));
+  const endsAt = on.now + requestedMs;
+  askedInVain(on, 2_000);
+  const again = new Set<string>();
+  while (on.now < endsAt - 1_000) for (const request of on.pass(500).flatMap(askedIn)) again.add(request);
+  assert.is(again.size, 2_000);
+  assert.ok(on.state.again.size > 300, `${on.state.again.size} are behind the window`);
+  on.pass(endsAt - 1 - on.now);
+  assert.is(on.state.requests.size, 2_000);
+  on.pass(1);
+  assert.is(on.state.requests.size, 0);
+});
+
+test('conductor - one that waits, and is behind the window when its time is over, ends all the same', () => {
+  const on = desk();
+  const acceptedAt = on.now;
+  accept(on, 0, 1, { waitMs: 20_000 });
+  const round = on.state.requests.get('r0')?.round ?? 0;
+  on.tell({ type: 'parked', request: 'r0', round, reason: 'full', decision: '{}' }, 'scheduler/s');
+  accept(on, 1, 1_500);
+  on.pass(15_000);
+  on.now = acceptedAt + 20_000 - 1;
+  // So much is asked for at once that there is no room when its time is over.
+  cameUp(on);
+  on.tell({ type: 'wake', id: 'request r0' }, 'runtime');
+  on.pass(1);
+  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance: 'r0' }, GATEWAY), 'shown');
+  assert.is(shown?.message.view?.state, 'requested', 'it is asked for at last');
+  on.pass(2_000);
+  assert.not(on.state.requests.has('r0'));
+});
+
+test('conductor - one that is answered after all is not asked for again', () => {
+  const on = desk();
+  askedInVain(on, 2_000);
+  cameUp(on);
+  const [late] = [...on.state.again];
+  assert.ok(late);
+  const round = on.state.requests.get(late)?.round ?? 0;
+  on.tell({ type: 'selecting', request: late, round }, 'scheduler/s');
+  assert.not(on.state.again.has(late));
+  assert.not(on.pass(1_000).flatMap(askedIn).includes(late));
+});
+
+test('conductor - what is asked for the first time does not wait for all that is asked for again', () => {
+  const on = desk();
+  askedInVain(on, 2_000);
+  on.pass(LOST_AFTER_MS);
+  cameUp(on);
+  accept(on, 2_000, 2_100);
+  on.pass(LOST_AFTER_MS);
+  assert.ok(on.state.again.size > 500);
+  assert.is(on.state.unasked.size, 0);
 });
 
 test.run();
