@@ -136,6 +136,8 @@ export interface ConductorState {
   asking: Iterator<string> | null;
   /** Requests that wait for a host; follows from `requests`. */
   readonly parked: Set<string>;
+  /** Those of them that only stand in line to have the room that there is for them; not recorded: after a crash all count. */
+  readonly withRoom: Set<string>;
   /**
    * The scheduler at which they wait, all at one: each knows who came first, and whose turn it is, only among those that
    * wait with it. Null: it is not known; not recorded.
@@ -173,6 +175,7 @@ export function emptyConductor(): ConductorState {
     unended: new PassingSet(),
     asking: null,
     parked: new Set(),
+    withRoom: new Set(),
     line: null,
     answered: null,
     lastInLine: 0,
@@ -346,6 +349,7 @@ function stopWaiting(state: ConductorState, request: string, instance: string): 
   if (open.waiting.size > 0) return;
   state.requests.delete(request);
   state.parked.delete(request);
+  state.withRoom.delete(request);
 }
 
 export interface StoredConductor {

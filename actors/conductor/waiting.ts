@@ -101,6 +101,15 @@ function joinLine(work: Work, request: string, open: OpenRequest, from: Address)
   return false;
 }
 
+/**
+ * How many wait that a request must not be too many for. One that had room, and only stood in line to have it, was let in
+ * however many waited, and counts once others have taken that room. Whoever is new comes after all of those.
+ */
+function waitingBefore({ parked, withRoom }: ConductorState, request: string, open: OpenRequest): number {
+  if (open.parked === undefined) return parked.size;
+  return withRoom.has(request) ? parked.size - withRoom.size : 0;
+}
+
 /** No host has room: the request waits, unless it has waited for long enough or too many do. */
 export function parked(work: Work, { request, round, reason, decision, hasRoom }: Parked, from: Address): void {
   const { state, turn } = work;
@@ -113,12 +122,17 @@ export function parked(work: Work, { request, round, reason, decision, hasRoom }
   if (open.latest !== undefined && open.latest.scheduler !== from) stopWaiting(work, request, open);
   open.latest = { at: turn.now, reason, decision, scheduler: from };
   open.repeats = 0;
+  const before = waitingBefore(state, request, open);
+  if (hasRoom !== true && before >= work.maxParked) {
+    stopWaiting(work, request, open);
+    const full = clipped(`it cannot wait, as ${before} requests do; ${reason}`, MAX_REASON_LENGTH);
+    return failRequest(work, request, { type: 'NO_VALID_HOST', reason: full }, decision);
+  }
+  // It is heard of, and asked for again after a while.
+  state.again.delete(request);
+  if (hasRoom !== true) state.withRoom.delete(request);
+  else if (open.parked === undefined) state.withRoom.add(request);
   if (open.parked === undefined) {
-    if (state.parked.size >= work.maxParked && hasRoom !== true) {
-      stopWaiting(work, request, open);
-      const full = clipped(`it cannot wait, as ${state.parked.size} requests do; ${reason}`, MAX_REASON_LENGTH);
-      return failRequest(work, request, { type: 'NO_VALID_HOST', reason: full }, decision);
-    }
     commit(work, { type: 'parked', request, at: turn.now, reason, decision });
     tellWaiting(work, request, open);
   }

@@ -25,6 +25,12 @@ function parkedAs(on: Desk, request: string, reason = 'none of 3 hosts', by = 's
   return on.tell(message, by);
 }
 
+/** There is room for it, and others are before it. */
+function inLine(on: Desk, request: string) {
+  const round = on.state.requests.get(request)?.round ?? 0;
+  return on.tell({ type: 'parked', request, round, reason: 'in line', decision: '{}', hasRoom: true }, 'scheduler/s');
+}
+
 function viewOf(on: Desk, instance: string) {
   const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance }), 'shown');
   return shown?.message.view ?? null;
@@ -168,9 +174,36 @@ test('waiting - one for which there is room, and which only stands in line to ha
     parkedAs(on, request);
   }
   on.tell(buildOf('next'));
-  const round = on.state.requests.get('next')?.round ?? 0;
-  on.tell({ type: 'parked', request: 'next', round, reason: 'in line', decision: '{}', hasRoom: true }, 'scheduler/s');
+  inLine(on, 'next');
   assert.is(viewOf(on, 'next')?.state, 'requested');
+});
+
+test('waiting - where others have taken the room for which some stood in line, no more of them wait than may, as they came', () => {
+  const on = desk();
+  const names = ['one', 'two', 'three', 'four'];
+  for (const request of names) {
+    on.tell(buildOf(request));
+    inLine(on, request);
+  }
+  on.tell(buildOf('new'));
+  assert.equal(sentOf(parkedAs(on, 'new'), 'withdraw').length, 1, 'it came after all of them');
+  for (const request of names) parkedAs(on, request);
+  assert.equal([...on.state.parked], ['one', 'two']);
+  assert.match(viewOf(on, 'three')?.failure?.message ?? '', /^it cannot wait, as 2 requests do; none of 3 hosts/);
+  inLine(on, 'two');
+  parkedAs(on, 'two');
+  assert.is(viewOf(on, 'two')?.state, 'requested', 'it has its place for good');
+});
+
+test('waiting - one that stood in line when its conductor died is not turned away after that', () => {
+  const on = desk();
+  for (const request of ['one', 'two', 'three']) {
+    on.tell(buildOf(request));
+    inLine(on, request);
+  }
+  const again = bench(actor, { at: on.now, entries: on.entries });
+  for (const request of ['one', 'two', 'three']) parkedAs(again, request);
+  assert.is(again.state.parked.size, 3);
 });
 
 test('waiting - nobody answers at all where the first is asked for: whoever is new is asked for all the same', () => {
