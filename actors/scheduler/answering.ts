@@ -122,8 +122,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const [host, other] = named;
   if (host === undefined) {
     if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', notAllHeard(work));
-    const where = cell === undefined ? '' : ` in cell '${cell}'`;
-    return decline(work, from, ask, 'not-found', `no host '${name}' is known${where}`, 'host');
+    return decline(work, from, ask, 'not-found', `no host '${name}' is known${whyUnknown(work, cell)}`, 'host');
   }
   if (other !== undefined) {
     const cells = named.map((one) => one.cell).sort();
@@ -140,6 +139,13 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     if (!beginSweep(now, answering(asker, comparison))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asker, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
+}
+
+/** A cell that is down since before this scheduler came up has told it nothing. */
+function whyUnknown({ state: { followers } }: Work, cell: string | undefined): string {
+  if (cell === undefined) return '';
+  const isHeardOf = followers.has(cellFeed(cell));
+  return isHeardOf ? ` in cell '${cell}'` : `: nothing was heard of cell '${cell}' since the scheduler came up`;
 }
 
 /** What this scheduler has claimed for an instance, and has no answer for yet. */

@@ -82,8 +82,8 @@ function isAnyIn(cells: readonly string[], hosts: View['hosts']): boolean {
 }
 
 const ABSENCES: Readonly<Record<Absent, string>> = {
-  cells: 'there is no such cell, or none of its hosts is known',
-  hosts: 'there is no such host: none of those that it names is known',
+  cells: 'there is no such cell, or it has told of no host since the scheduler came up',
+  hosts: 'there is no such host, or its cell has not told of it since the scheduler came up',
 };
 
 export const absenceWords = (absent: Absent): string => ABSENCES[absent];

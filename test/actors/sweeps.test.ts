@@ -59,6 +59,18 @@ test('sweeps - one host is compared with all others', () => {
   assert.ok((refused.refusal?.short ?? 0) > 1_900, 'by how much it falls short');
 });
 
+test('sweeps - of a host that is not known it is said whether its cell was heard of: it may be down since before', () => {
+  const [desk] = manyHosts(4).desks;
+  const reasonOf = (cell: string) => {
+    const turned = desk?.tell({ type: 'why-not', ask: 1, spec, cell, host: 'absent' }, 'gateway/g');
+    const [told] = turned?.sent.map(({ message }) => message) ?? [];
+    assert.ok(told?.type === 'declined');
+    return told.reason;
+  };
+  assert.is(reasonOf('c1'), "no host 'absent' is known in cell 'c1'");
+  assert.is(reasonOf('c9'), "no host 'absent' is known: nothing was heard of cell 'c9' since the scheduler came up");
+});
+
 test('sweeps - of a host it is said whether more stands in its way than what is said of it', () => {
   const all = schedulersOf([
     { host: 'h1', has: { VCPU: 2, MEMORY_MB: 512 }, traits: ['CUSTOM_A'] },

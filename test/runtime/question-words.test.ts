@@ -286,8 +286,8 @@ test('words - that nothing of what is named is known is said where the scheduler
       line.startsWith('there is'),
     ),
   ];
-  const noCell = ['there is no such cell, or none of its hosts is known'];
-  const noHost = ['there is no such host: none of those that it names is known'];
+  const noCell = ['there is no such cell, or it has told of no host since the scheduler came up'];
+  const noHost = ['there is no such host, or its cell has not told of it since the scheduler came up'];
   assert.equal(
     [told('cells'), told('hosts'), told(undefined)],
     [
