@@ -103,6 +103,14 @@ export function busError(error: unknown, what: string, timeoutMs = 0): Cellwrigh
   }
 }
 
+/** Whether it is TLS that a connection failed of. */
+export function isOfTls(error: unknown): boolean {
+  if (!isClientError(error)) return false;
+  const { code, message } = error;
+  const isOfCertificate = OF_NOBODY_KNOWN.has(code) || UNTRUSTED.has(code);
+  return isOfCertificate || /^(?:TLS$|ERR_SSL_|ERR_TLS_)/.test(code) || (code === 'SERVER_OPT_NA' && message === 'tls');
+}
+
 const NOT_FOR_ACCOUNT = 10039;
 /** That an account, or the server, has no JetStream; a cluster that has no leader yet says something else. */
 const NO_JETSTREAM = new Set([NOT_FOR_ACCOUNT, 10076]);

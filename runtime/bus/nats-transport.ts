@@ -53,11 +53,15 @@ interface Protocol {
   prepare(): Promise<void> & { reject(error: Error): void };
 }
 
+/** Who is to be told why attempts fail. */
+const listeners = new WeakMap<Protocol, (failure: unknown) => void>();
+
 const protocol = ProtocolHandler.prototype as unknown as Protocol;
 const { prepare } = protocol;
 
 protocol.prepare = function (this: Protocol) {
   const answered = prepare.call(this);
+  answered.catch((failure) => listeners.get(this)?.(failure));
   // Of TLS 1.3 a server says only now that it wants another certificate.
   void this.transport.closed().then((error) => {
     answered.reject(error ?? new Error('the server ended the connection'));
@@ -73,4 +77,9 @@ export async function connectFirst(options: ConnectionOptions, reconnectTimeoutM
   const connection = await connect(options);
   (connection as unknown as { protocol: Protocol }).protocol.options.timeout = reconnectTimeoutMs;
   return connection;
+}
+
+/** The client itself keeps to itself why its attempts to come back fail; that one takes too long is not told here either. */
+export function onFailedAttempt(connection: NatsConnection, listener: (failure: unknown) => void): void {
+  listeners.set((connection as unknown as { protocol: Protocol }).protocol, listener);
 }

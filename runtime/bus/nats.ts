@@ -6,6 +6,7 @@ import { present } from '../../actors/present.ts';
 import { unlessAborted } from '../abortable.ts';
 import type { Clock } from '../clock.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
+import { eachOnce } from '../patience.ts';
 import { sleep } from '../pause.ts';
 import { systemClock } from '../system-clock.ts';
 import { within } from '../within.ts';
@@ -15,12 +16,12 @@ import { loopbackOf } from './loopback.ts';
 import { authenticatorOf, checkAccess } from './nats-access.ts';
 import { shownAddresses } from './nats-addresses.ts';
 import { checkNatsOptions } from './nats-checks.ts';
-import { busError, isPermissionViolation, worthRetrying } from './nats-errors.ts';
+import { busError, isOfTls, isPermissionViolation, worthRetrying } from './nats-errors.ts';
 import { CLOSE_TIMEOUT_MS, type NatsLink, natsLink, statusOfAll } from './nats-link.ts';
 import { headerBlock, isNoResponders, received } from './nats-messages.ts';
 import { clientOptions, type NatsOptions, type NatsStatus } from './nats-options.ts';
 import { type NatsRequests, natsRequests } from './nats-requests.ts';
-import { connectFirst } from './nats-transport.ts';
+import { connectFirst, onFailedAttempt } from './nats-transport.ts';
 import {
   checkMessage,
   checkService,
@@ -68,7 +69,11 @@ export async function connectNats(options: NatsOptions): Promise<NatsBus> {
   const report = guarded(options.onError ?? reportToConsole);
   const deadline = clock.monotonic() + (options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS);
   let requests: NatsRequests | undefined;
+  const servers = shownAddresses(options.servers);
+  /** Of each outage anew. */
+  let tellOfTls = eachOnce(report);
   const tell = (status: NatsStatus): void => {
+    if (status.type === 'reconnected') tellOfTls = eachOnce(report);
     try {
       options.onStatus?.(status);
     } catch (error) {
@@ -78,6 +83,10 @@ export async function connectNats(options: NatsOptions): Promise<NatsBus> {
   const tellOf = statusOfAll(tell);
   const link = async (more: { noEcho?: boolean; name?: string }): Promise<NatsLink> => {
     const connection = await dial({ ...options, ...more }, clock, deadline, more.noEcho);
+    onFailedAttempt(connection, (failure) => {
+      // A server that refuses credentials says so itself, and one that is away will be back.
+      if (isOfTls(failure)) tellOfTls(busError(failure, servers), 'connection');
+    });
     return natsLink(connection, {
       ...options,
       clock,

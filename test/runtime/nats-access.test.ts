@@ -14,7 +14,7 @@ import { connect } from '../../runtime/connect.ts';
 import type { CellwrightError } from '../../runtime/errors.ts';
 import { pem, startTlsServer } from '../support/certificates.ts';
 import { startTestServer } from '../support/nats-server.ts';
-import { failureOf } from '../support/until.ts';
+import { failureOf, until } from '../support/until.ts';
 
 const test = suite('access');
 
@@ -133,6 +133,47 @@ test('access - a server that wants a certificate of the client says so at once, 
       tls.DEFAULT_MAX_VERSION = DEFAULT_MAX_VERSION;
       await server.stop();
     }
+  }
+});
+
+test('access - one that does not come back because of TLS says why, each reason once an outage', async () => {
+  const first = await startTlsServer('server');
+  const { port } = first;
+  const told: string[] = [];
+  const bus = await connectNats({
+    servers: first.url,
+    name: 'test',
+    tls: { caFile: pem('ca') },
+    loopback: true,
+    reconnectWaitMs: 50,
+    reconnectJitterMs: 10,
+    onError: (error) => told.push((error as CellwrightError).code),
+  });
+  /** Has a server in its place for some attempts; answers what was told meanwhile. */
+  const replacedBy = async (name: string, more?: string): Promise<string[]> => {
+    const before = told.length;
+    const server = await startTlsServer(name, more, { port });
+    try {
+      await until('it says why', () => told.length > before);
+      await new Promise((resolve) => setTimeout(resolve, 500));
+    } finally {
+      await server.stop();
+    }
+    return told.slice(before);
+  };
+  try {
+    await first.kill();
+    await until('it is cut off', () => !bus.connected);
+    assert.equal(await replacedBy('lonely'), ['untrusted-server']);
+    assert.equal(await replacedBy('server', 'verify: true'), ['unauthorized']);
+    await first.restart();
+    await until('it is back', () => bus.connected, 10_000);
+    await bus.flush();
+    await first.kill();
+    assert.equal(await replacedBy('lonely'), ['untrusted-server'], 'of another outage it is told anew');
+  } finally {
+    await bus.close();
+    await first.stop();
   }
 });
 
