@@ -189,7 +189,8 @@ export function gatewayOf(options: GatewayOptions): Gateway {
         // It goes on in the same moment as builds do, so that neither overtakes the other.
         const inStep = pacing.behind();
         if (inStep !== null) await inStep;
-        const inLine = behindBuild(id);
+        // A deletion has its own place in that line: it would else wait for the build, and then for its turn.
+        const inLine = verb === 'delete' ? null : behindBuild(id);
         if (inLine !== null) await inLine;
       }
       const body = await verbs[verb](request as never, traceparent);

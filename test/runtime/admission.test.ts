@@ -240,6 +240,39 @@ test('admission - what is built after a deletion is no copy of what was built be
   }
 });
 
+test('admission - a deletion behind a build that waits in line comes after it, and waits no longer than others', async () => {
+  const { asked, bring, settled } = gateway();
+  for (let request = 0; request < 512; request += 1) bring('build', `a${request}`, { ...WEB, id: `r${request}` });
+  bring('build', 'build', WEB);
+  bring('delete', 'delete', { id: 'web' });
+  await settled();
+  assert.is(asked.length, 512);
+  asked[0]?.settle({ instances: ['r0'] });
+  asked[1]?.settle({ instances: ['r1'] });
+  await settled();
+  assert.equal(
+    asked.slice(512).map(({ question }) => question.type),
+    ['build', 'delete'],
+  );
+});
+
+test('admission - nor does it wait for a build and then for its turn, while ever more come and the shard does not answer', async () => {
+  const { clock, asked, answers, bring } = gateway();
+  for (let second = 0; second < 20; second += 1) {
+    clock.after(second * 1_000, () => {
+      for (let one = 0; one < 2_000; one += 1) bring('build', 'build', { ...WEB, id: `s${second}x${one}` });
+    });
+  }
+  clock.after(10_500, () => bring('build', 'web', WEB));
+  await clock.runAsync(() => clock.monotonic() >= 11_000);
+  bring('delete', 'delete', { id: 'web' });
+  const isOver = () =>
+    answers.some(([to]) => to === 'delete') || asked.some(({ question }) => question.type === 'delete');
+  await clock.runAsync(isOver);
+  const tookMs = clock.monotonic() - 11_000;
+  assert.ok(tookMs <= 9_000, `it was told after ${tookMs} ms`);
+});
+
 test('admission - when the node stops, whoever waits in line is told so, and nobody is asked any more', async () => {
   const { asked, answers, bring, settled, stop, answered } = gateway();
   for (let request = 0; request < 2_000; request += 1) bring('build', `a${request}`, { ...WEB, id: `r${request}` });
