@@ -4,6 +4,7 @@
 import pino from 'pino';
 import type { Address } from '../actors/actor.ts';
 import type { DriverMessage } from '../actors/messages/compute.ts';
+import { present } from '../actors/present.ts';
 import { gatewayAddress } from '../actors/routing.ts';
 import { unlessAborted } from './abortable.ts';
 import { aggregatesOf } from './aggregates.ts';
@@ -91,8 +92,10 @@ export async function startNode(options: NodeOptions): Promise<Node> {
   const clock = options.clock ?? systemClock();
   const logger =
     options.logger ?? pino({ name: 'cellwright', level: 'warn' }, pino.destination({ dest: 2, sync: true }));
-  const onError = (error: unknown, what: string) =>
-    logger.warn({ node: name, what, error: messageOf(error) }, messageOf(error));
+  const onError = (error: unknown, what: string) => {
+    const { code, field } = error instanceof CellwrightError ? error : {};
+    logger.warn({ node: name, what, ...present({ code, field }), error: messageOf(error) }, messageOf(error));
+  };
   const onOwnFault = faultsOfOwnCode(clock, onError);
   const schedulerOptions = schedulerOptionsOf(options.scheduler ?? {}, aggregates, onOwnFault);
 
