@@ -31,6 +31,8 @@ export type AdviceCode =
   | 'with-group-policy'
   | 'more-per-host'
   | 'fewer-instances'
+  | 'more-alternates'
+  | 'another-cell'
   | 'host-state'
   | 'without-filter';
 
@@ -90,6 +92,8 @@ function firstOf(told: readonly string[], all: number): string {
 
 /** `zone 'north'`, `zones 'north', 'south'`. */
 export const named = (kind: string, list: string): string => `${kind}${list.includes(', ') ? 's' : ''} ${list}`;
+
+const moreHosts = (hosts: number): string => (hosts === 1 ? '1 more host' : `${hosts} more hosts`);
 
 const oneOf = (aggregates: string): string =>
   aggregates.includes(', ') ? `one of the aggregates ${aggregates}` : `aggregate ${aggregates}`;
@@ -157,6 +161,10 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       return `if groups might share a provider, ${fits}`;
     case 'fewer-instances':
       return `${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} would fit`;
+    case 'more-alternates':
+      return `with ${to} alternates instead of ${from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
+    case 'another-cell':
+      return `with cell ${about} avoided it would have had ${many} of other cells to go to`;
     case 'host-state': {
       const state = about.replace('-', ' ');
       const when = until === undefined ? '' : ` ${till(until)}`;

@@ -99,7 +99,14 @@ export const Decision = Type.Object({
   alternates: Type.Array(Type.String()),
   /** How many of them were asked for, where there are fewer: no other host of the cell was found to fit. */
   alternatesAsked: Type.Optional(Type.Integer()),
-  /** Where none was left: single changes that would have let it fit, the one that asks least first. */
+  /** How many more hosts of its cell fitted, which more alternates would have named; absent: that is not known. */
+  furtherInCell: Type.Optional(Type.Integer()),
+  /** Where its cell has no more: how many hosts of other cells fitted; absent: that is not known. */
+  furtherElsewhere: Type.Optional(Type.Integer()),
+  /**
+   * Where none was left: single changes that would have let it fit, the one that asks least first. In an explanation of one
+   * whose build failed on all that were named: what would have given it more hosts to try.
+   */
   advice: Type.Array(Advice),
   /** Filters that were asked only of the best hosts, one by one: of those that fit, they may refuse some. */
   narrowedBy: Type.Array(Type.String()),

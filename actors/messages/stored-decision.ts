@@ -81,6 +81,10 @@ export const StoredDecision = Type.Object({
   a: Type.Array(Type.String()),
   /** `alternatesAsked`. */
   b: Type.Optional(Type.Integer()),
+  /** `furtherInCell`. */
+  h: Type.Optional(Type.Integer()),
+  /** `furtherElsewhere`. */
+  j: Type.Optional(Type.Integer()),
   /** `advice`. */
   x: Type.Optional(Type.Array(Advice)),
   /** `narrowedBy`. */
@@ -139,7 +143,16 @@ function withoutLongWhere(whole: DecisionToPack): DecisionToPack {
   return isLong(said) || Object.keys(said).length === 0 ? rest : { ...rest, where: said };
 }
 
-const NO_NAMES = { weights: [], alternates: [], alternatesAsked: undefined, advice: [], narrowedBy: [], unknown: [] };
+const NO_NAMES = {
+  weights: [],
+  alternates: [],
+  alternatesAsked: undefined,
+  furtherInCell: undefined,
+  furtherElsewhere: undefined,
+  advice: [],
+  narrowedBy: [],
+  unknown: [],
+};
 
 /**
  * A `StoredDecision` as JSON. One is written for every instance, so it is put together without an object between; and
@@ -152,6 +165,8 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     unknown = [],
     alternates,
     alternatesAsked,
+    furtherInCell,
+    furtherElsewhere,
     advice,
     narrowedBy,
     silentCells,
@@ -168,6 +183,8 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     `"a":${JSON.stringify(alternates)}`,
   ];
   if (alternatesAsked !== undefined) fields.push(`"b":${alternatesAsked}`);
+  if (furtherInCell !== undefined) fields.push(`"h":${furtherInCell}`);
+  if (furtherElsewhere !== undefined) fields.push(`"j":${furtherElsewhere}`);
   const lackingMore = told.flatMap(({ nearest }, position) => (nearest?.lacksMore === true ? [position] : []));
   if (lackingMore.length > 0) fields.push(`"k":${JSON.stringify(lackingMore)}`);
   const messages = told.flatMap(({ message }, position) => (message === undefined ? [] : [[position, message]]));
@@ -276,7 +293,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
     claimsRefused: stored.t ?? 0,
     refusedClaims: (stored.c ?? []).map(([where, code, message]) => ({ ...placeOf(where), code, message })),
     alternates: stored.a,
-    ...present({ alternatesAsked: stored.b }),
+    ...present({ alternatesAsked: stored.b, furtherInCell: stored.h, furtherElsewhere: stored.j }),
     advice: stored.x ?? [],
     narrowedBy: stored.l ?? [],
     silentCells: stored.q ?? [],

@@ -13,6 +13,7 @@ import {
 } from '../messages/stored-decision.ts';
 import { isSoft, keepsTogether } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
+import type { FurtherHosts } from './further-hosts.ts';
 import { groupAllows, INSTANCE_GROUP } from './group-rules.ts';
 import { firstOfGroup, type Picked } from './grouping.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
@@ -51,6 +52,8 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     chosen: undefined,
     alternates: [],
     alternatesAsked: undefined,
+    furtherInCell: undefined,
+    furtherElsewhere: undefined,
     where: withoutHostNames(where),
     hosts: 0,
     fits: 0,
@@ -156,6 +159,12 @@ export function noteRefused(draft: Draft, { cell, host }: Selection, code: strin
   draft.claimsRefused += 1;
   draft.refusedClaims.push({ cell, host, code, message });
   if (draft.refusedClaims.length > MAX_CLAIMS_TOLD) draft.refusedClaims.shift();
+}
+
+/** Notes the hosts that are left to try beside those that were chosen and named. */
+export function noteFurther(draft: Draft, { furtherInCell, furtherElsewhere }: FurtherHosts): void {
+  draft.furtherInCell = furtherInCell;
+  draft.furtherElsewhere = furtherElsewhere;
 }
 
 /**

@@ -3,7 +3,8 @@
 import type { Selection } from '../../machines/instance-build.ts';
 import { inShort } from '../allocations.ts';
 import { alternatesFor } from './alternates.ts';
-import { decided } from './decision.ts';
+import { decided, noteFurther } from './decision.ts';
+import { type FurtherHosts, furtherHosts } from './further-hosts.ts';
 import { close, contextOf, draftOf } from './selecting.ts';
 import type { Open, Selected, Work } from './state.ts';
 
@@ -19,6 +20,10 @@ export function finish(work: Work, open: Open, instance: string): void {
   const { request, round, spec, instances, alternates: wanted } = open.asked;
   const chosen = instances.map((one) => contextOf(open, one).candidate as Selection);
   const alternates = alternatesFor(work.state, open.request, chosen, wanted);
+  const further = furtherHosts(work.state, open.request, chosen, alternates, wanted);
+  for (const [position, one] of instances.entries()) {
+    noteFurther(draftOf(open, one), further[position] as FurtherHosts);
+  }
   const selections = instances.map((one, position) => ({
     instance: one,
     selection: inShort(spec, chosen[position] as Selection),

@@ -90,6 +90,10 @@ export const ADVICE_CODES = {
     'let each host have more members of the instance group `about`, which has none yet: `maxPerHost` of `to` instead of `from`',
   'without-filter': "change the deployment's filter `about`; with `failed`: mend it",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
+  'more-alternates':
+    'of a build that failed on all hosts that were named: ask for more alternates, `to` instead of `from`, which fitted in cell `about` when it was decided',
+  'another-cell':
+    'of such a build, where no more hosts of its cell fitted: avoid cell `about`, as hosts of other cells fitted when it was decided',
   'host-state':
     'bring back hosts that are `about`: `host`, or `needed` of them, of which `named` are the first; those that are set aside come back by themselves, from `until` on',
 } as const satisfies Record<AdviceCode, string>;

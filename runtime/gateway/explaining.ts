@@ -10,6 +10,7 @@ import { present } from '../../actors/present.ts';
 import { cellAddress, conductorOf } from '../../actors/routing.ts';
 import { providerId } from '../drivers/naming.ts';
 import { checkOf } from '../schemas.ts';
+import { adviceOnBuild } from './advice-on-builds.ts';
 import { type Asked, askedOf, type HostNames } from './asked.ts';
 import type { Asking } from './asking.ts';
 import { wordsOfExplanation } from './explanation-words.ts';
@@ -69,17 +70,22 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
   async function explain({ id }: InstanceRequest): Promise<Explanation> {
     const { view, decision, spec, where } = await known(id);
     const asked = spec && askedOf(spec, where, view.project, namesOfHosts(view, decision));
-    const told = decision === null ? null : toldDecision(decision);
-    const words = wordsOfExplanation(view, decision, asked);
+    const told = decision === null ? null : toldDecision(view, decision);
+    const words = wordsOfExplanation(view, told, asked);
     return { id, instance: view, decision: told, ...present({ asked }), words };
   }
 
   return { explain, known };
 }
 
-/** What conditions of the claim come from is for schedulers, and nothing to whoever asks. */
-function toldDecision({ where, ...decision }: Decision): Decision {
-  return { ...decision, ...present({ where: withoutOrigins(where) }) };
+/**
+ * The record with what is known since of what would have helped. What conditions of the claim come from is for schedulers,
+ * and nothing to whoever asks.
+ */
+function toldDecision(view: InstanceView, decision: Decision): Decision {
+  const { where, advice, ...others } = decision;
+  const all = [...advice, ...adviceOnBuild(view, decision)];
+  return { ...others, advice: all, ...present({ where: withoutOrigins(where) }) };
 }
 
 /** The hosts that are named on record, by their root providers. */

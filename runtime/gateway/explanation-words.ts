@@ -5,6 +5,7 @@ import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/mess
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
 import { unknownWords } from '../../actors/scheduler/unknown-names.ts';
+import { noFurtherHosts } from './advice-on-builds.ts';
 import { type Asked, askedWords } from './asked.ts';
 import { attemptLines, hostLines, placesWords, timeWords } from './attempt-words.ts';
 
@@ -18,6 +19,7 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     ...(asked === undefined ? [] : [askedWords(asked)]),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
     ...attemptLines(view),
+    ...(decision?.chosen === undefined ? [] : [...noFurtherHosts(view, decision), ...adviceLines(decision.advice)]),
     ...forgottenOf(view, decision),
   ].map(oneLine);
 }

@@ -3,9 +3,13 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import type { InstanceGroup } from '../../actors/messages/common.ts';
 import { placementShardOf } from '../../actors/routing.ts';
 import { alternatesFor } from '../../actors/scheduler/alternates.ts';
+import { furtherHosts } from '../../actors/scheduler/further-hosts.ts';
+import { learnMembers } from '../../actors/scheduler/groups-view.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import type { Request } from '../../actors/scheduler/request.ts';
 import { noteShard } from '../../actors/scheduler/silence.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { seededRandom } from '../../runtime/random.ts';
@@ -61,6 +65,55 @@ test('alternates - hosts of a silent placement shard are alternates where there 
   const shards = alternates.map(({ host }) => shardOf(host));
   assert.equal([shards.length, shards], [7, [...shards].sort()]);
   assert.ok(shards.includes(0) && shards.includes(1));
+});
+
+test('alternates - as many hosts are said to be left as more alternates would have named, and other cells have', () => {
+  const seen = new Set<string>();
+  for (let seed = 1; seed <= 1_000; seed += 1) {
+    const random = seededRandom(seed);
+    const hosts = Array.from({ length: random.integer(2, 9) }, (_, n) => ({ host: `h${n}`, cell: `c${(n % 2) + 1}` }));
+    const view = viewOf(...hosts);
+    const policy = random.pick([undefined, 'anti-affinity', 'soft-anti-affinity'] as const);
+    const instanceGroup: InstanceGroup | undefined = policy && { id: 'g', policy };
+    const chosen = hosts
+      .slice(0, random.integer(1, 3))
+      .map(({ host, cell }) => ({ cell, host, provider: `p-${host}`, allocations: [] }));
+    for (const { provider } of policy === undefined ? [] : chosen)
+      learnMembers(view.groups, provider, { g: 1 }, undefined);
+    const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+    const request = { spec: instanceGroup === undefined ? spec : { ...spec, instanceGroup } };
+    const namedOf = (asked: number, at: number) => alternatesFor(fleet, request, chosen, asked)[at]?.length ?? 0;
+    const wanted = random.integer(0, 5);
+    const dealt = alternatesFor(fleet, request, chosen, wanted);
+    for (const [at, further] of furtherHosts(fleet, request, chosen, dealt, wanted).entries()) {
+      const { furtherInCell = Number.NaN, furtherElsewhere } = further;
+      const named = dealt[at]?.length ?? 0;
+      assert.is(namedOf(20, at), named + furtherInCell, `seed ${seed}`);
+      assert.is(namedOf(wanted + furtherInCell, at), named + furtherInCell, `seed ${seed}`);
+      const isFull = (host: string) => policy === 'anti-affinity' && chosen.some((one) => one.host === host);
+      const elsewhere = hosts.filter(({ host, cell }) => cell !== chosen[at]?.cell && !isFull(host));
+      assert.is(furtherElsewhere, furtherInCell > 0 ? undefined : elsewhere.length, `seed ${seed}`);
+      seen.add(`${policy} ${furtherInCell > 0}`);
+    }
+  }
+  assert.is(seen.size, 6);
+});
+
+test('alternates - of hosts that are asked more than the ranking goes by, it is not said how many are left', () => {
+  const view = viewOf(...['h1', 'h2', 'h3'].map((host) => ({ host, cell: 'c1' })));
+  const chosen = [{ cell: 'c1', host: 'h1', provider: 'p-h1', allocations: [] }];
+  const fleet = { rankings: emptyRankings(DEFAULT_WEIGHERS, 's'), view };
+  const furtherOf = (request: Request, wanted = 0) =>
+    furtherHosts(fleet, request, chosen, alternatesFor(fleet, request, chosen, wanted), wanted);
+  assert.equal(furtherOf({ spec }), [{ furtherInCell: 2 }]);
+  assert.equal(furtherOf({ spec: { ...spec, tree: { noneOf: ['p-h2'] } } }), [{}]);
+  assert.equal(furtherOf({ spec: { ...spec, instanceGroup: { id: 'g', policy: 'affinity' } } }), [{}]);
+  assert.equal(furtherOf({ spec }, 20), [{}], 'no more can be asked for');
+  const apart = { spec: { ...spec, instanceGroup: { id: 'g', policy: 'anti-affinity' as const } } };
+  assert.equal(furtherOf(apart), [{ furtherInCell: 2 }]);
+  for (let n = 0; n < 65; n += 1) learnMembers(view.groups, `p-far-${n}`, { g: 1 }, undefined);
+  assert.equal(furtherOf(apart), [{}], 'its members are on too many hosts to look at');
+  assert.equal(furtherOf({ spec, where: { cells: ['c1'] } }, 2), [{ furtherInCell: 0 }], 'others were not asked');
 });
 
 test.run();

@@ -418,6 +418,8 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     refusedClaims: [{ cell: 'c1', host: 'h9', code: 'no-room', message: 'line\nand "quote"' }],
     alternates: ['h3'],
     alternatesAsked: 2,
+    furtherInCell: 0,
+    furtherElsewhere: 7,
     advice: [],
     narrowedBy: ['named-hosts'],
     silentCells: ['c9'],

@@ -20,7 +20,7 @@ import { apiOf, eventually, hostsUp, inMemory, overNats, quickDriver, type Syste
 const HOSTS = { c1: ['h1', 'h2', 'h3'], c2: ['k1'] };
 const SMALL = { resources: { VCPU: 1, MEMORY_MB: 256 } };
 
-/** A build of `unlucky` fails once; what becomes of `stuck` is not known, and it is not destroyed. */
+/** A build of `unlucky` fails once, one of `doomed` always; what becomes of `stuck` is not known, and it is not destroyed. */
 function driver({ cell, host }: { cell: string; host: string }): Driver {
   const real = quickDriver(cell, host);
   const unreachable = () => Promise.reject(new Error('the daemon\nis away'));
@@ -28,7 +28,7 @@ function driver({ cell, host }: { cell: string; host: string }): Driver {
     ...real,
     build: async (order) => {
       if (order.instance === 'stuck') return unreachable();
-      return order.instance === 'unlucky' && order.attempt === 1
+      return order.instance === 'doomed' || (order.instance === 'unlucky' && order.attempt === 1)
         ? { outcome: 'failed', reason: 'no disk' }
         : real.build(order);
     },
@@ -131,6 +131,14 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.is(instance.host, told.alternates[0]);
     assert.match(words.join('\n'), new RegExp(`attempt 1 on c1/${told.chosen?.host}: build-failed: .*no disk`));
     assert.match(words.join('\n'), new RegExp(`attempt 2 on c1/${instance.host}: active`));
+  });
+
+  on('of one that failed on all its hosts: what would have given it more to try', async ({ client }) => {
+    await client.build({ id: 'doomed', alternates: 1, placement: { cells: ['c1'] }, ...SMALL });
+    assert.is((await client.ended('doomed')).failure?.code, 'alternates-exhausted');
+    const { decision, words } = await client.explain('doomed');
+    assert.equal(addsUp(decision, 4).advice, [{ code: 'more-alternates', about: 'c1', from: 1, to: 2, hosts: 1 }]);
+    assert.is(words.at(-1), 'with 2 alternates instead of 1 it would have had 1 more host of cell c1 to try');
   });
 
   on(

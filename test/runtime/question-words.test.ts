@@ -9,6 +9,7 @@ import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { lineOf } from '../../runtime/cli/perform-host.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
+import { adviceOnBuild } from '../../runtime/gateway/advice-on-builds.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { refusedWords, wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
@@ -370,6 +371,30 @@ test('words - of fewer alternates than were asked for it is said how many were, 
   assert.is(lastOf([], 1), `alternates: none; 1 was asked for, ${why}`);
   assert.is(lastOf(['h2'], 3), `alternates: c1/h2; 3 were asked for, ${why}`);
   assert.is(lastOf([]), 'alternates: none were asked for');
+});
+
+test('words - of a build that failed on all its hosts it is said what would have given it more, as far as that is known', () => {
+  const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], narrowedBy: [], weights: [], advice: [] };
+  const decision = { hosts: 9, fits: 9, refused: [], silentCells: [], ...kept, chosen: { cell: 'c1', host: 'h1' } };
+  const toldOf = (further: Partial<Decision>, alternates = ['h2'], instance = 'web', code = 'alternates-exhausted') => {
+    const failure = { code: code as 'alternates-exhausted', message: 'none is left' };
+    const failed = { instance, request: 'web', state: 'failed', cell: 'c1', failure };
+    const record = { ...decision, alternates, ...further };
+    const advice = adviceOnBuild(failed, record);
+    return wordsOfExplanation(failed, { ...record, advice }).slice(4);
+  };
+  const inVain = 'more alternates would not have helped: no other host of cell c1 was found to fit';
+  const more = (to: number, from: number, hosts: string) =>
+    `with ${to} alternates instead of ${from} it would have had ${hosts} of cell c1 to try`;
+  assert.equal(toldOf({ furtherInCell: 4 }), [more(5, 1, '4 more hosts')]);
+  assert.equal(toldOf({ furtherInCell: 1 }, []), [more(1, 0, '1 more host')]);
+  assert.equal(toldOf({ furtherInCell: 400 }), [more(20, 1, '19 more hosts')], 'no more can be asked for');
+  const elsewhere = 'with cell c1 avoided it would have had 7 hosts of other cells to go to';
+  assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }), [inVain, elsewhere]);
+  assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }, ['h2'], 'web-0'), [inVain], 'it is one of several');
+  assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 0 }), [inVain]);
+  assert.equal(toldOf({}), [], 'the record does not know');
+  assert.equal(toldOf({ furtherInCell: 4 }, ['h2'], 'web', 'build-aborted'), [], 'no host would have succeeded');
 });
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {

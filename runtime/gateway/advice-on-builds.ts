@@ -1,0 +1,28 @@
+// What would have given a build that failed on all of its hosts more of them to try, as far as the record of its decision
+// knows. Pure.
+
+import type { Advice } from '../../actors/messages/advice.ts';
+import { MAX_ALTERNATES } from '../../actors/messages/common.ts';
+import type { Decision } from '../../actors/messages/decision.ts';
+import type { InstanceView } from '../../actors/messages/gateway.ts';
+
+/** More alternates, or else another cell: a build never leaves its cell. */
+export function adviceOnBuild(view: InstanceView, decision: Decision): Advice[] {
+  const { chosen, alternates, furtherInCell, furtherElsewhere = 0 } = decision;
+  if (!hasTriedAll(view) || chosen === undefined || furtherInCell === undefined) return [];
+  const about = chosen.cell;
+  const from = alternates.length;
+  const hosts = Math.min(furtherInCell, MAX_ALTERNATES - from);
+  if (hosts > 0) return [{ code: 'more-alternates', about, from, to: from + hosts, hosts }];
+  // Those of other cells have room for one: whether for all of several is not known.
+  const isAlone = view.instance === view.request;
+  return isAlone && furtherElsewhere > 0 ? [{ code: 'another-cell', about, hosts: furtherElsewhere }] : [];
+}
+
+/** That more alternates would not have helped. */
+export function noFurtherHosts(view: InstanceView, { chosen, furtherInCell }: Decision): string[] {
+  if (!hasTriedAll(view) || chosen === undefined || furtherInCell !== 0) return [];
+  return [`more alternates would not have helped: no other host of cell ${chosen.cell} was found to fit`];
+}
+
+const hasTriedAll = ({ failure }: InstanceView): boolean => failure?.code === 'alternates-exhausted';
