@@ -115,11 +115,12 @@ function ended(context: Context, event: InstanceBuildEvent): readonly Attempt[] 
   return [...context.attempts, { attempt: context.attempt, host, reason, ...how }];
 }
 
-function exhausted(attempts: readonly Attempt[]): Failure {
+/** All attempts have come to nothing: hosts of several cells may have the same names. */
+function exhausted(attempts: readonly Attempt[], cell = ''): Failure {
   // Of some outcomes there is no more to say, and a driver need not say why.
   const why = ({ outcome, reason }: Attempt) => (reason === '' || reason === outcome ? '' : ` (${reason})`);
   const told = attempts.map((one) => `${one.host}: ${one.outcome}${why(one)}`).join('; ');
-  return { code: 'alternates-exhausted', message: `no host is left to try: ${told}` };
+  return { code: 'alternates-exhausted', message: `no host is left to try in cell '${cell}': ${told}` };
 }
 
 const build = setup({
@@ -164,24 +165,28 @@ const takeAlternate = build.assign(({ context, event }) => ({
   attempt: context.attempt + 1,
 }));
 
-const dropAlternate = build.assign(({ context, event }) => ({
-  alternates: context.alternates.slice(1),
-  attempt: context.attempt + 1,
-  attempts: [
-    ...context.attempts,
-    {
-      attempt: context.attempt + 1,
-      host: context.alternates[0]?.host ?? '',
-      outcome: 'claim-refused' as const,
-      reason: event.type === 'CLAIM_REFUSED' ? event.reason : '',
-      mayRun: false,
-    },
-  ],
-}));
+function withoutAlternate(
+  { alternates: [refused, ...alternates], attempt, attempts }: Context,
+  event: InstanceBuildEvent,
+) {
+  const reason = event.type === 'CLAIM_REFUSED' ? event.reason : '';
+  const one = { host: refused?.host ?? '', outcome: 'claim-refused' as const, reason, mayRun: false };
+  return { alternates, attempt: attempt + 1, attempts: [...attempts, { attempt: attempt + 1, ...one }] };
+}
+
+const dropAlternate = build.assign(({ context, event }) => withoutAlternate(context, event));
+
+const dropLastAlternate = build.assign(({ context, event }) => {
+  const dropped = withoutAlternate(context, event);
+  return { ...dropped, failure: exhausted(dropped.attempts, context.alternates[0]?.cell) };
+});
 
 const endAttempt = build.assign(({ context, event }) => ({ attempts: ended(context, event), selection: null }));
 
-const exhaust = build.assign(({ context }) => ({ failure: exhausted(context.attempts) }));
+const endLastAttempt = build.assign(({ context, event }) => {
+  const attempts = ended(context, event);
+  return { attempts, selection: null, failure: exhausted(attempts, context.selection?.cell) };
+});
 
 const abort = build.assign(({ event }) => ({
   failure: {
@@ -195,12 +200,12 @@ const deleted = build.assign({ failure: { code: 'deleted' as const, message: 'th
 /** An attempt is over and another host may do: the next alternate, or the end. */
 const orElse = [
   { guard: 'ofThisAttemptAndAlternatesLeft', target: 'rescheduling', actions: [endAttempt] },
-  { guard: 'ofThisAttempt', target: 'failed', actions: [endAttempt, exhaust] },
+  { guard: 'ofThisAttempt', target: 'failed', actions: [endLastAttempt] },
 ] as const;
 
 const timedOut = [
   { guard: 'alternatesLeft', target: 'rescheduling', actions: [endAttempt] },
-  { target: 'failed', actions: [endAttempt, exhaust] },
+  { target: 'failed', actions: [endLastAttempt] },
 ] as const;
 
 const aborted = { guard: 'ofThisAttempt', target: 'failed', actions: [endAttempt, abort] } as const;
@@ -272,7 +277,7 @@ export const instanceBuild = build.createMachine({
         CLAIM_GRANTED: { guard: 'ofNextAttempt', target: 'claimed', actions: [takeAlternate] },
         CLAIM_REFUSED: [
           { guard: 'ofNextAttemptAndMoreLeft', target: 'rescheduling', reenter: true, actions: [dropAlternate] },
-          { guard: 'ofNextAttempt', target: 'failed', actions: [dropAlternate, exhaust] },
+          { guard: 'ofNextAttempt', target: 'failed', actions: [dropLastAlternate] },
         ],
         DELETED: deletedElsewhere,
       },

@@ -2,7 +2,7 @@
 // of the instance goes on.
 
 import type { Address } from '../actor.ts';
-import type { ClaimGranted, ClaimRefused } from '../messages/placement.ts';
+import type { ClaimGranted, ClaimRefused, Refusal } from '../messages/placement.ts';
 import type { NothingHeld } from '../messages/scheduler.ts';
 import { advance, gathered, holdsNothing, lookOnceMore } from './choosing.ts';
 import { concerns, isAnswer } from './claiming.ts';
@@ -51,6 +51,12 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   lookAgainForStranded(work, open);
 }
 
+/** What placement said, which knows no cells: hosts of several cells may have one name. */
+function withCell({ hosts }: View, { message, provider }: Refusal): string {
+  const named = hosts.get(provider ?? '');
+  return named === undefined ? message : message.replace(`host '${named.host}'`, `host '${named.cell}/${named.host}'`);
+}
+
 export function refused(work: Work, { consumer, refusal, usages, order }: ClaimRefused, from: Address): void {
   for (const usage of usages) learnUsage(work.state.view, usage, shardOf(from));
   const open = openOf(work, consumer);
@@ -66,7 +72,8 @@ export function refused(work: Work, { consumer, refusal, usages, order }: ClaimR
     work.state.view.takenAt = work.turn.now;
   }
   const { candidate } = contextOf(open, consumer);
-  if (candidate !== null) noteRefused(draftOf(open, consumer), candidate, refusal.code, refusal.message);
+  if (candidate !== null)
+    noteRefused(draftOf(open, consumer), candidate, refusal.code, withCell(work.state.view, refusal));
   const reason = `${refusal.code}: ${refusal.message}`;
   if (hopeless) open.hopeless = refusal.code;
   if (refusal.code === GROUP_CONFLICT) {

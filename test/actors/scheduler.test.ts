@@ -184,7 +184,7 @@ test('scheduler - a refusal that comes twice is not taken for one of the host th
   assert.not.equal(sentOf({ sent: said }, 'selected')[0]?.message.selections[0]?.selection.host, first);
 });
 
-test('scheduler - a refusal that comes twice and tells where the group is is not taken for one of the host there', () => {
+test('scheduler - a refusal that comes twice and tells where the group is, and its cell, is not taken for one of the host there', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2'));
   const asked = selectOf('web');
   const spec = { ...asked.spec, instanceGroup: { id: '/near', policy: 'soft-affinity' as const } };
@@ -206,6 +206,10 @@ test('scheduler - a refusal that comes twice and tells where the group is is not
     refusedClaims.map(({ host, code }) => [`p-${host}`, code]),
     [[allocation.provider, 'group-changed']],
   );
+  // Placement knows no cells, and hosts of two may have one name.
+  const there = elsewhere.replace('p-', 'c1/');
+  const message = `instance group 'near' keeps together if it can, and it has come to host '${there}'`;
+  assert.is(refusedClaims[0]?.message, message);
 });
 
 test('scheduler - alternates are of the same cell, distinct, as many as asked, with allocations of their own', () => {

@@ -198,8 +198,20 @@ test('instance build - a failure tells of attempts and refused claims what is kn
   sut.take({ type: 'CLAIM_REFUSED', attempt: 2, reason: 'full' });
   sut.take({ type: 'CLAIM_GRANTED', attempt: 3 });
   sut.take({ type: 'TIMED_OUT' });
-  const message = 'no host is left to try: h1: build-failed; h2: claim-refused (full); h3: timed-out';
+  const message = "no host is left to try in cell 'c1': h1: build-failed; h2: claim-refused (full); h3: timed-out";
   assert.equal(sut.snapshot.context.failure, { code: 'alternates-exhausted', message });
+});
+
+test('instance build - a failure names the cell in which no host is left, also where the last of them refused its claim', () => {
+  for (const last of ['BUILD_FAILED', 'CLAIM_REFUSED'] as const) {
+    const sut = begun();
+    sut.take({ type: 'SELECTED', selection: selectionAt('h1'), alternates: [selectionAt('h2')] });
+    sut.take({ type: 'BUILD_FAILED', attempt: 1, reason: 'no image' });
+    if (last === 'BUILD_FAILED') sut.take({ type: 'CLAIM_GRANTED', attempt: 2 });
+    sut.take({ type: last, attempt: 2, reason: 'full' });
+    const { failure } = sut.snapshot.context;
+    assert.match(failure?.message ?? '', /^no host is left to try in cell 'c1': h1: build-failed \(no image\); h2: /);
+  }
 });
 
 test('instance build - active and failed are ends: nothing moves them', () => {
