@@ -5,6 +5,9 @@ import type { Address } from './actor.ts';
 /** The one queue group that any scheduler serves. */
 export const SCHEDULERS: Address = 'scheduler';
 
+/** The name of a scheduler that has said something, by its own address. */
+export const nameOfScheduler = (address: Address): string => address.slice(SCHEDULERS.length + 1);
+
 export const conductorAddress = (shard: number): Address => `conductor/${shard}`;
 export const placementAddress = (shard: number): Address => `placement/${shard}`;
 export const cellAddress = (cell: string): Address => `cell/${cell}`;

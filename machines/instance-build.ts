@@ -237,10 +237,10 @@ export const instanceBuild = build.createMachine({
         TIMED_OUT: {
           target: 'failed',
           actions: assign({
-            failure: {
+            failure: ({ event }) => ({
               code: 'scheduling-timed-out' as const,
-              message: 'no scheduler answered within the deadline: none is there, or placement does not answer them',
-            },
+              message: event.reason ?? 'no scheduler answered within the deadline',
+            }),
           }),
         },
         DELETED: deletedElsewhere,

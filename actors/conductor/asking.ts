@@ -10,6 +10,7 @@ import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { nextRound } from './rounds.ts';
 import { type ConductorState, deadlineOfRequest, type OpenRequest } from './state.ts';
 import { givesWay, lineFor, waitedInVain, waitsOf } from './waiting.ts';
+import { timedOutBecause } from './words.ts';
 import type { Work } from './work.ts';
 
 /** For requests that nobody was asked about yet. */
@@ -21,7 +22,9 @@ export function wakeRequest(work: Work, request: string): void {
   const open = state.requests.get(request);
   if (open === undefined) return;
   if (turn.now >= deadlineOfRequest(state, open)) {
-    if (open.parked === undefined) return failRequest(work, request, { type: 'TIMED_OUT' });
+    if (open.parked === undefined) {
+      return failRequest(work, request, { type: 'TIMED_OUT', reason: timedOutBecause(state, open, turn.now) });
+    }
     if (open.lastUntil !== undefined) return waitedInVain(work, request, open);
     // Why it had no host when it was heard of last may long be true no more.
     open.lastUntil = turn.now + work.patience.firstMs;
@@ -38,6 +41,8 @@ export function wakeRequest(work: Work, request: string): void {
 /** A scheduler has answered: it is there, and can be heard, whatever it was asked for. */
 export function noteAnswer({ state, turn }: Work, request: string, from: Address): void {
   state.answered = { scheduler: from, at: turn.now };
+  const open = state.requests.get(request);
+  if (open !== undefined) open.unanswered = 0;
   state.window.heard(request, turn.now);
 }
 
@@ -117,6 +122,8 @@ function askFor(work: Work, request: string): void {
     ...waitsOf(work, open, deadlineAt),
   });
   open.askedAt = turn.now;
+  if (open.unanswered === 0) open.unansweredSince = turn.now;
+  open.unanswered += 1;
   state.window.asked(request, open.waiting.size, turn.now);
   askAgainLater(work, request, open);
 }

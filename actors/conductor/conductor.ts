@@ -96,10 +96,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
       }
       case 'explain': {
         const entry = state.instances.get(message.instance);
-        const told =
-          entry === undefined
-            ? { view: null }
-            : explanationOf(message.instance, entry, state.requests.get(entry.request));
+        const told = entry === undefined ? { view: null } : explanationOf(state, message.instance, entry, turn.now);
         return turn.send(from, { type: 'explained', ask: message.ask, ...told });
       }
       case 'list': {

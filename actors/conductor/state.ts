@@ -122,6 +122,10 @@ export interface OpenRequest {
   scheduler: Address | null;
   /** When it was asked for last, ms since the epoch; not recorded. */
   askedAt: number;
+  /** How often it was asked for since a scheduler has answered anything about it, or ever; not recorded. */
+  unanswered: number;
+  /** When the first of those questions was put, ms since the epoch; not recorded. */
+  unansweredSince: number;
   repeats: number;
 }
 
@@ -165,7 +169,16 @@ export interface ConductorState {
 
 /** What is told of nearly all instances, kept once for all of them. */
 const TOLD_ACTIVE = { state: 'active' };
-const UNASKED = { round: 0, isNew: false, taker: null, scheduler: null, askedAt: 0, repeats: 0 };
+const UNASKED = {
+  round: 0,
+  isNew: false,
+  taker: null,
+  scheduler: null,
+  askedAt: 0,
+  unanswered: 0,
+  unansweredSince: 0,
+  repeats: 0,
+};
 
 export function emptyConductor(): ConductorState {
   return {

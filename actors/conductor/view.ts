@@ -2,7 +2,9 @@
 
 import { stateOfBuild } from '../builds.ts';
 import type { InstanceView } from '../messages/gateway.ts';
-import type { Entry, OpenRequest } from './state.ts';
+import { nameOfScheduler } from '../routing.ts';
+import type { ConductorState, Entry, OpenRequest } from './state.ts';
+import { askingOf } from './words.ts';
 
 /** What the conductor can say of an instance; of one that is in a cell, only what the cell last said. */
 export function viewOf(instance: string, entry: Entry, open?: OpenRequest): InstanceView {
@@ -31,7 +33,8 @@ export function viewOf(instance: string, entry: Entry, open?: OpenRequest): Inst
 }
 
 /** What the conductor keeps of how an instance came to be where it is; its spec only while no cell has the instance. */
-export function explanationOf(instance: string, entry: Entry, open: OpenRequest | undefined) {
+export function explanationOf(state: ConductorState, instance: string, entry: Entry, now: number) {
+  const open = state.requests.get(entry.request);
   const { build } = entry;
   const isUndecided = entry.phase === 'here' && entry.cell === null;
   // Of one that waits the last decision is known here, and the first is on record.
@@ -39,7 +42,9 @@ export function explanationOf(instance: string, entry: Entry, open: OpenRequest 
   const attempts = build?.snapshot.context.attempts ?? [];
   const view: InstanceView = { ...viewOf(instance, entry, open), attempts: attempts.map((one) => ({ ...one })) };
   const scheduler = isUndecided ? open?.scheduler : null;
-  if (typeof scheduler === 'string') view.scheduler = scheduler.slice(scheduler.indexOf('/') + 1);
+  if (typeof scheduler === 'string') view.scheduler = nameOfScheduler(scheduler);
+  const asking = isUndecided && open !== undefined ? askingOf(state, open, now) : undefined;
+  if (asking !== undefined) view.asking = asking;
   return {
     view,
     ...(decision === undefined ? {} : { decision }),

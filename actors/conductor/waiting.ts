@@ -10,6 +10,7 @@ import { SCHEDULERS } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { failRequest, REQUEST_WAKE } from './requests.ts';
 import { type ConductorState, deadlineOfRequest, entryOf, type OpenRequest } from './state.ts';
+import { askingOf, askingWords, secondsOf } from './words.ts';
 import { commit, type Work } from './work.ts';
 
 /** A scheduler holds a request for so many times the pace at which it is asked for again. */
@@ -171,16 +172,15 @@ export function noValidHost(work: Work, { request, round, reason, decision }: No
 }
 
 /** The time for which it may wait is over. */
-export function waitedInVain(
-  work: Work,
-  request: string,
-  { latest, parked: told, since = 0, waitUntil = 0 }: OpenRequest,
-): void {
-  const seconds = (ms: number) => Math.round(Math.max(0, ms) / 100) / 10;
+export function waitedInVain(work: Work, request: string, open: OpenRequest): void {
+  const { latest, parked: told, since = 0, waitUntil = 0 } = open;
   const { at, reason: why } = latest ?? told ?? { at: since, reason: '' };
   // Where no scheduler has answered at last, hosts may stand otherwise by now.
-  const asOf = at >= waitUntil ? 'at last' : `as of ${seconds(waitUntil - at)} s before the end`;
-  const reason = clipped(`waited ${seconds(waitUntil - since)} s in vain; ${asOf}: ${why}`, MAX_REASON_LENGTH);
+  const asOf = at >= waitUntil ? 'at last' : `as of ${secondsOf(waitUntil - at)} s before the end`;
+  const asking = askingOf(work.state, open, work.turn.now);
+  const unanswered = asking === undefined ? '' : ` (${askingWords(asking)})`;
+  const waited = `waited ${secondsOf(waitUntil - since)} s in vain; ${asOf}${unanswered}`;
+  const reason = clipped(`${waited}: ${why}`, MAX_REASON_LENGTH);
   failRequest(work, request, { type: 'NO_VALID_HOST', reason }, latest?.decision);
 }
 

@@ -1,8 +1,11 @@
-// What a conductor says of an instance: the hand-over of its build to a cell, and why its id cannot be taken.
+// What a conductor says of an instance: the hand-over of its build to a cell, why its id cannot be taken, and that no
+// scheduler answers.
 
 import { type HostedBuild, storeBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
-import type { Entry } from './state.ts';
+import type { InstanceView } from '../messages/gateway.ts';
+import { nameOfScheduler } from '../routing.ts';
+import type { ConductorState, Entry, OpenRequest } from './state.ts';
 
 /** How long a hand-over is valid, ms: half of the time for which cells remember what is deleted; it is said again long before. */
 const START_VALID_MS = 1_800_000;
@@ -37,3 +40,45 @@ export function takenBecause(instance: string, entry: Entry | undefined, request
   }
   return `instance '${instance}' exists already, of another request`;
 }
+
+type Asking = NonNullable<InstanceView['asking']>;
+
+/** The questions about a request that no scheduler has answered; undefined when the last one was. */
+export function askingOf(
+  { answered }: Pick<ConductorState, 'answered'>,
+  { round, unanswered: times, unansweredSince: since }: OpenRequest,
+  now: number,
+): Asking | undefined {
+  if (round === 0) return { times: 0, asOf: now };
+  if (times === 0) return undefined;
+  const asking = { times, since, asOf: now };
+  const isThere = answered !== null && answered.at > since;
+  return isThere ? { ...asking, answersOthers: nameOfScheduler(answered.scheduler) } : asking;
+}
+
+/** `schedulers were asked 4 times in 12 s, and none has answered`. */
+export function askingWords({ times, since, asOf, answersOthers }: Asking): string {
+  if (since === undefined) return 'no scheduler was asked for it yet, as those that came before have no answer';
+  const ago = secondsOf(asOf - since);
+  const asked =
+    times === 1
+      ? `a scheduler was asked ${ago} s ago, and has not answered`
+      : `schedulers were asked ${times} times in ${ago} s, and none has answered`;
+  return answersOthers === undefined ? asked : `${asked}; scheduler '${answersOthers}' has answered others meanwhile`;
+}
+
+/** Why a request has no host when its time is over, and no scheduler has said why. */
+export function timedOutBecause(state: ConductorState, open: OpenRequest, now: number): string {
+  if (open.scheduler !== null) {
+    return `scheduler '${nameOfScheduler(open.scheduler)}' has come to no end in time: placement may not answer it`;
+  }
+  const asking = askingOf(state, open, now);
+  if (asking === undefined) return 'no scheduler has come to an end in time: placement may not answer them';
+  const why =
+    asking.answersOthers === undefined
+      ? 'none is running, or placement does not answer them'
+      : 'placement may not answer';
+  return `${askingWords(asking)}: ${why}`;
+}
+
+export const secondsOf = (ms: number): number => Math.round(Math.max(0, ms) / 100) / 10;

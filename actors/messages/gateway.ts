@@ -79,6 +79,20 @@ export const InstanceView = Type.Object({
   ),
   /** In an explanation, while no host was found for it: the scheduler that said last that it is at it. */
   scheduler: Type.Optional(Type.String()),
+  /**
+   * In an explanation, while no host was found for it and the last question about it has no answer: how often a scheduler was
+   * asked since one has answered, and since when; at the time in `asOf`, ms since the epoch.
+   */
+  asking: Type.Optional(
+    Type.Object({
+      /** 0: none was asked for it yet, as those that came before it have no answer. */
+      times: Type.Integer(),
+      since: Type.Optional(Type.Number()),
+      asOf: Type.Number(),
+      /** A scheduler that has answered about others since. */
+      answersOthers: Type.Optional(Type.String()),
+    }),
+  ),
   /** Hosts still to be tried should this one fail. */
   alternates: Type.Optional(Type.Array(Token)),
   allocations: Type.Optional(SelectionSchema.properties.allocations),

@@ -101,7 +101,8 @@ export const ADVICE_CODES = {
 /** Why an instance is not, or not known to be, active: `failure.code` of an instance. */
 export const FAILURE_CODES = {
   'no-valid-host': 'no host fitted, or none was left whose claim was granted',
-  'scheduling-timed-out': 'no scheduler answered in time: none is there, or placement does not answer them',
+  'scheduling-timed-out':
+    'no scheduler came to an end in time: none is running, or placement does not answer them; the message says how often they were asked',
   'alternates-exhausted': 'no host is left to try: each failed, or its claim as an alternate was refused',
   'build-aborted': 'the driver said that no host would succeed',
   deleted: 'it was deleted before it was built',

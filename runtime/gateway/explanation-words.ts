@@ -1,5 +1,6 @@
 // Explanations in words: a line each, in numbers that add up to all hosts. Pure.
 
+import { askingWords } from '../../actors/conductor/words.ts';
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
@@ -16,6 +17,7 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     ...lastKnownHost(view, decision),
     ...hostLines(view),
     ...waitingOf(view),
+    ...askingOf(view, decision),
     ...(asked === undefined ? [] : [askedWords(asked)]),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
     ...attemptLines(view),
@@ -56,6 +58,13 @@ function waitingOf({ waiting }: InstanceView): string[] {
   const { since, until, reason, asOf } = waiting;
   const when = asOf === undefined ? '' : `; as of ${timeWords(asOf)}`;
   return [`it has waited for a host since ${timeWords(since)}, until ${timeWords(until)}${when}: ${reason}`];
+}
+
+/** That schedulers are asked in vain. One that waits is asked for now and then; that the last question has no answer yet is no news. */
+function askingOf({ asking }: InstanceView, decision: Decision | null): string[] {
+  if (asking === undefined || (decision !== null && asking.times === 1)) return [];
+  const isAnyThere = asking.times < 2 || asking.answersOthers !== undefined;
+  return [`${askingWords(asking)}${isAnyThere ? '' : ': is one running?'}`];
 }
 
 function noDecision({ instance, state, scheduler }: InstanceView): string {

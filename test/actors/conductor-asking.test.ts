@@ -147,7 +147,12 @@ test('conductor - what nobody was asked for yet fails at its deadline too, when 
   accept(on, 0, 4_000, { waitMs: 3_600_000 });
   accept(on, 4_000, 4_001);
   assert.ok(on.state.unasked.has('r4000'));
+  const [explained] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'r4000' }, GATEWAY), 'explained');
+  assert.equal(explained?.message.view?.asking, { times: 0, asOf: on.now });
   on.pass(3_000 + LOST_AFTER_MS);
+  const [shown] = sentOf(on.tell({ type: 'show', ask: 1, instance: 'r4000' }, GATEWAY), 'shown');
+  const why = 'no scheduler was asked for it yet, as those that came before have no answer';
+  assert.ok(shown?.message.view?.failure?.message.startsWith(why));
   assert.not(on.state.requests.has('r4000'));
   assert.ok(on.state.unasked.size > 1_000, 'others wait still');
 });

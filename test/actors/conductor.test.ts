@@ -200,9 +200,49 @@ test('conductor - a scheduler is asked again at a slowing pace, until the deadli
   for (const instance of ['web-0', 'web-1']) {
     const { failure } = viewOf(on, instance) ?? {};
     assert.is(failure?.code, 'scheduling-timed-out');
-    assert.match(failure?.message ?? '', /placement does not answer/, 'schedulers that wait for it are as silent');
+    assert.is(
+      failure?.message,
+      `schedulers were asked ${asked.length + 1} times in 60 s, and none has answered: none is running, or placement does not answer them`,
+      'schedulers that wait for it are as silent',
+    );
   }
   assert.is(on.state.requests.size, 0);
+});
+
+test('conductor - an explanation says how often schedulers were asked in vain, since one was heard of', () => {
+  const on = desk();
+  const askingOf = () => {
+    const [explained] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained');
+    return explained?.message.view?.asking;
+  };
+  const roundOf = () => on.state.requests.get('web')?.round ?? 0;
+  on.tell(buildOf('web'));
+  const since = on.now;
+  assert.equal(askingOf(), { times: 1, since, asOf: since });
+  on.pass(5_000);
+  assert.equal(askingOf(), { times: 3, since, asOf: since + 5_000 });
+  on.tell(selectedFor(lastSelect(on.tell(buildOf('other')))).message, 'scheduler/s');
+  assert.equal(askingOf(), { times: 3, since, asOf: since + 5_000, answersOthers: 's' });
+  on.tell({ type: 'selecting', request: 'web', round: roundOf() - 1 }, 'scheduler/s');
+  assert.is(askingOf(), undefined, 'late as it is, it is an answer');
+  on.pass(4_000);
+  assert.is(askingOf()?.times, 1);
+  on.tell({ type: 'selecting', request: 'web', round: roundOf() }, 'scheduler/s');
+  on.pass(5_000);
+  assert.ok((askingOf()?.since ?? 0) > since + 9_000, 'since then it is silent');
+  on.tell(selectedFor(lastSelect({ sent: on.pass(4_000).flatMap(({ sent }) => sent) })).message, 'scheduler/s');
+  assert.is(askingOf(), undefined);
+});
+
+test('conductor - of a request that fails while a scheduler is at it, it is said which', () => {
+  const on = desk();
+  on.tell(buildOf('web'));
+  for (let waited = 0; waited < REQUESTED_MS; waited += 500) {
+    on.tell({ type: 'selecting', request: 'web', round: on.state.requests.get('web')?.round ?? 0 }, 'scheduler/s');
+    on.pass(500);
+  }
+  const message = "scheduler 's' has come to no end in time: placement may not answer it";
+  assert.equal(viewOf(on, 'web')?.failure, { code: 'scheduling-timed-out', message });
 });
 
 for (const type of ['taking', 'selected', 'no-valid-host', 'parked'] as const) {

@@ -229,6 +229,25 @@ test('explanations - outlive the scheduler that decided, and a new life of the c
   }
 });
 
+test('explanations - where no scheduler runs they say that none answers, and so does the failure', async () => {
+  const bus = memoryServer({ clock: systemClock(), onError() {} }).connect();
+  const conductor = { requestedMs: 1_500, patience: { firstMs: 200, mostMs: 400 } };
+  const { client, stop } = await startNode({ roles: ['placement', 'conductor'], bus, conductor });
+  try {
+    await client.build({ id: 'web', ...SMALL });
+    const inVain = /schedulers were asked \d+ times in [\d.]+ s, and none has answered: /;
+    await eventually('nobody answers', async () => {
+      const { instance, words } = await client.explain('web');
+      return (instance.asking?.times ?? 0) > 1 && inVain.test(words[1] ?? '');
+    });
+    const { failure } = await client.ended('web');
+    assert.is(failure?.code, 'scheduling-timed-out');
+    assert.match(failure?.message ?? '', inVain);
+  } finally {
+    await stop();
+  }
+});
+
 test('explanations - from the command line, in words and as JSON', () =>
   overNats({ hosts: HOSTS, driver }, async ({ client, node }) => {
     const servers = ['--servers', node.url ?? ''];

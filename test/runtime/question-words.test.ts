@@ -99,6 +99,33 @@ test('words - of one on which no scheduler has decided, it is not said that none
   );
 });
 
+test('words - of schedulers that are asked in vain it is said how often and for how long', () => {
+  const requested = { instance: 'web', request: 'web', state: 'requested' };
+  const toldOf = (asking: InstanceView['asking']) =>
+    wordsOfExplanation({ ...requested, ...present({ asking }) }, null)[1];
+  assert.is(
+    toldOf({ times: 4, since: 10_000, asOf: 22_000 }),
+    'schedulers were asked 4 times in 12 s, and none has answered: is one running?',
+  );
+  assert.is(
+    toldOf({ times: 4, since: 10_000, asOf: 22_000, answersOthers: 's' }),
+    "schedulers were asked 4 times in 12 s, and none has answered; scheduler 's' has answered others meanwhile",
+  );
+  assert.is(toldOf({ times: 1, since: 10_000, asOf: 10_260 }), 'a scheduler was asked 0.3 s ago, and has not answered');
+  assert.is(
+    toldOf({ times: 0, asOf: 10_000 }),
+    'no scheduler was asked for it yet, as those that came before have no answer',
+  );
+  assert.match(toldOf(undefined) ?? '', /^no scheduler has decided/);
+  const waiting = { since: 0, until: 90_000, reason: 'none of 3 hosts' };
+  const parked = { at: 0, scheduler: 's', hosts: 0, fits: 0, claimsRefused: 0, refusedClaims: [], alternates: [] };
+  const decision = { ...parked, refused: [], weights: [], narrowedBy: [], silentCells: [], advice: [] };
+  const waits = (times: number) =>
+    wordsOfExplanation({ ...requested, waiting, asking: { times, since: 0, asOf: 5_000 } }, decision)[2];
+  assert.match(waits(2) ?? '', /^schedulers were asked 2 times/);
+  assert.match(waits(1) ?? '', /^scheduler 's' decided/, 'one that waits is asked for now and then');
+});
+
 test('words - of a build under way it is said until when it may take, and of what is left since when it is', () => {
   const lastOf = (state: string, more: object = {}) =>
     wordsOfExplanation({ ...view, state, attempt: 1, deadlineAt: 90_000, ...more }, null).at(-1);
