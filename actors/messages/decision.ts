@@ -71,6 +71,20 @@ export type Weighing = Static<typeof Weighing>;
 export const RefusedClaim = Type.Object({ ...Place, code: Type.String(), message: Type.String() });
 export type RefusedClaim = Static<typeof RefusedClaim>;
 
+/** Room for some of several instances: on the hosts that had it, or on those that some had been given already. */
+export const RoomForSome = Type.Object({
+  instances: Type.Integer(),
+  /** How many were asked for. */
+  of: Type.Integer(),
+  hosts: Type.Integer(),
+  /** The first few of the hosts, those with most room first. */
+  named: Type.Array(Type.Object({ ...Place, instances: Type.Integer() })),
+});
+export type RoomForSome = Static<typeof RoomForSome>;
+
+/** How many hosts with room for some are named. */
+export const MAX_ROOMS_NAMED = 5;
+
 /** The record of a scheduler's decision for one instance: what was considered, refused, weighed, claimed and chosen. */
 export const Decision = Type.Object({
   /** When it was made, ms since the epoch. */
@@ -85,6 +99,8 @@ export const Decision = Type.Object({
   absent: Type.Optional(Absent),
   /** Where it has no host, and all were looked at for that: names of the request that nothing known carries, the first ones. */
   unknown: Type.Optional(Type.Array(UnknownName)),
+  /** Where there was room for some of several instances, and not for all; absent too where it was not counted. */
+  room: Type.Optional(RoomForSome),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
   /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */

@@ -12,6 +12,7 @@ import {
   OTHER,
   type RefusedClaim,
   type RefusedHosts,
+  type RoomForSome,
   UnknownName,
   type Weighing,
   withClasses,
@@ -65,6 +66,15 @@ export const StoredDecision = Type.Object({
   y: Type.Optional(Type.Array(Type.String())),
   /** The other names of it: the kind and the name. */
   z: Type.Optional(Type.Array(Type.Tuple([UnknownName.properties.kind, Type.String()]))),
+  /** `room`: instances, of how many, on how many hosts; then the places of those that are named, and for how many each. */
+  p: Type.Optional(
+    Type.Tuple([
+      Type.Integer(),
+      Type.Integer(),
+      Type.Integer(),
+      Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
+    ]),
+  ),
   /** `chosen`. */
   g: Type.Optional(Type.String()),
   /** The names of the weighers that have a part in each of `w`. */
@@ -149,6 +159,7 @@ const NO_NAMES = {
   alternatesAsked: undefined,
   furtherInCell: undefined,
   furtherElsewhere: undefined,
+  room: undefined,
   advice: [],
   narrowedBy: [],
   unknown: [],
@@ -163,6 +174,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   const {
     absent,
     unknown = [],
+    room,
     alternates,
     alternatesAsked,
     furtherInCell,
@@ -191,6 +203,10 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   if (messages.length > 0) fields.push(`"d":${JSON.stringify(messages)}`);
   if (absent !== undefined) fields.push(`"o":"${absent}"`);
   fields.push(...storedUnknown(unknown));
+  if (room !== undefined) {
+    const named = room.named.map((one) => `[${placeText(one)},${one.instances}]`);
+    fields.push(`"p":[${room.instances},${room.of},${room.hosts},[${named.join()}]]`);
+  }
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -260,7 +276,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, y, z, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, p, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -282,6 +298,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
         y,
         z?.map(([kind, name]) => ({ kind, name })),
       ),
+      room: p && roomOf(p),
       chosen: g === undefined ? undefined : placeOf(g),
     }),
     weights: w.map(([where, weight, ...parts]) => ({
@@ -299,6 +316,10 @@ export function unpackDecision(stored: StoredDecision): Decision {
     silentCells: stored.q ?? [],
     ...present({ silentShards: s, shards: u, where: e }),
   };
+}
+
+function roomOf([instances, of, hosts, named]: NonNullable<StoredDecision['p']>): RoomForSome {
+  return { instances, of, hosts, named: named.map(([where, some]) => ({ ...placeOf(where), instances: some })) };
 }
 
 function placeOf(text: string): { cell: string; host: string } {

@@ -60,6 +60,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     refused: [],
     absent: undefined,
     unknown: undefined,
+    room: undefined,
     weights: [],
     group: undefined,
     ofFitting: null,

@@ -1,7 +1,7 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
 import { MAX_REASON_LENGTH } from '../messages/common.ts';
-import { type Absent, OTHER, type RefusedHosts } from '../messages/decision.ts';
+import { type Absent, OTHER, type RefusedHosts, type RoomForSome } from '../messages/decision.ts';
 import type { Fleet } from './ranking.ts';
 import type { Request } from './request.ts';
 import { nearestMiss, type Standing, standing } from './standing.ts';
@@ -39,6 +39,14 @@ export function whyNoneOf(fleet: Fleet, request: Request, stands: Standing, ofFi
   const { hosts, fits } = stands;
   if (hosts === 0) return NO_HOST_KNOWN;
   return `none of ${hostsWords(hosts)}: ${whyOf(fleet, request, stands, fits > 0 ? `${fits} ${ofFitting}` : undefined)}`;
+}
+
+/** `room for 3 of 5 instances: c1/h1 (2), c1/h4 (1)`. */
+export function roomWords({ instances, of, hosts, named }: RoomForSome): string {
+  const told = named.map((one) => `${one.cell}/${one.host} (${one.instances})`).join(', ');
+  const more = hosts - named.length;
+  const others = more > 0 ? ` and ${more} more ${more === 1 ? 'host' : 'hosts'}` : '';
+  return `room for ${instances} of ${of} instances: ${told}${others}`;
 }
 
 const hostsWords = (hosts: number): string => `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;

@@ -4,8 +4,9 @@
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
+import { MAX_ROOMS_NAMED, type RoomForSome } from '../messages/decision.ts';
 import { decided } from './decision.ts';
-import { absentOf, whyNoneOf, whyNoneTogether } from './explain.ts';
+import { absentOf, roomWords, whyNoneOf, whyNoneTogether } from './explain.ts';
 import { giveAllBack } from './giving-back.ts';
 import { GROUP_CONFLICT } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
@@ -59,8 +60,8 @@ function explainFailure(
   const { instances } = open.asked;
   const { request } = open;
   const count = instances.length;
-  const kept = count - open.waiting.size;
-  const which = whichOf(count, kept);
+  const given = givenIn(open);
+  const which = given === undefined ? '' : whichOf(given);
   const draft = draftOf(open, instance);
   const reason = contextOf(open, instance).reason ?? '';
   const { now: draftedAt } = work.turn;
@@ -72,6 +73,7 @@ function explainFailure(
     const stands = found?.standing ?? (isAsDrafted ? undefined : standing(now.state, request, count));
     draft.advice = found?.advice ?? [];
     draft.unknown = found?.unknown;
+    draft.room = found?.room;
     // Of a refusal after which no host would do, its own words say most.
     const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
@@ -97,26 +99,40 @@ function explainFailure(
       draft.weights = [];
     }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
-    tell(now, withWords(`${which}${why}`, adviceFor(now, found)), decided(draft, at, rankings.salt, null, []));
+    const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
+    const words = withWords(`${which}${why}${where}`, adviceFor(now, found));
+    tell(now, words, decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
-  if (kept > 0) {
-    const hosts = new Set(
-      [...open.machines.values()].flatMap(({ context: { candidate } }) => candidate?.provider ?? []),
-    );
-    const fewer: Advice = { code: 'fewer-instances', from: count, to: kept, hosts: hosts.size };
-    return answer(work, { advice: [fewer] });
+  if (given !== undefined) {
+    const fewer: Advice = { code: 'fewer-instances', from: count, to: given.instances, hosts: given.hosts };
+    return answer(work, { advice: [fewer], room: given });
   }
   // What was claimed for the others is refused for the same.
   if (open.hopeless !== null) for (const one of [...open.promised.keys()]) settle(work, open, one);
   surveyFor(work, request, count, mayTakeLong, { found: answer, underWay: (now) => tellSelecting(now, open) });
 }
 
+/** The hosts that some of its instances have been given, if any have. */
+function givenIn({ asked: { instances }, machines, waiting }: Open): RoomForSome | undefined {
+  const given = new Map<string, { cell: string; host: string; instances: number }>();
+  for (const instance of instances) {
+    const candidate = machines.get(instance)?.context.candidate ?? null;
+    if (candidate === null || waiting.has(instance)) continue;
+    const { provider, cell, host } = candidate;
+    const one = given.get(provider) ?? { cell, host, instances: 0 };
+    one.instances += 1;
+    given.set(provider, one);
+  }
+  if (given.size === 0) return undefined;
+  const named = [...given.values()].sort((one, other) => other.instances - one.instances).slice(0, MAX_ROOMS_NAMED);
+  return { instances: instances.length - waiting.size, of: instances.length, hosts: given.size, named };
+}
+
 /** Said before the reason, where some of its instances have a host. */
-function whichOf(count: number, kept: number): string {
-  if (kept === 0) return '';
-  const hosts = kept === 1 ? 'a host, which is' : 'hosts, which are';
-  return `only ${kept} of ${count} instances had been given ${hosts} counted as used here: `;
+function whichOf({ instances, of }: RoomForSome): string {
+  const hosts = instances === 1 ? 'a host, which is' : 'hosts, which are';
+  return `only ${instances} of ${of} instances had been given ${hosts} counted as used here: `;
 }
 
 /** The change that asks least; or that none is known, where it was looked for and hosts only refuse. */

@@ -5,7 +5,7 @@ import { effort } from '../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { Absent, UnknownName } from '../messages/decision.ts';
+import { type Absent, MAX_ROOMS_NAMED, type RoomForSome, type UnknownName } from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -57,6 +57,8 @@ export interface Survey {
   /** Some hosts were not searched to the end. */
   readonly partly?: true;
   readonly refused: ReturnType<typeof refusedHosts>;
+  /** Where some would fit, and not all; not of those that keep together. */
+  readonly room?: RoomForSome;
   readonly absent?: Absent;
   readonly unknown?: UnknownName[];
   /** The best hosts, as far as they were asked for. */
@@ -110,6 +112,8 @@ export function surveyOf(
   const best: FittingHost[] = [];
   /** The hosts that fit, as long as too few do: fewer than there are instances. */
   const fitting: string[] = [];
+  /** Those of them that hold most. */
+  const roomiest: RoomForSome['named'] = [];
   let advice: Advice[] = [];
   let hosts = 0;
   let fits = 0;
@@ -134,7 +138,12 @@ export function surveyOf(
         const room = Math.min(timesIn(spec, tree, most, isThorough, endOfLooks), allowed);
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
-        if (times < count) fitting.push(host.root);
+        if (times < count) {
+          fitting.push(host.root);
+          const { cell, host: name } = host;
+          const isRoomier = (other: { instances: number }) => room > other.instances;
+          rank(roomiest, MAX_ROOMS_NAMED, isRoomier, () => ({ cell, host: name, instances: room }));
+        }
         const before = beforeWeight(view, spec, host.root);
         const heard = before.silentShard === undefined ? room : 0;
         timesHeard = keepsTogether(spec) ? Math.max(timesHeard, heard) : timesHeard + heard;
@@ -199,10 +208,8 @@ export function surveyOf(
       advice = yield* adviceOf(adviser, still.flat());
     },
     done(work) {
-      if (times > 0 && times < count && isWhole) {
-        const fewer = { code: 'fewer-instances' as const, from: count, to: times, hosts: holding };
-        advice.unshift(fewer);
-      }
+      const isForSome = times > 0 && times < count && isWhole;
+      if (isForSome) advice.unshift({ code: 'fewer-instances', from: count, to: times, hosts: holding });
       if (!isWhole || adviser.isCut) advice = advice.map((one) => ({ ...one, partly: true as const }));
       done(
         {
@@ -211,7 +218,13 @@ export function surveyOf(
           times,
           ...(isWhole ? {} : { partly: true as const }),
           refused: refusedHosts(view, withNearest(counted(census), counted(lackingMore))),
-          ...present({ absent: absentOf(view, request), unknown: unknownNames(names, view, request, isHeardOf) }),
+          ...present({
+            absent: absentOf(view, request),
+            unknown: unknownNames(names, view, request, isHeardOf),
+            // Of those that keep together it is said how many the nearest host has room for.
+            room:
+              isForSome && !isTogether ? { instances: times, of: count, hosts: holding, named: roomiest } : undefined,
+          }),
           best,
           ...silentAmong(view),
           ...(times >= count && timesHeard < count ? { needsSilentShards: true as const } : {}),
@@ -308,16 +321,11 @@ function advise(
 }
 
 /** Puts a host in its place among the best, if it is one of them. */
-function rank(
-  best: FittingHost[],
-  limit: number,
-  isBefore: (other: FittingHost) => boolean,
-  told: () => FittingHost,
-): void {
+function rank<One>(best: One[], limit: number, isBefore: (other: One) => boolean, told: () => One): void {
   const last = best[limit - 1];
   if (limit === 0 || (last !== undefined && !isBefore(last))) return;
   let position = best.length;
-  while (position > 0 && isBefore(best[position - 1] as FittingHost)) position -= 1;
+  while (position > 0 && isBefore(best[position - 1] as One)) position -= 1;
   best.splice(position, 0, told());
   if (best.length > limit) best.pop();
 }

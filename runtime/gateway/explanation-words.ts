@@ -4,7 +4,7 @@ import { askingWords } from '../../actors/conductor/words.ts';
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import { absenceWords, NO_HOST_KNOWN, obstacleWords } from '../../actors/scheduler/explain.ts';
+import { absenceWords, NO_HOST_KNOWN, obstacleWords, roomWords } from '../../actors/scheduler/explain.ts';
 import { unknownWords } from '../../actors/scheduler/unknown-names.ts';
 import { noFurtherHosts } from './advice-on-builds.ts';
 import { type Asked, askedWords } from './asked.ts';
@@ -83,13 +83,14 @@ function keepsTogether({ instance, request }: InstanceView, { group, weights, ch
 }
 
 function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
-  const { at, scheduler, hosts, fits, refused, chosen, weights, claimsRefused, refusedClaims } = decision;
+  const { at, scheduler, hosts, fits, refused, room, chosen, weights, claimsRefused, refusedClaims } = decision;
   const lines = [
     `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...absenceLines(decision.absent),
     ...unknownLines(decision.unknown),
   ];
+  if (room !== undefined) lines.push(roomWords(room));
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, these filters narrowed the choice: ${decision.narrowedBy.join(', ')}`);
   }

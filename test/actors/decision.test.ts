@@ -420,6 +420,7 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     alternatesAsked: 2,
     furtherInCell: 0,
     furtherElsewhere: 7,
+    room: { instances: 3, of: 5, hosts: 9, named: [{ cell: 'c1', host: 'h1', instances: 2 }] },
     advice: [],
     narrowedBy: ['named-hosts'],
     silentCells: ['c9'],

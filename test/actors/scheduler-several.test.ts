@@ -145,11 +145,14 @@ test('scheduler - where hosts have room for some of a request, the nearest of th
   const none = 'of 2 hosts, 1 has room for some, 1 exceeds-capacity VCPU; nearest';
   const short = "c1/h2: 8 VCPU exceed what is free on provider 'h2': 6 (short by 2), and more stands in its way";
   assert.equal(failureOn(asked, some, other), {
-    reason: `no room for 3 instances at once: ${none} ${short}; 1 instance instead of 3 would fit`,
+    reason: `no room for 3 instances at once: ${none} ${short}; room for 1 of 3 instances: c1/h1 (1); 1 instance instead of 3 would fit`,
     fits: 1,
   });
   const { reason, fits } = failureOn(asked, some, other, { ...other, host: 'h3', traits, has: { VCPU: 5 } });
-  assert.match(reason, /; nearest c1\/h3: 8 VCPU exceed what is free on provider 'h3': 5 \(short by 3\); 1 instance /);
+  assert.match(
+    reason,
+    /; nearest c1\/h3: 8 VCPU exceed what is free on provider 'h3': 5 \(short by 3\); room for 1 of 3 instances: c1\/h1 \(1\); 1 instance /,
+  );
   assert.is(fits, 1);
 });
 
@@ -301,9 +304,42 @@ test('scheduler - of a request for several, another of which was quicker, those 
     on.hear('scheduler/t', selectFor('first', { instances: named(count, 'first'), vcpu: 8 }), 'conductor/0');
     on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8 }), 'conductor/0');
     on.deliverAll();
-    const reason = chosenIn(on.answers.find(({ request }) => request === 'r'));
-    assert.ok(reason.startsWith(words), reason);
+    const answer = on.answers.find(({ request }) => request === 'r') as { reason: string; decision: string };
+    assert.ok(answer.reason.startsWith(words), answer.reason);
+    assert.match(answer.reason, `; room for ${3 - count} of 3 instances: c1/h`);
+    const { room } = unpackDecision(JSON.parse(answer.decision));
+    assert.equal([room?.instances, room?.of, room?.hosts, room?.named.length], [3 - count, 3, 3 - count, 3 - count]);
   }
+});
+
+test('scheduler - of a request that has room for some it is said on which hosts, the first few, those with most first', () => {
+  const failureOn = (...rooms: number[]) => {
+    const on = schedulersOf(
+      rooms.map((VCPU, n) => ({ host: `h${n}`, has: { VCPU } })),
+      [{ name: 's' }],
+    );
+    on.choose(selectFor('r', { instances: named(50), vcpu: 2 }));
+    live(on, 1_000);
+    const { reason, decision } = on.answers[0] as { reason: string; decision: string };
+    return { reason, room: unpackDecision(JSON.parse(decision)).room };
+  };
+  const few = failureOn(3, 1, 4);
+  assert.match(few.reason, /; room for 3 of 50 instances: c1\/h2 \(2\), c1\/h0 \(1\); 3 instances instead of 50 /);
+  assert.equal(few.room, {
+    instances: 3,
+    of: 50,
+    hosts: 2,
+    named: [
+      { cell: 'c1', host: 'h2', instances: 2 },
+      { cell: 'c1', host: 'h0', instances: 1 },
+    ],
+  });
+  const many = failureOn(2, 2, 4, 2, 8, 6, 2);
+  const first = 'room for 13 of 50 instances: c1/h4 (4), c1/h5 (3), c1/h2 (2), c1/h';
+  assert.ok(many.reason.includes(first), many.reason);
+  assert.match(many.reason, / and 2 more hosts; 13 instances instead of 50 /);
+  assert.equal([many.room?.hosts, many.room?.named.length], [7, 5]);
+  assert.is(failureOn(1, 1).room, undefined);
 });
 
 test('scheduler - where claims are in order, too, no host is said to be full before the claims of others there are answered', () => {

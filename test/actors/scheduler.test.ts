@@ -355,7 +355,7 @@ test('scheduler - several instances have hosts all together, or the request has 
   assert.is(selected, null);
   assert.match(
     reason ?? '',
-    /^no room for 3 instances at once: of 2 hosts, 2 have room for some; 2 instances instead of 3 /,
+    /^no room for 3 instances at once: of 2 hosts, 2 have room for some; room for 2 of 3 instances: .*; 2 instances instead of 3 /,
   );
   assert.is(all.on.state.open.size, 0);
   assert.is(all.on.state.selecting.size, 0);

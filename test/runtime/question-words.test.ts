@@ -99,6 +99,19 @@ test('words - of one on which no scheduler has decided, it is not said that none
   );
 });
 
+test('words - of a request for several with room for some it is said where, the first few, and for how many there', () => {
+  const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], narrowedBy: [] };
+  const decision = { hosts: 9, fits: 2, refused: [], silentCells: [], weights: [], advice: [], ...kept };
+  const named = [
+    { cell: 'c1', host: 'h1', instances: 2 },
+    { cell: 'c1', host: 'h4', instances: 1 },
+  ];
+  const toldOf = (hosts: number) =>
+    wordsOfExplanation(view, { ...decision, room: { instances: 3, of: 5, hosts, named } })[2];
+  assert.is(toldOf(2), 'room for 3 of 5 instances: c1/h1 (2), c1/h4 (1)');
+  assert.is(toldOf(3), 'room for 3 of 5 instances: c1/h1 (2), c1/h4 (1) and 1 more host');
+});
+
 test('words - of schedulers that are asked in vain it is said how often and for how long', () => {
   const requested = { instance: 'web', request: 'web', state: 'requested' };
   const toldOf = (asking: InstanceView['asking']) =>
