@@ -31,6 +31,8 @@ export type AdviceCode =
   | 'with-group-policy'
   | 'more-per-host'
   | 'fewer-instances'
+  | 'ask-again'
+  | 'with-wait'
   | 'more-alternates'
   | 'another-cell'
   | 'host-state'
@@ -161,6 +163,10 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       return `if groups might share a provider, ${fits}`;
     case 'fewer-instances':
       return `${to} ${to === 1 ? 'instance' : 'instances'} instead of ${from} would fit`;
+    case 'ask-again':
+      return `asked for again, ${who} would have ${many} to try that ${hosts === 1 ? 'fits' : 'fit'} as far as is known`;
+    case 'with-wait':
+      return `with \`wait\` ${who} would be tried again when room comes free: ${least}${many} had none left when claimed`;
     case 'more-alternates':
       return `with ${to} alternates instead of ${from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
     case 'another-cell':

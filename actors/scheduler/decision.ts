@@ -162,6 +162,14 @@ export function noteRefused(draft: Draft, { cell, host }: Selection, code: strin
   if (draft.refusedClaims.length > MAX_CLAIMS_TOLD) draft.refusedClaims.shift();
 }
 
+/** Notes the refused claims of the other instances of a request that fails: one record is told of all of them. */
+export function noteRefusedOfOthers(draft: Draft, all: Iterable<Draft>): void {
+  const others = [...all].filter((one) => one !== draft && one.claimsRefused > 0);
+  for (const { claimsRefused } of others) draft.claimsRefused += claimsRefused;
+  const claims = [...others.flatMap(({ refusedClaims }) => refusedClaims), ...draft.refusedClaims];
+  draft.refusedClaims = claims.slice(-MAX_CLAIMS_TOLD);
+}
+
 /** Notes the hosts that are left to try beside those that were chosen and named. */
 export function noteFurther(draft: Draft, { furtherInCell, furtherElsewhere }: FurtherHosts): void {
   draft.furtherInCell = furtherInCell;

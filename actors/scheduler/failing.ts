@@ -4,14 +4,16 @@
 import type { Advice } from '../messages/advice.ts';
 import { adviceWords, NO_CHANGE_KNOWN } from '../messages/advice.ts';
 import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
-import { MAX_ROOMS_NAMED, type RoomForSome } from '../messages/decision.ts';
-import { decided } from './decision.ts';
+import { MAX_ROOMS_NAMED, type RefusedClaim, type RoomForSome } from '../messages/decision.ts';
+import { type Draft, decided, noteRefusedOfOthers } from './decision.ts';
 import { absentOf, roomWords, whyNoneOf, whyNoneTogether } from './explain.ts';
+import { anyAdmits } from './gangs.ts';
 import { giveAllBack } from './giving-back.ts';
-import { GROUP_CONFLICT } from './group-rules.ts';
+import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
 import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking.ts';
+import { OF_ROOM } from './rivals.ts';
 import { isOrdered } from './rounds.ts';
 import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './selecting.ts';
 import { standing } from './standing.ts';
@@ -63,6 +65,7 @@ function explainFailure(
   const given = givenIn(open);
   const which = given === undefined ? '' : whichOf(given);
   const draft = draftOf(open, instance);
+  noteRefusedOfOthers(draft, open.drafts.values());
   const reason = contextOf(open, instance).reason ?? '';
   const { now: draftedAt } = work.turn;
   const { revision } = work.state.view;
@@ -71,7 +74,7 @@ function explainFailure(
     const { rankings, view } = now.state;
     const isAsDrafted = view.revision === revision;
     const stands = found?.standing ?? (isAsDrafted ? undefined : standing(now.state, request, count));
-    draft.advice = found?.advice ?? [];
+    draft.advice = [...(found?.advice ?? []), ...adviceOnRivals(now, open, draft, found)];
     draft.unknown = found?.unknown;
     draft.room = found?.room;
     // Of a refusal after which no host would do, its own words say most.
@@ -100,7 +103,7 @@ function explainFailure(
     }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
-    const words = withWords(`${which}${why}${where}`, adviceFor(now, found));
+    const words = withWords(`${which}${why}${where}`, adviceFor(now, draft.advice, found));
     tell(now, words, decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
@@ -135,12 +138,46 @@ function whichOf({ instances, of }: RoomForSome): string {
   return `only ${instances} of ${of} instances had been given ${hosts} counted as used here: `;
 }
 
-/** The change that asks least; or that none is known, where it was looked for and hosts only refuse. */
-function adviceFor({ turn }: Work, found: Found | null): string {
-  const { advice: [first] = [], standing: surveyed } = found ?? {};
-  if (first !== undefined) {
-    return `; ${adviceWords(first, (until) => `for another ${Math.ceil((until - turn.now) / 1_000)} s`)}`;
+/**
+ * What helps one that others were quicker than: to be asked for again, where hosts are left to try, or else to wait for
+ * room, unless it has waited.
+ */
+function adviceOnRivals(
+  work: Work,
+  open: Open,
+  { claimsRefused, refusedClaims }: Draft,
+  found: Found | null,
+): Advice[] {
+  const { instances, waits } = open.asked;
+  if (waits !== undefined || open.hopeless !== null) return [];
+  const many = instances.length === 1 ? {} : { instances: instances.length };
+  const { times = instances.length } = found?.standing ?? {};
+  if (found !== null && times >= instances.length && isRoomLeft(work, open, refusedClaims)) {
+    const { fits } = found.standing ?? standing(work.state, open.request, open.waiting.size);
+    return [{ code: 'ask-again', hosts: fits, ...many }];
   }
+  const full = refusedClaims.filter(({ code }) => OF_ROOM.has(code)).map(({ cell, host }) => `${cell}/${host}`);
+  if (full.length === 0) return [];
+  const partly = claimsRefused > refusedClaims.length ? { partly: true as const } : {};
+  return [{ code: 'with-wait', hosts: new Set(full).size, ...many, ...partly }];
+}
+
+/**
+ * Whether those without a host would be placed if they were looked at now. What was refused for other reasons than room may
+ * be refused again.
+ */
+function isRoomLeft(work: Work, { asked, request, waiting }: Open, refusedClaims: readonly RefusedClaim[]): boolean {
+  const isOfRoom = refusedClaims.every(({ code }) => OF_ROOM.has(code) || code === GROUP_CHANGED);
+  if (!isOfRoom || work.state.view.silentShards.size > 0) return false;
+  return anyAdmits(work, { asked: { ...asked, instances: [...waiting] }, request });
+}
+
+/** The change that asks least, and to wait; or that none is known, where it was looked for and hosts only refuse. */
+function adviceFor({ turn }: Work, advice: readonly Advice[], found: Found | null): string {
+  const till = (until: number) => `for another ${Math.ceil((until - turn.now) / 1_000)} s`;
+  const told = advice.filter(({ code }, position) => position === 0 || code === 'with-wait');
+  if (told.length > 0) return told.map((one) => `; ${adviceWords(one, till)}`).join('');
+  const { standing: surveyed } = found ?? {};
   return surveyed === undefined || surveyed.hosts === 0 || surveyed.times > 0 ? '' : `; ${NO_CHANGE_KNOWN}`;
 }
 

@@ -138,7 +138,7 @@ export function admits({ state }: Work, { asked: { instances }, request }: Parke
 }
 
 /** Whether there is room for all instances of a request. */
-export function anyAdmits(work: Work, { asked: { instances }, request }: Parked): boolean {
+export function anyAdmits(work: Work, { asked: { instances }, request }: Pick<Parked, 'asked' | 'request'>): boolean {
   if (instances.length > 1) return roomAtOnce(work, request, instances.length) !== null;
   return pickOfGroup(work.state, request, { count: 1, isOfSeveral: false }, () => false, '') !== null;
 }

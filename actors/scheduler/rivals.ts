@@ -42,7 +42,7 @@ export function forgiveRefusals(open: Open, instance: string): void {
 }
 
 /** What stands in the way on a host that others have filled, or just the part of it that a request could use. */
-const OF_ROOM: ReadonlySet<string> = new Set([
+export const OF_ROOM: ReadonlySet<string> = new Set([
   'exceeds-capacity',
   'too-many-instances',
   'not-isolated',

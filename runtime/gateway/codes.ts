@@ -90,6 +90,10 @@ export const ADVICE_CODES = {
     'let each host have more members of the instance group `about`, which has none yet: `maxPerHost` of `to` instead of `from`',
   'without-filter': "change the deployment's filter `about`; with `failed`: mend it",
   'fewer-instances': 'ask for fewer instances: `to` instead of `from`',
+  'ask-again':
+    'ask again, unchanged: `hosts` fit as far as is known, which were not tried for long enough, or have come to have room since',
+  'with-wait':
+    'let it wait (`wait`), so that it is tried again when room comes free: on `hosts` none was left when they were claimed, as others were quicker; that it would fit then is not known',
   'more-alternates':
     'of a build that failed on all hosts that were named: ask for more alternates, `to` instead of `from`, which fitted in cell `about` when it was decided',
   'another-cell':

@@ -11,6 +11,7 @@ import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import type { SchedulerState } from '../../actors/scheduler/state.ts';
+import { MAX_CLAIMS_PER_SELECTION } from '../../machines/selection.ts';
 import type { HostWords } from '../support/facts.ts';
 import { chosenIn, schedulersOf, selectFor } from '../support/schedulers.ts';
 import { sentOf } from '../support/turn.ts';
@@ -18,6 +19,7 @@ import { sentOf } from '../support/turn.ts';
 const test = suite('scheduler - several');
 
 type On = ReturnType<typeof schedulersOf>;
+type Failure = { reason: string; decision: string };
 
 /** Lets time pass in steps, and everything arrive. */
 function live(on: On, ms: number): void {
@@ -117,7 +119,7 @@ test('scheduler - of hosts that are equally near the same one is named, in whate
       const on = schedulersOf(inOrder, [{ name: 's' }]);
       on.choose({ ...selectFor('r'), spec: asked });
       live(on, 1_000);
-      const { reason, decision } = on.answers[0] as { reason: string; decision: string };
+      const { reason, decision } = on.answers[0] as Failure;
       const { refused } = unpackDecision(JSON.parse(decision));
       return { nearest: reason.replace(/.*; nearest (\S+):.*/, '$1'), refused, dry: fitted(on, 12, 1, asked).refused };
     });
@@ -137,7 +139,7 @@ test('scheduler - where hosts have room for some of a request, the nearest of th
     const on = schedulersOf(hosts, [{ name: 's' }]);
     on.choose({ ...selectFor('r', { instances: named(3) }), spec: told });
     live(on, 1_000);
-    const { reason, decision } = on.answers[0] as { reason: string; decision: string };
+    const { reason, decision } = on.answers[0] as Failure;
     const { fits, refused } = unpackDecision(JSON.parse(decision));
     assert.equal(refused, fitted(on, 8, 3, told).refused, 'a dry run says the same');
     return { reason, fits };
@@ -304,12 +306,54 @@ test('scheduler - of a request for several, another of which was quicker, those 
     on.hear('scheduler/t', selectFor('first', { instances: named(count, 'first'), vcpu: 8 }), 'conductor/0');
     on.hear('scheduler/s', selectFor('r', { instances: named(3), vcpu: 8 }), 'conductor/0');
     on.deliverAll();
-    const answer = on.answers.find(({ request }) => request === 'r') as { reason: string; decision: string };
+    const answer = on.answers.find(({ request }) => request === 'r') as Failure;
     assert.ok(answer.reason.startsWith(words), answer.reason);
     assert.match(answer.reason, `; room for ${3 - count} of 3 instances: c1/h`);
-    const { room } = unpackDecision(JSON.parse(answer.decision));
+    const { room, advice, claimsRefused, refusedClaims } = unpackDecision(JSON.parse(answer.decision));
+    assert.equal(advice, [
+      { code: 'fewer-instances', from: 3, to: 3 - count, hosts: 3 - count },
+      { code: 'with-wait', hosts: count, instances: 3 },
+    ]);
+    assert.match(
+      answer.reason,
+      /; with `wait` all 3 instances would be tried again when room comes free: \d hosts? had /,
+    );
+    // The record is of all of them: it tells of the claims of each.
+    assert.equal([claimsRefused, new Set(refusedClaims.map(({ host }) => host)).size], [count, count]);
     assert.equal([room?.instances, room?.of, room?.hosts, room?.named.length], [3 - count, 3, 3 - count, 3 - count]);
   }
+});
+
+test('scheduler - one that others were quicker than is advised to ask again where hosts are left to try, or else to wait', () => {
+  const failureOn = (hostCount: number, told: Parameters<typeof selectFor>[1] = {}) => {
+    const hosts = Array.from({ length: hostCount }, (_, n) => ({ host: `h${n}` }));
+    const on = schedulersOf(hosts, [{ name: 's' }, { name: 't' }]);
+    on.hear('scheduler/t', selectFor('first', { instances: named(hostCount, 'first'), vcpu: 8 }), 'conductor/0');
+    // Of what is taken `s` hears by the refusals of its claims alone.
+    const deliver = () =>
+      on.deliver(undefined, ({ message, to }) => message.type !== 'providers-changed' || to !== 'scheduler/s');
+    deliver();
+    on.hear('scheduler/s', selectFor('late', { vcpu: 8, ...told }), 'conductor/0');
+    for (let passed = 0; passed < 2_000; passed += 100) {
+      deliver();
+      on.pass(100);
+    }
+    const { reason, decision } = on.answers.find(({ request }) => request === 'late') as Failure;
+    return { reason, advice: unpackDecision(JSON.parse(decision)).advice.filter(({ code }) => code !== 'less') };
+  };
+  const waits = failureOn(2);
+  assert.equal(waits.advice, [{ code: 'with-wait', hosts: 2 }]);
+  assert.match(
+    waits.reason,
+    /; with `wait` it would be tried again when room comes free: 2 hosts had none left when claimed$/,
+  );
+  assert.equal(failureOn(20).advice, [{ code: 'with-wait', hosts: 8, partly: true }]);
+  const again = failureOn(MAX_CLAIMS_PER_SELECTION + 3);
+  assert.equal(again.advice, [{ code: 'ask-again', hosts: 3 }], 'it has tried for as long as it may');
+  assert.match(
+    again.reason,
+    /: exceeds-capacity: .*; asked for again, it would have 3 hosts to try that fit as far as is known$/,
+  );
 });
 
 test('scheduler - of a request that has room for some it is said on which hosts, the first few, those with most first', () => {
@@ -320,7 +364,7 @@ test('scheduler - of a request that has room for some it is said on which hosts,
     );
     on.choose(selectFor('r', { instances: named(50), vcpu: 2 }));
     live(on, 1_000);
-    const { reason, decision } = on.answers[0] as { reason: string; decision: string };
+    const { reason, decision } = on.answers[0] as Failure;
     return { reason, room: unpackDecision(JSON.parse(decision)).room };
   };
   const few = failureOn(3, 1, 4);
