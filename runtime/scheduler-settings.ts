@@ -86,6 +86,7 @@ const FIELDS_OF_WEIGHER: Readonly<Record<keyof Weigher, string>> = {
   changesAt: 'function',
   prefers: 'function',
   granted: 'function',
+  ignoresAmounts: 'boolean',
   ignoresStats: 'boolean',
 };
 

@@ -39,12 +39,12 @@ export function furtherHosts(
   if (wanted >= MAX_ALTERNATES || isAskedMore || keepsTogether(spec) || members.length > MAX_LOOKED_AT) {
     return chosen.map(() => ({}));
   }
-  const { current, heaps } = shapeOf(fleet, request);
+  const shape = shapeOf(fleet, request);
+  const { current } = shape;
   const full = members.filter((root) => current.has(root) && !groupAllows(fleet.view, spec, root));
   const knowsOthers = where?.cells === undefined && where?.avoidCells === undefined;
   return chosen.map(({ cell, provider }, position): FurtherHosts => {
-    const ranked = (heaps.heard.get(cell)?.length ?? 0) + (heaps.silent.get(cell)?.length ?? 0);
-    const open = ranked - full.filter((root) => current.get(root)?.cell === cell).length;
+    const open = shape.fitsIn(cell) - full.filter((root) => current.get(root)?.cell === cell).length;
     const own = current.has(provider) && !full.includes(provider) ? 1 : 0;
     const furtherInCell = open - own - (alternates[position] as readonly Selection[]).length;
     if (furtherInCell > 0 || !knowsOthers) return { furtherInCell };

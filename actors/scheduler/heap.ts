@@ -1,131 +1,169 @@
-// Heaps of hosts in which each entry knows where it stands, so that one host can be put in, taken out or moved
-// without looking at the others, and the best of several heaps can be read off without changing any.
+// Heaps of hosts, by their slots, in which it is known where each stands, so that one host can be put in, taken out or
+// moved without looking at the others, and the best of several heaps can be read off without changing any. A host is in
+// one of them at most, so what they are ordered by, and where each stands, is kept for all of them together.
 
-/** What a heap orders: the greater weight first, and among equals the lower tie. */
+/** What hosts are ordered by: the greater weight first, and among equals the lower tie. */
 export interface Entry {
   readonly weight: number;
   readonly tie: number;
-  /** Where the entry stands in its heap; kept by the heap. */
-  at: number;
 }
 
-export type Heap<E extends Entry> = E[];
-
-export function before(one: Pick<Entry, 'weight' | 'tie'>, other: Pick<Entry, 'weight' | 'tie'>): boolean {
+export function before(one: Entry, other: Entry): boolean {
   return one.weight > other.weight || (one.weight === other.weight && one.tie < other.tie);
 }
 
-export function insert<E extends Entry>(heap: Heap<E>, entry: E): void {
-  heap.push(entry);
-  rise(heap, entry, heap.length - 1);
+/** What each host weighs, by slot, and where it stands in its heap, which the heaps keep. */
+export interface Order {
+  readonly weights: Float64Array;
+  readonly at: Int32Array;
 }
 
-export function remove<E extends Entry>(heap: Heap<E>, entry: E): void {
-  const last = heap.pop() as E;
-  if (last !== entry) replace(heap, entry, last);
+export interface Heap {
+  readonly slots: number[];
+  /** By slot. */
+  readonly ties: ArrayLike<number>;
 }
 
-/** Puts one entry in the place of another. */
-export function replace<E extends Entry>(heap: Heap<E>, entry: E, by: E): void {
-  const { at } = entry;
-  if (at > 0 && before(by, heap[(at - 1) >> 1] as E)) rise(heap, by, at);
-  else sink(heap, by, at);
+export const emptyHeap = (ties: ArrayLike<number>): Heap => ({ slots: [], ties });
+
+function comesBefore({ weights }: Order, { ties }: Heap, one: number, other: number): boolean {
+  const weight = weights[one] as number;
+  const otherWeight = weights[other] as number;
+  return weight > otherWeight || (weight === otherWeight && (ties[one] as number) < (ties[other] as number));
 }
 
-function rise<E extends Entry>(heap: Heap<E>, entry: E, from: number): void {
+/** Puts a host in, by what it weighs now. */
+export function insert(order: Order, heap: Heap, slot: number): void {
+  heap.slots.push(slot);
+  rise(order, heap, slot, heap.slots.length - 1);
+}
+
+/** Takes a host out, whatever it weighs. */
+export function remove(order: Order, heap: Heap, slot: number): void {
+  const last = heap.slots.pop() as number;
+  if (last !== slot) settle(order, heap, last, order.at[slot] as number);
+}
+
+/** Moves a host to where it belongs, after its weight has changed. */
+export function move(order: Order, heap: Heap, slot: number): void {
+  settle(order, heap, slot, order.at[slot] as number);
+}
+
+function settle(order: Order, heap: Heap, slot: number, at: number): void {
+  if (at > 0 && comesBefore(order, heap, slot, heap.slots[(at - 1) >> 1] as number)) rise(order, heap, slot, at);
+  else sink(order, heap, slot, at);
+}
+
+function rise(order: Order, heap: Heap, slot: number, from: number): void {
+  const { slots } = heap;
+  const { at } = order;
   let position = from;
   while (position > 0) {
     const parent = (position - 1) >> 1;
-    const above = heap[parent] as E;
-    if (!before(entry, above)) break;
-    put(heap, above, position);
+    const above = slots[parent] as number;
+    if (!comesBefore(order, heap, slot, above)) break;
+    slots[position] = above;
+    at[above] = position;
     position = parent;
   }
-  put(heap, entry, position);
+  slots[position] = slot;
+  at[slot] = position;
 }
 
-function sink<E extends Entry>(heap: Heap<E>, entry: E, from: number): void {
+function sink(order: Order, heap: Heap, slot: number, from: number): void {
+  const { slots } = heap;
+  const { at } = order;
   let position = from;
   for (;;) {
     let child = 2 * position + 1;
-    if (child >= heap.length) break;
-    if (child + 1 < heap.length && before(heap[child + 1] as E, heap[child] as E)) child += 1;
-    const below = heap[child] as E;
-    if (!before(below, entry)) break;
-    put(heap, below, position);
+    if (child >= slots.length) break;
+    if (child + 1 < slots.length && comesBefore(order, heap, slots[child + 1] as number, slots[child] as number)) {
+      child += 1;
+    }
+    const below = slots[child] as number;
+    if (!comesBefore(order, heap, below, slot)) break;
+    slots[position] = below;
+    at[below] = position;
     position = child;
   }
-  put(heap, entry, position);
+  slots[position] = slot;
+  at[slot] = position;
 }
 
-function put<E extends Entry>(heap: Heap<E>, entry: E, position: number): void {
-  heap[position] = entry;
-  entry.at = position;
-}
-
-/** Up to `most` accepted entries of several heaps, best first. */
-export function bestOf<E extends Entry>(heaps: readonly Heap<E>[], most: number, accept: (entry: E) => boolean): E[] {
+/** Up to `most` accepted hosts of several heaps of one kind, best first. */
+export function bestOf(
+  order: Order,
+  heaps: readonly Heap[],
+  most: number,
+  accept: (slot: number) => boolean,
+): number[] {
   if (most === 1) {
-    const first = firstOf(heaps);
+    const first = firstOf(order, heaps);
     if (first === undefined) return [];
     if (accept(first)) return [first];
   }
-  const next: Next<E> = { entries: [], heaps: [] };
-  for (const heap of heaps) reach(next, heap, 0);
-  const found: E[] = [];
-  while (found.length < most && next.entries.length > 0) {
-    const entry = next.entries[0] as E;
-    const heap = next.heaps[0] as Heap<E>;
-    if (accept(entry)) found.push(entry);
-    pass(next);
-    reach(next, heap, 2 * entry.at + 1);
-    reach(next, heap, 2 * entry.at + 2);
+  const next: Next = { slots: [], heaps: [] };
+  for (const heap of heaps) reach(order, next, heap, 0);
+  const found: number[] = [];
+  while (found.length < most && next.slots.length > 0) {
+    const slot = next.slots[0] as number;
+    const heap = next.heaps[0] as Heap;
+    if (accept(slot)) found.push(slot);
+    pass(order, next);
+    const at = order.at[slot] as number;
+    reach(order, next, heap, 2 * at + 1);
+    reach(order, next, heap, 2 * at + 2);
   }
   return found;
 }
 
-function firstOf<E extends Entry>(heaps: readonly Heap<E>[]): E | undefined {
-  let first: E | undefined;
-  for (const [top] of heaps) if (top !== undefined && (first === undefined || before(top, first))) first = top;
+function firstOf(order: Order, heaps: readonly Heap[]): number | undefined {
+  let first: number | undefined;
+  for (const heap of heaps) {
+    const [top] = heap.slots;
+    if (top !== undefined && (first === undefined || comesBefore(order, heap, top, first))) first = top;
+  }
   return first;
 }
 
-/** Entries whose turn may come next, since those above them in their heaps were passed: a heap too, and theirs beside it. */
-interface Next<E extends Entry> {
-  readonly entries: E[];
-  readonly heaps: Heap<E>[];
+/** Hosts whose turn may come next, since those above them in their heaps were passed: a heap too, and theirs beside it. */
+interface Next {
+  readonly slots: number[];
+  readonly heaps: Heap[];
 }
 
-function reach<E extends Entry>({ entries, heaps }: Next<E>, heap: Heap<E>, at: number): void {
-  const entry = heap[at];
-  if (entry === undefined) return;
-  let position = entries.length;
+function reach(order: Order, { slots, heaps }: Next, heap: Heap, at: number): void {
+  const slot = heap.slots[at];
+  if (slot === undefined) return;
+  let position = slots.length;
   while (position > 0) {
     const parent = (position - 1) >> 1;
-    const above = entries[parent] as E;
-    if (!before(entry, above)) break;
-    entries[position] = above;
-    heaps[position] = heaps[parent] as Heap<E>;
+    const above = slots[parent] as number;
+    if (!comesBefore(order, heap, slot, above)) break;
+    slots[position] = above;
+    heaps[position] = heaps[parent] as Heap;
     position = parent;
   }
-  entries[position] = entry;
+  slots[position] = slot;
   heaps[position] = heap;
 }
 
 /** Takes the first one out. */
-function pass<E extends Entry>({ entries, heaps }: Next<E>): void {
-  const last = entries.pop() as E;
-  const lastHeap = heaps.pop() as Heap<E>;
-  const { length } = entries;
+function pass(order: Order, { slots, heaps }: Next): void {
+  const last = slots.pop() as number;
+  const lastHeap = heaps.pop() as Heap;
+  const { length } = slots;
   if (length === 0) return;
   let position = 0;
   for (let child = 1; child < length; child = 2 * position + 1) {
-    if (child + 1 < length && before(entries[child + 1] as E, entries[child] as E)) child += 1;
-    if (!before(entries[child] as E, last)) break;
-    entries[position] = entries[child] as E;
-    heaps[position] = heaps[child] as Heap<E>;
+    if (child + 1 < length && comesBefore(order, lastHeap, slots[child + 1] as number, slots[child] as number)) {
+      child += 1;
+    }
+    if (!comesBefore(order, lastHeap, slots[child] as number, last)) break;
+    slots[position] = slots[child] as number;
+    heaps[position] = heaps[child] as Heap;
     position = child;
   }
-  entries[position] = last;
+  slots[position] = last;
   heaps[position] = lastHeap;
 }

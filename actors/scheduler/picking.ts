@@ -7,8 +7,9 @@ import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
 import { before, bestOf, type Heap } from './heap.ts';
 import { lookAgainFor } from './judging.ts';
-import { type Fleet, HEARINGS, type Hearing, lateFiltersOf, type Shape, shapeOf, type Weighed } from './ranking.ts';
+import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
+import { HEARINGS, type Hearing, type Shape, type Weighed } from './shape.ts';
 import { isShardSilent, SILENCE, type Silence } from './silence.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -58,8 +59,8 @@ export function best(fleet: Fleet, request: Request, skip: (root: string) => boo
     const found =
       named === null
         ? rankings.pickAmong === Number.POSITIVE_INFINITY
-          ? anyOf(heapsOf(shape, hearing, cells, eligible), accept, `${rankings.salt} ${seed}`)
-          : bestOf(heapsOf(shape, hearing, cells, eligible), rankings.pickAmong, accept)
+          ? anyOf(shape, heapsOf(shape, hearing, cells, eligible), accept, `${rankings.salt} ${seed}`)
+          : bestIn(shape, heapsOf(shape, hearing, cells, eligible), rankings.pickAmong, accept)
         : among(shape, named, isEligible).slice(0, rankings.pickAmong);
     return byChance(found, rankings.salt, seed);
   };
@@ -97,9 +98,10 @@ export function bestOfAll(
   const hearings: readonly Hearing[] = silence === SILENCE.ofShard ? HEARINGS : ['heard'];
   const takesSilent = silence !== SILENCE.ofNobody || view.silentCells.size === 0;
   const mayBeIn: Eligible = takesSilent ? ANY_CELL : (cell) => !view.silentCells.has(cell);
-  const bestIn = (isIn: Eligible, count: number) =>
+  const bestOfThose = (isIn: Eligible, count: number) =>
     named === null
-      ? bestOf(
+      ? bestIn(
+          shape,
           hearings.flatMap((hearing) => heapsOf(shape, hearing, cells, isIn)),
           count,
           accept,
@@ -109,9 +111,9 @@ export function bestOfAll(
           named,
           (one) => isIn(one.cell) && hearings.includes(hearingOf(view, one.root)) && accept(one),
         ).slice(0, count);
-  if (preferred === undefined) return bestIn(mayBeIn, most);
-  const first = bestIn((cell) => preferred.includes(cell) && mayBeIn(cell), most);
-  return [...first, ...bestIn((cell) => !preferred.includes(cell) && mayBeIn(cell), most - first.length)];
+  if (preferred === undefined) return bestOfThose(mayBeIn, most);
+  const first = bestOfThose((cell) => preferred.includes(cell) && mayBeIn(cell), most);
+  return [...first, ...bestOfThose((cell) => !preferred.includes(cell) && mayBeIn(cell), most - first.length)];
 }
 
 /** Up to `most` hosts of a part of one cell that `skip` does not name, best first. */
@@ -128,7 +130,7 @@ export function bestOfCell(
   const named = namedBy(request);
   const found =
     named === null
-      ? bestOf(heapsOf(shape, part.hearing, [part.cell], ANY_CELL), most, accept)
+      ? bestIn(shape, heapsOf(shape, part.hearing, [part.cell], ANY_CELL), most, accept)
       : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
   return found.map((one) => rankedOf(fleet, shape, one));
 }
@@ -169,18 +171,22 @@ function namedBy({ spec, company }: Request): Iterable<string> | null {
 /** How often any host is drawn, before those that are accepted are gathered. */
 const MAX_DRAWS = 64;
 
+/** Up to `most` accepted hosts of some heaps, best first. */
+function bestIn(shape: Shape, heaps: readonly Heap[], most: number, accept: Accept): Weighed[] {
+  return bestOf(shape, heaps, most, (slot) => accept(shape.weighed(slot))).map((slot) => shape.weighed(slot));
+}
+
 /** One of all that are accepted, each as likely as the others, in a list; an empty one when there is none. */
-function anyOf(heaps: readonly Heap<Weighed>[], accept: Accept, seed: string): Weighed[] {
-  const all = heaps.reduce((sum, { length }) => sum + length, 0);
+function anyOf(shape: Shape, heaps: readonly Heap[], accept: Accept, seed: string): Weighed[] {
+  const all = heaps.reduce((sum, { slots }) => sum + slots.length, 0);
   for (let draws = 0; all > 0 && draws < MAX_DRAWS; draws += 1) {
     let position = scattered(fnv1a(`${seed} ${draws}`)) % all;
     let heap = 0;
-    for (; position >= (heaps[heap] as Heap<Weighed>).length; heap += 1)
-      position -= (heaps[heap] as Heap<Weighed>).length;
-    const drawn = (heaps[heap] as Heap<Weighed>)[position] as Weighed;
+    for (; position >= (heaps[heap] as Heap).slots.length; heap += 1) position -= (heaps[heap] as Heap).slots.length;
+    const drawn = shape.weighed((heaps[heap] as Heap).slots[position] as number);
     if (accept(drawn)) return [drawn];
   }
-  return heaps.flatMap((heap) => heap.filter(accept));
+  return heaps.flatMap(({ slots }) => slots.map((slot) => shape.weighed(slot)).filter(accept));
 }
 
 /** Up to `most` of some hosts, each named once, that can serve a request and that `skip` does not name, in no order. */
@@ -228,12 +234,14 @@ function heapsOf(
   hearing: Hearing,
   cells: readonly string[] | undefined,
   eligible: Eligible,
-): Heap<Weighed>[] {
-  const heaps = shape.heaps[hearing];
-  if (cells === undefined && eligible === ANY_CELL) return [...heaps.values()];
-  const found: Heap<Weighed>[] = [];
-  for (const cell of cells === undefined ? heaps.keys() : new Set(cells)) {
-    const heap = eligible(cell) ? heaps.get(cell) : undefined;
+): readonly Heap[] {
+  if (cells === undefined) {
+    const all = shape.heaps(hearing);
+    return eligible === ANY_CELL ? all : all.filter(({ cell }) => eligible(cell));
+  }
+  const found: Heap[] = [];
+  for (const cell of new Set(cells)) {
+    const heap = eligible(cell) ? shape.heapOf(hearing, cell) : undefined;
     if (heap !== undefined) found.push(heap);
   }
   return found;

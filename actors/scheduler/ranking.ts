@@ -1,40 +1,41 @@
 // Ranked hosts for each shape of request, kept up to date by the hosts that changed: requests of one shape share the
-// work, and choosing among many hosts costs about what choosing among few does. Each cell has heaps of its own, so that
-// hosts of one cell are found without passing those of the others, and hosts of silent placement shards stand apart:
-// nothing is built on those, so that they would soon be the first in rank, and be passed each time.
+// work, and choosing among many hosts costs about what choosing among few does. Shapes that differ in amounts alone share
+// what they go by of each host, see families.ts.
 
-import type { Allocation } from '../../machines/instance-build.ts';
 import { effort } from '../fitting/effort.ts';
 import type { ServerPreference } from '../fitting/offer.ts';
-import type { RequestSpec } from '../messages/common.ts';
-import type { WeighingText } from '../messages/stored-decision.ts';
-import { fnv1a } from '../routing.ts';
-import { type Census, emptyCensus, refuse, unrefuse } from './census.ts';
+import type { Obstacle } from './census.ts';
+import {
+  type Demand,
+  type Family,
+  familyKeyOf,
+  isBeyondUnit,
+  KIND,
+  keepUp,
+  lackOn,
+  newFamily,
+  shortOf,
+  weightIn,
+} from './families.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
-import { type Entry, type Heap, insert, remove, replace } from './heap.ts';
 import { HARD_TO_TELL, judge } from './judging.ts';
 import { type Request, rankedPart } from './request.ts';
-import { isShardSilent } from './silence.ts';
+import { type RankedBy, type Searched, Shape } from './shape.ts';
+import { EachOnce, Slots } from './slots.ts';
 import { changesEnd, type View } from './view.ts';
 import { lookAgainAt } from './view-hosts.ts';
 import { preferredCell } from './weighers/preferred-cell.ts';
-import {
-  type AskedWeigher,
-  changeOf,
-  type Overrides,
-  preferenceOf,
-  type Weigher,
-  weighersFor,
-  weightOf,
-} from './weighers/weigher.ts';
+import { changeOf, type Overrides, preferenceOf, type Weigher, weighersFor, weightOf } from './weighers/weigher.ts';
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */
-const MAX_SHAPES = 256;
+const MAX_SHAPES = 1_024;
 /** Of how many more shapes than are kept is known what searching for them has cost: so many times as many. */
 const MAX_SEARCHED = 4;
-/** How many hosts all shapes may rank together, a hundred bytes or so each. */
-const MAX_RANKED_HOSTS = 5_000_000;
+/** How many hosts all shapes may rank together, some twenty bytes each. */
+const MAX_RANKED_HOSTS = 10_000_000;
+/** How many families are kept; the one used longest ago goes first. */
+const MAX_FAMILIES = 64;
 
 /**
  * How many looks at providers hosts that are weighed in one go may cost, for each of them and beyond, before those that
@@ -44,52 +45,6 @@ const MAX_RANKED_HOSTS = 5_000_000;
  */
 const LOOKS_FOR_EACH = 300;
 const LOOKS_BEYOND = { ofAll: 1_000_000, ofChanged: 100_000 } as const;
-
-/** One weighing of a host. */
-export interface Weighed extends Entry {
-  readonly root: string;
-  readonly cell: string;
-  readonly host: string;
-  /** What each weigher had in it, once a record has told of it. */
-  told: WeighingText | null;
-  /** What the host would give, once somebody has asked. */
-  offered: readonly Allocation[] | null;
-  /** How many instances at once it was counted to hold, of so many; at least, where that took too long. Null: nobody has asked. */
-  holds: { readonly count: number; readonly times: number; readonly isWhole: boolean } | null;
-  /** So many instances at once, or more, were counted not to fit; placed in another way more of them may. */
-  tooMany: number;
-  /** How many at most it can hold, however they are placed; null: nobody has asked. */
-  most: number | null;
-}
-
-/** Looks at providers that were spent on searching hosts for a shape lately, and since when, ms since the epoch. */
-interface Searched {
-  looks: number;
-  since: number;
-}
-
-/** Hosts whose placement shard was heard lately, and those whose shard is silent. */
-export const HEARINGS = ['heard', 'silent'] as const;
-export type Hearing = (typeof HEARINGS)[number];
-
-export interface Shape {
-  /** What of a request is ranked by. */
-  readonly spec: RequestSpec;
-  readonly filters: readonly Asked[];
-  readonly weighers: readonly AskedWeigher[];
-  readonly current: Map<string, Weighed>;
-  /** The same, by cell. */
-  readonly heaps: Readonly<Record<Hearing, Map<string, Heap<Weighed>>>>;
-  /** The placement shards whose hosts stand apart. */
-  silentShards: ReadonlySet<number>;
-  /** The hosts that are not ranked, by what refuses them. */
-  readonly census: Census;
-  /** Those of them that are still to be searched to the end, in order. */
-  readonly unsearched: Set<string>;
-  readonly searched: Searched;
-  /** The position in the view's changes up to which this ranking is true. */
-  seen: number;
-}
 
 export interface Rankings {
   /** All that are in use, those that every scheduler has first. */
@@ -108,6 +63,10 @@ export interface Rankings {
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
+  readonly families: Map<string, Family>;
+  /** Null until hosts are ranked. */
+  slots: Slots | null;
+  readonly eachOnce: EachOnce;
   /** What searching for each shape has cost, also for those that are not kept now. */
   readonly searched: Map<string, Searched>;
   /** What each request asks of the ranking. */
@@ -120,9 +79,11 @@ export interface Fleet {
   readonly rankings: Rankings;
 }
 
-interface AskedOf extends Pick<Shape, 'spec' | 'filters' | 'weighers'> {
+interface AskedOf extends RankedBy {
   /** The same for requests that are ranked alike. */
   readonly key: string;
+  /** The same for those of one family; undefined where there is none. */
+  readonly familyKey: string | undefined;
   /** The filters that are asked when a host is picked. */
   readonly late: readonly Asked[];
 }
@@ -132,7 +93,7 @@ export interface RankingOptions {
   readonly filters?: readonly Filter[];
   readonly overrides?: Overrides;
   readonly pickAmong?: number | undefined;
-  /** How many shapes are kept ranked; default 256. */
+  /** How many shapes are kept ranked; default 1,024. */
   readonly maxShapes?: number;
   /** False: nobody will ask what refuses hosts, which takes longer to find out than that they do not fit. Default: true. */
   readonly countsRefusals?: boolean;
@@ -151,6 +112,9 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     maxShapes,
     countsRefusals,
     shapes: new Map(),
+    families: new Map(),
+    slots: null,
+    eachOnce: new EachOnce(),
     searched: new Map(),
     asked: new WeakMap(),
   };
@@ -179,7 +143,8 @@ function askedBy({ filters: inUse, weighers: weighing, asked }: Rankings, reques
   for (const { weigher, part } of weighers) if (weigher.goesBy !== undefined) byWeighers.push(weigher.name, part);
   const isPlain = byFilters.length + byWeighers.length === 0;
   const key = JSON.stringify(isPlain ? spec : [spec, byFilters, byWeighers]);
-  const one = { key, spec, filters, weighers, late: filtersFor(inUse, request, true) };
+  const familyKey = familyKeyOf({ spec, filters, weighers }, byFilters, byWeighers);
+  const one = { key, familyKey, spec, filters, weighers, late: filtersFor(inUse, request, true) };
   asked.set(request, one);
   return one;
 }
@@ -193,30 +158,21 @@ export function lateFiltersOf(rankings: Rankings, request: Request): readonly As
 export function shapeOf(fleet: Fleet, request: Request): Shape {
   const { rankings, view } = fleet;
   const { shapes } = rankings;
-  const { key, spec, filters, weighers } = askedBy(rankings, request);
+  const slots = slotsOf(rankings, view);
+  const asked = askedBy(rankings, request);
+  const { key } = asked;
   let shape = shapes.get(key);
-  if (shape === undefined || shape.seen < view.changesDropped) {
-    const census = emptyCensus();
-    const searched = rankings.searched.get(key);
+  if (shape === undefined || shape.seen < slots.changesDropped) {
+    const known = rankings.searched.get(key);
     const begun = effort.looks;
-    shape = {
-      spec,
-      filters,
-      weighers,
-      current: new Map(),
-      heaps: { heard: new Map(), silent: new Map() },
-      silentShards: view.silentShards,
-      census,
-      unsearched: new Set(),
-      searched: searched ?? { looks: 0, since: view.now },
-      seen: changesEnd(view),
-    };
-    weighAll(fleet, shape, view.hosts.keys(), LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
+    const family = asked.familyKey === undefined ? null : familyOf(rankings, asked, asked.familyKey);
+    shape = new Shape(asked, view, slots, family, known ?? { looks: 0, since: view.now });
+    weighAll(fleet, shape, slots.all, LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
     // One that is made again and again, because there is no room to keep it, is not searched without end.
-    if (searched !== undefined) searched.looks += effort.looks - begun;
+    if (known !== undefined) known.looks += effort.looks - begun;
     if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
   } else {
-    if (shape.silentShards !== view.silentShards) setApart(view, shape);
+    if (shape.silentShards !== view.silentShards) shape.setApart();
     if (shape.seen < changesEnd(view)) catchUp(fleet, shape);
     if (shapes.size === 1) return shape;
   }
@@ -228,11 +184,23 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   return shape;
 }
 
-/** Puts hosts apart anew, since other shards are silent than were. */
-function setApart(view: View, shape: Shape): void {
-  shape.silentShards = view.silentShards;
-  for (const heaps of Object.values(shape.heaps)) heaps.clear();
-  for (const one of shape.current.values()) insert(heapOf(view, shape, one), one);
+/** All hosts by their numbers, as they are now. */
+function slotsOf(rankings: Rankings, view: View): Slots {
+  if (rankings.slots?.isOf(view) !== true) {
+    rankings.slots = new Slots(rankings.salt, view);
+    rankings.shapes.clear();
+    rankings.families.clear();
+  }
+  rankings.slots.follow();
+  return rankings.slots;
+}
+
+function familyOf({ families }: Rankings, asked: AskedOf, key: string): Family {
+  const family = families.get(key) ?? newFamily(asked);
+  families.delete(key);
+  families.set(key, family);
+  if (families.size > MAX_FAMILIES) families.delete(families.keys().next().value as string);
+  return family;
 }
 
 function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searched): void {
@@ -243,94 +211,105 @@ function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searc
 
 /** Weighs the hosts anew that have changed since this was done last. */
 function catchUp(fleet: Fleet, shape: Shape): void {
-  const { view } = fleet;
-  const { changes, changesDropped } = view;
-  const first = shape.seen - changesDropped;
-  if (changes.length === first + 1) weighAnew(fleet, shape, changes[first] as string, true);
-  else {
-    const changed = new Set(changes.slice(first));
-    weighAll(fleet, shape, changed, LOOKS_FOR_EACH * changed.size + LOOKS_BEYOND.ofChanged);
-  }
-  shape.seen = changesEnd(view);
+  const { slots } = shape;
+  const first = shape.seen - slots.changesDropped;
+  const changed =
+    slots.changes.length === first + 1
+      ? slots.changes.slice(first)
+      : fleet.rankings.eachOnce.of(slots.changes, first, slots.size);
+  weighAll(fleet, shape, changed, LOOKS_FOR_EACH * changed.length + LOOKS_BEYOND.ofChanged);
 }
 
-function weighAll(fleet: Fleet, shape: Shape, roots: Iterable<string>, looks: number): void {
-  const others: string[] = [];
+/** Has a family know of what has changed since it was looked at last. */
+function keepFamilyUp({ rankings: { eachOnce, overrides }, view }: Fleet, family: Family, slots: Slots): void {
+  const end = changesEnd(view);
+  if (family.seen === end) return;
+  const changed =
+    family.seen < slots.changesDropped
+      ? slots.all
+      : eachOnce.of(slots.changes, family.seen - slots.changesDropped, slots.size);
+  keepUp(family, slots, view, overrides, changed);
+  family.seen = end;
+}
+
+function weighAll(fleet: Fleet, shape: Shape, changed: readonly number[], looks: number): void {
+  const { family, slots } = shape;
+  shape.widen(slots.size);
+  if (family !== null) keepFamilyUp(fleet, family.known, slots);
   // Those that fitted come first, so that none is lost because of what others cost.
   let end = effort.looks + looks;
-  for (const root of roots) {
-    if (shape.current.has(root)) weighAnew(fleet, shape, root, effort.looks < end);
-    else others.push(root);
+  const others: number[] = [];
+  for (const slot of changed) {
+    if (family !== null && byNumbers(fleet, shape, slot)) continue;
+    if (shape.isRanked(slot)) weigh(fleet, shape, slot, effort.looks < end);
+    else others.push(slot);
   }
   end = effort.looks + looks;
-  for (const root of others) weighAnew(fleet, shape, root, effort.looks < end);
+  for (const slot of others) weigh(fleet, shape, slot, effort.looks < end);
+  shape.seen = changesEnd(fleet.view);
 }
 
-/** Weighs a host anew. */
+/** Weighs a host anew by what its family knows of it; false where that does not tell all. */
+function byNumbers({ rankings: { countsRefusals } }: Fleet, shape: Shape, slot: number): boolean {
+  const { known, demands } = shape.family as NonNullable<Shape['family']>;
+  const kind = known.kinds[slot];
+  if (kind === KIND.other) return false;
+  if (shape.unsearched.size > 0) shape.unsearched.delete(shape.slots.roots[slot] as string);
+  if (kind === KIND.none) {
+    shape.leave(slot);
+    return true;
+  }
+  if (kind === KIND.refused) {
+    const obstacle = known.obstacles[slot] as Obstacle;
+    if (countsRefusals) shape.refuse(slot, obstacle);
+    else shape.leave(slot);
+    return true;
+  }
+  if (isBeyondUnit(demands, slot)) return false;
+  const lack = lackOn(demands, slot);
+  if (lack === -1) {
+    shape.rank(slot, shape.slots.roots[slot] as string, known.cells[slot] as string, weightIn(known, demands, slot));
+  } else if (countsRefusals) {
+    const demand = demands[lack] as Demand;
+    const about = demand.column.resourceClass;
+    shape.refuse(slot, { code: 'exceeds-capacity', about, short: shortOf(demand, slot) });
+  } else shape.leave(slot);
+  return true;
+}
+
+/** Weighs a host anew, of which much was not searched to the end. */
 export function weighAnew(fleet: Fleet, shape: Shape, root: string, isThorough: boolean): void {
-  const { view } = fleet;
-  const { current } = shape;
-  const known = current.get(root);
-  const weighed = weigh(fleet, shape, root, isThorough, known?.tie);
-  if (known !== undefined && weighed !== null && known.cell === weighed.cell) {
-    replace(heapOf(view, shape, known), known, weighed);
-    current.set(root, weighed);
-    return;
-  }
-  if (known !== undefined) {
-    remove(heapOf(view, shape, known), known);
-    current.delete(root);
-  }
-  if (weighed === null) return;
-  insert(heapOf(view, shape, weighed), weighed);
-  current.set(root, weighed);
+  const slot = shape.slots.of(root);
+  if (slot !== undefined) weigh(fleet, shape, slot, isThorough);
 }
 
-function heapOf({ shards }: View, { heaps, silentShards }: Shape, { root, cell }: Weighed): Heap<Weighed> {
-  const ofCells = isShardSilent({ silentShards, shards }, root) ? heaps.silent : heaps.heard;
-  let heap = ofCells.get(cell);
-  if (heap === undefined) {
-    heap = [];
-    ofCells.set(cell, heap);
-  }
-  return heap;
-}
-
+/** Weighs a host anew by all that is known of it. */
 function weigh(
-  { rankings: { overrides, salt, preference, countsRefusals }, view }: Fleet,
+  { rankings: { overrides, preference, countsRefusals }, view }: Fleet,
   shape: Shape,
-  root: string,
+  slot: number,
   isThorough: boolean,
-  tie = fnv1a(salt + root),
-): Weighed | null {
+): void {
+  const root = shape.slots.roots[slot] as string;
   const host = view.hosts.get(root);
   const judged =
     host === undefined
       ? undefined
       : judge(view, shape.filters, shape.spec, host, preference, isThorough, countsRefusals);
-  if (judged === undefined || judged.obstacle === null) unrefuse(shape.census, root);
-  else if (countsRefusals) refuse(shape.census, root, judged.obstacle);
   // A filter of somebody's own may say the same word: what was searched to the end is not searched again.
   if (!isThorough && judged?.obstacle?.code === HARD_TO_TELL) shape.unsearched.add(root);
   else shape.unsearched.delete(root);
-  if (host === undefined || judged === undefined || judged.obstacle !== null) return null;
+  if (host === undefined || judged === undefined) return shape.leave(slot);
+  if (judged.obstacle !== null) {
+    if (countsRefusals) shape.refuse(slot, judged.obstacle);
+    else shape.leave(slot);
+    return;
+  }
   const { facts, tree, allocations } = judged;
   const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
   for (const { weigher } of shape.weighers) {
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null && at > view.now) lookAgainAt(view, root, at);
   }
-  return {
-    root,
-    cell: host.cell,
-    host: host.host,
-    weight,
-    tie,
-    at: 0,
-    told: null,
-    offered: null,
-    holds: null,
-    tooMany: Number.POSITIVE_INFINITY,
-    most: null,
-  };
+  shape.rank(slot, root, host.cell, weight);
 }

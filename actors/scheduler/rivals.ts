@@ -7,8 +7,9 @@ import { begin } from '../../machines/step.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { mayWait } from './lots.ts';
-import { type Shape, shapeOf } from './ranking.ts';
+import { shapeOf } from './ranking.ts';
 import { contextOf, RIVALS_WAKE, tellSelecting } from './selecting.ts';
+import type { Shape } from './shape.ts';
 import type { Open, Work } from './state.ts';
 
 /** For how long it waits at most, ms, with something held and with nothing: longer than others take to hear of a failure. */
@@ -50,6 +51,6 @@ export const OF_ROOM: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether others may be all that is in the way: on hosts that they have filled, or that fit but are too few. */
-function mayLackRoomOnly({ current, census }: Shape): boolean {
-  return current.size > 0 || [...census.reasons.values()].some(({ code }) => OF_ROOM.has(code));
+function mayLackRoomOnly(shape: Shape): boolean {
+  return shape.fits > 0 || [...shape.reasons()].some(({ code }) => OF_ROOM.has(code));
 }

@@ -2,7 +2,8 @@
 // are served in between. A request with no other host waits for that, within bounds.
 
 import { effort } from '../fitting/effort.ts';
-import { type Shape, shapeOf, weighAnew } from './ranking.ts';
+import { shapeOf, weighAnew } from './ranking.ts';
+import type { Shape } from './shape.ts';
 import type { Open, Work } from './state.ts';
 
 /** Looks at providers that one turn spends: some milliseconds of work. */

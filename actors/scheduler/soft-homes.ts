@@ -4,8 +4,9 @@ import { isSoft } from '../placement/groups.ts';
 import { membersOn, rootsOf, toldOn } from './groups-view.ts';
 import { before } from './heap.ts';
 import { acceptedAmong, type Ranked, rankedOf } from './picking.ts';
-import { type Fleet, shapeOf, type Weighed } from './ranking.ts';
+import { type Fleet, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
+import type { Weighed } from './shape.ts';
 import { isShardSilent, SILENCE, silenceOf } from './silence.ts';
 
 /** Of how many homes one is chosen: a group that is on more of them is neither together nor apart, whatever becomes of one more. */

@@ -8,7 +8,7 @@ import type { RequestSpec } from '../messages/common.ts';
 import type { RefusedHosts } from '../messages/decision.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import { present } from '../present.ts';
-import { type Counted, counted, emptyCensus, type NearHost, refuse } from './census.ts';
+import { Census, type Counted, type NearHost } from './census.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
@@ -40,7 +40,7 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
   let fits = current.size;
   let isWhole = true;
   if (late.length > 0 || request.spec.instanceGroup !== undefined) {
-    const lately = emptyCensus();
+    const lately = new Census();
     const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;
     const lackOfRoom = (host: ViewHost, root: string) => {
       const isRoom = roomTogether(fleet, request, root, count, endOfLooks);
@@ -51,10 +51,10 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
       const host = view.hosts.get(root) as ViewHost;
       const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
       const refusal = by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(host, root);
-      if (refusal !== null) refuse(lately, root, { ...refusal, short: undefined });
+      if (refusal !== null) lately.refuse(root, { ...refusal, short: undefined });
     }
-    fits -= lately.refused.size;
-    refused.push(...counted(lately));
+    fits -= lately.hosts;
+    refused.push(...lately.counted());
     refused.sort((one, other) => other.hosts - one.hosts);
   }
   const told = { hosts: view.hosts.size, fits, refused: refusedHosts(view, refused, late) };
@@ -68,15 +68,16 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
  */
 export function refusedByRank(fleet: Fleet, request: Request): Counted[] {
   const { view } = fleet;
-  const { spec, filters, census } = shapeOf(fleet, request);
-  if (census.reasons.size === 0) return [];
+  const shape = shapeOf(fleet, request);
+  if (shape.refused === 0) return [];
+  const { spec, filters } = shape;
   const inUse = filters.map(({ filter }) => filter);
   const lacksMore = (root: string): boolean => {
     const host = view.hosts.get(root) as ViewHost;
     const judged = judge(view, filters, spec, host);
     return judged.obstacle !== null && isMoreInTheWay(inUse, view, request, host, judged);
   };
-  return counted(census, { lacksMore, isKept: request.spec.instanceGroup === undefined });
+  return shape.counted({ lacksMore, isKept: request.spec.instanceGroup === undefined });
 }
 
 /** The host that came nearest, as the census has it: for whoever goes on with it here; it is no part of messages and records. */

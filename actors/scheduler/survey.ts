@@ -23,7 +23,7 @@ import {
 } from './advice.ts';
 import { wishesOf } from './advice-places.ts';
 import { roomOn } from './advice-rooms.ts';
-import { type Counted, comesNearest, counted, emptyCensus, refuse } from './census.ts';
+import { Census, type Counted } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { absentOf } from './explain.ts';
 import { ALWAYS } from './filters/always.ts';
@@ -93,9 +93,9 @@ export function surveyOf(
   const { spec } = request;
   const filters = allFiltersFor(rankings.filters, request);
   const weighers = weighersFor(rankings.weighers, request);
-  const census = emptyCensus();
+  const census = new Census();
   /** Hosts that fall short of more than they are counted for: near only where none falls short of that alone. */
-  const lackingMore = emptyCensus();
+  const lackingMore = new Census();
   /** One host must hold several. */
   const isTogether = count > 1 && keepsTogether(spec);
   const isAll = isAllThatLacks(spec, isTogether ? count : 1);
@@ -158,7 +158,7 @@ export function surveyOf(
           const isCertain = isCounted || allowed < count;
           const short = isCounted || room === allowed ? count - room : undefined;
           const lack = { ...noRoomTogether(count, host.host), short };
-          refuse(census, host.root, isCertain ? lack : hardToTell(host));
+          census.refuse(host.root, isCertain ? lack : hardToTell(host));
           return true;
         }
         fits += 1;
@@ -182,7 +182,7 @@ export function surveyOf(
           obstacle.short !== undefined &&
           // Whatever filters say, one that never had a class that is asked for is not near.
           (filter === undefined || hasClasses(spec, treeOf(view, host.root))) &&
-          comesNearest(census, host.root, obstacle) &&
+          census.comesNearest(host.root, obstacle) &&
           mayUse(rankings, view, request, host, filter);
         const isAlone =
           isNear &&
@@ -192,8 +192,8 @@ export function surveyOf(
           (filter === undefined
             ? isAll(obstacle, treeOf(view, host.root))
             : roomOn(adviser, spec, treeOf(view, host.root), { but: filter }) > 0);
-        refuse(census, host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
-        if (isNear && !isAlone) refuse(lackingMore, host.root, obstacle);
+        census.refuse(host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
+        if (isNear && !isAlone) lackingMore.refuse(host.root, obstacle);
         if (times < count && isThorough) {
           advise(adviser, rankings, view, request, host, obstacle.code === FILTER_FAILED);
         }
@@ -217,7 +217,7 @@ export function surveyOf(
           fits,
           times,
           ...(isWhole ? {} : { partly: true as const }),
-          refused: refusedHosts(view, withNearest(counted(census), counted(lackingMore))),
+          refused: refusedHosts(view, withNearest(census.counted(), lackingMore.counted())),
           ...present({
             absent: absentOf(view, request),
             unknown: unknownNames(names, view, request, isHeardOf),

@@ -11,8 +11,9 @@ import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler/picking.ts';
 import { endPromise } from '../../actors/scheduler/promises.ts';
-import { emptyRankings, HEARINGS, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
+import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
+import { HEARINGS } from '../../actors/scheduler/shape.ts';
 import { isShardSilent, noteShard } from '../../actors/scheduler/silence.ts';
 import { emptyView, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { factsOf, passTime, promiseBuild } from '../../actors/scheduler/view-hosts.ts';
@@ -364,7 +365,7 @@ test('ranking - where nobody asks what refuses hosts, it is not found out, and t
     const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { countsRefusals });
     const ranked = bestOfAll({ rankings, view }, { spec: specOf(4) }, 9);
     const [shape] = rankings.shapes.values();
-    return { refused: shape?.census.refused.size, ranked: ranked.map(({ root, weight }) => [root, weight]) };
+    return { refused: shape?.refused, ranked: ranked.map(({ root, weight }) => [root, weight]) };
   });
   assert.equal(
     picked.map(({ refused }) => refused),

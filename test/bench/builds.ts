@@ -24,6 +24,8 @@ const STEADY_SHARE = 0.7;
 /** A pace that does not go by the top rate, so that latencies of different versions compare: builds a second. */
 const STEADY_PACE = 3_500;
 const SCHEDULERS = 4;
+/** As many as there are in a public trace of jobs (openb). */
+const SIZES = 151;
 const COUNT_EVERY_MS = 1;
 
 /** Requests under way, and instances of each; of the last, many more than can be done in good time. */
@@ -84,7 +86,10 @@ export async function buildsOverNats(limits: Limits, report: Report): Promise<vo
       const top = await allLoads(measured);
       await atPace(top * STEADY_SHARE, measured, `${STEADY_SHARE * 100} % of the top rate`);
       if (start === fleetInOne) await memoryOfBuilds(measured);
-      else await manySchedulers(server.url, measured);
+      else {
+        await manySizes(measured);
+        await manySchedulers(server.url, measured);
+      }
     } finally {
       await fleet.stop();
       await bus.close();
@@ -205,6 +210,20 @@ async function memoryOfBuilds({ where, bus, fleet, report, limits }: Measured): 
   const note = 'of active instances, all actors';
   const beside = plainRecords(limits, 1, 1_024);
   report({ name: `memory for each build, ${where}`, value, unit: 'KiB', note, beside });
+}
+
+/** Requests of many sizes, as those of containers and jobs are: hosts are ranked for each. */
+async function manySizes(measured: Measured): Promise<void> {
+  const watch = await watchEvents(measured.bus);
+  for (const [inFlight, count] of [
+    [512, 1],
+    [40, 100],
+  ] as const) {
+    const load = { client: measured.fleet.client, watch, label: `sizes${inFlight}`, count, sizes: SIZES };
+    const name = `${loadName(inFlight, count)}, of ${SIZES} sizes`;
+    await used(measured, name, () => closedLoop(load, { inFlight, forMs: FOR_MS }), inFlight * count);
+  }
+  watch.stop();
 }
 
 /** How often schedulers that know nothing of each other run into each other. */

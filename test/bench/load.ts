@@ -58,11 +58,23 @@ export interface Load {
   readonly label: string;
   /** Instances of each request; default 1. */
   readonly count?: number;
+  /** How many different amounts of resources are asked for, in no order; default 1. */
+  readonly sizes?: number;
+}
+
+/** A stride that visits all sizes, in no order that could help. */
+const STRIDE = 7_919;
+
+/** What the request of a number asks for, where there are so many sizes. */
+export function resourcesOf(n: number, sizes: number): { readonly VCPU: number; readonly MEMORY_MB: number } {
+  if (sizes === 1) return ASKED.resources;
+  const size = (n * STRIDE) % sizes;
+  return { VCPU: 1 + (size % 10), MEMORY_MB: 256 * (1 + Math.floor(size / 10)) };
 }
 
 /** Builds with so many requests under way, for so long or until so many are built. */
 export async function closedLoop(
-  { client, watch, label, count = 1 }: Load,
+  { client, watch, label, count = 1, sizes = 1 }: Load,
   { inFlight, forMs = Infinity, total = Infinity }: { inFlight: number; forMs?: number; total?: number },
   onBuilt: (built: number) => void = () => {},
 ): Promise<Outcome> {
@@ -74,7 +86,8 @@ export async function closedLoop(
   await Promise.all(
     Array.from({ length: inFlight }, async () => {
       while (performance.now() < end && asked * count < total) {
-        tookMs.push(await once(client, watch, `${label}x${asked++}`, count));
+        const resources = resourcesOf(asked, sizes);
+        tookMs.push(await once(client, watch, `${label}x${asked++}`, count, resources));
         built += count;
         onBuilt(built);
       }
@@ -111,14 +124,20 @@ export async function steadily(
   return { ...outcomeOf(tookMs, 1, begun), turnedAway };
 }
 
-async function once(client: Client, watch: Watch, id: string, count: number): Promise<number> {
+async function once(
+  client: Client,
+  watch: Watch,
+  id: string,
+  count: number,
+  resources: Readonly<Record<string, number>> = ASKED.resources,
+): Promise<number> {
   const begun = performance.now();
   const active = watch.active(id, count);
   const late = setTimeout(() => {
     throw new Error(`the builds of '${id}' are not active after ${BUILT_WITHIN_MS} ms`);
   }, BUILT_WITHIN_MS);
   try {
-    await client.build({ id, count, ...ASKED });
+    await client.build({ id, count, ...ASKED, resources });
     await active;
   } finally {
     clearTimeout(late);

@@ -13,6 +13,7 @@ import { instanceBuild } from '../../machines/instance-build.ts';
 import { begin, step } from '../../machines/step.ts';
 import { type Random, seededRandom } from '../../runtime/random.ts';
 import { aStep, type Limits, manyRequests, manySteps } from './limits.ts';
+import { resourcesOf } from './load.ts';
 import { progress, quantile, type Report } from './report.ts';
 
 export const silentTurn: Turn<unknown> = {
@@ -71,6 +72,9 @@ export function claimsInActor(limits: Limits, report: Report): void {
   }
 }
 
+/** Of requests that differ in amounts. */
+const SIZES = 100;
+
 /** How many selections each figure is taken from. */
 const SELECTIONS = 20_000;
 
@@ -100,16 +104,24 @@ function churn(view: View, hosts: number, n: number, random: Random): void {
 export function selects(limits: Limits, report: Report): void {
   const beside = aStep(limits);
   const filters = [instanceLimit(), buildLimit()];
-  const plain = { name: '', rankings: () => emptyRankings(DEFAULT_WEIGHERS, 'bench'), request: { spec } };
+  const plain = { name: '', rankings: () => emptyRankings(DEFAULT_WEIGHERS, 'bench'), requestOf: () => ({ spec }) };
+  const sizes = Array.from({ length: SIZES }, (_, n) => ({
+    spec: { ...spec, groups: [{ name: '', resources: resourcesOf(n, SIZES) }] },
+  }));
+  const sized = {
+    ...plain,
+    name: `, of ${SIZES} sizes`,
+    requestOf: (n: number) => sizes[n % SIZES] as (typeof sizes)[number],
+  };
   const rich = {
     name: ', limits and conditions',
     rankings: () => emptyRankings([...DEFAULT_WEIGHERS, fewBuilds], 'bench', { filters, pickAmong: 5 }),
-    request: {
+    requestOf: () => ({
       spec: { ...spec, tree: { memberOf: [['ssd']], noneOf: ['p0', 'p10', 'p20'] } },
       where: { avoidCells: ['c1', 'c2'] },
-    },
+    }),
   };
-  for (const { name: what, rankings: make, request } of [plain, rich]) {
+  for (const { name: what, rankings: make, requestOf } of [plain, rich, sized]) {
     for (const hosts of [1_000, 10_000, 100_000]) {
       progress(`select of ${hosts} hosts${what}`);
       const random = seededRandom(hosts);
@@ -118,9 +130,10 @@ export function selects(limits: Limits, report: Report): void {
       view.statsMatter = statsMatter(rankings);
       const fleet = { rankings, view };
       const tookUs: number[] = [];
-      best(fleet, request, () => false);
+      for (let n = 0; n < SIZES; n += 1) best(fleet, requestOf(n), () => false);
       for (let n = 0; n < SELECTIONS; n += 1) {
         churn(view, hosts, n, random);
+        const request = requestOf(n);
         const begun = performance.now();
         const found = best(fleet, request, () => false, `i${n}`);
         if (found !== null) promiseBuild(view, `i${n}`, found.root, found.allocations);

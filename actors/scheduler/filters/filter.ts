@@ -37,7 +37,8 @@ export interface Filter<Part = unknown> {
    * The part of a request that the filter goes by, as plain data. Undefined: it does not concern this request. Requests
    * with equal parts share one ranking of all hosts, so a part should take few different values; see `late` otherwise.
    * Default: what every ranking is made for, the request spec but for its instance group and what it says of single
-   * hosts and of other instances; with `late` all of the spec.
+   * hosts and of other instances; with `late` all of the spec. One that looks at nothing of a request had better say so,
+   * and answer null: then hosts are not asked again for each amount of resources.
    */
   goesBy?(request: Request): Part | undefined;
   /** Null when the host may serve; otherwise why not. */

@@ -18,6 +18,7 @@ export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: Limit
   return {
     name: 'instance-limit',
     ignoresStats: true,
+    goesBy: () => null,
     refusal: () => null,
     mostInstances: (host) => limitOf(host, most, ofAggregates),
   };
@@ -26,6 +27,7 @@ export function instanceLimit(most = DEFAULT_MOST_INSTANCES, ofAggregates: Limit
 export function buildLimit(most = DEFAULT_MOST_BUILDS, ofAggregates: LimitsOfAggregates = new Map()): Filter {
   return {
     name: 'build-limit',
+    goesBy: () => null,
     refusal: () => null,
     mostBuilds: (host) => limitOf(host, most, ofAggregates),
   };

@@ -7,6 +7,7 @@ import type { Filter } from './filter.ts';
 export const serviceState: Filter = {
   name: 'service-state',
   ignoresStats: true,
+  goesBy: () => null,
   refusal(host) {
     if (host.state === 'up') return null;
     return { code: `host-${host.state}`, message: stateWords(host) };

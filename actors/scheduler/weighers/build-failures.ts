@@ -12,6 +12,7 @@ export const buildFailures: Weigher = {
   name: 'build-failures',
   multiplier: 1,
   ignoresStats: true,
+  ignoresAmounts: true,
   weigh({ host: { failures, now } }) {
     return HALF_AT / (HALF_AT + recalled(failures, now));
   },

@@ -10,11 +10,13 @@ const HALF_AT_BUILDS = 4;
 export const fewInstances: Weigher = {
   name: 'few-instances',
   multiplier: 1,
+  ignoresAmounts: true,
   weigh: ({ host }) => HALF_AT_INSTANCES / (HALF_AT_INSTANCES + host.stats.instances),
 };
 
 export const fewBuilds: Weigher = {
   name: 'few-builds',
   multiplier: 1,
+  ignoresAmounts: true,
   weigh: ({ host }) => HALF_AT_BUILDS / (HALF_AT_BUILDS + host.stats.builds),
 };

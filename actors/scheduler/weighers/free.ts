@@ -4,8 +4,13 @@
 import { stockOf } from '../host-facts.ts';
 import type { Weigher } from './weigher.ts';
 
+const classes = new WeakMap<Weigher['weigh'], string>();
+
+/** The class by which a weigher goes that `free` has made, whatever its multiplier is now. */
+export const classOfFree = ({ weigh }: Weigher): string | undefined => classes.get(weigh);
+
 export function free(resourceClass: string): Weigher {
-  return {
+  const weigher: Weigher = {
     name: `free-${resourceClass}`,
     multiplier: 1,
     ignoresStats: true,
@@ -16,4 +21,6 @@ export function free(resourceClass: string): Weigher {
       return stock.capacity > 0 ? left / stock.capacity : 0;
     },
   };
+  classes.set(weigher.weigh, resourceClass);
+  return weigher;
 }

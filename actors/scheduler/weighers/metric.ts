@@ -14,6 +14,7 @@ export function metric(name: string, { least, most }: Scale, multiplier = 1): We
   return {
     name: `metric-${name}`,
     multiplier,
+    ignoresAmounts: true,
     weigh: ({ host }) => ((host.stats.metrics?.[name] ?? Number.NaN) - least) / (most - least),
   };
 }

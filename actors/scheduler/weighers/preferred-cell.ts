@@ -9,6 +9,7 @@ export const preferredCell: Weigher<readonly string[]> = {
   name: 'preferred-cell',
   multiplier: 1_000,
   ignoresStats: true,
+  ignoresAmounts: true,
   goesBy: ({ where }) => where?.preferCells,
   weigh({ host: { cell } }, preferred) {
     return preferred.includes(cell) ? 1 : 0;

@@ -41,6 +41,11 @@ export interface Weigher<Part = unknown> {
   weigh(candidate: Candidate, part: Part): number;
   /** When it would say something else though the host did not change, ms since the epoch; null: never. */
   changesAt?(host: HostFacts): number | null;
+  /**
+   * True: it does not look at what the claim would take, nor by `goesBy` at the amounts that are asked for. Hosts are then
+   * not weighed again for each amount.
+   */
+  readonly ignoresAmounts?: boolean;
   /** True: it does not look at `stats` of a host, a change of which alone is then no reason to weigh it again. */
   readonly ignoresStats?: boolean;
   /**

@@ -1,0 +1,149 @@
+// Area: ranking, requests that differ in amounts. What is told by numbers alone is what a look at every host tells, to the
+// last digit, whatever the fleet and however it changes.
+
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import type { RequestSpec } from '../../actors/messages/common.ts';
+import { KIND } from '../../actors/scheduler/families.ts';
+import type { Filter } from '../../actors/scheduler/filters/filter.ts';
+import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
+import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking.ts';
+import { noteShard } from '../../actors/scheduler/silence.ts';
+import { learnProvider, learnUsage, type View } from '../../actors/scheduler/view.ts';
+import { forgetHost, learnHost, passTime } from '../../actors/scheduler/view-hosts.ts';
+import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
+import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
+import { free } from '../../actors/scheduler/weighers/free.ts';
+import type { Weigher } from '../../actors/scheduler/weighers/weigher.ts';
+import { seededRandom } from '../../runtime/random.ts';
+import { viewOf } from '../support/facts.ts';
+import { randomFleet } from '../support/fleets.ts';
+import { NOBODY, specOf } from '../support/ranking.ts';
+
+const test = suite('ranking - families');
+
+/** Counts for nothing; but as it might look at what is taken, no family is made. */
+const MIGHT_LOOK: Weigher = { name: 'might-look', multiplier: 0, weigh: () => 1 };
+
+/** What a NUMA node has of its host. */
+const PART = { total: 8, reserved: 0, min_unit: 1, max_unit: 8, step_size: 1, allocation_ratio: 1 };
+
+const toldOf = (rankings: Rankings, view: View, spec: RequestSpec) => {
+  const shape = shapeOf({ rankings, view }, { spec });
+  const ranked = bestOfAll({ rankings, view }, { spec }, 1_000);
+  return {
+    size: [shape.current.size, shape.refused],
+    ranked: ranked.map(({ root, cell, host, weight }) => [root, cell, host, weight]),
+    roots: [...shape.current.keys()].sort(),
+    counted: shape.counted({ lacksMore: () => false, isKept: false }),
+  };
+};
+
+test('families - hosts are ranked and refused as by a look at each, after whatever changes', () => {
+  let byNumbers = 0;
+  let refusedByFilter = 0;
+  let others = 0;
+  for (let seed = 0; seed < 40; seed += 1) {
+    const fleet = randomFleet(`family ${seed}`, 60);
+    const { view } = fleet;
+    const random = seededRandom(seed);
+    for (const [n, inventories] of [
+      [5, { VCPU: PART }],
+      [6, { MEMORY_MB: PART }],
+      [10, { VCPU: PART, MEMORY_MB: PART }],
+    ] as const) {
+      const [root, id] = [`p${n}`, `p${n}-numa`];
+      const spec = { id, name: `h${n}_numa`, parent: root, inventories, traits: [], aggregates: [] };
+      learnProvider(view, { ...spec, root, generation: 1, used: {} });
+    }
+    const weighers = [
+      ...DEFAULT_WEIGHERS,
+      ...(seed % 3 === 0 ? [{ ...free('MEMORY_MB'), multiplier: -2 }] : []),
+      ...(seed % 4 === 0 ? [fewInstances] : []),
+    ];
+    const filters: Filter[] = seed % 2 === 0 ? [instanceLimit(3)] : [];
+    const overrides = new Map([['rack-1', new Map([['free-share', -0.3]])]]);
+    const options = { filters, overrides, maxShapes: 6 };
+    const [some, none] = [weighers, [...weighers, MIGHT_LOOK]].map((all) => emptyRankings(all, 's', options)) as [
+      Rankings,
+      Rankings,
+    ];
+    view.statsMatter = statsMatter(some);
+    const specs = Array.from({ length: 9 }, () => fleet.spec());
+    for (let round = 0; round < 30; round += 1) {
+      for (let change = random.integer(0, 4); change > 0; change -= 1) fleet.change();
+      if (round % 7 === 3) {
+        const failures = { weight: random.integer(1, 4), at: view.now };
+        const [host, cell] = ['h7', 'c1'];
+        learnHost(view, cell, { host, provider: 'p7', state: 'up', failures, stats: { instances: 2, builds: 1 } });
+      }
+      if (round % 5 === 4) passTime(view, view.now + 60_000);
+      if (round === 20) forgetHost(view, 'c0', 'p3');
+      const spec = specs[random.integer(0, specs.length - 1)] as RequestSpec;
+      assert.equal(toldOf(some, view, spec), toldOf(none, view, spec), `seed ${seed}, round ${round}`);
+      assert.is(shapeOf({ rankings: none, view }, { spec }).family, null);
+      const kinds = shapeOf({ rankings: some, view }, { spec }).family?.known.kinds;
+      if (kinds?.includes(KIND.plain)) byNumbers += 1;
+      if (kinds?.includes(KIND.refused)) refusedByFilter += 1;
+      if (kinds?.includes(KIND.other)) others += 1;
+    }
+  }
+  assert.ok(Math.min(byNumbers, refusedByFilter, others) > 100, `${[byNumbers, refusedByFilter, others]}`);
+});
+
+test('families - a request for an amount that nobody asked for before looks at no host again', () => {
+  let looks = 0;
+  const counts: Filter = {
+    name: 'counts',
+    goesBy: () => null,
+    refusal() {
+      looks += 1;
+      return null;
+    },
+  };
+  const view = viewOf(...Array.from({ length: 20 }, (_, n) => ({ host: `h${n}` })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [counts] });
+  const pick = (amount: number) => best({ rankings, view }, { spec: specOf(amount) }, NOBODY);
+  assert.ok(pick(1));
+  assert.is(looks, 20);
+  for (const amount of [2, 3, 4, 5]) assert.ok(pick(amount));
+  assert.is(pick(1_000), null);
+  assert.is(looks, 20);
+  learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'down' });
+  for (const amount of [1, 2, 3, 4]) assert.ok(pick(amount));
+  assert.is(looks, 20, 'of one that is down no other filter is asked');
+  learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'up' });
+  for (const amount of [1, 2, 3, 4]) assert.ok(pick(amount));
+  assert.is(looks, 21);
+});
+
+test('families - those that fell silent are told apart, and hosts that are gone are numbered no more', () => {
+  const view = { ...viewOf(...Array.from({ length: 40 }, (_, n) => ({ host: `h${n}` }))), shards: 3 };
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const pick = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY)?.root as string;
+  const before = pick();
+  for (const shard of [0, 1]) noteShard(view, shard, true);
+  const [heard] = rankings.shapes.values();
+  const after = pick();
+  assert.is(bestOfAll({ rankings, view }, { spec: specOf(1) }, 100).length, 40);
+  for (const shard of [0, 1]) noteShard(view, shard, false);
+  assert.is(pick(), before);
+  assert.ok(heard !== undefined && after !== undefined);
+  // Hosts come and go by the thousand.
+  for (let n = 0; n < 3_000; n += 1) {
+    const root = `p-x${n}`;
+    const inventories = view.providers.get('p-h0')?.spec.inventories ?? {};
+    const spec = { id: root, name: `x${n}`, parent: null, inventories, traits: [], aggregates: [] };
+    learnProvider(view, { ...spec, root, generation: 1, used: {} });
+    learnHost(view, 'c9', { host: `x${n}`, provider: root, state: 'up' });
+    learnUsage(view, { id: root, generation: 2, used: { VCPU: 1 } });
+    if (n % 3 === 0) assert.ok(pick() !== undefined);
+    forgetHost(view, 'c9', root);
+  }
+  assert.is(pick(), before);
+  assert.ok((rankings.slots?.size ?? 0) < 1_500, `${rankings.slots?.size} slots for 40 hosts`);
+  assert.is(bestOfAll({ rankings, view }, { spec: specOf(1) }, 10_000).length, 40);
+});
+
+test.run();
