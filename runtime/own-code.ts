@@ -85,11 +85,12 @@ export function watchedFilter(own: Filter, onFault: OnOwnFault): Filter {
 
 /** A weigher that does what the given one does, and has what that one does wrong told of. */
 export function watchedWeigher(own: Weigher, multiplier: number, onFault: OnOwnFault): Weigher {
-  const { name, ignoresStats } = own;
+  const { name, ignoresAmounts, ignoresStats } = own;
   const failed = faultOf(`weigher '${name}'`, 'a weigher that fails says the worst of the host', onFault);
   return {
     name,
     multiplier,
+    ...(ignoresAmounts === undefined ? {} : { ignoresAmounts }),
     ...(ignoresStats === undefined ? {} : { ignoresStats }),
     ...(watched(own, methodsOfWeigher(own), failed) as Pick<Weigher, 'weigh'>),
   };

@@ -75,6 +75,12 @@ test('own code - a filter that does what it should is told nothing of, and keeps
   assert.equal({ late, ignoresStats, goesBy }, { late: true, ignoresStats: true, goesBy: undefined });
 });
 
+test('own code - a weigher keeps what it says of itself', () => {
+  const own = { name: 'own', multiplier: 1, ignoresAmounts: true, ignoresStats: true, weigh: () => 1 };
+  const { multiplier, ignoresAmounts, ignoresStats, goesBy } = watchedWeigher(own, 2, () => assert.unreachable());
+  assert.equal([multiplier, ignoresAmounts, ignoresStats, goesBy], [2, true, true, undefined]);
+});
+
 test('own code - a filter cannot change what the scheduler knows of traits, aggregates, metrics and failures', () => {
   const words = { traits: ['CUSTOM_FAST'], aggregates: ['a1'], metrics: { watts: 5 }, failures: { weight: 1, at: 0 } };
   const host = factsOf(words);
