@@ -116,6 +116,14 @@ const checkWaiting = checkOfOptions({ timeoutMs: Type.Unknown() }, 'the options 
 /** How long to wait at most before a host that others have just set is set again, ms. */
 const SET_AGAIN_WITHIN_MS = 100;
 const ENDED = new Set(['active', 'failed', 'lost', 'deleted']);
+/** What is known of a build that has not ended in time. */
+function notEnded(id: string, view: InstanceView | undefined, afterMs: number): string | undefined {
+  if (view === undefined) return undefined;
+  const { state, cell, host } = view;
+  const where = host === undefined ? '' : ` on ${cell}/${host}`;
+  return `'${id}' had not ended after ${afterMs} ms: it is ${state}${where}`;
+}
+
 /** Events may be lost or switched off, so the instance is looked at too, ms. */
 const LOOK_EVERY_MS = 1_000;
 /** How long the last look may take, however little time is left, ms. */
@@ -227,7 +235,8 @@ export function clientOf(options: ClientOptions): Client {
           nudge();
           return view;
         }
-        if (clock.monotonic() >= deadline) throw new TimeoutError(`the build of '${id}'`, limitMs);
+        if (clock.monotonic() >= deadline)
+          throw new TimeoutError(`the build of '${id}'`, limitMs, notEnded(id, view, limitMs));
         await nudged;
       }
     } finally {

@@ -42,6 +42,11 @@ function faultOf(all: readonly Fault[], what: string): MalformedError {
     const field = fieldOf([...at, unknown]);
     return new MalformedError(`${what} has an unknown field '${field}'`, { field });
   }
+  // Where nothing else is allowed: of very many unknown fields no more is told.
+  if (fault.keyword === 'boolean') {
+    const field = fieldOf(at);
+    return new MalformedError(`${what} has an unknown field '${field}'`, { field });
+  }
   if (fault.keyword === 'required') {
     const missing = (fault.params as { requiredProperties?: string[] }).requiredProperties?.[0] ?? '';
     const field = fieldOf([...at, missing]);

@@ -7,6 +7,7 @@ export type AdviceCode =
   | 'less'
   | 'more'
   | 'without-resource'
+  | 'when-empty'
   | 'without-group'
   | 'without-required'
   | 'without-any-of'
@@ -121,6 +122,8 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
       return `with ${to} ${about}${of} instead of ${from} ${fits}`;
     case 'without-resource':
       return `if no ${about} were asked for${of}, ${fits}`;
+    case 'when-empty':
+      return `${fits} if ${hosts === 1 ? 'it' : 'they'} were empty`;
     case 'without-group':
       return `if group '${group}' were left out, ${fits}`;
     case 'without-required':
@@ -181,13 +184,9 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
         const some = needed === hosts ? many : `${needed} of ${least}${many}`;
         return `with ${some} ${are} (${firstOf(told, needed)})${first} ${who} would fit`;
       }
-      if (instances !== undefined) {
-        return host === undefined
-          ? `with ${many} ${are}${first} ${who} would fit`
-          : `with ${host}, which is ${state}${when}, ${who} would fit${inAll}`;
-      }
-      if (host !== undefined) return `${host}, which is ${state}${when}, would fit${inAll}`;
-      return `${least}${many} ${are}${first} would fit`;
+      if (host === undefined)
+        return `with ${instances === undefined ? least : ''}${many} ${are}${first} ${who} would fit`;
+      return `with ${host}, which is ${state}${when}, ${who} would fit${inAll}`;
     }
     case 'without-instance-group':
       return `if ${instances === undefined ? 'it were not a member' : 'they were not members'} of ${which}, ${fits}`;

@@ -20,6 +20,9 @@ export interface ChangeOfRequest extends Change {
   readonly changed: RequestSpec;
 }
 
+/** It is the hosts that would have to change: by themselves as instances are deleted, or by an operator. */
+export const WHEN_EMPTY: Change = { advice: { code: 'when-empty' }, cost: 0.9 };
+
 /** As with what is kept for others: it is for an operator to do. */
 export const withoutFilter = (about: string): Change => ({ advice: { code: 'without-filter', about }, cost: 0.8 });
 

@@ -26,6 +26,7 @@ import {
   type Changes,
   morePerHost,
   newChanges,
+  WHEN_EMPTY,
   withOwnRule,
   withoutFilter,
   withoutInstanceGroup,
@@ -161,6 +162,18 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
     for (const resourceClass of Object.keys(group.resources))
       considerAmounts(adviser, position, resourceClass, tree, endOfAmounts);
   if (effort.looks > endOfAmounts) adviser.isCut = true;
+  considerEmpty(adviser, tree, effort.looks + MAX_LOOKS_ON_ONE);
+}
+
+/** A host that is only too full: it is something else if it is too small. */
+function considerEmpty(adviser: Adviser, tree: readonly Provider[], endOfLooks: number): void {
+  if (!tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0))) return;
+  const empty = tree.map((provider) => ({
+    ...provider,
+    stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock, used: 0 }])),
+  }));
+  const times = roomOn(adviser, adviser.spec, empty, { endOfLooks });
+  if (times > 0) note(adviser, WHEN_EMPTY, times, tree);
 }
 
 function considerChanges(

@@ -103,7 +103,7 @@ function explainFailure(
     }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
-    const words = withWords(`${which}${why}${where}`, adviceFor(now, draft.advice, found));
+    const words = withWords(`${which}${why}${where}`, adviceFor(draft.advice, found));
     tell(now, words, decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
@@ -173,12 +173,19 @@ function isRoomLeft(work: Work, { asked, request, waiting }: Open, refusedClaims
 }
 
 /** The change that asks least, and to wait; or that none is known, where it was looked for and hosts only refuse. */
-function adviceFor({ turn }: Work, advice: readonly Advice[], found: Found | null): string {
-  const till = (until: number) => `for another ${Math.ceil((until - turn.now) / 1_000)} s`;
+function adviceFor(advice: readonly Advice[], found: Found | null): string {
+  const till = (until: number) => `until ${timeOfDay(until)}`;
   const told = advice.filter(({ code }, position) => position === 0 || code === 'with-wait');
   if (told.length > 0) return told.map((one) => `; ${adviceWords(one, till)}`).join('');
   const { standing: surveyed } = found ?? {};
   return surveyed === undefined || surveyed.hosts === 0 || surveyed.times > 0 ? '' : `; ${NO_CHANGE_KNOWN}`;
+}
+
+/** `13:22:39Z`: it may be read much later. */
+function timeOfDay(at: number): string {
+  const seconds = Math.ceil(at / 1_000);
+  const parts = [(seconds / 3_600) % 24, (seconds / 60) % 60, seconds % 60];
+  return `${parts.map((one) => String(Math.floor(one)).padStart(2, '0')).join(':')}Z`;
 }
 
 /** Advice may name many aggregates; what stands in the way is said all the same. */

@@ -61,6 +61,8 @@ export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',
   more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',
   'without-resource': 'do not ask for the resource class',
+  'when-empty':
+    'nothing of the request: let it wait (`wait`), free what is in use on `hosts`, or add some; a host that is too small for it even when it is empty is not among them',
   'without-group': 'leave the group out, with its conditions',
   'without-required': 'do not require the trait',
   'without-any-of': 'do not require one of the traits',

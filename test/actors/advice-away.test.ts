@@ -98,15 +98,15 @@ test('scheduler - of hosts that are away, the first to come back or the one with
     'with c1/b, which is disabled, both instances would fit (one of 3 such hosts)',
   ]);
   const [alone] = survey(view, spec, 1).advice;
-  assert.is(words(alone as Advice), 'c1/d, which is set aside until 5000, would fit (one of 2 such hosts)');
+  assert.is(words(alone as Advice), 'with c1/d, which is set aside until 5000, it would fit (one of 2 such hosts)');
   // As schedulers of the version before tell it.
   const [{ host: _, instances: __, ...first } = { code: 'host-state' as const, hosts: 0 }] = advice;
-  assert.is(words(first), '2 hosts that are set aside, the first until 5000, would fit');
+  assert.is(words(first), 'with 2 hosts that are set aside, the first until 5000, it would fit');
   assert.is(
     words({ ...first, instances: 9 }),
     'with 2 hosts that are set aside, the first until 5000, all 9 instances would fit',
   );
-  assert.is(words({ ...first, hosts: 1 }), '1 host that is set aside until 5000 would fit');
+  assert.is(words({ ...first, hosts: 1 }), 'with 1 host that is set aside until 5000 it would fit');
 });
 
 test('scheduler - hosts of a cell or placement shard that is silent come last in a dry run, as in a choice, and it is named', () => {
@@ -170,10 +170,10 @@ test('scheduler - where not all was searched it is said that more hosts may fit'
   const away = { code: 'host-state', about: 'down', partly: true } as const;
   assert.is(
     words({ ...away, hosts: 2, host: 'c1/h1' }),
-    'c1/h1, which is down, would fit (one of at least 2 such hosts)',
+    'with c1/h1, which is down, it would fit (one of at least 2 such hosts)',
   );
-  assert.is(words({ ...away, hosts: 2 }), 'at least 2 hosts that are down would fit');
-  assert.is(words({ ...away, hosts: 1 }), 'at least 1 host that is down would fit');
+  assert.is(words({ ...away, hosts: 2 }), 'with at least 2 hosts that are down it would fit');
+  assert.is(words({ ...away, hosts: 1 }), 'with at least 1 host that is down it would fit');
   assert.match(words({ code: 'without-isolation', hosts: 3, partly: true }), /it would fit on at least 3 hosts$/);
 });
 

@@ -18,7 +18,7 @@ import { treeOf, type ViewHost } from '../../actors/scheduler/view.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
 import { schedulersOf, selectFor } from '../support/schedulers.ts';
-import { applied, hostsThatFit, judged, survey, surveyFor, words } from '../support/survey.ts';
+import { applied, emptied, hostsThatFit, judged, survey, surveyFor, words } from '../support/survey.ts';
 
 const test = suite('scheduler - dry runs and advice');
 
@@ -143,6 +143,10 @@ test('scheduler - what is advised, applied, lets the request fit on as many host
         assert.is(fitting.length, one.hosts, `seed ${seed}`);
         continue;
       }
+      if (one.code === 'when-empty') {
+        assert.is(hostsThatFit(emptied(view), spec).length, one.hosts, `seed ${seed}`);
+        continue;
+      }
       const changed = applied(spec, one);
       assert.ok(changed, one.code);
       const now = hostsThatFit(view, changed).length;
@@ -151,7 +155,7 @@ test('scheduler - what is advised, applied, lets the request fit on as many host
       else assert.is(now, one.hosts, `seed ${seed} ${words(one)} ${JSON.stringify(spec)}`);
     }
   }
-  for (const code of ['less', 'without-resource', 'without-required', 'without-forbidden', 'without-any-of']) {
+  for (const code of ['less', 'when-empty', 'without-required', 'without-forbidden', 'without-any-of']) {
     assert.ok((codes.get(code) ?? 0) > 2, `${code} ${JSON.stringify([...codes])}`);
   }
   for (const code of ['without-member-of', 'host-state', 'without-isolation']) {
@@ -352,8 +356,8 @@ test('scheduler - advice is put as grammar has it, for one and for several', () 
     'if it need not be in one of the aggregates a2, a9, it would fit on 1 host',
   );
   const back = { code: 'host-state' as const, about: 'disabled', host: 'c1/h1' };
-  assert.is(words({ ...back, hosts: 1 }), 'c1/h1, which is disabled, would fit');
-  assert.is(words({ ...back, hosts: 2 }), 'c1/h1, which is disabled, would fit (one of 2 such hosts)');
+  assert.is(words({ ...back, hosts: 1 }), 'with c1/h1, which is disabled, it would fit');
+  assert.is(words({ ...back, hosts: 2 }), 'with c1/h1, which is disabled, it would fit (one of 2 such hosts)');
 });
 
 test('scheduler - for several instances, what is advised lets all of them fit', () => {
@@ -365,6 +369,10 @@ test('scheduler - for several instances, what is advised lets all of them fit', 
     const count = times + 1 + (seed % 5);
     for (const one of survey(fleet.view, spec, count).advice) {
       if (times === 0 || one.code === 'fewer-instances' || one.code === 'host-state') continue;
+      if (one.code === 'when-empty') {
+        assert.ok(survey(emptied(fleet.view), spec, count).times >= count, `seed ${seed}: ${words(one)}`);
+        continue;
+      }
       const changed = applied(spec, one);
       assert.ok(changed, one.code);
       const now = survey(fleet.view, changed, count);

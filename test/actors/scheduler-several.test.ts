@@ -342,12 +342,18 @@ test('scheduler - one that others were quicker than is advised to ask again wher
     return { reason, advice: unpackDecision(JSON.parse(decision)).advice.filter(({ code }) => code !== 'less') };
   };
   const waits = failureOn(2);
-  assert.equal(waits.advice, [{ code: 'with-wait', hosts: 2 }]);
+  assert.equal(waits.advice, [
+    { code: 'when-empty', hosts: 2 },
+    { code: 'with-wait', hosts: 2 },
+  ]);
   assert.match(
     waits.reason,
     /; with `wait` it would be tried again when room comes free: 2 hosts had none left when claimed$/,
   );
-  assert.equal(failureOn(20).advice, [{ code: 'with-wait', hosts: 8, partly: true }]);
+  assert.equal(failureOn(20).advice, [
+    { code: 'when-empty', hosts: 20 },
+    { code: 'with-wait', hosts: 8, partly: true },
+  ]);
   const again = failureOn(MAX_CLAIMS_PER_SELECTION + 3);
   assert.equal(again.advice, [{ code: 'ask-again', hosts: 3 }], 'it has tried for as long as it may');
   assert.match(

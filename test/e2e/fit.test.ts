@@ -82,7 +82,7 @@ function contract(name: string, withSystem: WithSystem): void {
     const host = away.advice[0]?.host ?? '';
     assert.ok(['c1/h1', 'c1/h2', 'c1/h3', 'c2/h1', 'c2/k1'].includes(host));
     assert.equal(away.advice, [{ code: 'host-state', about: 'disabled', hosts: 5, host }]);
-    assert.ok(away.words.includes(`${host}, which is disabled, would fit (one of 5 such hosts)`));
+    assert.ok(away.words.includes(`with ${host}, which is disabled, it would fit (one of 5 such hosts)`));
   });
 
   on(

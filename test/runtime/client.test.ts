@@ -169,6 +169,18 @@ test('client - who waits for a build that nobody tells of waits as long as he ha
   }
 });
 
+test('client - of a build that has not ended in time it is said how it stands', async () => {
+  const { clock, client, api, subjects } = rig(0);
+  const view = { instance: 'web', request: 'web', state: 'building', cell: 'c1', host: 'h2' };
+  api.subscribe(subjects.api('show'), ({ reply }) => api.publish(reply ?? '', encode(view)));
+  const late = await settled(
+    clock,
+    failureOf(() => client.ended('web', { timeoutMs: 500 })),
+  );
+  assert.ok(late instanceof TimeoutError);
+  assert.is(late.message, "'web' had not ended after 500 ms: it is building on c1/h2");
+});
+
 test('client - with no time to wait, how a build stands now is looked at once', async () => {
   const { clock, client, looked } = failing(0, { code: 'no-owner', retryable: true });
   assert.is((await settled(clock, client.ended('web', { timeoutMs: 0 }))).state, 'active');

@@ -10,6 +10,7 @@ import { computeMessages } from '../../actors/messages/compute.ts';
 import { conductorMessages } from '../../actors/messages/conductor.ts';
 import { encode } from '../../runtime/codec.ts';
 import type { MalformedError } from '../../runtime/errors.ts';
+import { BuildRequest } from '../../runtime/gateway/requests.ts';
 import { incarnationOf } from '../../runtime/node-names.ts';
 import { checkOf, checkOfProtocol } from '../../runtime/schemas.ts';
 
@@ -138,6 +139,20 @@ test('schemas - a compute of the node with the longest name can present itself',
   const checkOrder = checkOfProtocol(computeMessages);
   checkOrder({ type: 'build', instance: 'i', attempt: 1, incarnation, allocations: [], payload: null });
   for (const type of ['welcome', 'who-are-you', 'retired']) checkOrder({ type, incarnation });
+});
+
+test('schemas - of any number of unknown fields one is named', () => {
+  const checkBuild = checkOf(BuildRequest, 'the build request');
+  for (const many of [1, 7, 8, 40]) {
+    const unknown = Object.fromEntries(Array.from({ length: many }, (_, n) => [`f${n}`, n]));
+    for (const [request, field] of [
+      [{ id: 'web', resources: { VCPU: 1 }, ...unknown }, 'f0'],
+      [{ id: 'web', resources: unknown }, 'resources.f0'],
+    ] as const) {
+      const fault = checkBuild(request);
+      assert.equal([fault?.message, fault?.field], [`the build request has an unknown field '${field}'`, field]);
+    }
+  }
 });
 
 test('schemas - a long type is not said back in full, and can be sent', () => {

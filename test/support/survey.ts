@@ -3,6 +3,7 @@
 import * as assert from 'uvu/assert';
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import type { RequestSpec, ResourceGroup } from '../../actors/messages/common.ts';
+import type { Provider } from '../../actors/placement/providers.ts';
 import { allFiltersFor, judge } from '../../actors/scheduler/judging.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
@@ -92,6 +93,16 @@ export function applied(spec: RequestSpec, { code, group: name, about = '', to =
   };
   const groups = spec.groups.map((group) => (group.name === name ? change(group) : group));
   return groups.every((group) => group !== undefined) ? { ...spec, groups: groups as ResourceGroup[] } : undefined;
+}
+
+/** The same hosts with nothing in use. */
+export function emptied(view: View): View {
+  const empty = (tree: Provider[]): Provider[] =>
+    tree.map((one) => {
+      const stocks = new Map([...one.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock, used: 0 }]));
+      return { ...one, stocks };
+    });
+  return { ...view, trees: new Map([...view.trees].map(([root, tree]) => [root, empty(tree)])) };
 }
 
 /** The hosts that a request fits. */
