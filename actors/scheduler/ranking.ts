@@ -63,7 +63,8 @@ export interface Rankings {
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
-  readonly families: Map<string, Family>;
+  /** By what they have in common; of one that has but one member so far, the key of that. */
+  readonly families: Map<string, Family | string>;
   /** Null until hosts are ranked. */
   slots: Slots | null;
   readonly eachOnce: EachOnce;
@@ -195,12 +196,17 @@ function slotsOf(rankings: Rankings, view: View): Slots {
   return rankings.slots;
 }
 
-function familyOf({ families }: Rankings, asked: AskedOf, key: string): Family {
-  const family = families.get(key) ?? newFamily(asked);
+/** The family of a request; null where it is the only one of it so far: to look at hosts for it alone is less. */
+function familyOf({ families, shapes }: Rankings, asked: AskedOf, key: string): Family | null {
+  const known = families.get(key);
+  const isFirst = known === undefined || known === asked.key;
+  const family = isFirst ? asked.key : typeof known === 'string' ? newFamily(asked) : known;
   families.delete(key);
   families.set(key, family);
   if (families.size > MAX_FAMILIES) families.delete(families.keys().next().value as string);
-  return family;
+  // The first was ranked by itself, and is to be one of them from now on.
+  if (!isFirst && typeof known === 'string') shapes.delete(known);
+  return typeof family === 'string' ? null : family;
 }
 
 function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searched): void {

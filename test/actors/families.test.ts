@@ -29,6 +29,15 @@ const MIGHT_LOOK: Weigher = { name: 'might-look', multiplier: 0, weigh: () => 1 
 /** What a NUMA node has of its host. */
 const PART = { total: 8, reserved: 0, min_unit: 1, max_unit: 8, step_size: 1, allocation_ratio: 1 };
 
+/** The same request for less of everything. */
+const less = (spec: RequestSpec, by: number): RequestSpec => ({
+  ...spec,
+  groups: spec.groups.map((group) => {
+    const resources = Object.entries(group.resources).map(([one, amount]) => [one, Math.max(1, amount - by)]);
+    return { ...group, resources: Object.fromEntries(resources) };
+  }),
+});
+
 const toldOf = (rankings: Rankings, view: View, spec: RequestSpec) => {
   const shape = shapeOf({ rankings, view }, { spec });
   const ranked = bestOfAll({ rankings, view }, { spec }, 1_000);
@@ -70,7 +79,7 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
       Rankings,
     ];
     view.statsMatter = statsMatter(some);
-    const specs = Array.from({ length: 9 }, () => fleet.spec());
+    const specs = Array.from({ length: 3 }, () => fleet.spec()).flatMap((spec) => [spec, less(spec, 1), less(spec, 3)]);
     for (let round = 0; round < 30; round += 1) {
       for (let change = random.integer(0, 4); change > 0; change -= 1) fleet.change();
       if (round % 7 === 3) {
@@ -107,15 +116,17 @@ test('families - a request for an amount that nobody asked for before looks at n
   const pick = (amount: number) => best({ rankings, view }, { spec: specOf(amount) }, NOBODY);
   assert.ok(pick(1));
   assert.is(looks, 20);
+  assert.ok(pick(2));
+  assert.is(looks, 40, 'that there are others shows with the second');
   for (const amount of [2, 3, 4, 5]) assert.ok(pick(amount));
   assert.is(pick(1_000), null);
-  assert.is(looks, 20);
+  assert.is(looks, 40);
   learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'down' });
   for (const amount of [1, 2, 3, 4]) assert.ok(pick(amount));
-  assert.is(looks, 20, 'of one that is down no other filter is asked');
+  assert.is(looks, 40, 'of one that is down no other filter is asked');
   learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'up' });
   for (const amount of [1, 2, 3, 4]) assert.ok(pick(amount));
-  assert.is(looks, 21);
+  assert.is(looks, 41);
 });
 
 test('families - those that fell silent are told apart, and hosts that are gone are numbered no more', () => {
