@@ -61,6 +61,8 @@ interface Said {
 }
 
 export interface Family {
+  /** Names it among all. */
+  readonly key: string;
   readonly spec: RequestSpec;
   readonly filters: readonly Asked[];
   readonly columns: readonly Column[];
@@ -97,7 +99,7 @@ export function familyKeyOf(parts: Parts, ...others: readonly unknown[]): string
   return JSON.stringify([{ ...parts.spec, groups: [{ ...group, resources: classes }] }, ...others]);
 }
 
-export function newFamily({ spec, filters, weighers }: Parts): Family {
+export function newFamily(key: string, { spec, filters, weighers }: Parts): Family {
   const [group] = spec.groups as [ResourceGroup];
   const none = new Float64Array(0);
   const byFree = weighers.flatMap(({ weigher }) => classOfFree(weigher) ?? []);
@@ -109,6 +111,7 @@ export function newFamily({ spec, filters, weighers }: Parts): Family {
   const goesBy = ({ weigher }: AskedWeigher): GoesBy =>
     weigher.weigh === freeShare.weigh ? 'all-classes' : (columns.get(classOfFree(weigher) ?? '') ?? null);
   return {
+    key,
     spec,
     filters,
     columns: [...columns.values()],
@@ -146,7 +149,7 @@ export function keepUp(
   overrides: Overrides,
   changed: readonly number[],
 ): void {
-  if (family.kinds.length < slots.size) widen(family, slots.size * 2);
+  if (family.kinds.length < slots.size) widen(family, Math.ceil(slots.size * 1.25));
   for (const slot of changed) look(family, slot, slots.roots[slot] as string, view, overrides);
 }
 

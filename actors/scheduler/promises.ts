@@ -10,7 +10,11 @@ import { learnUsage, noteChange, type View } from './view.ts';
 export function promise(view: View, root: string, allocations: readonly Allocation[], sign: 1 | -1): void {
   adjust(view.promisedTenants, root, sign);
   const provider = view.providers.get(root);
-  if (provider !== undefined) provider.tenants += sign;
+  if (provider !== undefined) {
+    provider.tenants += sign;
+    // Whatever is left of what it takes.
+    if (view.statsMatter) noteChange(view, root);
+  }
   promiseUse(view, allocations, sign);
 }
 

@@ -65,6 +65,7 @@ export interface Rankings {
   readonly shapes: Map<string, Shape>;
   /** By what they have in common; of one that has but one member so far, the key of that. */
   readonly families: Map<string, Family | string>;
+  familyUsedLast: Family | null;
   /** Null until hosts are ranked. */
   slots: Slots | null;
   readonly eachOnce: EachOnce;
@@ -83,8 +84,6 @@ export interface Fleet {
 interface AskedOf extends RankedBy {
   /** The same for requests that are ranked alike. */
   readonly key: string;
-  /** The same for those of one family; undefined where there is none. */
-  readonly familyKey: string | undefined;
   /** The filters that are asked when a host is picked. */
   readonly late: readonly Asked[];
 }
@@ -114,6 +113,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     countsRefusals,
     shapes: new Map(),
     families: new Map(),
+    familyUsedLast: null,
     slots: null,
     eachOnce: new EachOnce(),
     searched: new Map(),
@@ -138,16 +138,19 @@ function askedBy({ filters: inUse, weighers: weighing, asked }: Rankings, reques
   const spec = rankedPart(request);
   const filters = filtersFor(inUse, request, false);
   const weighers = weighersFor(weighing, request);
+  const key = JSON.stringify([spec, ...partsOf({ filters, weighers })]);
+  const one = { key, spec, filters, weighers, late: filtersFor(inUse, request, true) };
+  asked.set(request, one);
+  return one;
+}
+
+/** What filters and weighers go by, beside the spec. */
+function partsOf({ filters, weighers }: Pick<RankedBy, 'filters' | 'weighers'>): readonly unknown[][] {
   const byFilters: unknown[] = [];
   const byWeighers: unknown[] = [];
   for (const { filter, part } of filters) if (filter.goesBy !== undefined) byFilters.push(filter.name, part);
   for (const { weigher, part } of weighers) if (weigher.goesBy !== undefined) byWeighers.push(weigher.name, part);
-  const isPlain = byFilters.length + byWeighers.length === 0;
-  const key = JSON.stringify(isPlain ? spec : [spec, byFilters, byWeighers]);
-  const familyKey = familyKeyOf({ spec, filters, weighers }, byFilters, byWeighers);
-  const one = { key, familyKey, spec, filters, weighers, late: filtersFor(inUse, request, true) };
-  asked.set(request, one);
-  return one;
+  return [byFilters, byWeighers];
 }
 
 /** The filters that a request concerns when a host is picked for it. */
@@ -166,13 +169,13 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   if (shape === undefined || shape.seen < slots.changesDropped) {
     const known = rankings.searched.get(key);
     const begun = effort.looks;
-    const family = asked.familyKey === undefined ? null : familyOf(rankings, asked, asked.familyKey);
-    shape = new Shape(asked, view, slots, family, known ?? { looks: 0, since: view.now });
+    shape = new Shape(asked, view, slots, familyOf(rankings, asked), known ?? { looks: 0, since: view.now });
     weighAll(fleet, shape, slots.all, LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
     // One that is made again and again, because there is no room to keep it, is not searched without end.
     if (known !== undefined) known.looks += effort.looks - begun;
     if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
   } else {
+    if (shape.family !== null) noteUsed(rankings, shape.family.known);
     if (shape.silentShards !== view.silentShards) shape.setApart();
     if (shape.seen < changesEnd(view)) catchUp(fleet, shape);
     if (shapes.size === 1) return shape;
@@ -191,22 +194,41 @@ function slotsOf(rankings: Rankings, view: View): Slots {
     rankings.slots = new Slots(rankings.salt, view);
     rankings.shapes.clear();
     rankings.families.clear();
+    rankings.familyUsedLast = null;
   }
   rankings.slots.follow();
   return rankings.slots;
 }
 
 /** The family of a request; null where it is the only one of it so far: to look at hosts for it alone is less. */
-function familyOf({ families, shapes }: Rankings, asked: AskedOf, key: string): Family | null {
+function familyOf(rankings: Rankings, asked: AskedOf): Family | null {
+  const { families, shapes } = rankings;
+  const key = familyKeyOf(asked, ...partsOf(asked));
+  if (key === undefined) return null;
   const known = families.get(key);
   const isFirst = known === undefined || known === asked.key;
-  const family = isFirst ? asked.key : typeof known === 'string' ? newFamily(asked) : known;
+  const family = isFirst ? asked.key : typeof known === 'string' ? newFamily(key, asked) : known;
   families.delete(key);
   families.set(key, family);
-  if (families.size > MAX_FAMILIES) families.delete(families.keys().next().value as string);
+  rankings.familyUsedLast = null;
+  if (families.size > MAX_FAMILIES) leaveOut(rankings, families.keys().next().value as string);
   // The first was ranked by itself, and is to be one of them from now on.
   if (!isFirst && typeof known === 'string') shapes.delete(known);
   return typeof family === 'string' ? null : family;
+}
+
+/** Its members have their hosts looked at one by one from now on. */
+function leaveOut({ families, shapes }: Rankings, key: string): void {
+  const family = families.get(key);
+  families.delete(key);
+  for (const shape of shapes.values()) if (shape.family?.known === family) shape.family = null;
+}
+
+function noteUsed(rankings: Rankings, family: Family): void {
+  if (rankings.familyUsedLast === family) return;
+  rankings.familyUsedLast = family;
+  rankings.families.delete(family.key);
+  rankings.families.set(family.key, family);
 }
 
 function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searched): void {

@@ -87,7 +87,7 @@ export class Shape implements Order, RankedBy {
   /** The hosts that fit. */
   readonly current: Current = new FittingHosts(this);
   /** What it has in common with requests for other amounts; null: there is no such family. */
-  readonly family: { readonly known: Family; readonly demands: readonly Demand[] } | null;
+  family: { readonly known: Family; readonly demands: readonly Demand[] } | null;
   /** Those of the hosts that are refused that are still to be searched to the end, in order. */
   readonly unsearched = new Set<string>();
   readonly searched: Searched;
@@ -134,7 +134,7 @@ export class Shape implements Order, RankedBy {
     return place != null && place.cell !== null;
   }
 
-  /** Of a host that fits. */
+  /** Of a host that fits, as long as nothing has changed since the hosts were ranked. */
   weighed(slot: number): Weighed {
     let one = this.#weighed.get(slot);
     if (one === undefined) {
@@ -214,9 +214,7 @@ export class Shape implements Order, RankedBy {
 
   /** The host fits. */
   rank(slot: number, root: string, cell: string, weight: number): void {
-    const hearing = isShardSilent({ silentShards: this.silentShards, shards: this.#view.shards }, root)
-      ? 'silent'
-      : 'heard';
+    const hearing = this.#hearingOf(root);
     const known = this.#places[this.placeAt[slot] as number];
     if (known != null && known.cell === cell && known.hearing === hearing) {
       this.#weighed.delete(slot);
@@ -233,6 +231,10 @@ export class Shape implements Order, RankedBy {
     place.hosts += 1;
     this.fits += 1;
     insert(this, place, slot);
+  }
+
+  #hearingOf(root: string): Hearing {
+    return isShardSilent({ silentShards: this.silentShards, shards: this.#view.shards }, root) ? 'silent' : 'heard';
   }
 
   /** The host is refused. */
@@ -280,7 +282,7 @@ export class Shape implements Order, RankedBy {
   }
 
   #leaveHeap(place: Place, slot: number): void {
-    if (this.weights[slot] !== UNTOLD) remove(this, place, slot);
+    if (place.cell !== null || this.weights[slot] !== UNTOLD) remove(this, place, slot);
   }
 
   #addCell(hearing: Hearing, cell: string): number {
@@ -311,7 +313,8 @@ export class Shape implements Order, RankedBy {
     this.silentShards = this.#view.silentShards;
     for (let slot = 0; slot < this.placeAt.length; slot += 1) {
       if (!this.isRanked(slot)) continue;
-      const { cell } = this.#places[this.placeAt[slot] as number] as Place;
+      const { cell, hearing } = this.#places[this.placeAt[slot] as number] as Place;
+      if (this.#hearingOf(this.slots.roots[slot] as string) === hearing) continue;
       this.rank(slot, this.slots.roots[slot] as string, cell as string, this.weights[slot] as number);
     }
   }
@@ -366,6 +369,6 @@ class FittingHosts implements Current {
   }
 
   *#ranked(): Iterable<number> {
-    for (let slot = 0; slot < this.#shape.placeAt.length; slot += 1) if (this.#shape.isRanked(slot)) yield slot;
+    for (const hearing of HEARINGS) for (const { slots } of this.#shape.heaps(hearing)) yield* slots;
   }
 }

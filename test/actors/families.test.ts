@@ -129,6 +129,30 @@ test('families - a request for an amount that nobody asked for before looks at n
   assert.is(looks, 41);
 });
 
+test('families - of very many those are kept that are used, and the members of others are served all the same', () => {
+  const view = viewOf(...Array.from({ length: 9 }, (_, n) => ({ host: `h${n}` })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const specOfFamily = (family: number, amount: number): RequestSpec => ({
+    groups: [{ name: '', resources: { VCPU: amount }, forbidden: [`CUSTOM_${family}`] }],
+    groupPolicy: 'none',
+  });
+  const familyOf = (family: number) => shapeOf({ rankings, view }, { spec: specOfFamily(family, 1) }).family?.known;
+  for (const amount of [1, 2]) assert.ok(best({ rankings, view }, { spec: specOfFamily(0, amount) }, NOBODY));
+  const used = familyOf(0);
+  assert.ok(used);
+  for (let family = 1; family < 200; family += 1) {
+    for (const amount of [1, 2]) assert.ok(best({ rankings, view }, { spec: specOfFamily(family, amount) }, NOBODY));
+    assert.is(familyOf(0), used);
+  }
+  const kept = new Set([...rankings.shapes.values()].flatMap(({ family }) => (family === null ? [] : [family.known])));
+  assert.is(kept.size, 64);
+  assert.is(familyOf(1), undefined);
+  learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'down' });
+  for (const family of [0, 1, 199]) {
+    assert.is(shapeOf({ rankings, view }, { spec: specOfFamily(family, 2) }).current.size, 8);
+  }
+});
+
 test('families - those that fell silent are told apart, and hosts that are gone are numbered no more', () => {
   const view = { ...viewOf(...Array.from({ length: 40 }, (_, n) => ({ host: `h${n}` }))), shards: 3 };
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');

@@ -91,6 +91,18 @@ test('ranking - an instance that is claimed counts towards a limit at once, and 
   assert.not(fits(), 'another scheduler has claimed there');
 });
 
+test('ranking - one that is claimed no longer counts no longer, though the device that it was to have is gone', () => {
+  const view = viewOf({ host: 'h1', cell: 'c1' });
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(1)] });
+  const isThere = () => best({ rankings, view }, { spec: specOf(1) }, NOBODY) !== null;
+  const ofDevice = [{ provider: 'gone', group: 'g', resources: { VGPU: 1 } }];
+  assert.ok(isThere());
+  promise(view, 'p-h1', ofDevice, 1);
+  assert.not(isThere());
+  promise(view, 'p-h1', ofDevice, -1);
+  assert.ok(isThere());
+});
+
 test('ranking - who goes by the number of instances is told when it changed, though as much is used', () => {
   for (const [filters, isWeighed] of [
     [[instanceLimit(2)], true],
