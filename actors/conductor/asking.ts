@@ -32,10 +32,13 @@ export function wakeRequest(work: Work, request: string): void {
   // It may have been left behind the window since it was to be asked for again.
   if (!state.again.has(request)) open.repeats += 1;
   const wake = wakeId(REQUEST_WAKE, request);
-  if (givesWay(work, request, open)) return turn.wakeAt(wake, turn.now + work.patience.firstMs);
+  const deadlineAt = deadlineOfRequest(state, open);
+  if (givesWay(work, request, open)) {
+    return turn.wakeAt(wake, Math.min(deadlineAt, turn.now + work.patience.firstMs));
+  }
   state.again.add(request);
   // However long it is left there.
-  turn.wakeAt(wake, deadlineOfRequest(state, open));
+  turn.wakeAt(wake, deadlineAt);
 }
 
 /** A scheduler has answered: it is there, and can be heard, whatever it was asked for. */

@@ -173,6 +173,7 @@ function considerEmpty(adviser: Adviser, tree: readonly Provider[], endOfLooks: 
     stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock, used: 0 }])),
   }));
   const times = roomOn(adviser, adviser.spec, empty, { endOfLooks });
+  if (effort.looks > endOfLooks) adviser.isCut = true;
   if (times > 0) note(adviser, WHEN_EMPTY, times, tree);
 }
 

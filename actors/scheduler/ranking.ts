@@ -36,6 +36,8 @@ const MAX_SEARCHED = 4;
 const MAX_RANKED_HOSTS = 10_000_000;
 /** How many families are kept; the one used longest ago goes first. */
 const MAX_FAMILIES = 64;
+/** How many hosts all families may know together, some hundred bytes each. */
+const MAX_FAMILY_HOSTS = 1_000_000;
 
 /**
  * How many looks at providers hosts that are weighed in one go may cost, for each of them and beyond, before those that
@@ -63,8 +65,10 @@ export interface Rankings {
   /** Whether each shape has a census of what refuses hosts. */
   readonly countsRefusals: boolean;
   readonly shapes: Map<string, Shape>;
-  /** By what they have in common; of one that has but one member so far, the key of that. */
-  readonly families: Map<string, Family | string>;
+  /** By what they have in common. */
+  readonly families: Map<string, Family>;
+  /** Of what would be a family if there were another member: the key of the only one so far, by what they would have in common. */
+  readonly alone: Map<string, string>;
   familyUsedLast: Family | null;
   /** Null until hosts are ranked. */
   slots: Slots | null;
@@ -113,6 +117,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     countsRefusals,
     shapes: new Map(),
     families: new Map(),
+    alone: new Map(),
     familyUsedLast: null,
     slots: null,
     eachOnce: new EachOnce(),
@@ -169,12 +174,13 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   if (shape === undefined || shape.seen < slots.changesDropped) {
     const known = rankings.searched.get(key);
     const begun = effort.looks;
-    shape = new Shape(asked, view, slots, familyOf(rankings, asked), known ?? { looks: 0, since: view.now });
+    shape = new Shape(asked, view, slots, familyOf(fleet, asked), known ?? { looks: 0, since: view.now });
     weighAll(fleet, shape, slots.all, LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
     // One that is made again and again, because there is no room to keep it, is not searched without end.
     if (known !== undefined) known.looks += effort.looks - begun;
     if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
   } else {
+    if (shape.leftFamily !== null) rejoin(rankings, shape);
     if (shape.family !== null) noteUsed(rankings, shape.family.known);
     if (shape.silentShards !== view.silentShards) shape.setApart();
     if (shape.seen < changesEnd(view)) catchUp(fleet, shape);
@@ -194,6 +200,7 @@ function slotsOf(rankings: Rankings, view: View): Slots {
     rankings.slots = new Slots(rankings.salt, view);
     rankings.shapes.clear();
     rankings.families.clear();
+    rankings.alone.clear();
     rankings.familyUsedLast = null;
   }
   rankings.slots.follow();
@@ -201,27 +208,46 @@ function slotsOf(rankings: Rankings, view: View): Slots {
 }
 
 /** The family of a request; null where it is the only one of it so far: to look at hosts for it alone is less. */
-function familyOf(rankings: Rankings, asked: AskedOf): Family | null {
-  const { families, shapes } = rankings;
+function familyOf({ rankings, view }: Fleet, asked: AskedOf): Family | null {
+  const { families, alone, shapes, maxShapes } = rankings;
   const key = familyKeyOf(asked, ...partsOf(asked));
   if (key === undefined) return null;
   const known = families.get(key);
-  const isFirst = known === undefined || known === asked.key;
-  const family = isFirst ? asked.key : typeof known === 'string' ? newFamily(key, asked) : known;
-  families.delete(key);
+  if (known !== undefined) {
+    noteUsed(rankings, known);
+    return known;
+  }
+  const other = alone.get(key) ?? asked.key;
+  alone.delete(key);
+  if (other === asked.key) {
+    alone.set(key, other);
+    if (alone.size > maxShapes) alone.delete(alone.keys().next().value as string);
+    return null;
+  }
+  const family = newFamily(key, asked);
   families.set(key, family);
-  rankings.familyUsedLast = null;
-  if (families.size > MAX_FAMILIES) leaveOut(rankings, families.keys().next().value as string);
+  noteUsed(rankings, family);
+  const most = Math.max(1, Math.min(MAX_FAMILIES, MAX_FAMILY_HOSTS / Math.max(1, view.hosts.size)));
+  if (families.size > most) leaveOut(rankings, families.keys().next().value as string);
   // The first was ranked by itself, and is to be one of them from now on.
-  if (!isFirst && typeof known === 'string') shapes.delete(known);
-  return typeof family === 'string' ? null : family;
+  shapes.delete(other);
+  return family;
 }
 
-/** Its members have their hosts looked at one by one from now on. */
+/** Its members have their hosts looked at one by one from now on, unless it is made anew. */
 function leaveOut({ families, shapes }: Rankings, key: string): void {
   const family = families.get(key);
   families.delete(key);
-  for (const shape of shapes.values()) if (shape.family?.known === family) shape.family = null;
+  for (const shape of shapes.values()) {
+    if (shape.family?.known !== family) continue;
+    shape.family = null;
+    shape.leftFamily = key;
+  }
+}
+
+function rejoin({ families }: Rankings, shape: Shape): void {
+  const family = families.get(shape.leftFamily ?? '');
+  if (family !== undefined) shape.join(family);
 }
 
 function noteUsed(rankings: Rankings, family: Family): void {

@@ -87,7 +87,9 @@ export class Shape implements Order, RankedBy {
   /** The hosts that fit. */
   readonly current: Current = new FittingHosts(this);
   /** What it has in common with requests for other amounts; null: there is no such family. */
-  family: { readonly known: Family; readonly demands: readonly Demand[] } | null;
+  family: { readonly known: Family; readonly demands: readonly Demand[] } | null = null;
+  /** The key of the family that was let go of; null: it has one, or never had. */
+  leftFamily: string | null = null;
   /** Those of the hosts that are refused that are still to be searched to the end, in order. */
   readonly unsearched = new Set<string>();
   readonly searched: Searched;
@@ -123,10 +125,15 @@ export class Shape implements Order, RankedBy {
     this.filters = filters;
     this.weighers = weighers;
     this.slots = slots;
-    this.family = family === null ? null : { known: family, demands: demandsOf(family, spec) };
+    if (family !== null) this.join(family);
     this.searched = searched;
     this.silentShards = view.silentShards;
     this.#view = view;
+  }
+
+  join(known: Family): void {
+    this.family = { known, demands: demandsOf(known, this.spec) };
+    this.leftFamily = null;
   }
 
   isRanked(slot: number): boolean {

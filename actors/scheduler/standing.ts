@@ -47,7 +47,7 @@ export function standing(fleet: Fleet, request: Request, count: number): Standin
       if (isRoom === undefined) isWhole = false;
       return isRoom === true ? null : isRoom === false ? noRoomTogether(count, host.host) : hardToTell(host);
     };
-    for (const root of current.keys()) {
+    for (const root of [...current.keys()]) {
       const host = view.hosts.get(root) as ViewHost;
       const by = refusedBy(late, factsOf(view, host, treeOf(view, root)));
       const refusal = by?.refusal ?? toldMisfitOfGroup(view, request.spec, root) ?? lackOfRoom(host, root);

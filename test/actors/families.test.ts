@@ -147,6 +147,11 @@ test('families - of very many those are kept that are used, and the members of o
   const kept = new Set([...rankings.shapes.values()].flatMap(({ family }) => (family === null ? [] : [family.known])));
   assert.is(kept.size, 64);
   assert.is(familyOf(1), undefined);
+  assert.ok(best({ rankings, view }, { spec: specOfFamily(1, 3) }, NOBODY));
+  assert.ok(best({ rankings, view }, { spec: specOfFamily(1, 4) }, NOBODY));
+  const again = familyOf(1);
+  assert.ok(again, 'once there is a family again its old members are of it');
+  assert.is(shapeOf({ rankings, view }, { spec: specOfFamily(1, 2) }).family?.known, again);
   learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'down' });
   for (const family of [0, 1, 199]) {
     assert.is(shapeOf({ rankings, view }, { spec: specOfFamily(family, 2) }).current.size, 8);
