@@ -5,13 +5,17 @@ import { isUtf8 } from 'node:buffer';
 // Without what reads strings natively: those are slices of a larger text, and one that is kept would keep all of that.
 // Reading alone takes half as long again, a whole build no longer. (It is back for the whole process where somebody imports
 // all of msgpackr.)
-import { Packr } from 'msgpackr/pack';
+import { Packr, RESET_BUFFER_MODE } from 'msgpackr/pack';
 import { CellwrightError, MalformedError, messageOf } from './errors.ts';
 import { faultIn, MAX_DEPTH } from './messagepack.ts';
 import { MARK, readExactly } from './messagepack-reader.ts';
 
 /** The largest body read when the caller names no limit, in bytes: what a NATS server carries by default. */
 const DEFAULT_MAX_BYTES = 1024 * 1024;
+
+/** Where values are written, bytes: room for one of a body that a NATS server carries, and what msgpackr begins with. */
+const MAX_BUFFER_BYTES = 8 * 1024 * 1024;
+const FIRST_BUFFER_BYTES = 8 * 1024;
 
 // No records: they are msgpackr's own and no one else reads them. Absent and undefined are one, as in JSON.
 // Binary is copied out, so that a decoded value keeps neither the network buffer alive nor changes with it.
@@ -21,21 +25,19 @@ const packr = new Packr({ ...options });
 /** Leaves out what is undefined, which takes half as long again. */
 const skipping = { ...options, skipValues: [undefined], encodeUndefinedAsNil: true };
 const skippingPackr = new Packr(skipping);
-
 /**
  * MessagePack of a plain value: maps, arrays, strings, finite numbers, booleans, null and Uint8Array; nothing else may be
  * in it. A property that is undefined is left out. Whatever is encoded, `decode` reads back, so a journal never holds what its
  * owner cannot replay.
- * @returns A view on a larger shared buffer, which no later call overwrites; copy it to keep it for long.
  * @throws CellwrightError `unencodable` when the value, or something in it, cannot travel.
  */
 export function encode(value: unknown): Uint8Array {
   const data = pack(packr, value);
-  if (faultIn(data) === undefined) return data;
+  if (faultIn(data) === undefined) return Buffer.from(data);
   const skipped = pack(skippingPackr, value);
   const fault = faultIn(skipped);
   if (fault !== undefined) throw unencodable(value, fault);
-  return skipped;
+  return Buffer.from(skipped);
 }
 
 /**
@@ -146,9 +148,17 @@ function isAtFault(item: unknown): boolean {
   }
 }
 
+/**
+ * Left to itself, msgpackr writes one value behind the other, and once there is no room begins another buffer, four times as
+ * large as the largest value so far. One that is kept for a while keeps all of that: with tens of megabytes of it the engine
+ * marks its whole heap every second.
+ * @returns A view on what the next value is written over.
+ */
 function pack(by: Packr, value: unknown): Buffer {
   try {
-    return by.pack(value);
+    const data = by.pack(value, RESET_BUFFER_MODE);
+    if (data.buffer.byteLength > MAX_BUFFER_BYTES) by.useBuffer(Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES));
+    return data;
   } catch (cause) {
     throw unencodable(value, messageOf(cause));
   }

@@ -267,6 +267,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
     },
     beginSnapshot() {
       const writing = writer;
+      const recordBytes = bytesSince / Math.max(1, recordsSince);
       isSaving = true;
       due = snapshotEvery;
       recordsSince = 0;
@@ -275,6 +276,7 @@ function jetStreamJournal<R>(owner: Address, options: JetStreamJournalsOptions, 
       let bytes = 0;
       let first = 0;
       return {
+        recordBytes,
         add(value, last, stored) {
           const part = parts;
           parts += 1;

@@ -45,6 +45,8 @@ export interface SnapshotWriter {
    * @returns What it takes, bytes.
    */
   add(part: unknown, isLast: boolean, stored: () => void): number;
+  /** What a record before it took, bytes, by the average; left out where nothing is written. */
+  readonly recordBytes?: number;
 }
 
 /** Opens the journal of an owner. */

@@ -15,8 +15,8 @@ export interface Pace {
   /** The part of the time that slices take: one is the larger the longer the pause before it really was. */
   readonly share: number;
   /**
-   * Records during which a snapshot is to be taken whatever time there is, or half as many as it has rows if that is
-   * more: of an owner that records very fast there would else be too much to replay.
+   * Records during which a snapshot is to be taken whatever time there is, or half as many as it has rows, or as many as
+   * take as much to write, if that is more: of an owner that records very fast there would else be too much to replay.
    */
   readonly records: number;
   /** How long a slice shall take, ms. */
@@ -101,6 +101,7 @@ const MOST_FOR_RECORD = 2;
 /** Takes a snapshot, the first slice of it now; a small state is in that one slice. */
 export function takeSnapshot({ snapshot, writer, slicer, isWanted, onFailure }: TakingOptions): Taking {
   const { clock, mostRows } = slicer;
+  const { recordBytes = Number.POSITIVE_INFINITY } = writer;
   const rowsForRecord = Math.min(MOST_FOR_RECORD, snapshot.rows / slicer.records);
   let rows = Math.min(slicer.firstRows, mostRows);
   let owed = 0;
@@ -138,9 +139,10 @@ export function takeSnapshot({ snapshot, writer, slicer, isWanted, onFailure }: 
   return {
     recorded(records) {
       if (isOver || !isWanted()) return;
-      owed += records * rowsForRecord;
+      const rowBytes = bytes / rows;
+      owed += records * Math.min(rowsForRecord, recordBytes / rowBytes);
       if (owed < Math.min(OWED_FOR_SLICE, mostRows)) return;
-      rows = Math.min(Math.ceil(owed), mostRows);
+      rows = Math.max(1, Math.min(Math.ceil(owed), mostRows, Math.floor(MOST_BYTES / rowBytes)));
       slice(rows, () => {});
     },
   };

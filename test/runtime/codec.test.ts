@@ -123,6 +123,29 @@ test('codec - what was encoded stays when more is encoded', () => {
   assert.equal(decode(first), { n: 1 });
 });
 
+test('codec - what others pack with the same library stays when more is encoded', () => {
+  const other = new Packr({ useRecords: false });
+  encode({ n: 0, filler: 'x'.repeat(100_000) });
+  const theirs: Uint8Array[] = [];
+  for (let n = 0; n < 1_000; n++) {
+    theirs.push(other.pack({ n }));
+    encode({ n: 'ours', filler: 'y'.repeat(n) });
+  }
+  theirs.forEach((data, n) => {
+    assert.equal(other.unpack(data), { n });
+  });
+});
+
+test('codec - who keeps what was encoded keeps little more', () => {
+  for (const length of [3_000_000, 20_000_000]) {
+    encode({ filler: 'x'.repeat(length) });
+    const kept = Array.from({ length: 1_000 }, (_, n) => encode({ n, filler: 'y'.repeat(100) }));
+    const buffers = new Set(kept.map(({ buffer }) => buffer));
+    const bytes = [...buffers].reduce((sum, { byteLength }) => sum + byteLength, 0);
+    assert.ok(bytes < 500_000, `${bytes} bytes`);
+  }
+});
+
 test('codec - 64-bit integers of other writers are numbers when a number holds them, and refused when not', () => {
   const foreign = new Packr({ useRecords: false });
   const limit = BigInt(Number.MAX_SAFE_INTEGER);

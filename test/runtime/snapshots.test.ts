@@ -297,7 +297,7 @@ function slicing(
   slicer: Slicer,
   slices: Slice[],
 ) {
-  return (owner: string, count: number, isWanted = () => true, rowBytes = 10) => {
+  return (owner: string, count: number, isWanted = () => true, rowBytes = 10, recordBytes?: number) => {
     const table = new Table<number>((value, key) => [key, value]);
     for (let n = 0; n < count; n += 1) table.set(`k${n}`, n);
     const writer: SnapshotWriter = {
@@ -308,6 +308,7 @@ function slicing(
         virtual.soon(stored);
         return length * rowBytes;
       },
+      ...(recordBytes === undefined ? {} : { recordBytes }),
     };
     const onFailure = (error: unknown) => {
       throw error;
@@ -370,6 +371,26 @@ test('an owner that records fast has its snapshot before it has recorded too muc
   few.recorded(10_000);
   on.virtual.runUntilIdle();
   assert.is(slices.length, count, 'nothing more when it is over');
+});
+
+test('of large rows no more is written for what an owner records than that takes, a little at a time', () => {
+  const on = workClock(0);
+  const slices: Slice[] = [];
+  const [rowBytes, recordBytes] = [10_000, 500];
+  const taking = slicing(on, slicerOf(on.clock, { ...USUAL, records: 1 }), slices)(
+    'a',
+    1_000,
+    undefined,
+    rowBytes,
+    recordBytes,
+  );
+  let recorded = 0;
+  for (; rowsIn(slices) < 1_000; recorded += 500) {
+    taking.recorded(500);
+    assert.ok(rowsIn(slices) * rowBytes <= 10 * rowBytes + (recorded + 500) * recordBytes);
+  }
+  assert.ok(recorded <= 22_000, `${recorded} records`);
+  assert.ok(Math.max(...slices.map(({ rows }) => rows)) * rowBytes <= 512 * 1_024);
 });
 
 test('slices are larger when there is little time between them, but never long, and small when rows are large', () => {
