@@ -19,6 +19,7 @@ import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './sele
 import { standing } from './standing.ts';
 import type { Found, Open, Work } from './state.ts';
 import { surveyFor } from './surveying.ts';
+import { unknownWords } from './unknown-names.ts';
 import { expectNoMore } from './view-hosts.ts';
 
 /** One instance has no host, so the request has none. What was claimed for the others is the asker's to give back. */
@@ -103,7 +104,8 @@ function explainFailure(
     }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
-    const words = withWords(`${which}${why}${where}`, adviceFor(draft.advice, found));
+    const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
+    const words = withWords(`${which}${why}${where}`, misspelt, adviceFor(draft.advice, found));
     tell(now, words, decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);
@@ -188,8 +190,8 @@ function timeOfDay(at: number): string {
   return `${parts.map((one) => String(Math.floor(one)).padStart(2, '0')).join(':')}Z`;
 }
 
-/** Advice may name many aggregates; what stands in the way is said all the same. */
-function withWords(reason: string, words: string): string {
-  const advice = clipped(words, MAX_REASON_LENGTH / 2);
-  return `${clipped(reason, MAX_REASON_LENGTH - advice.length)}${advice}`;
+/** Names may be long and many, and so may aggregates be that advice names; what stands in the way is said all the same. */
+function withWords(reason: string, misspelt: string, advice: string): string {
+  const told = `${clipped(misspelt, MAX_REASON_LENGTH / 4)}${clipped(advice, MAX_REASON_LENGTH / 2)}`;
+  return `${clipped(reason, MAX_REASON_LENGTH - told.length)}${told}`;
 }

@@ -3,6 +3,7 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { MAX_REASON_LENGTH } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
@@ -347,15 +348,33 @@ test('surveying - the record of a failure tells names that nothing known carries
   for (const hosts of [3, MANY]) {
     const all = schedulersOf(hostsOf(hosts));
     const where = { avoidCells: ['c9'], origins: { avoidHosts: ['c1/h-x'] } };
-    const { decision } = told(
+    const { decision, reason } = told(
       all,
       selectFor('x', { vcpu: 10, where, tree: { noneOf: ['p-h-x'], notHeldBy: ['nobody'] } }),
     );
     const record = recordOf(decision);
     assert.equal(namesIn(record.unknown), ['cell c9', 'host c1/h-x', 'instance nobody']);
+    const names = 'cell c9, host c1/h-x, instance nobody (holds nothing)';
+    assert.match(reason, /; nothing known carries these names of the request: /);
+    assert.is(
+      reason.split(`; nothing known carries these names of the request: ${names}; with 2 VCPU less `).length,
+      2,
+    );
     assert.equal(record.where, { avoidCells: ['c9'] }, 'names of hosts are not kept once more');
-    assert.is(recordOf(told(all, selectFor('y', { vcpu: 10 })).decision).unknown, undefined);
+    const other = told(all, selectFor('y', { vcpu: 10 }));
+    assert.is(recordOf(other.decision).unknown, undefined);
+    assert.not.match(other.reason, /nothing known/);
   }
+});
+
+test('surveying - however many and long the names are that nothing known carries, a failure says the rest as well', () => {
+  const all = schedulersOf(hostsOf(3));
+  const forbidden = Array.from({ length: 30 }, (_, n) => `CUSTOM_${'T'.repeat(240)}_${n}`);
+  const spec = { groups: [{ name: '', resources: { VCPU: 10 }, forbidden }], groupPolicy: 'none' as const };
+  const { reason } = told(all, { ...selectFor('x'), spec });
+  assert.ok(reason.length <= MAX_REASON_LENGTH, String(reason.length));
+  assert.match(reason, /^none of 3 hosts: 3 exceeds-capacity VCPU; nearest .*; nothing known carries these names /);
+  assert.match(reason, /…; with 2 VCPU less \(8 instead of 10\) it would fit on 3 hosts$/);
 });
 
 test.run();
