@@ -1,7 +1,8 @@
 // How many times a request fits a tree, one after the other, each with what the ones before it left.
 
+import type { Allocation } from '../../machines/instance-build.ts';
 import { MAX_COUNT, type RequestSpec } from '../messages/common.ts';
-import { freeOf } from '../placement/inventory.ts';
+import { freeOf, type Stock } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
 import { effort, spend } from './effort.ts';
 import { fit, fitAtOnce } from './fit.ts';
@@ -33,10 +34,36 @@ export function timesIn(
   const first = search(spec, tree) ?? null;
   if (first === null) return 0;
   if (most === 1) return 1;
-  const left = tree.map((provider) => ({
+  return fill(spec, copyOf(tree), first, most, isThorough, endOfLooks);
+}
+
+/** What a tree has left once a request is served by it so many times, or as often as it fits. */
+export function leftAfter(spec: RequestSpec, tree: readonly Provider[], times: number): readonly Provider[] {
+  const left = copyOf(tree);
+  const first = fit(spec, left);
+  if (first !== null) fill(spec, left, first, times, true, effort.looks + MAX_LOOKS_TO_COUNT);
+  return left;
+}
+
+type Filling = Omit<Provider, 'stocks'> & { readonly stocks: Map<string, Stock & { used: number }> };
+
+function copyOf(tree: readonly Provider[]): Filling[] {
+  return tree.map((provider) => ({
     ...provider,
     stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock }])),
   }));
+}
+
+/** Takes of a tree what a request is given, one time after the other; answers how many times there was room. */
+function fill(
+  spec: RequestSpec,
+  left: readonly Filling[],
+  first: readonly Allocation[],
+  most: number,
+  isThorough: boolean,
+  endOfLooks: number,
+): number {
+  const search = isThorough ? fit : fitAtOnce;
   const byId = new Map(left.map((provider) => [provider.spec.id, provider]));
   const isOfGroups = spec.groups.length > 1;
   let times = 0;

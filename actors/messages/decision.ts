@@ -82,6 +82,18 @@ export const RoomForSome = Type.Object({
 });
 export type RoomForSome = Static<typeof RoomForSome>;
 
+/** Which resource classes run out of several instances for some of which there is room, and after how many of them. */
+export const RunsOut = Type.Object({
+  instances: Type.Integer(),
+  /** How many were asked for. */
+  of: Type.Integer(),
+  /** How many hosts have that room; of instances that keep together: as much as any other host. */
+  hosts: Type.Integer(),
+  /** On how many of those hosts a class is short for one more: the classes that are on most hosts first. */
+  classes: Type.Array(Type.Object({ about: Type.String(), hosts: Type.Integer() })),
+});
+export type RunsOut = Static<typeof RunsOut>;
+
 /** How many hosts with room for some are named. */
 export const MAX_ROOMS_NAMED = 5;
 
@@ -101,6 +113,8 @@ export const Decision = Type.Object({
   unknown: Type.Optional(Type.Array(UnknownName)),
   /** Where there was room for some of several instances, and not for all; absent too where it was not counted. */
   room: Type.Optional(RoomForSome),
+  /** Where there was room for some of several instances: what ran out; absent too where it is not resources, or not known. */
+  runsOut: Type.Optional(RunsOut),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
   /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */

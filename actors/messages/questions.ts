@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
-import { Absent, RefusedHosts, UnknownName, Weighing } from './decision.ts';
+import { Absent, RefusedHosts, RunsOut, UnknownName, Weighing } from './decision.ts';
 import { Where } from './where.ts';
 
 /** The most hosts that an answer names. */
@@ -67,6 +67,8 @@ export const Fitted = message('fitted', {
   /** Some hosts were not searched to the end: there may be room for more. */
   partly: Type.Optional(Type.Literal(true)),
   refused: Type.Array(RefusedHosts),
+  /** Where some of several instances would fit, and not all: what runs out; absent too where it is not resources, or not known. */
+  runsOut: Type.Optional(RunsOut),
   /** Of the cells, or of the hosts, that the request names none is known. */
   absent: Type.Optional(Absent),
   /** Names of the request that nothing known carries, also where it fits: the first 20 of them. */

@@ -13,6 +13,7 @@ import {
   type RefusedClaim,
   type RefusedHosts,
   type RoomForSome,
+  type RunsOut,
   UnknownName,
   type Weighing,
   withClasses,
@@ -68,6 +69,15 @@ export const StoredDecision = Type.Object({
   z: Type.Optional(Type.Array(Type.Tuple([UnknownName.properties.kind, Type.String()]))),
   /** `room`: instances, of how many, on how many hosts; then the places of those that are named, and for how many each. */
   p: Type.Optional(
+    Type.Tuple([
+      Type.Integer(),
+      Type.Integer(),
+      Type.Integer(),
+      Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
+    ]),
+  ),
+  /** `runsOut`: instances, of how many, on how many hosts; then the classes, and on how many of the hosts each runs out. */
+  out: Type.Optional(
     Type.Tuple([
       Type.Integer(),
       Type.Integer(),
@@ -160,6 +170,7 @@ const NO_NAMES = {
   furtherInCell: undefined,
   furtherElsewhere: undefined,
   room: undefined,
+  runsOut: undefined,
   advice: [],
   narrowedBy: [],
   unknown: [],
@@ -175,6 +186,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     absent,
     unknown = [],
     room,
+    runsOut,
     alternates,
     alternatesAsked,
     furtherInCell,
@@ -207,6 +219,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     const named = room.named.map((one) => `[${placeText(one)},${one.instances}]`);
     fields.push(`"p":[${room.instances},${room.of},${room.hosts},[${named.join()}]]`);
   }
+  if (runsOut !== undefined) fields.push(`"out":${JSON.stringify(storedRunsOut(runsOut))}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -246,6 +259,10 @@ function storedReason({ code, about = '', hosts, nearest }: RefusedHosts): Store
   return [short, long, hosts, `${nearest.cell}/${nearest.host}`, nearest.short];
 }
 
+function storedRunsOut({ instances, of, hosts, classes }: Told<RunsOut>): NonNullable<StoredDecision['out']> {
+  return [instances, of, hosts, classes.map((one) => [one.about, one.hosts])];
+}
+
 /** The fields for the names, as many as there is room for. */
 function storedUnknown(unknown: readonly UnknownName[]): string[] {
   let length = 0;
@@ -276,7 +293,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, y, z, p, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, p, out, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -299,6 +316,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
         z?.map(([kind, name]) => ({ kind, name })),
       ),
       room: p && roomOf(p),
+      runsOut: out && runsOutOf(out),
       chosen: g === undefined ? undefined : placeOf(g),
     }),
     weights: w.map(([where, weight, ...parts]) => ({
@@ -320,6 +338,10 @@ export function unpackDecision(stored: StoredDecision): Decision {
 
 function roomOf([instances, of, hosts, named]: NonNullable<StoredDecision['p']>): RoomForSome {
   return { instances, of, hosts, named: named.map(([where, some]) => ({ ...placeOf(where), instances: some })) };
+}
+
+function runsOutOf([instances, of, hosts, classes]: NonNullable<StoredDecision['out']>): RunsOut {
+  return { instances, of, hosts, classes: classes.map(([about, some]) => ({ about, hosts: some })) };
 }
 
 function placeOf(text: string): { cell: string; host: string } {

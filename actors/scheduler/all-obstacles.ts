@@ -60,7 +60,7 @@ function hasMoreWishes(
 }
 
 /** What a host's providers lack, one after the other. */
-function misfitsOf(asked: RequestSpec, has: readonly Provider[]): InTheWay {
+export function misfitsOf(asked: RequestSpec, has: readonly Provider[]): InTheWay {
   const all: (Obstacle & { message: string })[] = [];
   const known = new Set<string>();
   const endOfLooks = effort.looks + MAX_LOOKS_TO_COUNT;

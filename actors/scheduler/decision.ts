@@ -62,6 +62,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     absent: undefined,
     unknown: undefined,
     room: undefined,
+    runsOut: undefined,
     weights: [],
     group: undefined,
     ofFitting: null,

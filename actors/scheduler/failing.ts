@@ -15,6 +15,7 @@ import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking.ts';
 import { OF_ROOM } from './rivals.ts';
 import { isOrdered } from './rounds.ts';
+import { runsOutWords } from './running-out.ts';
 import { close, contextOf, draftOf, isOpen, settle, tellSelecting } from './selecting.ts';
 import { standing } from './standing.ts';
 import type { Found, Open, Work } from './state.ts';
@@ -78,6 +79,7 @@ function explainFailure(
     draft.advice = [...(found?.advice ?? []), ...adviceOnRivals(now, open, draft, found)];
     draft.unknown = found?.unknown;
     draft.room = found?.room;
+    draft.runsOut = found?.runsOut;
     // Of a refusal after which no host would do, its own words say most.
     const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
@@ -104,8 +106,9 @@ function explainFailure(
     }
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
+    const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
-    const words = withWords(`${which}${why}${where}`, misspelt, adviceFor(draft.advice, found));
+    const words = withWords(`${which}${why}${where}${runsOut}`, misspelt, adviceFor(draft.advice, found));
     tell(now, words, decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);

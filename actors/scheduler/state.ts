@@ -7,7 +7,7 @@ import type { Address, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { RoomForSome, UnknownName } from '../messages/decision.ts';
+import type { RoomForSome, RunsOut, UnknownName } from '../messages/decision.ts';
 import type { GroupKnown } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft } from './decision.ts';
@@ -211,6 +211,8 @@ export interface Found {
   readonly standing?: Standing & { readonly times: number };
   /** Where some of several would fit, and not all. */
   readonly room?: RoomForSome;
+  /** What runs out then. */
+  readonly runsOut?: RunsOut;
   /** Names of the request that nothing known carries. */
   readonly unknown?: readonly UnknownName[];
 }

@@ -5,7 +5,13 @@ import { effort } from '../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import { type Absent, MAX_ROOMS_NAMED, type RoomForSome, type UnknownName } from '../messages/decision.ts';
+import {
+  type Absent,
+  MAX_ROOMS_NAMED,
+  type RoomForSome,
+  type RunsOut,
+  type UnknownName,
+} from '../messages/decision.ts';
 import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -37,6 +43,7 @@ import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
 import { noRoomTogether } from './room-together.ts';
+import { classesRunningOut } from './running-out.ts';
 import { silentAmong } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
@@ -59,6 +66,8 @@ export interface Survey {
   readonly refused: ReturnType<typeof refusedHosts>;
   /** Where some would fit, and not all; not of those that keep together. */
   readonly room?: RoomForSome;
+  /** Where some would fit, and not all, for want of resources. */
+  readonly runsOut?: RunsOut;
   readonly absent?: Absent;
   readonly unknown?: UnknownName[];
   /** The best hosts, as far as they were asked for. */
@@ -110,11 +119,12 @@ export function surveyOf(
   );
   const names = namesToFind(request);
   const best: FittingHost[] = [];
-  /** The hosts that fit, as long as too few do: fewer than there are instances. */
-  const fitting: string[] = [];
+  /** The hosts that fit, and how many instances each, as long as too few do: fewer than there are instances. */
+  const fitting = new Map<string, number>();
   /** Those of them that hold most. */
   const roomiest: RoomForSome['named'] = [];
   let advice: Advice[] = [];
+  let runsOut: RunsOut | undefined;
   let hosts = 0;
   let fits = 0;
   let times = 0;
@@ -139,7 +149,7 @@ export function surveyOf(
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
         if (times < count) {
-          fitting.push(host.root);
+          fitting.set(host.root, room);
           const { cell, host: name } = host;
           const isRoomier = (other: { instances: number }) => room > other.instances;
           rank(roomiest, MAX_ROOMS_NAMED, isRoomier, () => ({ cell, host: name, instances: room }));
@@ -204,8 +214,19 @@ export function surveyOf(
       yield* lookForNames(names, view);
       if (times >= count) return;
       // Some may be gone since they were looked at, and others go while it is found out which are.
-      const still = yield* mapped(fitting, (root) => (isTold(view, root) ? [treeOf(view, root)] : []));
-      advice = yield* adviceOf(adviser, still.flat());
+      const still = yield* mapped([...fitting], ([root, instances]) =>
+        isTold(view, root) ? [{ tree: treeOf(view, root), instances }] : [],
+      );
+      const filled = still.flat();
+      if (times > 0 && isWhole) {
+        const most = keepsTogether(spec) ? filled.filter(({ instances }) => instances === times) : filled;
+        const classes = yield* classesRunningOut(spec, most);
+        if (classes !== undefined) runsOut = { instances: times, of: count, hosts: holding, classes };
+      }
+      advice = yield* adviceOf(
+        adviser,
+        filled.map(({ tree }) => tree),
+      );
     },
     done(work) {
       const isForSome = times > 0 && times < count && isWhole;
@@ -225,6 +246,7 @@ export function surveyOf(
             room:
               isForSome && !isTogether ? { instances: times, of: count, hosts: holding, named: roomiest } : undefined,
           }),
+          ...present({ runsOut }),
           best,
           ...silentAmong(view),
           ...(times >= count && timesHeard < count ? { needsSilentShards: true as const } : {}),

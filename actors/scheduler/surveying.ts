@@ -36,12 +36,12 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   const one: Surveyed = { revision: view.revision, since, doneAt: null, found: null, awaited: [awaiting] };
   const isHeardOf = (cell: string) => work.state.followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
-    const { advice, hosts, fits, times, refused, partly, room, unknown } = told;
+    const { advice, hosts, fits, times, refused, partly, room, runsOut, unknown } = told;
     one.doneAt = later.turn.now;
     // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
     if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
       const standing = { hosts, fits, times, refused, ...present({ partly }) };
-      one.found = { advice, standing, ...present({ room, unknown }) };
+      one.found = { advice, standing, ...present({ room, runsOut, unknown }) };
     }
     for (const each of one.awaited.splice(0)) each.found(later, one.found);
   });

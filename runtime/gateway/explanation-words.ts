@@ -5,6 +5,7 @@ import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords, roomWords } from '../../actors/scheduler/explain.ts';
+import { runsOutWords } from '../../actors/scheduler/running-out.ts';
 import { unknownWords } from '../../actors/scheduler/unknown-names.ts';
 import { noFurtherHosts } from './advice-on-builds.ts';
 import { type Asked, askedWords } from './asked.ts';
@@ -83,7 +84,8 @@ function keepsTogether({ instance, request }: InstanceView, { group, weights, ch
 }
 
 function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
-  const { at, scheduler, hosts, fits, refused, room, chosen, weights, claimsRefused, refusedClaims } = decision;
+  const { at, scheduler, hosts, fits, refused, room, runsOut, chosen, weights, claimsRefused, refusedClaims } =
+    decision;
   const lines = [
     `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
@@ -91,6 +93,7 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
     ...unknownLines(decision.unknown),
   ];
   if (room !== undefined) lines.push(roomWords(room));
+  lines.push(...runsOutLines(runsOut));
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, these filters narrowed the choice: ${decision.narrowedBy.join(', ')}`);
   }
@@ -169,6 +172,10 @@ export const absenceLines = (absent: Absent | undefined): string[] =>
 /** Names of the request that nothing carries, for one to be avoided keeps nothing away if it is misspelt. */
 export const unknownLines = (unknown: Decision['unknown']): string[] =>
   unknown === undefined ? [] : [unknownWords(unknown)];
+
+/** Which resource is short for more of several instances. */
+export const runsOutLines = (runsOut: Decision['runsOut']): string[] =>
+  runsOut === undefined ? [] : [runsOutWords(runsOut)];
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines({

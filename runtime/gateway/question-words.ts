@@ -14,6 +14,7 @@ import {
   oneLine,
   rankedWords,
   refusedWords,
+  runsOutLines,
   shortWords,
   silenceLines,
   standingWords,
@@ -23,7 +24,7 @@ import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
 /** @param isTogether Whether the instances must share a host. */
 export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): string[] {
-  const { fit, certain, count, hosts, fits, times, partly, refused, absent, unknown, best, advice } = answer;
+  const { fit, certain, count, hosts, fits, times, partly, refused, runsOut, absent, unknown, best, advice } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
   const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
   const least = partly === true ? 'at least ' : '';
@@ -31,6 +32,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
+    ...runsOutLines(runsOut),
     ...absenceLines(absent),
     ...unknownLines(unknown),
     ...silenceLines(answer),

@@ -421,6 +421,7 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     furtherInCell: 0,
     furtherElsewhere: 7,
     room: { instances: 3, of: 5, hosts: 9, named: [{ cell: 'c1', host: 'h1', instances: 2 }] },
+    runsOut: { instances: 3, of: 5, hosts: 9, classes: [{ about: 'CUSTOM_"A"', hosts: 7 }] },
     advice: [],
     narrowedBy: ['named-hosts'],
     silentCells: ['c9'],

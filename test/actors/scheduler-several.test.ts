@@ -147,13 +147,13 @@ test('scheduler - where hosts have room for some of a request, the nearest of th
   const none = 'of 2 hosts, 1 has room for some, 1 exceeds-capacity VCPU; nearest';
   const short = "c1/h2: 8 VCPU exceed what is free on provider 'h2': 6 (short by 2), and more stands in its way";
   assert.equal(failureOn(asked, some, other), {
-    reason: `no room for 3 instances at once: ${none} ${short}; room for 1 of 3 instances: c1/h1 (1); 1 instance instead of 3 would fit`,
+    reason: `no room for 3 instances at once: ${none} ${short}; room for 1 of 3 instances: c1/h1 (1); VCPU runs out after 1 of 3; 1 instance instead of 3 would fit`,
     fits: 1,
   });
   const { reason, fits } = failureOn(asked, some, other, { ...other, host: 'h3', traits, has: { VCPU: 5 } });
   assert.match(
     reason,
-    /; nearest c1\/h3: 8 VCPU exceed what is free on provider 'h3': 5 \(short by 3\); room for 1 of 3 instances: c1\/h1 \(1\); 1 instance /,
+    /; nearest c1\/h3: 8 VCPU exceed what is free on provider 'h3': 5 \(short by 3\); room for 1 of 3 instances: c1\/h1 \(1\); VCPU runs out after 1 of 3; 1 instance /,
   );
   assert.is(fits, 1);
 });
@@ -374,7 +374,10 @@ test('scheduler - of a request that has room for some it is said on which hosts,
     return { reason, room: unpackDecision(JSON.parse(decision)).room };
   };
   const few = failureOn(3, 1, 4);
-  assert.match(few.reason, /; room for 3 of 50 instances: c1\/h2 \(2\), c1\/h0 \(1\); 3 instances instead of 50 /);
+  assert.match(
+    few.reason,
+    /; room for 3 of 50 instances: c1\/h2 \(2\), c1\/h0 \(1\); VCPU runs out after 3 of 50; 3 instances instead of 50 /,
+  );
   assert.equal(few.room, {
     instances: 3,
     of: 50,
@@ -387,7 +390,7 @@ test('scheduler - of a request that has room for some it is said on which hosts,
   const many = failureOn(2, 2, 4, 2, 8, 6, 2);
   const first = 'room for 13 of 50 instances: c1/h4 (4), c1/h5 (3), c1/h2 (2), c1/h';
   assert.ok(many.reason.includes(first), many.reason);
-  assert.match(many.reason, / and 2 more hosts; 13 instances instead of 50 /);
+  assert.match(many.reason, / and 2 more hosts; VCPU runs out after 13 of 50; 13 instances instead of 50 /);
   assert.equal([many.room?.hosts, many.room?.named.length], [7, 5]);
   assert.is(failureOn(1, 1).room, undefined);
 });
