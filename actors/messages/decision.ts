@@ -94,6 +94,20 @@ export const RunsOut = Type.Object({
 });
 export type RunsOut = Static<typeof RunsOut>;
 
+/** An instance group that keeps together, on a host that takes no more. */
+export const GroupHeld = Type.Object({
+  /** Its name. */
+  group: Type.String(),
+  ...Place,
+  /** How the host is: `down`, `disabled`, `set-aside` or `fenced`. */
+  state: Type.String(),
+  /** How many of its instances hold it there. */
+  members: Type.Integer(),
+  /** The first few of them; none where that was not asked, or nobody told. */
+  named: Type.Array(Type.String()),
+});
+export type GroupHeld = Static<typeof GroupHeld>;
+
 /** How many hosts with room for some are named. */
 export const MAX_ROOMS_NAMED = 5;
 
@@ -115,6 +129,8 @@ export const Decision = Type.Object({
   room: Type.Optional(RoomForSome),
   /** Where there was room for some of several instances: what ran out; absent too where it is not resources, or not known. */
   runsOut: Type.Optional(RunsOut),
+  /** What its instance group is held by, where that keeps it from fitting. */
+  groupHeld: Type.Optional(GroupHeld),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
   /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */

@@ -7,6 +7,7 @@ import {
   Ask,
   Attempt,
   Id,
+  InstanceGroup,
   MAX_ALLOCATIONS,
   MAX_AMOUNT,
   MAX_NAMED,
@@ -199,8 +200,13 @@ export const placementMessages = {
     /** Until when claims up to this order may come, ms since the epoch. */
     expiresAt: Type.Number(),
   }),
-  /** Asks on which trees consumers hold something. Changes nothing. */
-  locate: message('locate', { ask: Ask, consumers: Type.Array(Id, { minItems: 1, maxItems: 2 * MAX_NAMED }) }),
+  /** Asks on which trees consumers hold something, and for members of a group. Changes nothing. */
+  locate: message('locate', {
+    ask: Ask,
+    consumers: Type.Array(Id, { maxItems: 2 * MAX_NAMED }),
+    /** Whose members are to be named; a shard of an earlier version does not. */
+    group: Type.Optional(InstanceGroup.properties.id),
+  }),
   /**
    * Gives back what a consumer holds: one attempt, or all but `keep`. `deleted` ends the consumer for good: later
    * claims for it are refused. With `before` it gives back the attempts before that one, but `keep`, and no claim of
@@ -330,6 +336,8 @@ export const Located = message('located', {
   ask: Ask,
   shard: Type.Integer({ minimum: 0 }),
   consumers: Type.Array(Type.Object({ consumer: Id, roots: Type.Array(Id) })),
+  /** The first few members of the group that have their home with this shard. */
+  members: Type.Optional(Type.Array(Id)),
 });
 export type Located = Static<typeof Located>;
 

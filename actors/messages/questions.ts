@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
-import { Absent, RefusedHosts, RunsOut, UnknownName, Weighing } from './decision.ts';
+import { Absent, GroupHeld, RefusedHosts, RunsOut, UnknownName, Weighing } from './decision.ts';
 import { Where } from './where.ts';
 
 /** The most hosts that an answer names. */
@@ -69,6 +69,8 @@ export const Fitted = message('fitted', {
   refused: Type.Array(RefusedHosts),
   /** Where some of several instances would fit, and not all: what runs out; absent too where it is not resources, or not known. */
   runsOut: Type.Optional(RunsOut),
+  /** What its instance group is held by, where that keeps it from fitting; no member is named. */
+  groupHeld: Type.Optional(GroupHeld),
   /** Of the cells, or of the hosts, that the request names none is known. */
   absent: Type.Optional(Absent),
   /** Names of the request that nothing known carries, also where it fits: the first 20 of them. */

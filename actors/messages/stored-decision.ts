@@ -9,6 +9,7 @@ import {
   Absent,
   classesApart,
   type Decision,
+  type GroupHeld,
   OTHER,
   type RefusedClaim,
   type RefusedHosts,
@@ -84,6 +85,10 @@ export const StoredDecision = Type.Object({
       Type.Integer(),
       Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
     ]),
+  ),
+  /** `groupHeld`: the group, the place, how the host is, how many members there are, and those that are named. */
+  held: Type.Optional(
+    Type.Tuple([Type.String(), Type.String(), Type.String(), Type.Integer(), Type.Array(Type.String())]),
   ),
   /** `chosen`. */
   g: Type.Optional(Type.String()),
@@ -171,6 +176,7 @@ const NO_NAMES = {
   furtherElsewhere: undefined,
   room: undefined,
   runsOut: undefined,
+  groupHeld: undefined,
   advice: [],
   narrowedBy: [],
   unknown: [],
@@ -187,6 +193,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     unknown = [],
     room,
     runsOut,
+    groupHeld,
     alternates,
     alternatesAsked,
     furtherInCell,
@@ -220,6 +227,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     fields.push(`"p":[${room.instances},${room.of},${room.hosts},[${named.join()}]]`);
   }
   if (runsOut !== undefined) fields.push(`"out":${JSON.stringify(storedRunsOut(runsOut))}`);
+  if (groupHeld !== undefined) fields.push(`"held":${JSON.stringify(storedHeld(groupHeld))}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -263,6 +271,17 @@ function storedRunsOut({ instances, of, hosts, classes }: Told<RunsOut>): NonNul
   return [instances, of, hosts, classes.map((one) => [one.about, one.hosts])];
 }
 
+function storedHeld({
+  group,
+  cell,
+  host,
+  state,
+  members,
+  named,
+}: Told<GroupHeld>): NonNullable<StoredDecision['held']> {
+  return [group, `${cell}/${host}`, state, members, [...named]];
+}
+
 /** The fields for the names, as many as there is room for. */
 function storedUnknown(unknown: readonly UnknownName[]): string[] {
   let length = 0;
@@ -293,7 +312,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, y, z, p, out, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, p, out, held, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -317,6 +336,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
       ),
       room: p && roomOf(p),
       runsOut: out && runsOutOf(out),
+      groupHeld: held && heldOf(held),
       chosen: g === undefined ? undefined : placeOf(g),
     }),
     weights: w.map(([where, weight, ...parts]) => ({
@@ -342,6 +362,10 @@ function roomOf([instances, of, hosts, named]: NonNullable<StoredDecision['p']>)
 
 function runsOutOf([instances, of, hosts, classes]: NonNullable<StoredDecision['out']>): RunsOut {
   return { instances, of, hosts, classes: classes.map(([about, some]) => ({ about, hosts: some })) };
+}
+
+function heldOf([group, where, state, members, named]: NonNullable<StoredDecision['held']>): GroupHeld {
+  return { group, ...placeOf(where), state, members, named };
 }
 
 function placeOf(text: string): { cell: string; host: string } {

@@ -212,6 +212,23 @@ function homesOf({ known, places }: Groups, id: string, besides: string): string
     .map(([root]) => root);
 }
 
+/** How many members are named, and how many consumers of groups are looked at for it: a part of a millisecond. */
+const MAX_MEMBERS_NAMED = 5;
+const MAX_LOOKED_AT = 10_000;
+
+/** The first few members of a group that have a home, for whoever explains; fewer where groups have very many. */
+export function someMembers({ known, places }: Groups, id: string): string[] {
+  const found: string[] = [];
+  if (!known.has(id)) return found;
+  let looks = 0;
+  for (const [consumer, { group, home }] of places) {
+    if (group === id && home !== null) found.push(consumer);
+    looks += 1;
+    if (found.length === MAX_MEMBERS_NAMED || looks === MAX_LOOKED_AT) break;
+  }
+  return found.sort();
+}
+
 /** The rule of a group in a word: two members of one group must say the same. */
 export function ruleOf({ policy, maxPerHost = 1 }: InstanceGroup): string {
   return policy === 'anti-affinity' && maxPerHost > 1 ? `${policy}, ${maxPerHost} per host` : policy;

@@ -2,7 +2,7 @@
 
 import type { Address } from '../actor.ts';
 import type { Locate, Recall, Unclaim } from '../messages/placement.ts';
-import { locate as locateMember } from './groups.ts';
+import { locate as locateMember, someMembers } from './groups.ts';
 import type { RecallRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { giveBack } from './taking.ts';
@@ -72,11 +72,12 @@ export function unclaim({ state, turn, commit }: ShardWork, asked: Unclaim, from
 }
 
 export function locate({ state, shard, turn, commit }: ShardWork, asked: Locate, from: Address): void {
-  const { consumers, providers } = state;
+  const { consumers, providers, groups } = state;
   const told = [...new Set(asked.consumers)]
     .map((consumer) => ({ consumer, roots: [...rootsOf(consumer, consumers, providers)] }))
     .filter(({ roots }) => roots.length > 0);
   // As elsewhere: what a superseded shard says of where somebody is not is lost.
   commit({ type: 'read' });
-  turn.send(from, { type: 'located', ask: asked.ask, shard, consumers: told });
+  const members = asked.group === undefined ? {} : { members: someMembers(groups, asked.group) };
+  turn.send(from, { type: 'located', ask: asked.ask, shard, consumers: told, ...members });
 }

@@ -2,6 +2,7 @@
 // time has come once more. It keeps no records, so all of its times may be changed.
 
 import { wakeId } from '../wakes.ts';
+import { MEMBERS_WAKE } from './group-held.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { RIVALS_WAKE } from './selecting.ts';
 import type { Parking, SchedulerState, Work } from './state.ts';
@@ -23,6 +24,7 @@ export function clockSetBack({ state, turn }: Work): void {
   for (const { searched } of state.rankings.shapes.values()) searched.since = Math.min(searched.since, now);
   for (const searched of state.rankings.searched.values()) searched.since = Math.min(searched.since, now);
   state.isSearching = false;
+  for (const ask of state.naming.keys()) turn.wakeAt(wakeId(MEMBERS_WAKE, ask), now);
   for (const sweeping of state.sweeps) sweeping.toldAt = Math.min(sweeping.toldAt, now);
   state.surveyed.clear();
   state.surveying.since = Math.min(state.surveying.since, now);

@@ -63,6 +63,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     unknown: undefined,
     room: undefined,
     runsOut: undefined,
+    groupHeld: undefined,
     weights: [],
     group: undefined,
     ofFitting: null,

@@ -9,6 +9,7 @@ import { type Draft, decided, noteRefusedOfOthers } from './decision.ts';
 import { absentOf, roomWords, whyNoneOf, whyNoneTogether } from './explain.ts';
 import { anyAdmits } from './gangs.ts';
 import { giveAllBack } from './giving-back.ts';
+import { heldWords } from './group-held.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
 import { park } from './parking.ts';
@@ -80,6 +81,7 @@ function explainFailure(
     draft.unknown = found?.unknown;
     draft.room = found?.room;
     draft.runsOut = found?.runsOut;
+    draft.groupHeld = found?.groupHeld;
     // Of a refusal after which no host would do, its own words say most.
     const isOfHosts = open.hopeless === null;
     const isRankedByAll = request.spec.instanceGroup === undefined && lateFiltersOf(rankings, request).length === 0;
@@ -107,8 +109,9 @@ function explainFailure(
     const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
     const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
+    const held = draft.groupHeld === undefined ? '' : `; ${heldWords(draft.groupHeld)}`;
     const misspelt = draft.unknown === undefined ? '' : `; ${unknownWords(draft.unknown)}`;
-    const words = withWords(`${which}${why}${where}${runsOut}`, misspelt, adviceFor(draft.advice, found));
+    const words = withWords(`${which}${why}${where}${runsOut}${held}`, misspelt, adviceFor(draft.advice, found));
     tell(now, words, decided(draft, at, rankings.salt, null, []));
   };
   if (open.hopeless !== null && open.hopeless !== GROUP_CONFLICT) return answer(work, null);

@@ -6,6 +6,7 @@ import { rank, recall } from './choosing.ts';
 import { claim } from './claiming.ts';
 import { isForming } from './following.ts';
 import { sayUnclaims } from './giving-back.ts';
+import { membersTold } from './group-held.ts';
 import { learnLocated, locate } from './locating.ts';
 import { locatedForParked } from './parking-others.ts';
 import { locatedForQuestion } from './questioning.ts';
@@ -51,7 +52,7 @@ function insistLess({ groupKnown }: Open, instance: string): void {
 /** Placement has told where other instances are. */
 export function located(work: Work, message: Located): void {
   const { state } = work;
-  if (locatedForQuestion(work, message) || locatedForParked(work, message)) return;
+  if (membersTold(work, message) || locatedForQuestion(work, message) || locatedForParked(work, message)) return;
   const open = state.open.get(state.locating.get(message.ask) ?? '');
   if (open === undefined || !learnLocated(open, message)) return;
   state.locating.delete(message.ask);

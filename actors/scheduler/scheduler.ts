@@ -32,6 +32,7 @@ import {
   UNHEARD_FOR_WARM_UPS,
 } from './following.ts';
 import { unclaimed } from './giving-back.ts';
+import { MEMBERS_WAKE, membersTold } from './group-held.ts';
 import { dropGivenUp, emptyParking, GIVEN_UP_WAKE, withdraw } from './lots.ts';
 import { PARKED_WAKE } from './parking.ts';
 import { followOthers, OTHERS_WAKE } from './parking-others.ts';
@@ -107,6 +108,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       followers: followersOfPlacement(placementShards),
       locating: new Map(),
       questions: new Map(),
+      naming: new Map(),
       unplaced: new Set(),
       awaitingSearch: new Set(),
       claims: new PassingMap(),
@@ -188,6 +190,9 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return dropGivenUp(work);
       case OTHERS_WAKE:
         return followOthers(work);
+      case MEMBERS_WAKE:
+        membersTold(work, { ask: Number(about) });
+        return;
       case QUESTION_WAKE:
         return sayQuestionAgain(work, Number(about));
       case RESYNC_WAKE:

@@ -7,7 +7,7 @@ import type { Address, Turn } from '../actor.ts';
 import type { Patience } from '../builds.ts';
 import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
-import type { RoomForSome, RunsOut, UnknownName } from '../messages/decision.ts';
+import type { GroupHeld, RoomForSome, RunsOut, UnknownName } from '../messages/decision.ts';
 import type { GroupKnown } from '../messages/placement.ts';
 import type { Select } from '../messages/scheduler.ts';
 import type { Draft } from './decision.ts';
@@ -213,6 +213,8 @@ export interface Found {
   readonly room?: RoomForSome;
   /** What runs out then. */
   readonly runsOut?: RunsOut;
+  /** Where its group is held. */
+  readonly groupHeld?: GroupHeld;
   /** Names of the request that nothing known carries. */
   readonly unknown?: readonly UnknownName[];
 }
@@ -250,6 +252,8 @@ export interface SchedulerState extends Fleet {
   readonly locating: Map<number, string>;
   /** Questions that wait to know where instances are, by the number of that question. */
   readonly questions: Map<number, Question>;
+  /** Who waits for the names of members of a group, by the number of that question. */
+  readonly naming: Map<number, (work: Work, named: readonly string[]) => void>;
   /** Requests with an instance for which no host was known when it was looked for. */
   readonly unplaced: Set<string>;
   /** Requests with no host as yet, while some are searched of which it is hard to tell. */

@@ -7,6 +7,7 @@ import type { Advice } from '../messages/advice.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import {
   type Absent,
+  type GroupHeld,
   MAX_ROOMS_NAMED,
   type RoomForSome,
   type RunsOut,
@@ -35,6 +36,7 @@ import { absentOf } from './explain.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
+import { groupHeld } from './group-held.ts';
 import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from './group-rules.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
@@ -68,6 +70,8 @@ export interface Survey {
   readonly room?: RoomForSome;
   /** Where some would fit, and not all, for want of resources. */
   readonly runsOut?: RunsOut;
+  /** Where its group is held, if that keeps it from fitting. */
+  readonly groupHeld?: GroupHeld;
   readonly absent?: Absent;
   readonly unknown?: UnknownName[];
   /** The best hosts, as far as they were asked for. */
@@ -246,7 +250,7 @@ export function surveyOf(
             room:
               isForSome && !isTogether ? { instances: times, of: count, hosts: holding, named: roomiest } : undefined,
           }),
-          ...present({ runsOut }),
+          ...present({ runsOut, groupHeld: groupHeld(view, spec, advice) }),
           best,
           ...silentAmong(view),
           ...(times >= count && timesHeard < count ? { needsSilentShards: true as const } : {}),

@@ -2,8 +2,10 @@
 // told of others that ask for the same as long as nothing has changed since it was begun. However many of them there are,
 // not much is spent on looking again and again at hosts that change meanwhile.
 
+import type { GroupHeld } from '../messages/decision.ts';
 import { present } from '../present.ts';
 import { cellFeed } from './feeds.ts';
+import { nameMembers } from './group-held.ts';
 import type { Request } from './request.ts';
 import type { Awaiting, Surveyed, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
@@ -37,13 +39,17 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   const isHeardOf = (cell: string) => work.state.followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
     const { advice, hosts, fits, times, refused, partly, room, runsOut, unknown } = told;
-    one.doneAt = later.turn.now;
-    // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
-    if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
-      const standing = { hosts, fits, times, refused, ...present({ partly }) };
-      one.found = { advice, standing, ...present({ room, runsOut, unknown }) };
-    }
-    for (const each of one.awaited.splice(0)) each.found(later, one.found);
+    const end = (at: Work, held: GroupHeld | undefined) => {
+      one.doneAt = at.turn.now;
+      // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
+      if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
+        const standing = { hosts, fits, times, refused, ...present({ partly }) };
+        one.found = { advice, standing, ...present({ room, runsOut, unknown, groupHeld: held }) };
+      }
+      for (const each of one.awaited.splice(0)) each.found(at, one.found);
+    };
+    if (told.groupHeld === undefined) end(later, undefined);
+    else nameMembers(later, request.spec, told.groupHeld, end);
   });
   surveyed.delete(key);
   surveyed.set(key, one);

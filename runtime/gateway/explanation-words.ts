@@ -5,6 +5,7 @@ import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords, roomWords } from '../../actors/scheduler/explain.ts';
+import { heldWords } from '../../actors/scheduler/group-held.ts';
 import { runsOutWords } from '../../actors/scheduler/running-out.ts';
 import { unknownWords } from '../../actors/scheduler/unknown-names.ts';
 import { noFurtherHosts } from './advice-on-builds.ts';
@@ -84,8 +85,20 @@ function keepsTogether({ instance, request }: InstanceView, { group, weights, ch
 }
 
 function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
-  const { at, scheduler, hosts, fits, refused, room, runsOut, chosen, weights, claimsRefused, refusedClaims } =
-    decision;
+  const {
+    at,
+    scheduler,
+    hosts,
+    fits,
+    refused,
+    room,
+    runsOut,
+    groupHeld,
+    chosen,
+    weights,
+    claimsRefused,
+    refusedClaims,
+  } = decision;
   const lines = [
     `scheduler '${scheduler}' decided at ${timeWords(at)}; ${standingWords(hosts, fits)}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
@@ -93,7 +106,7 @@ function wordsOfDecision(decision: Decision, isTogether: boolean): string[] {
     ...unknownLines(decision.unknown),
   ];
   if (room !== undefined) lines.push(roomWords(room));
-  lines.push(...runsOutLines(runsOut));
+  lines.push(...runsOutLines(runsOut), ...heldLines(groupHeld));
   if (decision.narrowedBy.length > 0) {
     lines.push(`of those that fit, these filters narrowed the choice: ${decision.narrowedBy.join(', ')}`);
   }
@@ -176,6 +189,10 @@ export const unknownLines = (unknown: Decision['unknown']): string[] =>
 /** Which resource is short for more of several instances. */
 export const runsOutLines = (runsOut: Decision['runsOut']): string[] =>
   runsOut === undefined ? [] : [runsOutWords(runsOut)];
+
+/** By what an instance group is held where nobody can join it. */
+export const heldLines = (groupHeld: Decision['groupHeld']): string[] =>
+  groupHeld === undefined ? [] : [heldWords(groupHeld)];
 
 /** Why hosts that weigh most may not be chosen. */
 export function silenceLines({

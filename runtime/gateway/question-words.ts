@@ -9,6 +9,7 @@ import {
   absenceLines,
   adviceLines,
   brief,
+  heldLines,
   howWords,
   isSilent,
   oneLine,
@@ -24,7 +25,22 @@ import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
 /** @param isTogether Whether the instances must share a host. */
 export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): string[] {
-  const { fit, certain, count, hosts, fits, times, partly, refused, runsOut, absent, unknown, best, advice } = answer;
+  const {
+    fit,
+    certain,
+    count,
+    hosts,
+    fits,
+    times,
+    partly,
+    refused,
+    runsOut,
+    groupHeld,
+    absent,
+    unknown,
+    best,
+    advice,
+  } = answer;
   const what = count === 1 ? 'it' : `${count} instances`;
   const verdict = certain ? `${what} would ${fit ? '' : 'not '}fit` : `it is not known whether ${what} would fit`;
   const least = partly === true ? 'at least ' : '';
@@ -33,6 +49,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...runsOutLines(runsOut),
+    ...heldLines(groupHeld),
     ...absenceLines(absent),
     ...unknownLines(unknown),
     ...silenceLines(answer),

@@ -177,6 +177,34 @@ function contract(name: string, withSystem: WithSystem): void {
   );
 
   on(
+    'a group that keeps together on a host that is disabled holds out who joins, and that is told',
+    async ({ client }) => {
+      const asked = { ...SMALL, instanceGroup: { name: 'close', policy: 'affinity' as const } };
+      await client.build({ id: 'first', ...asked });
+      const { cell = '', host = '' } = await client.ended('first');
+      await client.host({ cell, host, enabled: false });
+      await eventually(
+        'the scheduler has heard of both',
+        async () => (await client.fit(asked)).groupHeld !== undefined,
+      );
+      const where = `instance group 'close' is held on ${cell}/${host}, which is disabled, by`;
+      const dry = await client.fit(asked);
+      assert.ok(
+        dry.words.includes(`${where} 1 instance, until that host is enabled, or it is deleted`),
+        dry.words.join(),
+      );
+      await client.build({ id: 'second', ...asked });
+      const { state, failure } = await client.ended('second');
+      assert.is(state, 'failed');
+      const words = `${where} first, until that host is enabled, or it is deleted`;
+      assert.ok(failure?.message.includes(`; ${words}; `), failure?.message);
+      const explained = await client.explain('second');
+      assert.ok(explained.words.includes(words));
+      assert.equal(explained.decision?.groupHeld?.named, ['first']);
+    },
+  );
+
+  on(
     'an instance group that has another rule refuses every host, and that is told before and after',
     async (system) => {
       const { client } = system;

@@ -34,15 +34,19 @@ test('words - where no single change is known that would help, an explanation sa
   assert.equal(told([less]), ['claimed: none', 'with 1 VCPU less (2 instead of 3) it would fit on 1 host']);
 });
 
-test('words - what runs out of several is said once in an explanation, and in a dry run', () => {
+test('words - what runs out of several, and by what a group is held, is said once in an explanation, and in a dry run', () => {
   const failed = { instance: 'web-0', request: 'web', state: 'failed' };
   const runsOut = { instances: 7, of: 10, hosts: 2, classes: [{ about: 'MEMORY_MB', hosts: 2 }] };
-  const told = { hosts: 2, fits: 2, refused: [], advice: [], silentCells: [], runsOut };
+  const groupHeld = { group: 'db', cell: 'c1', host: 'h1', state: 'disabled', members: 1, named: ['db-0'] };
+  const told = { hosts: 2, fits: 2, refused: [], advice: [], silentCells: [], runsOut, groupHeld };
   const record = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], weights: [] };
   const lines = wordsOfExplanation(failed, { ...told, ...record, narrowedBy: [] });
   const dry = fitWords({ ...told, fit: false, certain: true, count: 10, times: 7, best: [] });
+  const held =
+    "instance group 'db' is held on c1/h1, which is disabled, by db-0, until that host is enabled, or it is deleted";
   for (const words of [lines, dry])
-    assert.equal(words.filter((one) => one === 'MEMORY_MB runs out after 7 of 10').length, 1);
+    for (const line of ['MEMORY_MB runs out after 7 of 10', held])
+      assert.is(words.filter((one) => one === line).length, 1);
 });
 
 test('words - of attempts nothing is said twice, what may run still is told, and no alternate of one that has ended', async () => {
