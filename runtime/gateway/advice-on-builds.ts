@@ -1,7 +1,7 @@
 // What would have given a build that failed on all of its hosts more of them to try, as far as the record of its decision
 // knows. Pure.
 
-import type { Advice } from '../../actors/messages/advice.ts';
+import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import { MAX_ALTERNATES } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
@@ -19,10 +19,21 @@ export function adviceOnBuild(view: InstanceView, decision: Decision): Advice[] 
   return isAlone && furtherElsewhere > 0 ? [{ code: 'another-cell', about, hosts: furtherElsewhere }] : [];
 }
 
+/** The instance with that in the message of its failure, too: whoever gets the failed build need not ask why. */
+export function withAdviceOnBuild(view: InstanceView, decision: Decision | null): InstanceView {
+  const { failure } = view;
+  const advice = failure === undefined || decision === null ? [] : adviceOnBuild(view, decision);
+  if (failure === undefined || advice.length === 0) return view;
+  // None of it has a time in it.
+  const words = advice.map((one) => adviceWords(one, String)).join('; ');
+  return { ...view, failure: { ...failure, message: `${failure.message}; ${words}` } };
+}
+
 /** That more alternates would not have helped. */
 export function noFurtherHosts(view: InstanceView, { chosen, furtherInCell }: Decision): string[] {
   if (!hasTriedAll(view) || chosen === undefined || furtherInCell !== 0) return [];
   return [`more alternates would not have helped: no other host of cell ${chosen.cell} was found to fit`];
 }
 
-const hasTriedAll = ({ failure }: InstanceView): boolean => failure?.code === 'alternates-exhausted';
+/** Whether no host was left to try. */
+export const hasTriedAll = ({ failure }: InstanceView): boolean => failure?.code === 'alternates-exhausted';

@@ -4,18 +4,17 @@
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import { StoredDecision, unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { type Where, withoutOrigins } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
 import { cellAddress, conductorOf } from '../../actors/routing.ts';
 import { providerId } from '../drivers/naming.ts';
-import { checkOf } from '../schemas.ts';
-import { adviceOnBuild } from './advice-on-builds.ts';
+import { adviceOnBuild, withAdviceOnBuild } from './advice-on-builds.ts';
 import { type Asked, askedOf, type HostNames } from './asked.ts';
 import type { Asking } from './asking.ts';
 import { wordsOfExplanation } from './explanation-words.ts';
 import { isSilence, notFound, SILENT_CELL_MS, unknownOf } from './looking.ts';
 import type { InstanceRequest } from './requests.ts';
+import { decisionIn } from './stored-decisions.ts';
 
 /** The answer to `explain`. */
 export interface Explanation {
@@ -47,8 +46,6 @@ export interface Explaining {
   known(id: string): Promise<Known>;
 }
 
-const check = checkOf(StoredDecision, 'the record of a decision');
-
 export function explainingOf({ asking, conductorShards }: { asking: Asking; conductorShards: number }): Explaining {
   async function known(id: string): Promise<Known> {
     const question = { type: 'explain' as const, instance: id };
@@ -68,11 +65,12 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
   }
 
   async function explain({ id }: InstanceRequest): Promise<Explanation> {
-    const { view, decision, spec, where } = await known(id);
+    const { view: told, decision, spec, where } = await known(id);
+    const view = withAdviceOnBuild(told, decision);
     const asked = spec && askedOf(spec, where, view.project, namesOfHosts(view, decision));
-    const told = decision === null ? null : toldDecision(view, decision);
-    const words = wordsOfExplanation(view, told, asked);
-    return { id, instance: view, decision: told, ...present({ asked }), words };
+    const record = decision === null ? null : toldDecision(view, decision);
+    const words = wordsOfExplanation(view, record, asked);
+    return { id, instance: view, decision: record, ...present({ asked }), words };
   }
 
   return { explain, known };
@@ -109,15 +107,4 @@ function namesOfHosts(
   for (const place of places) note(place.cell, place.host);
   if (chosen !== undefined) for (const one of decision?.alternates ?? []) note(chosen.cell, one);
   return (provider) => names.get(provider);
-}
-
-/** A record as it was kept; one that cannot be read, of another version perhaps, is none. */
-function decisionIn(text: string | undefined): Decision | null {
-  if (text === undefined) return null;
-  try {
-    const stored: unknown = JSON.parse(text);
-    return check(stored) === null ? unpackDecision(stored as StoredDecision) : null;
-  } catch {
-    return null;
-  }
 }

@@ -9,8 +9,10 @@ import { fitting } from '../../actors/page.ts';
 import { present } from '../../actors/present.ts';
 import { cellAddress, conductorAddress, conductorOf, SCHEDULERS } from '../../actors/routing.ts';
 import { CellwrightError, TimeoutError } from '../errors.ts';
+import { hasTriedAll, withAdviceOnBuild } from './advice-on-builds.ts';
 import type { Asking } from './asking.ts';
 import type { HostsRequest, InstanceRequest, ListRequest } from './requests.ts';
+import { decisionIn } from './stored-decisions.ts';
 
 const DEFAULT_LIMIT = 100;
 /** How long to wait for a cell, ms: whoever looks would rather hear that it is silent than wait for its next owner. */
@@ -59,15 +61,30 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   async function show({ id }: InstanceRequest): Promise<InstanceView> {
     const { view } = await asking.ask(conductorOf(id, conductorShards), { type: 'show', instance: id }, 'shown');
     if (view === null) throw await notFound({ asking, conductorShards }, id);
-    if (view.cell === undefined || view.state === 'deleted') return view;
+    if (view.cell === undefined || view.state === 'deleted') return advised(view);
     try {
       const question = { type: 'show' as const, instance: id };
       const inCell = await asking.ask(cellAddress(view.cell), question, 'shown', SILENT_CELL_MS);
-      return inCell.view ?? view;
+      return await advised(inCell.view ?? view);
     } catch (error) {
       // The cell does not answer: what it said last is said, and that it is no more than that.
       if (!isSilence(error)) throw error;
       return unknownOf(view);
+    }
+  }
+
+  /** Of a build that failed on all its hosts, the conductor has on record which others there were. */
+  async function advised(view: InstanceView): Promise<InstanceView> {
+    if (!hasTriedAll(view)) return view;
+    const { instance } = view;
+    const conductor = conductorOf(instance, conductorShards);
+    try {
+      const { decision } = await asking.ask(conductor, { type: 'explain', instance }, 'explained', SILENT_CELL_MS);
+      return withAdviceOnBuild(view, decisionIn(decision));
+    } catch (error) {
+      // How the instance stands is known without it.
+      if (!(error instanceof CellwrightError)) throw error;
+      return view;
     }
   }
 

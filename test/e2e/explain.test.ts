@@ -135,8 +135,15 @@ function contract(name: string, withSystem: WithSystem): void {
 
   on('of one that failed on all its hosts: what would have given it more to try', async ({ client }) => {
     await client.build({ id: 'doomed', alternates: 1, placement: { cells: ['c1'] }, ...SMALL });
-    assert.is((await client.ended('doomed')).failure?.code, 'alternates-exhausted');
-    const { decision, words } = await client.explain('doomed');
+    const { failure } = await client.ended('doomed');
+    const { code, message = '' } = failure ?? {};
+    assert.is(code, 'alternates-exhausted');
+    const advice = 'with 2 alternates instead of 1 it would have had 1 more host of cell c1 to try';
+    assert.ok(message.startsWith("no host is left to try in cell 'c1': "), message);
+    assert.equal(message.split(`; ${advice}`).slice(1), [''], 'at the end, and once');
+    const { decision, instance, words } = await client.explain('doomed');
+    assert.equal(instance.failure, failure);
+    assert.is(words.filter((line) => line === advice).length, 1);
     assert.equal(addsUp(decision, 4).advice, [{ code: 'more-alternates', about: 'c1', from: 1, to: 2, hosts: 1 }]);
     assert.is(words.at(-1), 'with 2 alternates instead of 1 it would have had 1 more host of cell c1 to try');
   });

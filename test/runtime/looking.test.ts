@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { page } from '../../actors/page.ts';
-import type { CellwrightError } from '../../runtime/errors.ts';
+import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { explainingOf } from '../../runtime/gateway/explaining.ts';
 import { lookingOf } from '../../runtime/gateway/looking.ts';
@@ -47,6 +47,35 @@ test('listing - pages of several shards fit a message, however much their instan
     seen,
     views.map(({ instance }) => instance),
   );
+});
+
+test('looking - of a build that failed on all its hosts the failure says what would have given it more to try', async () => {
+  const record = { v: 1, at: 0, by: 's', n: 9, f: 9, r: [], m: [], w: [], a: ['h2'], g: 'c1/h1', h: 4 };
+  const failure = { code: 'alternates-exhausted', message: "no host is left to try in cell 'c1': h1: build-failed" };
+  const shown = async (decision: string | Error | undefined, told: object = failure) => {
+    const view = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', failure: told };
+    const asked: string[] = [];
+    const ask = async (to: string, { type }: { type: string }) => {
+      asked.push(`${type} ${to.split('/')[0]}`);
+      if (type === 'explain' && decision instanceof Error) throw decision;
+      return { type, ask: 1, view, decision };
+    };
+    const { show } = lookingOf({ asking: { ask } as unknown as Asking, conductorShards: 1 });
+    return { failure: (await show({ id: 'web' })).failure, asked };
+  };
+  const advice = 'with 5 alternates instead of 1 it would have had 4 more hosts of cell c1 to try';
+  const told = await shown(JSON.stringify(record));
+  assert.equal(told.failure, { ...failure, message: `${failure.message}; ${advice}` });
+  assert.equal(told.asked, ['show conductor', 'show cell', 'explain conductor']);
+  const elsewhere = await shown(JSON.stringify({ ...record, h: 0, j: 3 }));
+  const avoided = 'with cell c1 avoided it would have had 3 hosts of other cells to go to';
+  assert.is(elsewhere.failure?.message, `${failure.message}; ${avoided}`);
+  for (const none of [undefined, 'no JSON', JSON.stringify({ ...record, h: 0 }), new TimeoutError('explain', 1)]) {
+    assert.equal((await shown(none)).failure, failure, 'how it stands is told all the same');
+  }
+  const aborted = { code: 'build-aborted', message: 'no such image' };
+  const other = await shown(JSON.stringify(record), aborted);
+  assert.equal([other.failure, other.asked], [aborted, ['show conductor', 'show cell']], 'nobody else is asked');
 });
 
 test('looking - an instance asked for by the name of its request of several is not found, and one of these is named', async () => {
