@@ -18,24 +18,41 @@ export const UnknownName = Type.Object({
   kind: Type.Unsafe<'class' | 'trait' | 'cell' | 'host' | 'aggregate' | 'instance'>(Type.String()),
   /** Of a host: `<cell>/<host>`. */
   name: Type.String(),
+  /** The name of that kind that is most like it, of those that are carried, where one is much like it. */
+  like: Type.Optional(Type.String()),
 });
 export type UnknownName = Static<typeof UnknownName>;
 
-/** Resource classes are told and kept apart from other names: nodes of earlier versions refuse kinds that they do not know. */
-export function classesApart(unknown: readonly UnknownName[]): { classes: string[]; others: UnknownName[] } {
+/** What is much like names that nothing carries, each beside such a name. */
+export const LikeNames = Type.Array(Type.Tuple([Type.String(), Type.String()]));
+export type LikeNames = Static<typeof LikeNames>;
+
+/**
+ * Resource classes are told and kept apart from other names: nodes of earlier versions refuse kinds that they do not know.
+ * What is like any of them is, too: those read kinds and names alone.
+ */
+export function classesApart(unknown: readonly UnknownName[]): {
+  classes: string[];
+  others: UnknownName[];
+  like: LikeNames;
+} {
   return {
     classes: unknown.filter(({ kind }) => kind === 'class').map(({ name }) => name),
-    others: unknown.filter(({ kind }) => kind !== 'class'),
+    others: unknown.filter(({ kind }) => kind !== 'class').map(({ kind, name }) => ({ kind, name })),
+    like: unknown.flatMap(({ name, like }): LikeNames => (like === undefined ? [] : [[name, like]])),
   };
 }
 
-/** The names as they were before resource classes were set apart. */
+/** The names as they were before that. */
 export function withClasses(
   classes: readonly string[] | undefined,
   others: readonly UnknownName[] | undefined,
+  like: LikeNames | undefined,
 ): UnknownName[] | undefined {
-  if (classes === undefined) return others?.slice();
-  return [...classes.map((name): UnknownName => ({ kind: 'class', name })), ...(others ?? [])];
+  if (classes === undefined && others === undefined) return undefined;
+  const all = [...(classes ?? []).map((name): UnknownName => ({ kind: 'class', name })), ...(others ?? [])];
+  const likeOf = new Map(like);
+  return all.map((one) => (likeOf.has(one.name) ? { ...one, like: likeOf.get(one.name) as string } : one));
 }
 
 /** The code of the hosts that are counted together, where there are more reasons than are told. */

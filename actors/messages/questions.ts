@@ -4,7 +4,7 @@
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
-import { Absent, GroupHeld, RefusedHosts, RunsOut, UnknownName, Weighing } from './decision.ts';
+import { Absent, GroupHeld, LikeNames, RefusedHosts, RunsOut, UnknownName, Weighing } from './decision.ts';
 import { Where } from './where.ts';
 
 /** The most hosts that an answer names. */
@@ -77,6 +77,8 @@ export const Fitted = message('fitted', {
   unknown: Type.Optional(Type.Array(UnknownName)),
   /** Resource classes of them. */
   unknownClasses: Type.Optional(Type.Array(Type.String())),
+  /** What is much like names that nothing known carries. */
+  unknownLike: Type.Optional(LikeNames),
   best: Type.Array(FittingHost),
   /** Cells that nothing was heard of lately: their hosts come last, whatever they weigh. */
   silentCells: Type.Array(Token),

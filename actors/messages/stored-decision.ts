@@ -10,6 +10,7 @@ import {
   classesApart,
   type Decision,
   type GroupHeld,
+  LikeNames,
   OTHER,
   type RefusedClaim,
   type RefusedHosts,
@@ -77,6 +78,8 @@ export const StoredDecision = Type.Object({
       Type.Array(Type.Tuple([Type.String(), Type.Integer()])),
     ]),
   ),
+  /** `like` of those. */
+  like: Type.Optional(LikeNames),
   /** `runsOut`: instances, of how many, on how many hosts; then the classes, and on how many of the hosts each runs out. */
   out: Type.Optional(
     Type.Tuple([
@@ -285,14 +288,15 @@ function storedHeld({
 /** The fields for the names, as many as there is room for. */
 function storedUnknown(unknown: readonly UnknownName[]): string[] {
   let length = 0;
-  const told = unknown.filter(({ kind, name }) => {
-    length += JSON.stringify([kind, name]).length;
+  const told = unknown.filter(({ kind, name, like }) => {
+    length += JSON.stringify([kind, name, like]).length;
     return length <= MAX_UNKNOWN_LENGTH;
   });
-  const { classes, others } = classesApart(told);
+  const { classes, others, like } = classesApart(told);
   return [
     ...(classes.length === 0 ? [] : [`"y":${JSON.stringify(classes)}`]),
     ...(others.length === 0 ? [] : [`"z":${JSON.stringify(others.map(({ kind, name }) => [kind, name]))}`]),
+    ...(like.length === 0 ? [] : [`"like":${JSON.stringify(like)}`]),
   ];
 }
 
@@ -312,7 +316,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, y, z, p, out, held, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, like, p, out, held, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -333,6 +337,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
       unknown: withClasses(
         y,
         z?.map(([kind, name]) => ({ kind, name })),
+        like,
       ),
       room: p && roomOf(p),
       runsOut: out && runsOutOf(out),

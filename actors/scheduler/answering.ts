@@ -47,13 +47,14 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
       view,
       { request, count, limit, isHeardOf: (cell) => now.state.followers.has(cellFeed(cell)) },
       ({ best: found, silentShards, unknown = [], ...told }, then) => {
-        const { classes, others } = classesApart(unknown);
+        const { classes, others, like } = classesApart(unknown);
         then.turn.send(from, {
           type: 'fitted',
           ask,
           ...told,
           ...(others.length === 0 ? {} : { unknown: others }),
           ...(classes.length === 0 ? {} : { unknownClasses: classes }),
+          ...(like.length === 0 ? {} : { unknownLike: like }),
           best: [...found],
           silentCells: [...told.silentCells],
           ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),

@@ -50,7 +50,7 @@ import { silentAmong } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
 import { mapped } from './steps.ts';
-import { lookForNames, namesToFind, unknownNames } from './unknown-names.ts';
+import { type LikeNamesFound, lookForLike, lookForNames, namesToFind, unknownNames } from './unknown-names.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { weighersFor, weightOf } from './weighers/weigher.ts';
@@ -122,6 +122,7 @@ export function surveyOf(
     groupSoFar(view, spec),
   );
   const names = namesToFind(request);
+  let likeNames: LikeNamesFound = new Map();
   const best: FittingHost[] = [];
   /** The hosts that fit, and how many instances each, as long as too few do: fewer than there are instances. */
   const fitting = new Map<string, number>();
@@ -216,6 +217,7 @@ export function surveyOf(
     },
     *conclude() {
       yield* lookForNames(names, view);
+      likeNames = yield* lookForLike(names, view);
       if (times >= count) return;
       // Some may be gone since they were looked at, and others go while it is found out which are.
       const still = yield* mapped([...fitting], ([root, instances]) =>
@@ -245,7 +247,7 @@ export function surveyOf(
           refused: refusedHosts(view, withNearest(census.counted(), lackingMore.counted())),
           ...present({
             absent: absentOf(view, request),
-            unknown: unknownNames(names, view, request, isHeardOf),
+            unknown: unknownNames(names, view, request, isHeardOf, likeNames),
             // Of those that keep together it is said how many the nearest host has room for.
             room:
               isForSome && !isTogether ? { instances: times, of: count, hosts: holding, named: roomiest } : undefined,

@@ -1,6 +1,7 @@
 // Names of a request that nothing carries which the scheduler knows. A misspelt one is no error, for what it names may yet
 // come; but one to be avoided, forbidden or preferred then makes no difference, and nothing else would tell.
 
+import { closestMatch } from 'leven';
 import type { UnknownName } from '../messages/decision.ts';
 import { onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
 import type { Request } from './request.ts';
@@ -9,8 +10,15 @@ import type { View } from './view.ts';
 
 /** How many are told of a request: who has read so many looks for what all have in common. */
 const MAX_UNKNOWN_TOLD = 20;
-/** How many names of providers are looked at in one step: some microseconds of work. */
+/** How many providers at most are asked for names that are like those that nothing carries, and of each kind how many names. */
+const MAX_ASKED = 1_024;
+const MAX_LIKE = 1_024;
+/** A name is much like another that differs in one of so many characters, and in three at most. */
+const CHARACTERS_FOR_CHANGE = 4;
+const MAX_CHANGES = 3;
+/** How many names of providers are looked at in one step: some microseconds of work; and how many providers are passed. */
 const LOOKS_A_STEP = 64;
+const SKIPPED_A_STEP = 256;
 
 /** The names of a request, while it is found out which of them nothing carries. */
 export interface NamesToFind {
@@ -64,6 +72,64 @@ export function* lookForNames({ classes, traits, aggregates }: NamesToFind, { pr
   }
 }
 
+/** By kind and name of those that were not met: what is carried that is most like it. */
+export type LikeNamesFound = ReadonlyMap<string, string>;
+
+const keyOf = (kind: UnknownName['kind'], name: string): string => `${kind} ${name}`;
+
+/** Looks for what may be meant by names that were not met, at a part of the providers where there are many. */
+export function* lookForLike({ classes, cells, traits, aggregates }: NamesToFind, view: View): Steps<LikeNamesFound> {
+  const found = new Map<string, string>();
+  const kinds = [
+    { kind: 'class', names: classes, carried: new Set<string>() },
+    { kind: 'trait', names: traits, carried: new Set<string>() },
+    { kind: 'aggregate', names: aggregates, carried: new Set<string>() },
+    { kind: 'cell', names: cells, carried: new Set<string>() },
+  ] as const;
+  if (kinds.every(({ names }) => names.size === 0)) return found;
+  const [ofClasses, ofTraits, ofAggregates, ofCells] = kinds;
+  const each = Math.ceil(view.providers.size / MAX_ASKED);
+  let position = 0;
+  for (const { spec, stocks, traits: has, aggregates: within } of view.providers.values()) {
+    position += 1;
+    if (position % SKIPPED_A_STEP === 0) yield;
+    if (position % each !== 0) continue;
+    note(ofClasses.carried, stocks.keys());
+    note(ofTraits.carried, has);
+    note(ofAggregates.carried, within);
+    const host = view.hosts.get(spec.id);
+    if (host !== undefined) note(ofCells.carried, [host.cell]);
+    yield;
+  }
+  for (const { kind, names, carried } of kinds) {
+    const known = [...carried].sort();
+    for (const name of [...names].slice(0, MAX_UNKNOWN_TOLD)) {
+      const like = mostLike(name, known);
+      if (like !== undefined) found.set(keyOf(kind, name), like);
+      yield;
+    }
+  }
+  return found;
+}
+
+function note(carried: Set<string>, names: Iterable<string>): void {
+  for (const name of names) if (carried.size < MAX_LIKE) carried.add(name);
+}
+
+/** Names that differ in their digits alone are of one series, and as a rule each is meant as it is. */
+function mostLike(name: string, known: readonly string[]): string | undefined {
+  const maxDistance = Math.min(MAX_CHANGES, Math.floor(name.length / CHARACTERS_FOR_CHANGE));
+  if (maxDistance === 0) return undefined;
+  const letters = lettersOf(name);
+  return closestMatch(
+    name,
+    known.filter((other) => lettersOf(other) !== letters),
+    { maxDistance },
+  );
+}
+
+const lettersOf = (name: string): string => name.replaceAll(/\d+/g, '0');
+
 /** Takes out what is carried; answers how many looks that took: there may be many of either, but seldom of both. */
 function meet(names: Set<string>, carried: Pick<ReadonlySet<string>, 'size' | 'has' | 'keys'>): number {
   const looks = Math.min(names.size, carried.size);
@@ -85,24 +151,26 @@ export function unknownNames(
   view: View,
   request: Request,
   isHeardOf: (cell: string) => boolean,
+  likeNames: LikeNamesFound,
 ): UnknownName[] | undefined {
   if (view.hosts.size === 0) return undefined;
   const found: UnknownName[] = [];
-  const note = (kind: UnknownName['kind'], names: Iterable<string>) => {
+  const tell = (kind: UnknownName['kind'], names: Iterable<string>) => {
     for (const name of names) {
       if (found.length === MAX_UNKNOWN_TOLD) return;
-      found.push({ kind, name });
+      const like = likeNames.get(keyOf(kind, name));
+      found.push(like === undefined ? { kind, name } : { kind, name, like });
     }
   };
-  note('class', classes);
-  note('trait', traits);
-  note(
+  tell('class', classes);
+  tell('trait', traits);
+  tell(
     'cell',
     [...cells].filter((cell) => !isHeardOf(cell)),
   );
-  note('host', new Set(hostsUnknown(view, request)));
-  note('aggregate', aggregates);
-  note('instance', request.company?.nowhere ?? []);
+  tell('host', new Set(hostsUnknown(view, request)));
+  tell('aggregate', aggregates);
+  tell('instance', request.company?.nowhere ?? []);
   return found.length === 0 ? undefined : found;
 }
 
@@ -116,12 +184,12 @@ function hostsUnknown({ hosts, providers }: View, { spec: { tree }, where }: Req
   ];
 }
 
-/** `nothing known carries these names of the request: trait HW_CPU_X86_AXV2, host c9/x`. */
+/** `nothing known carries these names of the request: trait HW_CPU_X86_AXV2 (HW_CPU_X86_AVX2 is known), host c9/x`. */
 export function unknownWords(unknown: readonly UnknownName[]): string {
   const which = unknown.length === 1 ? 'this name' : 'these names';
   const named = unknown.map(
-    ({ kind, name }) =>
-      `${kind === 'class' ? 'resource class' : kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}`,
+    ({ kind, name, like }) =>
+      `${kind === 'class' ? 'resource class' : kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}${like === undefined ? '' : ` (${like} is known)`}`,
   );
   const more = unknown.length < MAX_UNKNOWN_TOLD ? '' : ', and maybe more';
   return `nothing known carries ${which} of the request: ${named.join(', ')}${more}`;

@@ -3,7 +3,7 @@
 import type { Fitted, HostStanding } from '../../actors/messages/questions.ts';
 
 /** The answer to `fit`. */
-export interface FitAnswer extends Omit<Fitted, 'type' | 'ask' | 'unknownClasses'> {
+export interface FitAnswer extends Omit<Fitted, 'type' | 'ask' | 'unknownClasses' | 'unknownLike'> {
   /** Whether all instances that were asked for would fit. */
   readonly fit: boolean;
   /**

@@ -430,9 +430,9 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     shards: [0, 3],
     absent: 'hosts',
     unknown: [
-      { kind: 'class', name: 'CUSTOM_LICENCE' },
+      { kind: 'class', name: 'CUSTOM_LICENCE', like: 'CUSTOM_LICENSE' },
       { kind: 'host', name: 'c9/h1' },
-      { kind: 'aggregate', name: 'a "rack" 7' },
+      { kind: 'aggregate', name: 'a "rack" 7', like: 'a "rock" 7' },
     ],
     where: { cells: ['c1'], hints: { kind: 'a "word"' } },
   };

@@ -10,7 +10,7 @@ import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { companyOf } from '../../actors/scheduler/locating.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
-import { lookForNames } from '../../actors/scheduler/unknown-names.ts';
+import { lookForNames, unknownWords } from '../../actors/scheduler/unknown-names.ts';
 import { emptyView, learnProvider } from '../../actors/scheduler/view.ts';
 import { countingFilter } from '../support/counting.ts';
 import { type HostWords, stateOf, viewOf } from '../support/facts.ts';
@@ -328,6 +328,34 @@ test('surveying - names of a request that nothing known carries are told of each
     namesIn(surveyFor(view, { spec: forbidding }).unknown),
     many.slice(0, 20).map((name) => `trait ${name}`),
   );
+});
+
+test('surveying - beside a name that nothing carries stands the one that is most like it, if one is much like it', () => {
+  const traits = ['HW_CPU_X86_AVX2', 'HW_CPU_X86_SSE42', 'CUSTOM_RACK_17'];
+  for (const others of [0, 5_000]) {
+    const view = viewOf(
+      ...hostsOf(others + 2).map((one) => ({ ...one, cell: 'region-north', traits, aggregates: ['nvme-local'] })),
+    );
+    const required = ['HW_CPU_X86_AXV2', 'HW_CPU_X86_SSE41', 'CUSTOM_RACK_18', 'CUSTOM_SOMETHING_ELSE'];
+    const group = { name: '', resources: { VCPUS: 1, GPU: 1 }, required, memberOf: [['nmve-local']] };
+    const where = { cells: ['region-nroth', 'c1'] };
+    const { unknown = [] } = surveyFor(view, { spec: { groups: [group], groupPolicy: 'none' }, where });
+    assert.equal(
+      unknown.map(({ name, like }) => (like === undefined ? name : `${name} for ${like}`)),
+      [
+        'VCPUS for VCPU',
+        'GPU',
+        'HW_CPU_X86_AXV2 for HW_CPU_X86_AVX2',
+        'HW_CPU_X86_SSE41',
+        'CUSTOM_RACK_18',
+        'CUSTOM_SOMETHING_ELSE',
+        'region-nroth for region-north',
+        'c1',
+        'nmve-local for nvme-local',
+      ],
+    );
+    assert.match(unknownWords(unknown), /trait HW_CPU_X86_AXV2 \(HW_CPU_X86_AVX2 is known\), trait HW_CPU_X86_SSE41,/);
+  }
 });
 
 test('surveying - to look for names that nothing carries is done in small steps, and ends where all were met', () => {
