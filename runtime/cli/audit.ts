@@ -12,7 +12,7 @@ export function addAudit(program: Command): void {
       .description('look whether all owners agree, and say in words what does not add up and whose obligation it is'),
   )
     .option('--prefix <prefix>', 'what every subject begins with', 'cw')
-    .option('--json', 'print what was found as JSON')
+    .option('--json', 'print what was found as JSON, or what went wrong')
     .option('--repair', 'clear away what is certainly dead; never anything that is alive')
     .option(
       '--pause <seconds>',

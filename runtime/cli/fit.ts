@@ -39,7 +39,7 @@ export function addFit(program: Command): void {
 export function withFlags(command: Command): Command {
   return withServer(command)
     .option('--prefix <prefix>', 'what every subject begins with', 'cw')
-    .option('--json', 'print the answer as JSON, with stable codes');
+    .option('--json', 'print the answer as JSON, with stable codes; or what went wrong');
 }
 
 /** `VCPU=4,MEMORY_MB=8192`; which classes there are is for the API to say. */

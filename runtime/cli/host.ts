@@ -43,5 +43,5 @@ function withFlags(command: Command, cell = 'the cell of the host'): Command {
   return withServer(command)
     .option('--cell <cell>', cell)
     .option('--prefix <prefix>', 'what every subject begins with', 'cw')
-    .option('--json', 'print the answer as JSON');
+    .option('--json', 'print the answer as JSON, or what went wrong');
 }

@@ -13,14 +13,13 @@ import { addDecode } from './decode.ts';
 import { addDemo } from './demo.ts';
 import { addExplain } from './explain.ts';
 import { addFit } from './fit.ts';
-import { IS_THAT_THE_SYSTEM } from './hints.ts';
 import { addHost } from './host.ts';
+import { errorDocument, jsonAsked, messageFor } from './json-errors.ts';
 import { addNode } from './node.ts';
 import { refuseRepeats } from './once.ts';
 import { addPack } from './pack.ts';
 import { addPlacementApi } from './placement-api.ts';
 import { addReplay } from './replay.ts';
-import { inFlags } from './server-flags.ts';
 import { addTap } from './tap.ts';
 import { tell } from './tell.ts';
 import { endWhenUnread } from './unread.ts';
@@ -64,6 +63,7 @@ for (const add of [
 refuseRepeats(program);
 
 endWhenUnread('cellwright', failedCode);
+const isJsonAsked = jsonAsked(program, process.argv.slice(2));
 
 try {
   await program.parseAsync();
@@ -72,8 +72,10 @@ try {
   // Whatever is still open: nobody waits for it.
   const end = () => process.stderr.write('', () => process.exit(code));
   // A help text that could not be written is told of, and ends with another code.
-  if (code > 0) end();
-  else {
+  if (code > 0) {
+    if (isJsonAsked()) process.stdout.write(`${JSON.stringify(errorDocument(error), null, 2)}\n`, end);
+    else end();
+  } else {
     process.stdout.write('', (unwritten) => {
       if (!unwritten) end();
     });
@@ -89,8 +91,7 @@ function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_USAGE;
   const failed = failedCode();
   if (error instanceof CellwrightError) {
-    const where = error.code === 'no-responders' ? `: ${IS_THAT_THE_SYSTEM}` : '';
-    tell(`${inFlags(error.message)}${where}`);
+    tell(messageFor(error));
     if (error.code === 'interrupted') return EXIT_INTERRUPTED;
     // What it names is there, and may answer later, or is a host that is not as the command needs it.
     const isThere = error.retryable || NOT_AS_NEEDED.has(error.code);

@@ -26,8 +26,9 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
   const subjects = subjectsOf(prefix);
   const interrupt = onInterrupt();
   const bus = await connectNats({ ...natsOf(flags), name: 'audit', signal: interrupt.signal, onError: tell });
+  let result: AuditResult;
   try {
-    const result = await auditOn({
+    result = await auditOn({
       bus,
       clock: systemClock(),
       subjects,
@@ -37,8 +38,6 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
       overdueMs: flags.overdue * 60_000,
       signal: interrupt.signal,
     });
-    console.log(json ? JSON.stringify(result, null, 2) : printable(linesOf(result, deploymentWords(flags))));
-    process.exitCode = exitCodeOf(result);
   } catch (error) {
     if (!(error instanceof CellwrightError) || error.code !== 'interrupted') throw error;
     throw new CellwrightError('interrupted', 'the audit was interrupted', { cause: error });
@@ -46,6 +45,8 @@ export async function performAudit(flags: AuditFlags): Promise<void> {
     interrupt.dispose();
     await bus.close();
   }
+  console.log(json ? JSON.stringify(result, null, 2) : printable(linesOf(result, deploymentWords(flags))));
+  process.exitCode = exitCodeOf(result);
 }
 
 /**

@@ -28,12 +28,12 @@ type Listed = HostState & { readonly cell: string };
 /** The hosts of one cell, or of all that there are. */
 export async function listHosts(flags: HostFlags): Promise<void> {
   const { cell } = flags;
-  if (cell === undefined) return withClient(flags, 'cells', {}, (client) => listAll(client, flags));
-  await withClient(flags, 'hosts', { cell }, async (client) => {
-    const hosts = await ofKnownCell(client, cell, () => hostsOf(client, cell));
-    if (flags.json === true) return printList(hosts, []);
-    for (const host of hosts) console.log(printable([lineOf(host)]));
-  });
+  if (cell === undefined) return printAll(await withClient(flags, 'cells', {}, hostsOfAll), flags);
+  const hosts = await withClient(flags, 'hosts', { cell }, (client) =>
+    ofKnownCell(client, cell, () => hostsOf(client, cell)),
+  );
+  if (flags.json === true) return printList(hosts, []);
+  for (const host of hosts) console.log(printable([lineOf(host)]));
 }
 
 /** @throws CellwrightError `not-found` when a cell does not answer that nobody has heard of either; what `ask` throws. */
@@ -65,19 +65,28 @@ async function hostsOf(client: Client, cell: string): Promise<Listed[]> {
   return hosts.map((host) => ({ cell, ...host }));
 }
 
-async function listAll(client: Client, { json = false }: HostFlags): Promise<void> {
+/** The hosts of a cell; null: it does not answer. */
+interface HostsOfCell {
+  readonly cell: string;
+  readonly hosts: readonly Listed[] | null;
+}
+
+async function hostsOfAll(client: Client): Promise<HostsOfCell[]> {
   const { cells } = await client.cells();
-  const listed = await Promise.all(
+  return Promise.all(
     cells.map(async ({ cell }) => {
       try {
         return { cell, hosts: await hostsOf(client, cell) };
       } catch (error) {
         if (!isSilence(error)) throw error;
-        process.exitCode = 1;
         return { cell, hosts: null };
       }
     }),
   );
+}
+
+function printAll(listed: readonly HostsOfCell[], { json = false }: HostFlags): void {
+  if (listed.some(({ hosts }) => hosts === null)) process.exitCode = 1;
   if (json) {
     const silent = listed.filter(({ hosts }) => hosts === null).map(({ cell }) => cell);
     return printList(
@@ -108,10 +117,10 @@ export async function setHost(named: string, what: Setting, flags: HostFlags): P
     throw new CellwrightError('bad-option', message, { field: 'cell' });
   }
   const request = { cell, host, ...SETTINGS[what], ...present({ reason }) };
-  await withClient(flags, 'host', request, async (client) => {
-    const answer = await ofKnownCell(client, cell, () => client.host(request));
-    console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable([setWords(answer, what)]));
-  });
+  const answer = await withClient(flags, 'host', request, (client) =>
+    ofKnownCell(client, cell, () => client.host(request)),
+  );
+  console.log(flags.json === true ? JSON.stringify(answer, null, 2) : printable([setWords(answer, what)]));
 }
 
 /** `host 'c1/h1' is disabled`; what is set of a host that is away takes when it comes back, and is said. */

@@ -83,6 +83,9 @@ export function natsIfNamed(
   throw new CellwrightError('bad-option', `--${field} is for the server that --nats names`, { field });
 }
 
+/** The flag by which an option of the runtime is said; any other field is named as it is. */
+export const flagOf = (field: string): string => FLAG_OF[field] ?? field;
+
 /** What is said of the way in, by the names of the flags where the runtime names its options. */
 export function inFlags(message: string): string {
   return message.replace(/^credentials\b|\btls\.(?:ca|cert|key)File\b/g, (option) => `--${FLAG_OF[option]}`);

@@ -130,6 +130,47 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
   }
 });
 
+test('usage - with --json what went wrong is one document on the standard output, and said on the other as ever', async () => {
+  const nowhere = ['--nats', 'nats://127.0.0.1:1'];
+  const cases: [string[], number, string, string | undefined][] = [
+    [['fit', '--count', '0', '--json'], 2, 'bad-option', 'count'],
+    [['explain', '--json'], 2, 'bad-option', 'instance'],
+    [['why-not', 'web', '--json', '--nope'], 2, 'bad-option', 'nope'],
+    [['audit', '--json', '--json'], 2, 'bad-option', 'json'],
+    [['host', 'fence', 'h1', '--json'], 2, 'bad-option', 'cell'],
+    [['host', 'list', '--json', '--tlsca', 'package.json'], 2, 'bad-option', 'tlsca'],
+    [['explain', 'Not.An.Id', '--json'], 2, 'malformed', 'id'],
+    [['fit', '--json', '--resources', 'NOPE=1'], 2, 'malformed', 'resources.NOPE'],
+    [['explain', 'web', '--json', ...nowhere], 1, 'unreachable', undefined],
+    [['fit', '--resources', 'VCPU=1', '--json', ...nowhere], 2, 'unreachable', undefined],
+  ];
+  const ended = await Promise.all(cases.map(([args]) => run(args)));
+  for (const [position, { code, out, err }] of ended.entries()) {
+    const [args, exits, ...says] = cases[position] as (typeof cases)[number];
+    const { error, ...more } = JSON.parse(out);
+    assert.equal([code, error.code, error.field, more], [exits, ...says, {}], args.join(' '));
+    assert.is(error.retryable, error.code === 'unreachable');
+    assert.ok(err.replaceAll(/\s+/g, ' ').includes(error.message), err);
+  }
+});
+
+test('usage - where no JSON is asked for, and of a help text, there is no such document', async () => {
+  const prose = [
+    ['explain'],
+    ['fit', '--count', '0'],
+    ['host', 'disable', 'h1', '--reason', '--json'],
+    ['pack', '--nodes', 'package.json', '--json', 'package.json'],
+    ['juggle', '--json'],
+  ];
+  for (const args of prose) {
+    const { code, out } = await run(args);
+    assert.equal([code, out], [2, ''], args.join(' '));
+  }
+  const help = await run(['explain', '--help', '--json']);
+  assert.is(help.code, 0);
+  assert.match(help.out, /^Usage: cellwright explain/);
+});
+
 test('usage - a trace that is none is refused with file and line', async () => {
   const { code, err } = await run(['replay', 'openb', '--nodes', 'package.json', '--pods', 'package.json']);
   assert.is.not(code, 0);

@@ -141,7 +141,9 @@ test('hosts - those of all cells are listed, and which cell does not answer', ()
       assert.equal(stands, ['c1/h1 up', 'c1/h2 disabled']);
     }
     const none = await cellwright('host', 'list', '--json', '--cell', 'c2', ...at);
-    assert.equal([none.code, none.out], [1, ''], 'it may come back');
+    const { error } = JSON.parse(none.out);
+    assert.equal([none.code, error.code, error.field, error.retryable], [1, 'no-owner', 'cell', true], 'may come back');
+    assert.is(none.err, `cellwright: ${error.message}\n`);
     assert.match(none.err, /^cellwright: .*c2.*try again later/);
     for (const what of ['disable', 'fence']) {
       const { code, err } = await cellwright('host', what, 'c2/h3', ...at);
@@ -154,6 +156,10 @@ test('hosts - those of all cells are listed, and which cell does not answer', ()
     for (const args of misspelt) {
       const { code, err } = await cellwright('host', ...args, ...at);
       assert.equal([code, err], [2, "cellwright: nobody has heard of a cell 'zz'; cells are c1, c2, empty\n"]);
+      const asJson = await cellwright('host', ...args, '--json', ...at);
+      const message = "nobody has heard of a cell 'zz'; cells are c1, c2, empty";
+      const told = { error: { code: 'not-found', message, retryable: false, field: 'cell' } };
+      assert.equal([asJson.code, JSON.parse(asJson.out)], [2, told]);
     }
     const elsewhere = await cellwright('host', 'list', '--prefix', 'other', ...at);
     assert.is(elsewhere.code, 1);
