@@ -37,6 +37,15 @@ export const questionMessages = {
 /** The question is being looked into, which takes some time: it need not be put again soon. */
 export const Answering = message('answering', { ask: Ask });
 
+/** A cell, or a placement shard, of which nothing was heard lately: what is told of its hosts is as of when it was heard last. */
+export const Silence = Type.Object({
+  cell: Type.Optional(Token),
+  shard: Type.Optional(Type.Integer()),
+  /** When it was heard last, ms since the epoch. */
+  since: Type.Number(),
+});
+export type Silence = Static<typeof Silence>;
+
 /** A host that fits, and what its place among the others goes by. */
 export const RankedHost = Type.Object({
   ...Weighing.properties,
@@ -86,6 +95,10 @@ export const Fitted = message('fitted', {
   silentShards: Type.Optional(Type.Array(Type.Integer())),
   /** They fit, but not without hosts that those keep: what is asked for would wait for them, and may be refused then. */
   needsSilentShards: Type.Optional(Type.Literal(true)),
+  /** They fit, but not without hosts of cells that are silent: how these hosts are now nobody knows, and builds there wait. */
+  needsSilentCells: Type.Optional(Type.Literal(true)),
+  /** Since when those are silent; absent when nobody is. */
+  silence: Type.Optional(Type.Array(Silence)),
   /** What would let it fit, one change at a time, if it does not. */
   advice: Type.Array(Advice),
 });
@@ -136,6 +149,8 @@ export const HostStanding = Type.Object({
   claiming: Type.Optional(Type.Object({ cell: Token, host: Token, shard: Type.Integer() })),
   /** Nothing was heard of its cell lately: it comes after all others, whatever it weighs. */
   silent: Type.Optional(Type.Literal(true)),
+  /** Since when its cell is silent, or the placement shard that keeps it; absent when neither is. */
+  silence: Type.Optional(Type.Array(Silence)),
 });
 export type HostStanding = Static<typeof HostStanding>;
 

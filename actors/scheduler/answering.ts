@@ -11,7 +11,7 @@ import { allInTheWay } from './all-obstacles.ts';
 import type { Obstacle } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { cellFeed } from './feeds.ts';
-import { mayHaveMissed, mayHaveMissedHosts, untoldShards } from './following.ts';
+import { mayHaveMissed, mayHaveMissedHosts, silencesOf, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
 import type { Ranked } from './picking.ts';
@@ -20,6 +20,7 @@ import { isUnderWay, withCompany } from './questioning.ts';
 import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
 import { openOf } from './selecting.ts';
+import { silentOf } from './silence.ts';
 import type { Asker, Sweep, Work } from './state.ts';
 import { surveyOf } from './survey.ts';
 import { beginSweep } from './sweeps.ts';
@@ -58,6 +59,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
           best: [...found],
           silentCells: [...told.silentCells],
           ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
+          ...present({ silence: silencesOf(then.state, { silentCells: told.silentCells, silentShards }) }),
           advice: [...told.advice],
         });
       },
@@ -220,7 +222,8 @@ function comparisonOf(
       const { cell, host: name } = host;
       const rank = 'obstacle' in own ? {} : { rank: better + 1 };
       const silent = view.silentCells.has(cell) ? { silent: true as const } : {};
-      done({ cell, host: name, hosts, fits, ...first, ...standing, ...rank, ...silent }, work);
+      const since = present({ silence: silencesOf(work.state, silentOf(view, cell, host.root)) });
+      done({ cell, host: name, hosts, fits, ...first, ...standing, ...rank, ...silent, ...since }, work);
     },
   };
 }

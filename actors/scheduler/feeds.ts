@@ -17,8 +17,10 @@ export interface Follower {
   sequence: number;
   /** The question that is under way for the whole, or null; answers to other questions are old. */
   ask: number | null;
-  /** When the feed was last heard, ms since the epoch. */
+  /** When the feed was last heard, or may have been by a scheduler that was held up, ms since the epoch. */
   heardAt: number;
+  /** When it was last heard for certain, ms since the epoch. */
+  saidAt: number;
   /** Ids named on the pages so far. */
   readonly listed: Set<string>;
   /** What the feed told to be gone since the whole was asked for, with the number of the change. */
@@ -34,6 +36,7 @@ export function newFollower(of: Teller): Follower {
     sequence: 0,
     ask: null,
     heardAt: 0,
+    saidAt: 0,
     listed: new Set(),
     goneAt: new Map(),
     complete: false,

@@ -2,13 +2,14 @@
 
 import { waitMs } from '../builds.ts';
 import type { ProvidersChanged, ProvidersPage } from '../messages/placement.ts';
+import type { Silence } from '../messages/questions.ts';
 import type { HostsChanged, HostsPage } from '../messages/scheduler.ts';
 import { cellAddress, FEED_BEAT_MS, placementAddress } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { cellFeed, type Follower, follow, newFollower, placementFeed, type Teller } from './feeds.ts';
 import { buildsMatter } from './ranking.ts';
-import { noteShard } from './silence.ts';
-import type { Work } from './state.ts';
+import { noteShard, type Silent } from './silence.ts';
+import type { SchedulerState, Work } from './state.ts';
 import { forgetGenerations, forgetUnlisted, learnChanges, learnProvidersPage, type View } from './view.ts';
 import { expectNoMore, forgetHost, forgetUnlistedHosts, learnHosts, learnHostsPage } from './view-hosts.ts';
 
@@ -83,6 +84,7 @@ function heard(
     work.state.followers.set(feed, follower);
   }
   follower.heardAt = work.turn.now;
+  follower.saidAt = work.turn.now;
   if (of.cell === undefined) noteShard(work.state.view, of.shard, false);
   else work.state.view.silentCells.delete(of.cell);
   if (follow(follower, epoch, sequence, tellsNoChange)) resync(work, feed);
@@ -159,6 +161,19 @@ export function noticeSilence(work: Work): void {
     else noteShard(state.view, shard, true);
   }
   turn.wakeAt(SILENCE_WAKE, turn.now + FEED_BEAT_MS);
+}
+
+/** Since when those are silent of whom nothing was heard lately; undefined when nobody is. */
+export function silencesOf(
+  { followers }: Pick<SchedulerState, 'followers'>,
+  { silentCells, silentShards }: Silent,
+): Silence[] | undefined {
+  if (silentCells.length === 0 && silentShards.length === 0) return undefined;
+  const since = (feed: string) => followers.get(feed)?.saidAt ?? 0;
+  return [
+    ...silentCells.map((cell) => ({ cell, since: since(cellFeed(cell)) })),
+    ...silentShards.map((shard) => ({ shard, since: since(placementFeed(shard)) })),
+  ];
 }
 
 /** A cell that nobody has served for long, and that has no hosts, has been given up: it is known no more. */

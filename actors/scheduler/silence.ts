@@ -46,12 +46,22 @@ export function noteShard(view: View, shard: number, isSilent: boolean): void {
   view.silentShards = silentShards;
 }
 
-interface Silent {
+/** Those of whom nothing was heard lately. */
+export interface Silent {
   readonly silentCells: readonly string[];
   readonly silentShards: readonly number[];
 }
 
 const NONE_SILENT: Silent = { silentCells: [], silentShards: [] };
+
+/** The same, of those on whom one host depends. */
+export function silentOf(view: View, cell: string, root: string): Silent {
+  const shard = silentShardOf(view, root);
+  return {
+    silentCells: view.silentCells.has(cell) ? [cell] : [],
+    silentShards: shard === undefined ? [] : [shard],
+  };
+}
 
 /** The cells and placement shards that nothing was heard of lately. */
 export function silentAmong({ silentCells, silentShards, isPlacementSilent }: View): Silent {

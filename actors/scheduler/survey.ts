@@ -44,6 +44,7 @@ import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './m
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
+import { type Needs, RoomHeard } from './room-heard.ts';
 import { noRoomTogether } from './room-together.ts';
 import { classesRunningOut } from './running-out.ts';
 import { silentAmong } from './silence.ts';
@@ -58,7 +59,7 @@ import { weighersFor, weightOf } from './weighers/weigher.ts';
 /** How many instances one host is counted to hold at most. */
 const MAX_TIMES = 1_000_000;
 
-export interface Survey {
+export interface Survey extends Needs {
   readonly hosts: number;
   readonly fits: number;
   /** How many instances would fit, on all hosts together; on the host that holds most where they must share one. */
@@ -78,8 +79,6 @@ export interface Survey {
   readonly best: readonly FittingHost[];
   readonly silentCells: readonly string[];
   readonly silentShards: readonly number[];
-  /** They fit, but not without hosts of placement shards that are silent. */
-  readonly needsSilentShards?: true;
   /** What would let it fit, if it does not. */
   readonly advice: readonly Advice[];
 }
@@ -133,8 +132,8 @@ export function surveyOf(
   let hosts = 0;
   let fits = 0;
   let times = 0;
-  /** How many of them on hosts whose placement shard is heard. */
-  let timesHeard = 0;
+  /** How many of them on hosts of which nobody is silent. */
+  const roomHeard = new RoomHeard(keepsTogether(spec));
   /** How many hosts hold as many; of a group that keeps together the fullest of them alone. */
   let holding = 0;
   /** Whether every host was searched to the end: else there may be more than are counted. */
@@ -160,8 +159,7 @@ export function surveyOf(
           rank(roomiest, MAX_ROOMS_NAMED, isRoomier, () => ({ cell, host: name, instances: room }));
         }
         const before = beforeWeight(view, spec, host.root);
-        const heard = before.silentShard === undefined ? room : 0;
-        timesHeard = keepsTogether(spec) ? Math.max(timesHeard, heard) : timesHeard + heard;
+        roomHeard.note(room, view.silentCells.has(host.cell), before.silentShard !== undefined);
         if (!keepsTogether(spec)) {
           times += room;
           holding += 1;
@@ -255,7 +253,7 @@ export function surveyOf(
           ...present({ runsOut, groupHeld: groupHeld(view, spec, advice) }),
           best,
           ...silentAmong(view),
-          ...(times >= count && timesHeard < count ? { needsSilentShards: true as const } : {}),
+          ...(times >= count ? roomHeard.needs(count) : {}),
           advice,
         },
         work,

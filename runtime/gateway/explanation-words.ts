@@ -4,6 +4,7 @@ import { askingWords } from '../../actors/conductor/words.ts';
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import type { Silence } from '../../actors/messages/questions.ts';
 import { absenceWords, NO_HOST_KNOWN, obstacleWords, roomWords } from '../../actors/scheduler/explain.ts';
 import { heldWords } from '../../actors/scheduler/group-held.ts';
 import { runsOutWords } from '../../actors/scheduler/running-out.ts';
@@ -206,6 +207,22 @@ export function silenceLines({
     ...(cells.length === 0 ? [] : [`${lineOf(ofCells)} hosts are chosen only when no other fits`]),
     ...(shards.length === 0 ? [] : [`${lineOf(ofShards)} are chosen only when no other fits, and their claims wait`]),
   ];
+}
+
+/** How many of those that are silent are told one by one. */
+const MOST_SILENT_TOLD = 8;
+
+/** What is said of hosts of those that are silent is as old as their last word. */
+export function lastHeardLines(silence: readonly Silence[] = []): string[] {
+  if (silence.length === 0) return [];
+  const told = silence
+    .slice(0, MOST_SILENT_TOLD)
+    .map(
+      ({ cell, shard, since }) =>
+        `${cell === undefined ? `placement/${shard}` : `cell ${cell}`} at ${timeWords(since)}`,
+    );
+  const more = silence.length > told.length ? [`${silence.length - told.length} more`] : [];
+  return [`it goes by what was heard last: of ${[...told, ...more].join(', of ')}`];
 }
 
 /**

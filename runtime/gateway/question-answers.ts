@@ -8,8 +8,8 @@ export interface FitAnswer extends Omit<Fitted, 'type' | 'ask' | 'unknownClasses
   readonly fit: boolean;
   /**
    * Whether that is certain. It is not where they do not fit on the hosts that were searched, and others were hard to
-   * tell: a request for them goes on searching. Nor is it where they fit, but a placement shard that nothing was heard of
-   * lately would have to say so: a request for them waits for it.
+   * tell: a request for them goes on searching. Nor is it where they fit, but not without hosts of a placement shard or of a
+   * cell that nothing was heard of lately (`needsSilentShards`, `needsSilentCells`): a request for them waits for it.
    */
   readonly certain: boolean;
   readonly count: number;

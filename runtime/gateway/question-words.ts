@@ -12,6 +12,7 @@ import {
   heldLines,
   howWords,
   isSilent,
+  lastHeardLines,
   oneLine,
   rankedWords,
   refusedWords,
@@ -53,6 +54,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     ...absenceLines(absent),
     ...unknownLines(unknown),
     ...silenceLines(answer),
+    ...lastHeardLines(answer.silence),
     ...(best.length === 0 ? [] : [`${bestWords(best.length, fits)}${ruleWords(best[0])}:`]),
     ...best.map((one) => `  ${rankedWords(one)}; room for ${least}${one.times}`),
     ...adviceLines(advice),
@@ -195,10 +197,26 @@ function nowLines(begin: string, standing: HostStanding): string[] {
   const { also = [], partly } = standing;
   const others = also.map((one) => `  also ${obstacleInFull(one)}`);
   const isUntold = also.length > 0 && partly === true;
-  return [`${begin} ${nowWords(standing)}`, ...others, ...(isUntold ? ['  and more stands in its way'] : [])];
+  return [
+    `${begin} ${nowWords(standing)}`,
+    ...others,
+    ...(isUntold ? ['  and more stands in its way'] : []),
+    ...lastHeardLines(standing.silence).map((line) => `  ${line}`),
+  ];
 }
 
-function nowWords({ refusal, also = [], weighing, rank, best, hosts, fits, silent, cell }: HostStanding): string {
+function nowWords({
+  refusal,
+  also = [],
+  weighing,
+  rank,
+  best,
+  hosts,
+  fits,
+  silent,
+  silence = [],
+  cell,
+}: HostStanding): string {
   const all = standingWords(hosts, fits);
   if (refusal !== undefined) {
     const { lacksMore, until } = refusal;
@@ -211,7 +229,8 @@ function nowWords({ refusal, also = [], weighing, rank, best, hosts, fits, silen
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
   const others = best === undefined || isBest ? '' : `; the best: ${rankedWords(best)}`;
   const last = silenceWords(weighing.silentShard, silent === true ? cell : undefined);
-  return `would fit, number ${rank} of ${fits}${ruleWords(weighing)}: ${rankedWords(weighing)}${last}${others}; ${all}`;
+  const sure = silence.length === 0 ? '' : ' as far as is known';
+  return `would fit${sure}, number ${rank} of ${fits}${ruleWords(weighing)}: ${rankedWords(weighing)}${last}${others}; ${all}`;
 }
 
 /** Why a host comes last, if it does because somebody is silent. */

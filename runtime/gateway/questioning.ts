@@ -64,7 +64,8 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     const fit = told.times >= count;
     const isHard = told.refused.some(({ code }) => code === HARD_TO_TELL);
     // Where no host fits, each of them refuses it for certain, or is hard to tell.
-    const certain = fit ? told.needsSilentShards !== true : !isHard && (told.fits === 0 || told.partly !== true);
+    const needsSilent = told.needsSilentShards === true || told.needsSilentCells === true;
+    const certain = fit ? !needsSilent : !isHard && (told.fits === 0 || told.partly !== true);
     const unknown = withClasses(unknownClasses, others, unknownLike);
     const answer = { fit, certain, count, ...told, ...present({ unknown }) };
     return { ...answer, words: fitWords(answer, keepsTogether(spec)) };

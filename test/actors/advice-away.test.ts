@@ -166,6 +166,34 @@ test('scheduler - whether the shards that are heard have room for all is told, a
   assert.equal(survey(alone, spec), before);
 });
 
+test('scheduler - whether there is room for all without cells that are silent is told, also where a shard is silent too', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const needs = (view: View, count: number, asked = spec) => {
+    const { needsSilentCells, needsSilentShards } = survey(view, asked, count);
+    return [needsSilentCells, needsSilentShards];
+  };
+  const hosts = ['a', 'b', 'c', 'd'].map((host) => ({ host, cell: 'c1', has: { VCPU: 2 } }));
+  const view = viewOf(...hosts, { host: 'e', cell: 'c2', has: { VCPU: 3 } });
+  assert.equal(needs(view, 11), [undefined, undefined], 'nobody is silent');
+  view.silentCells.add('c2');
+  assert.equal(needs(view, 8), [undefined, undefined]);
+  assert.equal(needs(view, 9), [true, undefined]);
+  assert.equal(needs(view, 12), [undefined, undefined], 'it does not fit at all');
+  const together = { ...spec, instanceGroup: { id: '/g', policy: 'affinity' as const } };
+  assert.equal(needs(view, 2, together), [undefined, undefined]);
+  assert.equal(needs(view, 3, together), [true, undefined], 'only the host of the silent cell holds all three');
+
+  const several = { ...viewOf(...hosts, { host: 'e', cell: 'c2', has: { VCPU: 3 } }), shards: 2 };
+  several.silentCells.add('c2');
+  noteShard(several, 1 - placementShardOf('p-e', 2), true);
+  const kept = hosts.filter(({ host }) => placementShardOf(`p-${host}`, 2) === placementShardOf('p-e', 2)).length;
+  assert.ok(kept > 0 && kept < hosts.length, `${kept}`);
+  assert.equal(needs(several, 2 * kept), [undefined, undefined]);
+  assert.equal(needs(several, 2 * kept + 1), [true, undefined], 'those of the silent cell come before the others');
+  assert.equal(needs(several, 2 * kept + 4), [undefined, true]);
+  assert.equal(needs(several, 11), [true, true]);
+});
+
 test('scheduler - where not all was searched it is said that more hosts may fit', () => {
   const away = { code: 'host-state', about: 'down', partly: true } as const;
   assert.is(

@@ -529,6 +529,47 @@ test('scheduler - the only placement shard that has fallen silent is told of, an
   assert.equal(silentToldTo(3).slice(0, 2), [undefined, undefined], 'it is heard again');
 });
 
+test('scheduler - since when a cell and a shard are silent is told, also by a scheduler that was held up meanwhile', () => {
+  const { on, ...all } = rig([...hostsIn('c1', 'h1'), ...hostsIn('c2', 'k1')]);
+  const { spec } = selectOf('web');
+  const silence = (ask: number) => {
+    const { sent } = all.hear({ type: 'fit', ask, spec, count: 1, limit: 9 }, 'gateway/g');
+    return sentOf({ sent }, 'fitted')[0]?.message.silence;
+  };
+  const ofHost = (ask: number, host: string) => {
+    const { sent } = all.hear({ type: 'why-not', ask, spec, host }, 'gateway/g');
+    return sentOf({ sent }, 'why-not-told')[0]?.message.standing.silence;
+  };
+  for (const message of all.fed()) all.hear(message, 'placement/0');
+  all.hear({ type: 'hosts-changed', cell: 'c2', epoch: 1, sequence: 2, hosts: [] });
+  const lastOfC2 = on.now;
+  assert.equal([silence(1), ofHost(2, 'k1')], [undefined, undefined]);
+  const hearOthers = () => {
+    all.hear({ type: 'providers-changed', shard: 0, epoch: 1, sequence: 1, changed: [], used: [], removed: [] });
+    all.hear({ type: 'hosts-changed', cell: 'c1', epoch: 1, sequence: 2, hosts: [] });
+  };
+  for (let second = 0; second < 6; second += 1) {
+    on.pass(1_000);
+    hearOthers();
+  }
+  assert.equal(silence(3), [{ cell: 'c2', since: lastOfC2 }]);
+  assert.equal([ofHost(4, 'k1'), ofHost(5, 'h1')], [[{ cell: 'c2', since: lastOfC2 }], undefined]);
+  const lastOfOthers = on.now;
+  on.now += 60_000;
+  on.pass(6_000);
+  assert.equal(silence(6), [
+    { cell: 'c1', since: lastOfOthers },
+    { cell: 'c2', since: lastOfC2 },
+    { shard: 0, since: lastOfOthers },
+  ]);
+  all.hear({ type: 'hosts-changed', cell: 'c2', epoch: 1, sequence: 2, hosts: [] });
+  assert.equal(
+    silence(7)?.map(({ cell }) => cell),
+    ['c1', undefined],
+    'it is heard again',
+  );
+});
+
 test('scheduler - a deleted consumer ends the search at once', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
   all.shard.tell({ type: 'release', consumer: 'web', deleted: true });

@@ -465,6 +465,15 @@ test('words - of a cell that is silent it is said that its hosts come last', () 
     '  c1/h1 0.5 = free-share 0.5; room for 4',
     '  c2/h1 0.9 = free-share 0.9; room for 5',
   ]);
+  const since = Date.UTC(2026, 2, 1);
+  const needed = { ...told, certain: false, best, silentCells: ['c2'], needsSilentCells: true as const };
+  assert.equal(fitWords({ ...needed, silence: [{ cell: 'c2', since }] }).slice(0, 3), [
+    'it is not known whether it would fit; of 2 hosts, 2 fit and 0 were refused; there is room for 9',
+    'nothing was heard lately of cell c2: its hosts are chosen only when no other fits',
+    'it goes by what was heard last: of cell c2 at 2026-03-01T00:00:00.000Z',
+  ]);
+  const many = Array.from({ length: 10 }, (_, shard) => ({ shard, since }));
+  assert.match(fitWords({ ...needed, silence: many })[2] ?? '', /^it goes .*, of placement\/7 at \S+, of 2 more$/);
   const standing = {
     cell: 'c2',
     host: 'h1',
@@ -493,6 +502,21 @@ test('words - of a cell that is silent it is said that its hosts come last', () 
     words[2] ?? '',
     /^now: it would fit, number 2 of 2: .*; nothing was heard lately of cell c2, so its hosts come last;/,
   );
+  const silence = [
+    { cell: 'c2', since },
+    { shard: 3, since: since + 1 },
+  ];
+  const asOf = '  it goes by what was heard last: of cell c2 at 2026-03-01T00:00:00.000Z, of placement/3 at ';
+  const down = { code: 'host-down', message: 'nothing is heard of it' };
+  for (const [now, says] of [
+    [{ ...standing, weighing: weighing('c2', 0.9) }, /^now: it would fit as far as is known, number 2 of 2/],
+    [{ ...standing, refusal: down }, /^now: it would be refused: host-down/],
+  ] as const) {
+    const asked = { id: 'web', cell: 'c2', host: 'h1', there: false, then, now: { ...now, silence } };
+    const lines = whyNotWords(asked, view, false);
+    assert.match(lines[2] ?? '', says);
+    assert.is(lines[3], `${asOf}2026-03-01T00:00:00.001Z`);
+  }
 });
 
 test('words - of a host whose placement shard is silent it is said that this is why another was taken, and that it comes last', async () => {
