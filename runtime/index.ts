@@ -2,7 +2,7 @@
 
 export { recalled } from '../actors/failure-memory.ts';
 export type { Decision } from '../actors/messages/decision.ts';
-export type { InstanceView } from '../actors/messages/gateway.ts';
+export type { FailedInstances, InstanceView } from '../actors/messages/gateway.ts';
 export type { HostState } from '../actors/messages/scheduler.ts';
 export type { Filter, FilterRefusal } from '../actors/scheduler/filters/filter.ts';
 export { type HostFacts, stockOf } from '../actors/scheduler/host-facts.ts';

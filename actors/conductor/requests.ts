@@ -4,12 +4,14 @@ import type { InstanceBuildEvent } from '../../machines/instance-build.ts';
 import type { Address } from '../actor.ts';
 import { buildEvent, type HostedBuild } from '../builds.ts';
 import type { Build, Selected } from '../messages/conductor.ts';
+import type { FailedInstances } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { instanceNames } from '../routing.ts';
 import { wakeId } from '../wakes.ts';
 import { advance } from './building.ts';
 import { fingerprintOf } from './fingerprint.ts';
 import { type ConductorState, entryOf, type OpenRequest, wantHosts } from './state.ts';
+import { viewOf } from './view.ts';
 import { isGoing, takenBecause } from './words.ts';
 import { commit, decline, type Work } from './work.ts';
 
@@ -39,8 +41,10 @@ export function build(work: Work, asked: Build, from: Address): void {
     // The first that is in the way: of the same request sent again it is one that was deleted, perhaps long ago.
     const isOther = (instance: string) => state.instances.has(instance) && !isOfThis(instance);
     const inTheWay = instances.find(isOther) ?? instances.find((instance) => !isOfThis(instance));
-    if (inTheWay === undefined) turn.send(from, { type: 'build-accepted', ask, request, instances });
-    else decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay), request));
+    if (inTheWay === undefined) {
+      const failed = failedOf(state, instances);
+      turn.send(from, { type: 'build-accepted', ask, request, instances, ...present({ failed }) });
+    } else decline(work, from, ask, 'already-exists', takenBecause(inTheWay, state.instances.get(inTheWay), request));
     return;
   }
   if (state.requests.has(request) || hasOtherCount(state, request, count)) {
@@ -57,6 +61,15 @@ export function build(work: Work, asked: Build, from: Address): void {
   (state.requests.get(request) as OpenRequest).isNew = true;
   wantHosts(state, request);
   turn.send(from, { type: 'build-accepted', ask, request, instances });
+}
+
+/** Those that have come to nothing, as far as is known here: whoever asks for them again would else wait for them. */
+function failedOf({ instances: known }: ConductorState, instances: readonly string[]): FailedInstances | undefined {
+  const failed = instances
+    .map((instance) => viewOf(instance, entryOf({ instances: known }, instance)))
+    .filter(({ state }) => state === 'failed' || state === 'lost');
+  const [first] = failed;
+  return first && { instances: failed.map(({ instance }) => instance), ...first.failure };
 }
 
 /** Whether a request of that name was made for one instance where this one is for several, or the reverse. */

@@ -25,7 +25,8 @@ export const MAX_WAIT_MS = 2_592_000_000;
 
 export const conductorMessages = {
   /**
-   * Build `count` instances, all or none. Repeated for the same request it is answered as the first time. With a
+   * Build `count` instances, all or none. Repeated for the same request it is answered as the first time, but that
+   * instances which have failed meanwhile are told. With a
    * count of 1 the instance is named as the request, otherwise `<request>-0`, `<request>-1` ...
    */
   build: message('build', {

@@ -121,12 +121,26 @@ export const InstanceView = Type.Object({
 });
 export type InstanceView = Static<typeof InstanceView>;
 
+/** What a request that is sent again has come to, where some of its instances have failed or are lost: they are not built again. */
+export const FailedInstances = Type.Object({
+  instances: Type.Array(Token),
+  /** Why the first of them has, where that is known. */
+  code: Type.Optional(InstanceView.properties.failure.properties.code),
+  message: Type.Optional(Type.String()),
+});
+export type FailedInstances = Static<typeof FailedInstances>;
+
 /** What is left of an attempt and not cleared away yet. */
 export const RemovalView = Type.Object({ instance: Token, ...Left, final: Type.Boolean() });
 export type RemovalView = Static<typeof RemovalView>;
 
 export const gatewayMessages = {
-  'build-accepted': message('build-accepted', { ask: Ask, request: Token, instances: Type.Array(Token) }),
+  'build-accepted': message('build-accepted', {
+    ask: Ask,
+    request: Token,
+    instances: Type.Array(Token),
+    failed: Type.Optional(FailedInstances),
+  }),
   'delete-accepted': message('delete-accepted', { ask: Ask, instance: Token, state: Type.String() }),
   /** `view` is null when the instance is not known. */
   shown: message('shown', { ask: Ask, view: Type.Union([InstanceView, Type.Null()]) }),

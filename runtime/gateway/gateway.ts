@@ -3,6 +3,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { clipped, MAX_TRACEPARENT_LENGTH } from '../../actors/messages/common.ts';
+import type { FailedInstances } from '../../actors/messages/gateway.ts';
 import { PassingSet } from '../../actors/passing-set.ts';
 import { present } from '../../actors/present.ts';
 import { cellAddress, conductorAddress, conductorShardOf } from '../../actors/routing.ts';
@@ -46,6 +47,11 @@ const DEFAULT_ALTERNATES = 2;
 export interface BuildAnswer {
   readonly request: string;
   readonly instances: readonly string[];
+  /**
+   * Of a request that was sent before: those of its instances that have failed or are lost since, as far as the conductor
+   * has heard, with why the first of them has. They are not built again. Absent when there are none.
+   */
+  readonly failed?: FailedInstances;
 }
 
 /** The answer to `host`. */
@@ -121,8 +127,8 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     if (inStep !== null) await inStep;
     const shard = conductorShardOf(names[0] as string, conductorShards);
     return (admissions[shard] as Admission).enter(id, async () => {
-      const { instances } = await asking.ask(conductorAddress(shard), question, 'build-accepted');
-      return { request: id, instances };
+      const { instances, failed } = await asking.ask(conductorAddress(shard), question, 'build-accepted');
+      return { request: id, instances, ...present({ failed }) };
     });
   }
 

@@ -67,6 +67,32 @@ test('conductor - the same request again is answered as before and records nothi
   }
 });
 
+test('conductor - the same request again, of which some has failed or is lost, is told so, and builds nothing', () => {
+  const on = desk();
+  const again = () => {
+    const turned = on.tell(buildOf('web', 3), 'gateway/g');
+    assert.equal(turned.records, []);
+    const message = sentOf(turned, 'build-accepted')[0]?.message;
+    assert.equal(message?.instances, ['web-0', 'web-1', 'web-2']);
+    return message?.failed;
+  };
+  handedOver(on, 'web', 3);
+  for (const instance of ['web-0', 'web-1', 'web-2']) on.tell({ type: 'started', instance }, 'cell/c1');
+  on.tell({ type: 'ended', instance: 'web-0', state: 'active' }, 'cell/c1');
+  assert.is(again(), undefined, 'what is built, or under way, is as before');
+  const failed = { state: 'failed', code: 'alternates-exhausted', reason: 'no host is left' } as const;
+  on.tell({ type: 'ended', instance: 'web-2', ...failed }, 'cell/c1');
+  const first = { instances: ['web-2'], code: 'alternates-exhausted', message: 'no host is left' };
+  assert.equal(again(), first);
+  on.tell({ type: 'ended', instance: 'web-0', state: 'lost' }, 'cell/c1');
+  assert.equal(again(), { instances: ['web-0', 'web-2'] }, 'why the first was lost is not known');
+
+  const [select] = sentOf(on.tell(buildOf('db'), 'gateway/g'), 'select');
+  on.tell(noHost('db', select?.message.round ?? 0), 'scheduler/s');
+  const [answer] = sentOf(on.tell(buildOf('db'), 'gateway/g'), 'build-accepted');
+  assert.equal(answer?.message.failed, { instances: ['db'], code: 'no-valid-host', message: 'none of 3 hosts' });
+});
+
 test('conductor - another request for a name that is taken is declined, wholly', () => {
   const on = desk();
   on.tell(buildOf('web', 2));

@@ -103,6 +103,20 @@ function contract(name: string, withSystem: WithSystem): void {
     for (const instance of answer.instances) assert.is((await client.show(instance)).attempt, 1);
   });
 
+  on(
+    'a request that has failed and is sent again is answered with what it came to, and not built',
+    async ({ client }) => {
+      const asked = { id: 'large', count: 2, resources: { VCPU: 1_000 } };
+      const answer = await client.build(asked);
+      const { failure } = await client.ended('large-1');
+      assert.is(failure?.code, 'no-valid-host');
+      await client.ended('large-0');
+      const again = await client.build(asked);
+      assert.equal(again, { ...answer, failed: { instances: ['large-0', 'large-1'], ...failure } });
+      assert.is((await client.show('large-0')).state, 'failed');
+    },
+  );
+
   on('another request by the name of one that is there is refused, and changes nothing', async ({ client, dump }) => {
     const asked = { id: 'taken', count: 2, alternates: 1, project: 'a', payload: [1], ...SMALL };
     for (const instance of (await client.build(asked)).instances) await client.ended(instance);
