@@ -3,6 +3,7 @@
 // slowing pace, until something comes of it.
 
 import {
+  type Attempt,
   type InstanceBuildContext,
   type InstanceBuildEvent,
   type InstanceBuildState,
@@ -12,6 +13,7 @@ import { begin, can, type Effect, revive, step } from '../machines/step.ts';
 import type { Address, PublicEvent, Turn } from './actor.ts';
 import type { RequestSpec } from './messages/common.ts';
 import type { Where } from './messages/where.ts';
+import { present } from './present.ts';
 import { fnv1a } from './routing.ts';
 import { wakeId } from './wakes.ts';
 
@@ -36,6 +38,19 @@ export interface HostedBuild {
   deadlineAt: number | null;
   /** How often the obligation of the state was done again; not recorded. */
   repeats: number;
+  /** When the attempt under way was begun, or the one that was built, ms since the epoch; 0: that is not known. */
+  begunAt: number;
+  /** How long it took until it was built, ms; null: it is not built, or that is not known. */
+  tookMs: number | null;
+  /** When attempts that came to nothing were begun and ended; undefined while there are none. */
+  past: readonly PastAttempt[] | undefined;
+}
+
+/** When an attempt was, ms since the epoch; `begunAt` is absent of one that was refused before it was begun. */
+export interface PastAttempt {
+  readonly attempt: number;
+  readonly begunAt?: number;
+  readonly endedAt: number;
 }
 
 /** How long a build may stay in a state, ms. A state that is not named may last for as long as it takes. */
@@ -50,11 +65,17 @@ export interface StoredBuild {
   readonly facts: BuildFacts;
   readonly snapshot: StoredSnapshot;
   readonly deadlineAt: number | null;
+  /** As in `HostedBuild`; absent where there is nothing to tell, and of nodes of before attempts had times. */
+  readonly begunAt?: number;
+  readonly tookMs?: number | null;
+  readonly past?: readonly PastAttempt[];
 }
+
+const NO_TIMES = { begunAt: 0, tookMs: null, past: undefined };
 
 export function beginBuild(facts: BuildFacts, at: number, deadlines: StateDeadlines): [HostedBuild, readonly Effect[]] {
   const { snapshot, effects } = begin(instanceBuild, { instance: facts.instance });
-  return [{ facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0 }, effects];
+  return [{ facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0, ...NO_TIMES }, effects];
 }
 
 /** Takes over a build that another actor hosted. */
@@ -65,7 +86,7 @@ export function adoptBuild(
   deadlines: StateDeadlines,
 ): HostedBuild {
   const snapshot = revive(instanceBuild, { value: stored.value, context: stored.context });
-  return { facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0 };
+  return { facts, snapshot, deadlineAt: deadlineOf(snapshot, at, deadlines), repeats: 0, ...NO_TIMES, begunAt: at };
 }
 
 /** Whether an event means something to a build in the state that it is in. */
@@ -82,10 +103,41 @@ export function stepBuild(
 ): readonly Effect[] | null {
   const { snapshot, effects } = step(instanceBuild, build.snapshot, event);
   if (snapshot === build.snapshot) return null;
+  const before = build.snapshot.context;
   build.snapshot = snapshot;
+  noteTimes(build, before, at);
   build.deadlineAt = deadlineOf(snapshot, at, deadlines);
   build.repeats = 0;
   return effects;
+}
+
+/** Notes when attempts begin and end: their machine keeps no time. */
+function noteTimes(build: HostedBuild, before: InstanceBuildContext, at: number): void {
+  const { value, context } = build.snapshot;
+  if (context.attempts.length > before.attempts.length) {
+    const { attempt } = context.attempts.at(-1) as Attempt;
+    const begun = attempt === before.attempt && build.begunAt > 0 ? { begunAt: build.begunAt } : {};
+    build.past = [...(build.past ?? []), { attempt, ...begun, endedAt: at }];
+    build.begunAt = 0;
+  }
+  if (value === 'active') {
+    // A clock may have been set back meanwhile.
+    if (build.begunAt > 0) build.tookMs = Math.max(0, at - build.begunAt);
+  } else if (context.attempt > before.attempt && value === 'claimed') build.begunAt = at;
+}
+
+/** The attempts that came to nothing, with when each was begun and ended, as far as that is known. */
+export function attemptsOf({ snapshot, past }: HostedBuild): (Attempt & Partial<PastAttempt>)[] {
+  return snapshot.context.attempts.map((one) => {
+    const times = past?.find(({ attempt }) => attempt === one.attempt);
+    return { ...one, ...present({ begunAt: times?.begunAt, endedAt: times?.endedAt }) };
+  });
+}
+
+/** When the attempt under way was begun, and when it was built, as far as that is known. */
+export function timesOf({ begunAt, tookMs }: HostedBuild): { begunAt?: number; builtAt?: number } {
+  if (begunAt === 0) return {};
+  return tookMs === null ? { begunAt } : { begunAt, builtAt: begunAt + tookMs };
 }
 
 function deadlineOf(snapshot: BuildSnapshot, at: number, deadlines: StateDeadlines): number | null {
@@ -97,19 +149,33 @@ export function stateOfBuild(build: HostedBuild): InstanceBuildState {
   return build.snapshot.value;
 }
 
-export function storeBuild({ facts, snapshot, deadlineAt }: HostedBuild): StoredBuild {
-  return { facts, snapshot: { value: snapshot.value, context: snapshot.context }, deadlineAt };
+export function storeBuild({ facts, snapshot, deadlineAt, begunAt, tookMs, past }: HostedBuild): StoredBuild {
+  const stored = { facts, snapshot: { value: snapshot.value, context: snapshot.context }, deadlineAt };
+  if (begunAt === 0 && past === undefined) return stored;
+  return {
+    ...stored,
+    ...(begunAt === 0 ? {} : { begunAt }),
+    ...(tookMs === null ? {} : { tookMs }),
+    ...(past === undefined ? {} : { past }),
+  };
 }
 
 /**
  * A stored build, as it was.
  * @throws Error when it was stored by a version of the machine that this one does not read.
  */
-export function restoreBuild({ facts, snapshot, deadlineAt }: StoredBuild): HostedBuild {
+export function restoreBuild({
+  facts,
+  snapshot,
+  deadlineAt,
+  begunAt = 0,
+  tookMs = null,
+  past,
+}: StoredBuild): HostedBuild {
   if (snapshot.context.v !== 1) {
     throw new Error(`build '${facts.instance}' is stored in version ${snapshot.context.v}; this version reads 1`);
   }
-  return { facts, snapshot: revive(instanceBuild, snapshot), deadlineAt, repeats: 0 };
+  return { facts, snapshot: revive(instanceBuild, snapshot), deadlineAt, repeats: 0, begunAt, tookMs, past };
 }
 
 /** The pace at which a step that was not answered is done again: slower each time, up to a limit. */

@@ -11,7 +11,7 @@ import { commit, type Work } from './work.ts';
 export function hostEvent(work: Work, hostName: string, event: ComputeServiceEvent): void {
   const host = work.state.hosts.get(hostName);
   if (host === undefined || !can(computeService, host.service, event)) return;
-  const effects = commit(work, { type: 'host-event', host: hostName, event });
+  const effects = commit(work, { type: 'host-event', host: hostName, event, at: work.turn.now });
   work.state.feed.untold.add(hostName);
   for (const { type } of effects) {
     if (type === 'confirmGone') loseAll(work, hostName);

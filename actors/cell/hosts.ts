@@ -18,6 +18,8 @@ export interface Host {
   /** Attempts that ran here when the cell met the host, and that it did not order: they are not its to destroy. */
   readonly foreign: Set<string>;
   service: ServiceSnapshot;
+  /** Since when its service is in that state, ms since the epoch; undefined: that is not known. */
+  since: number | undefined;
   /** Instances whose attempt under way is on this host. */
   readonly building: Set<string>;
   /** Instances that are here or on their way, those in `building` included. Follows from the instances. */
@@ -61,6 +63,8 @@ export interface StoredHost {
   /** Absent when there are none. */
   readonly foreign?: readonly string[];
   readonly service: { value: ComputeServiceState; context: ServiceSnapshot['context'] };
+  /** Absent where it is not known. */
+  readonly since?: number;
   readonly memory?: FailureMemory;
   readonly failures: number;
   readonly rests: number;
@@ -101,6 +105,7 @@ export function meet(
       superseded: [],
       foreign: new Set(foreign.map(foreignKey)),
       service,
+      since: undefined,
       building: new Set(),
       instances: 0,
       ordered: 0,
@@ -126,11 +131,12 @@ export function meet(
 }
 
 /** Steps the service of a host; null when the event changes nothing. */
-export function stepService(entry: Host, event: ComputeServiceEvent): readonly Effect[] | null {
+export function stepService(entry: Host, event: ComputeServiceEvent, at?: number): readonly Effect[] | null {
   const { snapshot, effects } = step(computeService, entry.service, event);
   if (snapshot === entry.service) return null;
   if (snapshot.value === 'aside' && event.type === 'SET_ASIDE') entry.rests += 1;
   const { rest } = entry.service.context;
+  if (snapshot.value !== entry.service.value) entry.since = at;
   entry.service = snapshot;
   if (rest !== null && snapshot.context.rest === null) {
     entry.failures = 0;
@@ -206,6 +212,7 @@ export function storeHost(entry: Host): StoredHost {
     onProbation,
     ...(foreign.size === 0 ? {} : { foreign: [...foreign] }),
     ...(memory === undefined ? {} : { memory }),
+    ...(entry.since === undefined ? {} : { since: entry.since }),
     ...(entry.revision === 0 ? {} : { revision: entry.revision }),
   };
 }
@@ -219,6 +226,7 @@ export function restoreHost(stored: StoredHost): Host {
     superseded: [...superseded],
     foreign: new Set(stored.foreign ?? []),
     service: revive(computeService, stored.service),
+    since: stored.since,
     building: new Set(),
     instances: 0,
     ordered: 0,

@@ -54,7 +54,8 @@ export type CellRecord =
    */
   | { type: 'stray'; host: string; instance: string; attempt: number }
   | { type: 'met'; host: string; provider: string; incarnation: string; foreign?: readonly Running[] | undefined }
-  | { type: 'host-event'; host: string; event: ComputeServiceEvent }
+  /** `at` is absent of nodes of before. */
+  | { type: 'host-event'; host: string; event: ComputeServiceEvent; at?: number }
   /** An operator has set it, if only to what it was. */
   | { type: 'host-set'; host: string }
   /** It does not come back, and nothing of it is left. */
@@ -217,7 +218,7 @@ export function applyToCell(state: CellState, record: CellRecord, deadlines: Sta
       state.feed.untold.add(record.host);
       return NO_EFFECTS;
     case 'host-event':
-      return stepService(state.hosts.get(record.host) as Host, record.event) ?? NO_EFFECTS;
+      return stepService(state.hosts.get(record.host) as Host, record.event, record.at) ?? NO_EFFECTS;
     case 'host-set':
       (state.hosts.get(record.host) as Host).revision += 1;
       return NO_EFFECTS;

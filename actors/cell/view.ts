@@ -1,7 +1,7 @@
 // An instance of a cell, and what is left of one, as people see it.
 
 import { allocationsOf } from '../allocations.ts';
-import { stateOfBuild } from '../builds.ts';
+import { attemptsOf, stateOfBuild, timesOf } from '../builds.ts';
 import type { InstanceView, RemovalView } from '../messages/gateway.ts';
 import { present } from '../present.ts';
 import { type Host, stateOfHost, viewOfHost } from './hosts.ts';
@@ -41,9 +41,10 @@ export function viewOfEntry(
   return view;
 }
 
-/** The same for an explanation: with what is left of it, and how the hosts are that have to do with it. */
-export function explainedEntry(state: CellState, view: InstanceView): InstanceView {
-  const told = { ...view };
+/** The same for an explanation: with when its attempts were, what is left of it, and how the hosts are that have to do with it. */
+export function explainedEntry(state: CellState, { build }: Entry, view: InstanceView): InstanceView {
+  const attempts = attemptsOf(build).map((one, position) => ({ ...one, ...view.attempts?.[position] }));
+  const told = { ...view, attempts, ...timesOf(build) };
   const left = removalsOf(state, view.instance, view.attempt ?? 0).map(leftOf);
   if (left.length > 0) told.left = left;
   const hosts = new Set([view.host, ...left.map(({ host }) => host)]);
@@ -57,9 +58,10 @@ export function explainedEntry(state: CellState, view: InstanceView): InstanceVi
 
 function notUp(entry: Host): NonNullable<InstanceView['hostsNotUp']>[number] {
   const { host, state, reason, until } = viewOfHost(entry);
+  const { since } = entry;
   // Of one that said nothing since the cell was away itself, nobody knows when it spoke last.
   const isKnown = state === 'down' && !entry.isUnheard && entry.heardAt > 0;
-  return { host, state, ...present({ reason, until, heardAt: isKnown ? entry.heardAt : undefined }) };
+  return { host, state, ...present({ reason, since, until, heardAt: isKnown ? entry.heardAt : undefined }) };
 }
 
 function leftOf(removal: Removal): NonNullable<InstanceView['left']>[number] {

@@ -1,6 +1,6 @@
 // An instance as a conductor can tell of it.
 
-import { stateOfBuild } from '../builds.ts';
+import { attemptsOf, stateOfBuild } from '../builds.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
 import type { ConductorState, Entry, OpenRequest } from './state.ts';
@@ -39,8 +39,8 @@ export function explanationOf(state: ConductorState, instance: string, entry: En
   const isUndecided = entry.phase === 'here' && entry.cell === null;
   // Of one that waits the last decision is known here, and the first is on record.
   const decision = isUndecided ? (open?.latest?.decision ?? entry.decision) : entry.decision;
-  const attempts = build?.snapshot.context.attempts ?? [];
-  const view: InstanceView = { ...viewOf(instance, entry, open), attempts: attempts.map((one) => ({ ...one })) };
+  const attempts = build === null ? [] : attemptsOf(build);
+  const view: InstanceView = { ...viewOf(instance, entry, open), attempts };
   const scheduler = isUndecided ? open?.scheduler : null;
   if (typeof scheduler === 'string') view.scheduler = nameOfScheduler(scheduler);
   const asking = isUndecided && open !== undefined ? askingOf(state, open, now) : undefined;

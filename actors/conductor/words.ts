@@ -1,7 +1,7 @@
 // What a conductor says of an instance: the hand-over of its build to a cell, why its id cannot be taken, and that no
 // scheduler answers.
 
-import { type HostedBuild, storeBuild } from '../builds.ts';
+import type { HostedBuild } from '../builds.ts';
 import type { Start } from '../messages/cell.ts';
 import type { InstanceView } from '../messages/gateway.ts';
 import { nameOfScheduler } from '../routing.ts';
@@ -12,13 +12,13 @@ const START_VALID_MS = 1_800_000;
 
 /** A build changes hands as its snapshot. */
 export function startOf(instance: string, hosted: HostedBuild, now: number): Start {
-  const { facts, snapshot } = storeBuild(hosted);
+  const { facts, snapshot } = hosted;
   return {
     type: 'start',
     instance,
     request: facts.request,
     spec: facts.spec,
-    snapshot: snapshot as never,
+    snapshot: { value: snapshot.value, context: snapshot.context } as never,
     expiresAt: now + START_VALID_MS,
     ...(facts.project === undefined ? {} : { project: facts.project }),
     ...(facts.payload === undefined ? {} : { payload: facts.payload }),

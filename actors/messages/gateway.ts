@@ -53,9 +53,15 @@ export const InstanceView = Type.Object({
         reason: Type.String(),
         /** Something of it may be on the host still: its resources stay held until the host says otherwise. */
         mayRun: Type.Boolean(),
+        /** In an explanation: when it was begun, where it was, and when it ended, as far as that is known, ms since the epoch. */
+        begunAt: Type.Optional(Type.Number()),
+        endedAt: Type.Optional(Type.Number()),
       }),
     ),
   ),
+  /** In an explanation: when the attempt in `attempt` was begun, and when it was built, as far as that is known, ms since the epoch. */
+  begunAt: Type.Optional(Type.Number()),
+  builtAt: Type.Optional(Type.Number()),
   /** What the driver of a host said last instead of what came of an attempt that it builds or destroys: it is asked again. */
   trouble: Type.Optional(Type.Object({ attempt: Attempt, host: Token, task: DriverTask, reason: Reason })),
   /** In an explanation: what is left of its attempts and not cleared away yet; absent when nothing is. */
@@ -70,6 +76,8 @@ export const InstanceView = Type.Object({
         host: Token,
         state: HostState.properties.state,
         reason: Type.Optional(Type.String()),
+        /** Since when it is in that state, where that is known, ms since the epoch. */
+        since: Type.Optional(Type.Number()),
         /** When it comes back by itself, ms since the epoch. */
         until: Type.Optional(Type.Number()),
         /** Of one that is down: when it was heard last, where that is known, ms since the epoch. */

@@ -37,12 +37,25 @@ export function attemptLines(view: InstanceView): string[] {
   const lines = attempts.map((one) => attemptWords(view, one));
   const isOver = attempts.some((one) => one.attempt === attempt);
   if (attempt !== undefined && host !== undefined && !isOver) {
-    lines.push(`attempt ${attempt} on ${placeWords(cell, host)}: ${state}${untilWords(view, attempt)}`);
+    const since = state === 'active' && view.builtAt !== undefined ? ` since ${timeWords(view.builtAt)}` : '';
+    lines.push(`${whichWords(view, view, attempt, host)}: ${state}${since}${untilWords(view, attempt)}`);
   }
   const isToBeTried = attempts.length > 0 && !ENDED.has(state);
   if (trouble !== undefined) lines.push(troubleWords(cell, trouble));
   if (isToBeTried && alternates.length > 0) lines.push(`alternates left: ${placesWords(cell, alternates)}`);
   return lines;
+}
+
+/** `attempt 1 on c1/h1 from 10:00 to 10:01`: which attempt, and when it was as far as that is known. */
+function whichWords(
+  { cell }: InstanceView,
+  { begunAt, endedAt }: { begunAt?: number; endedAt?: number },
+  attempt: number,
+  host: string,
+): string {
+  const from = begunAt === undefined ? '' : ` from ${timeWords(begunAt)}`;
+  const to = endedAt === undefined ? '' : ` ${begunAt === undefined ? 'at' : 'to'} ${timeWords(endedAt)}`;
+  return `attempt ${attempt} on ${placeWords(cell, host)}${from}${to}`;
 }
 
 /** Until when what is under way may take, or how far its end has come. */
@@ -61,10 +74,11 @@ const leftOf = ({ left }: InstanceView, attempt: number): Left | undefined =>
 const clearingWords = ({ since }: Left): string =>
   `to be cleared away${since === undefined ? '' : ` since ${timeWords(since)}`}`;
 
-function attemptWords(view: InstanceView, { attempt, host, outcome, reason, mayRun }: Attempt): string {
+function attemptWords(view: InstanceView, one: Attempt): string {
+  const { attempt, host, outcome, reason, mayRun } = one;
   const isRefused = outcome === CLAIM_REFUSED;
   const what = isRefused ? because('its claim as an alternate was refused', reason) : outcomeWords(outcome, reason);
-  const words = `attempt ${attempt} on ${placeWords(view.cell, host)}: ${what}`;
+  const words = `${whichWords(view, one, attempt, host)}: ${what}`;
   const left = leftOf(view, attempt);
   if (mayRun && view.state !== 'deleted') {
     const since = left === undefined ? '' : `; ${clearingWords(left)}`;
@@ -96,9 +110,10 @@ export function hostLines(view: InstanceView): string[] {
 
 function hostWords({ cell, host: own, state, left = [] }: InstanceView, one: HostNotUp): string {
   const place = placeWords(cell, one.host);
+  const since = one.since === undefined ? '' : `, since ${timeWords(one.since)}`;
   const heard = one.heardAt === undefined ? '' : `, last heard at ${timeWords(one.heardAt)}`;
   const until = one.until === undefined ? '' : `, until ${timeWords(one.until)}`;
-  const is = `${one.host === own ? 'its host' : 'host'} ${place} is ${hostStateWords(one)}${heard}${until}`;
+  const is = `${one.host === own ? 'its host' : 'host'} ${place} is ${hostStateWords(one)}${since}${heard}${until}`;
   if (one.state === 'disabled' || one.state === 'set-aside') return `${is}; it keeps what it has`;
   if (one.state !== 'down') return is;
   const fence = `fenced as one on which nothing runs any more (\`cellwright host fence ${place}\`)`;

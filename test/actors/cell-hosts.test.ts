@@ -125,8 +125,8 @@ test('hosts - one that is up cannot be fenced, nor one that nobody knows', () =>
   assert.is(sentOf(fence('h9'), 'declined')[0]?.message.code, 'not-found');
 });
 
-test('hosts - an explanation tells of hosts that are not up, and of what is left of an instance where', () => {
-  const { on, start, activate, silence, fence } = desk(['h1', 'h2']);
+test('hosts - an explanation tells of hosts that are not up, since when, and of what is left of an instance where', () => {
+  const { on, start, activate, silence, fence, survives } = desk(['h1', 'h2']);
   const explained = (instance: string) => {
     const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance }), 'explained');
     const { left, hostsNotUp } = told?.message.view ?? {};
@@ -135,13 +135,16 @@ test('hosts - an explanation tells of hosts that are not up, and of what is left
   activate('web', 'h1');
   assert.equal(explained('web'), { left: undefined, hostsNotUp: undefined });
   on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: false, reason: 'new disk' });
-  assert.equal(explained('web').hostsNotUp, [{ host: 'h1', state: 'disabled', reason: 'new disk' }]);
+  assert.equal(explained('web').hostsNotUp, [{ host: 'h1', state: 'disabled', reason: 'new disk', since: on.now }]);
   on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: true });
 
   start('moved', 'h1', ['h2']);
   const heardAt = on.now;
   silence('h1');
-  const down = [{ host: 'h1', state: 'down', heardAt }];
+  const [notUp] = explained('web').hostsNotUp ?? [];
+  const downSince = notUp?.since ?? 0;
+  assert.ok(downSince >= heardAt + 15_000 && downSince <= on.now, `${downSince}`);
+  const down = [{ host: 'h1', state: 'down', since: downSince, heardAt }];
   assert.equal(explained('web'), { left: undefined, hostsNotUp: down });
   const { left, hostsNotUp } = explained('moved');
   assert.equal(hostsNotUp, down, 'also of one where something of it may run');
@@ -152,9 +155,14 @@ test('hosts - an explanation tells of hosts that are not up, and of what is left
   on.tell({ type: 'delete', instance: 'web' });
   assert.equal(explained('web').left, [{ attempt: 1, host: 'h1', state: 'destroying', since: deletedAt }]);
 
+  on.tell({ type: 'set-host', ask: 1, host: 'h1', enabled: false, reason: 'new disk' });
+  assert.is(explained('web').hostsNotUp?.[0]?.since, downSince, 'it is down all the time');
+  on.now += 1_000;
   fence('h1');
   assert.equal(explained('web').left, [{ attempt: 1, host: 'h1', state: 'releasing', since: deletedAt }]);
-  assert.is(explained('web').hostsNotUp?.[0]?.state, 'fenced');
+  const fenced = explained('web').hostsNotUp?.[0];
+  assert.equal([fenced?.state, fenced?.since], ['fenced', on.now]);
+  survives();
 });
 
 test('hosts - of one that said nothing since the cell came up, it is not told when it was heard last', () => {
@@ -164,7 +172,9 @@ test('hosts - of one that said nothing since the cell came up, it is not told wh
   on.recover();
   assert.is(stateOf('h1'), 'down');
   const [told] = sentOf(on.tell({ type: 'explain', ask: 1, instance: 'web' }), 'explained');
-  assert.equal(told?.message.view?.hostsNotUp, [{ host: 'h1', state: 'down' }]);
+  const since = told?.message.view?.hostsNotUp?.[0]?.since ?? 0;
+  assert.equal(told?.message.view?.hostsNotUp, [{ host: 'h1', state: 'down', since }]);
+  assert.ok(since > 0 && since < on.now, 'since when it counts as down is on record');
 });
 
 test('hosts - what an operator sets of one that is down or fenced takes when it comes back, and the answer says so', () => {

@@ -78,7 +78,7 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.equal([state, attempt, trouble?.task, trouble?.reason], ['building', 1, 'build', 'the daemon\nis away']);
     const { deadlineAt, cell = '', host = '' } = await client.show('stuck');
     const until = new RegExp(
-      `^attempt 1 on ${cell}/${host}: building, until ${new Date(deadlineAt ?? 0).toISOString()} `,
+      `^attempt 1 on ${cell}/${host} from \\S+Z: building, until ${new Date(deadlineAt ?? 0).toISOString()} `,
     );
     assert.ok(await says(until));
     await client.delete('stuck');
@@ -129,8 +129,16 @@ function contract(name: string, withSystem: WithSystem): void {
       [{ host: told.chosen?.host, outcome: 'build-failed' }],
     );
     assert.is(instance.host, told.alternates[0]);
-    assert.match(words.join('\n'), new RegExp(`attempt 1 on c1/${told.chosen?.host}: build-failed: .*no disk`));
-    assert.match(words.join('\n'), new RegExp(`attempt 2 on c1/${instance.host}: active`));
+    const { begunAt = 0, endedAt = 0 } = instance.attempts?.[0] ?? {};
+    const times = [told.at, begunAt, endedAt, instance.begunAt ?? 0, instance.builtAt ?? 0];
+    assert.ok(
+      times.every((time, position) => position === 0 || time >= (times[position - 1] as number)),
+      `${times}`,
+    );
+    const [, from, to, since, built] = times.map((time) => new Date(time).toISOString());
+    const first = `attempt 1 on c1/${told.chosen?.host} from ${from} to ${to}: build-failed: .*no disk`;
+    assert.match(words.join('\n'), new RegExp(first));
+    assert.ok(words.includes(`attempt 2 on c1/${instance.host} from ${since}: active since ${built}`));
   });
 
   on('of one that failed on all its hosts: what would have given it more to try', async ({ client }) => {

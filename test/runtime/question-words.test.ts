@@ -161,6 +161,11 @@ test('words - of a build under way it is said until when it may take, and of wha
   assert.is(lastOf('claimed'), `attempt 1 on c1/h1: claimed, until ${at(90)} at most`);
   assert.is(lastOf('building'), `attempt 1 on c1/h1: building, until ${at(90)} at most`);
   assert.is(lastOf('active'), 'attempt 1 on c1/h1: active');
+  const begun = { begunAt: 10_000 };
+  assert.is(lastOf('building', begun), `attempt 1 on c1/h1 from ${at(10)}: building, until ${at(90)} at most`);
+  const built = { ...begun, builtAt: 20_000 };
+  assert.is(lastOf('active', built), `attempt 1 on c1/h1 from ${at(10)}: active since ${at(20)}`);
+  assert.is(lastOf('lost', built), `attempt 1 on c1/h1 from ${at(10)}: lost`);
   const leftOf = (state: string) => ({ left: [{ attempt: 1, host: 'h1', state, since: 30_000 }] });
   assert.is(
     lastOf('deleting', leftOf('destroying')),
@@ -203,6 +208,25 @@ test('words - of hosts that are not up it is said what that means for an instanc
   assert.is(lineOf('active', aside), `its host c1/h1 is set aside: 5 builds failed, ${until}; it keeps what it has`);
   const fenced = { host: 'h1', state: 'fenced' as const, reason: 'nothing runs there' };
   assert.is(lineOf('lost', fenced), 'its host c1/h1 is fenced: nothing runs there');
+});
+
+test('words - of attempts that came to nothing it is said when each was, and of a host since when it is down', () => {
+  const none = { reason: '', mayRun: false };
+  const attempts = [
+    { attempt: 1, host: 'h1', outcome: 'build-failed', ...none, begunAt: 1_000, endedAt: 2_000 },
+    { attempt: 2, host: 'h2', outcome: 'claim-refused', ...none, endedAt: 3_000 },
+    { attempt: 3, host: 'h3', outcome: 'host-lost', ...none, begunAt: 3_000, endedAt: 18_000 },
+  ];
+  const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', attempts };
+  const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
+  assert.equal(wordsOfExplanation(failed, null).slice(2), [
+    `attempt 1 on c1/h1 from ${at(1)} to ${at(2)}: build-failed`,
+    `attempt 2 on c1/h2 at ${at(3)}: its claim as an alternate was refused`,
+    `attempt 3 on c1/h3 from ${at(3)} to ${at(18)}: host-lost`,
+  ]);
+  const down = { host: 'h3', state: 'down' as const, since: 18_000, heardAt: 3_000 };
+  const [, line] = wordsOfExplanation({ ...failed, hostsNotUp: [down] }, null);
+  assert.is(line, `host c1/h3 is down, since ${at(18)}, last heard at ${at(3)}`);
 });
 
 test('words - of an alternate whose claim was refused it is not said that it was tried or built', async () => {
