@@ -97,6 +97,11 @@ export const Fitted = message('fitted', {
   needsSilentShards: Type.Optional(Type.Literal(true)),
   /** They fit, but not without hosts of cells that are silent: how these hosts are now nobody knows, and builds there wait. */
   needsSilentCells: Type.Optional(Type.Literal(true)),
+  /**
+   * Root providers with room for it of which no cell has told since the scheduler came up, as far as there are any: hosts of a
+   * cell that is down since before, perhaps. They are not among `hosts`.
+   */
+  untold: Type.Optional(Type.Integer()),
   /** Since when those are silent; absent when nobody is. */
   silence: Type.Optional(Type.Array(Silence)),
   /** What would let it fit, one change at a time, if it does not. */

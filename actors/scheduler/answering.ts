@@ -19,6 +19,7 @@ import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
 import { isUnderWay, withCompany } from './questioning.ts';
 import type { Fleet } from './ranking.ts';
 import type { Company, Request } from './request.ts';
+import { roomUntold } from './room-untold.ts';
 import { openOf } from './selecting.ts';
 import { silentOf } from './silence.ts';
 import type { Asker, Sweep, Work } from './state.ts';
@@ -40,10 +41,11 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
   const asker = { from, ask };
   if (isUnderWay(work, asker)) return;
   if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', notAllHeard(work));
-  const survey = (now: Work, company: Company | undefined) => {
+  const look = (now: Work, company: Company | undefined) => {
     const { rankings, view } = now.state;
     const request = requestOf(asked, company);
-    const sweep = surveyOf(
+    let untold = 0;
+    const survey = surveyOf(
       rankings,
       view,
       { request, count, limit, isHeardOf: (cell) => now.state.followers.has(cellFeed(cell)) },
@@ -59,14 +61,22 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
           best: [...found],
           silentCells: [...told.silentCells],
           ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
+          ...(untold === 0 ? {} : { untold }),
           ...present({ silence: silencesOf(then.state, { silentCells: told.silentCells, silentShards }) }),
           advice: [...told.advice],
         });
       },
     );
+    const sweep: Sweep = {
+      ...survey,
+      *conclude() {
+        if (survey.conclude !== undefined) yield* survey.conclude();
+        untold = yield* roomUntold(view, request.spec);
+      },
+    };
     if (!beginSweep(now, answering(asker, sweep))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
-  if (!withCompany(work, asker, asked.spec, survey)) decline(work, from, ask, 'overloaded', TOO_MANY);
+  if (!withCompany(work, asker, asked.spec, look)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
 export function cellsAsked(work: Work, { ask }: ListCells, from: Address): void {

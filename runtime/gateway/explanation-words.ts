@@ -209,6 +209,15 @@ export function silenceLines({
   ];
 }
 
+/** That there may be hosts which schedulers do not know, since nobody has told them. */
+export function untoldLines(untold = 0): string[] {
+  if (untold === 0) return [];
+  const providers = untold === 1 ? '1 more provider' : `${untold} more providers`;
+  return [
+    `placement knows ${providers} with room, of which no cell has told since the scheduler came up: a cell may be down`,
+  ];
+}
+
 /** How many of those that are silent are told one by one. */
 const MOST_SILENT_TOLD = 8;
 

@@ -21,6 +21,7 @@ import {
   silenceLines,
   standingWords,
   unknownLines,
+  untoldLines,
 } from './explanation-words.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 
@@ -55,6 +56,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     ...unknownLines(unknown),
     ...silenceLines(answer),
     ...lastHeardLines(answer.silence),
+    ...untoldLines(answer.untold),
     ...(best.length === 0 ? [] : [`${bestWords(best.length, fits)}${ruleWords(best[0])}:`]),
     ...best.map((one) => `  ${rankedWords(one)}; room for ${least}${one.times}`),
     ...adviceLines(advice),

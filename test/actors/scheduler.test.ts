@@ -570,6 +570,26 @@ test('scheduler - since when a cell and a shard are silent is told, also by a sc
   );
 });
 
+test('scheduler - providers with room of which no cell has told are counted, and are no hosts that would fit', () => {
+  const { on, put, ...all } = rig(hostsIn('c1', 'h1'));
+  const { spec } = selectOf('web');
+  const ask = (number: number) => {
+    const { sent } = all.hear({ type: 'fit', ask: number, spec, count: 1, limit: 9 }, 'gateway/g');
+    const { hosts, fits, untold } = sentOf({ sent }, 'fitted')[0]?.message ?? {};
+    return [hosts, fits, untold];
+  };
+  assert.equal(ask(1), [1, 1, undefined]);
+  put({ cell: 'c9', host: 'far' });
+  put({ cell: 'c9', host: 'small', vcpu: 1 });
+  for (const message of all.fed()) all.hear(message, 'placement/0');
+  on.pass(UNHEARD_MS);
+  assert.equal(ask(2), [1, 1, 1], 'the small one has no room');
+  const hosts = [{ host: 'far', provider: 'p-far', state: 'up' as const }];
+  all.hear({ type: 'hosts-changed', cell: 'c9', epoch: 1, sequence: 1, hosts });
+  on.pass(5_000);
+  assert.equal(ask(3), [2, 2, undefined], 'its cell has told of it');
+});
+
 test('scheduler - a deleted consumer ends the search at once', () => {
   const all = rig(hostsIn('c1', 'h1', 'h2', 'h3'));
   all.shard.tell({ type: 'release', consumer: 'web', deleted: true });

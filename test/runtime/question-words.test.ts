@@ -496,6 +496,10 @@ test('words - of a cell that is silent it is said that its hosts come last', () 
     'nothing was heard lately of cell c2: its hosts are chosen only when no other fits',
     'it goes by what was heard last: of cell c2 at 2026-03-01T00:00:00.000Z',
   ]);
+  assert.is(
+    fitWords({ ...told, best, silentCells: [], untold: 2 })[1],
+    'placement knows 2 more providers with room, of which no cell has told since the scheduler came up: a cell may be down',
+  );
   const many = Array.from({ length: 10 }, (_, shard) => ({ shard, since }));
   assert.match(fitWords({ ...needed, silence: many })[2] ?? '', /^it goes .*, of placement\/7 at \S+, of 2 more$/);
   const standing = {
