@@ -25,6 +25,9 @@ const packr = new Packr({ ...options });
 /** Leaves out what is undefined, which takes half as long again. */
 const skipping = { ...options, skipValues: [undefined], encodeUndefinedAsNil: true };
 const skippingPackr = new Packr(skipping);
+/** Whether a value is being written. */
+let isPacking = false;
+
 /**
  * MessagePack of a plain value: maps, arrays, strings, finite numbers, booleans, null and Uint8Array; nothing else may be
  * in it. A property that is undefined is left out. Whatever is encoded, `decode` reads back, so a journal never holds what its
@@ -155,12 +158,17 @@ function isAtFault(item: unknown): boolean {
  * @returns A view on what the next value is written over.
  */
 function pack(by: Packr, value: unknown): Buffer {
+  const isInner = isPacking;
+  isPacking = true;
   try {
     const data = by.pack(value, RESET_BUFFER_MODE);
-    if (data.buffer.byteLength > MAX_BUFFER_BYTES) by.useBuffer(Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES));
+    // A getter in a value may pack another one: the outer one is still being written.
+    if (data.buffer.byteLength > MAX_BUFFER_BYTES && !isInner) by.useBuffer(Buffer.allocUnsafeSlow(FIRST_BUFFER_BYTES));
     return data;
   } catch (cause) {
     throw unencodable(value, messageOf(cause));
+  } finally {
+    isPacking = isInner;
   }
 }
 

@@ -23,8 +23,8 @@ export const UnknownName = Type.Object({
 });
 export type UnknownName = Static<typeof UnknownName>;
 
-/** What is much like names that nothing carries, each beside such a name. */
-export const LikeNames = Type.Array(Type.Tuple([Type.String(), Type.String()]));
+/** What is much like names that nothing carries: kind and name, and what is like it. */
+export const LikeNames = Type.Array(Type.Tuple([Type.String(), Type.String(), Type.String()]));
 export type LikeNames = Static<typeof LikeNames>;
 
 /**
@@ -39,7 +39,7 @@ export function classesApart(unknown: readonly UnknownName[]): {
   return {
     classes: unknown.filter(({ kind }) => kind === 'class').map(({ name }) => name),
     others: unknown.filter(({ kind }) => kind !== 'class').map(({ kind, name }) => ({ kind, name })),
-    like: unknown.flatMap(({ name, like }): LikeNames => (like === undefined ? [] : [[name, like]])),
+    like: unknown.flatMap(({ kind, name, like }): LikeNames => (like === undefined ? [] : [[kind, name, like]])),
   };
 }
 
@@ -51,8 +51,10 @@ export function withClasses(
 ): UnknownName[] | undefined {
   if (classes === undefined && others === undefined) return undefined;
   const all = [...(classes ?? []).map((name): UnknownName => ({ kind: 'class', name })), ...(others ?? [])];
-  const likeOf = new Map(like);
-  return all.map((one) => (likeOf.has(one.name) ? { ...one, like: likeOf.get(one.name) as string } : one));
+  return all.map((one) => {
+    const [, , alike] = like?.find(([kind, name]) => kind === one.kind && name === one.name) ?? [];
+    return alike === undefined ? one : { ...one, like: alike };
+  });
 }
 
 /** The code of the hosts that are counted together, where there are more reasons than are told. */

@@ -203,7 +203,7 @@ export const placementMessages = {
   /** Asks on which trees consumers hold something, and for members of a group. Changes nothing. */
   locate: message('locate', {
     ask: Ask,
-    consumers: Type.Array(Id, { maxItems: 2 * MAX_NAMED }),
+    consumers: Type.Array(Id, { minItems: 1, maxItems: 2 * MAX_NAMED }),
     /** Whose members are to be named; a shard of an earlier version does not. */
     group: Type.Optional(InstanceGroup.properties.id),
   }),

@@ -48,7 +48,7 @@ export function nameMembers(
   state.naming.set(ask, (now, named) => then(now, { ...held, named: [...named] }));
   turn.wakeAt(wakeId(MEMBERS_WAKE, ask), turn.now + MEMBERS_MS);
   const shard = placementShardOf(root, state.view.shards);
-  turn.send(placementAddress(shard), { type: 'locate', ask, consumers: [], group: id });
+  turn.send(placementAddress(shard), { type: 'locate', ask, consumers: [root], group: id });
 }
 
 /** Placement has told the members of a group; true when they were asked for. */

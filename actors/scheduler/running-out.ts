@@ -22,15 +22,17 @@ export interface Filled {
 
 /**
  * The classes that each of these hosts has too little of for one more instance; undefined: it takes long to find out, or
- * something else than resources lets no more in.
+ * there are none.
  */
 export function* classesRunningOut(spec: RequestSpec, hosts: readonly Filled[]): Steps<RunsOut['classes'] | undefined> {
   const hostsByClass = new Map<string, number>();
-  const endOfLooks = effort.looks + MAX_LOOKS;
+  let looksLeft = MAX_LOOKS;
   for (const { tree, instances } of hosts) {
-    if (effort.looks > endOfLooks) return undefined;
+    if (looksLeft < 0) return undefined;
+    const before = effort.looks;
     for (const resourceClass of classesShort(spec, leftAfter(spec, tree, instances)))
       adjust(hostsByClass, resourceClass, 1);
+    looksLeft -= effort.looks - before;
     yield;
   }
   if (hostsByClass.size === 0) return undefined;

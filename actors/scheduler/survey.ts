@@ -123,8 +123,11 @@ export function surveyOf(
   const names = namesToFind(request);
   let likeNames: LikeNamesFound = new Map();
   const best: FittingHost[] = [];
-  /** The hosts that fit, and how many instances each, as long as too few do: fewer than there are instances. */
-  const fitting = new Map<string, number>();
+  /**
+   * The hosts that fit, as long as too few do, fewer than there are instances: how many each holds, and whether a rule or a
+   * limit lets no more in, whatever is left.
+   */
+  const fitting = new Map<string, { readonly instances: number; readonly isByRule: boolean }>();
   /** Those of them that hold most. */
   const roomiest: RoomForSome['named'] = [];
   let advice: Advice[] = [];
@@ -153,7 +156,7 @@ export function surveyOf(
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
         if (times < count) {
-          fitting.set(host.root, room);
+          fitting.set(host.root, { instances: room, isByRule: room === allowed });
           const { cell, host: name } = host;
           const isRoomier = (other: { instances: number }) => room > other.instances;
           rank(roomiest, MAX_ROOMS_NAMED, isRoomier, () => ({ cell, host: name, instances: room }));
@@ -218,13 +221,16 @@ export function surveyOf(
       likeNames = yield* lookForLike(names, view);
       if (times >= count) return;
       // Some may be gone since they were looked at, and others go while it is found out which are.
-      const still = yield* mapped([...fitting], ([root, instances]) =>
-        isTold(view, root) ? [{ tree: treeOf(view, root), instances }] : [],
+      const still = yield* mapped([...fitting], ([root, one]) =>
+        isTold(view, root) ? [{ tree: treeOf(view, root), ...one }] : [],
       );
       const filled = still.flat();
       if (times > 0 && isWhole) {
         const most = keepsTogether(spec) ? filled.filter(({ instances }) => instances === times) : filled;
-        const classes = yield* classesRunningOut(spec, most);
+        const classes = yield* classesRunningOut(
+          spec,
+          most.filter(({ isByRule }) => !isByRule),
+        );
         if (classes !== undefined) runsOut = { instances: times, of: count, hosts: holding, classes };
       }
       advice = yield* adviceOf(

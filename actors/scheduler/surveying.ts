@@ -39,16 +39,17 @@ export function surveyFor(work: Work, request: Request, count: number, mayTakeLo
   const isHeardOf = (cell: string) => work.state.followers.has(cellFeed(cell));
   const survey = surveyOf(rankings, view, { request, count, limit: 0, roughly: true, isHeardOf }, (told, later) => {
     const { advice, hosts, fits, times, refused, partly, room, runsOut, unknown } = told;
+    // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
+    const isTold = view.revision === one.revision || later.turn.now - now < FRESH_MS;
     const end = (at: Work, held: GroupHeld | undefined) => {
       one.doneAt = at.turn.now;
-      // Of hosts that change all the time no look at all of them is of one moment; one that took long tells nothing.
-      if (view.revision === one.revision || one.doneAt - now < FRESH_MS) {
+      if (isTold) {
         const standing = { hosts, fits, times, refused, ...present({ partly }) };
         one.found = { advice, standing, ...present({ room, runsOut, unknown, groupHeld: held }) };
       }
       for (const each of one.awaited.splice(0)) each.found(at, one.found);
     };
-    if (told.groupHeld === undefined) end(later, undefined);
+    if (!isTold || told.groupHeld === undefined) end(later, undefined);
     else nameMembers(later, request.spec, told.groupHeld, end);
   });
   surveyed.delete(key);

@@ -1,7 +1,8 @@
 // Names of a request that nothing carries which the scheduler knows. A misspelt one is no error, for what it names may yet
 // come; but one to be avoided, forbidden or preferred then makes no difference, and nothing else would tell.
 
-import { closestMatch } from 'leven';
+import leven from 'leven';
+import { spend } from '../fitting/effort.ts';
 import type { UnknownName } from '../messages/decision.ts';
 import { onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
 import type { Request } from './request.ts';
@@ -10,12 +11,15 @@ import type { View } from './view.ts';
 
 /** How many are told of a request: who has read so many looks for what all have in common. */
 const MAX_UNKNOWN_TOLD = 20;
-/** How many providers at most are asked for names that are like those that nothing carries, and of each kind how many names. */
+/** How many trees at most are asked for names that are like those that nothing carries, and of each kind how many names. */
 const MAX_ASKED = 1_024;
 const MAX_LIKE = 1_024;
-/** A name is much like another that differs in one of so many characters, and in three at most. */
+/** A name is much like another that differs in one of so many characters, and in three at most; longer ones nobody types. */
 const CHARACTERS_FOR_CHANGE = 4;
 const MAX_CHANGES = 3;
+const MAX_TYPED = 64;
+/** To compare two names takes as long as so many looks at providers. */
+const LOOKS_TO_COMPARE = 4;
 /** How many names of providers are looked at in one step: some microseconds of work; and how many providers are passed. */
 const LOOKS_A_STEP = 64;
 const SKIPPED_A_STEP = 256;
@@ -77,7 +81,7 @@ export type LikeNamesFound = ReadonlyMap<string, string>;
 
 const keyOf = (kind: UnknownName['kind'], name: string): string => `${kind} ${name}`;
 
-/** Looks for what may be meant by names that were not met, at a part of the providers where there are many. */
+/** Looks for what may be meant by names that were not met, at a part of the trees where there are many. */
 export function* lookForLike({ classes, cells, traits, aggregates }: NamesToFind, view: View): Steps<LikeNamesFound> {
   const found = new Map<string, string>();
   const kinds = [
@@ -88,17 +92,22 @@ export function* lookForLike({ classes, cells, traits, aggregates }: NamesToFind
   ] as const;
   if (kinds.every(({ names }) => names.size === 0)) return found;
   const [ofClasses, ofTraits, ofAggregates, ofCells] = kinds;
-  const each = Math.ceil(view.providers.size / MAX_ASKED);
-  let position = 0;
-  for (const { spec, stocks, traits: has, aggregates: within } of view.providers.values()) {
-    position += 1;
-    if (position % SKIPPED_A_STEP === 0) yield;
-    if (position % each !== 0) continue;
-    note(ofClasses.carried, stocks.keys());
-    note(ofTraits.carried, has);
-    note(ofAggregates.carried, within);
-    const host = view.hosts.get(spec.id);
+  const each = Math.ceil(view.trees.size / MAX_ASKED);
+  let left = view.trees.size;
+  // As above: not without end.
+  for (const [root, tree] of view.trees) {
+    if (left === 0) break;
+    left -= 1;
+    if (left % SKIPPED_A_STEP === 0) yield;
+    if (left % each !== 0) continue;
+    for (const { stocks, traits: has, aggregates: within } of tree) {
+      note(ofClasses.carried, stocks.keys());
+      note(ofTraits.carried, has);
+      note(ofAggregates.carried, within);
+    }
+    const host = view.hosts.get(root);
     if (host !== undefined) note(ofCells.carried, [host.cell]);
+    spend(tree.length);
     yield;
   }
   for (const { kind, names, carried } of kinds) {
@@ -106,6 +115,7 @@ export function* lookForLike({ classes, cells, traits, aggregates }: NamesToFind
     for (const name of [...names].slice(0, MAX_UNKNOWN_TOLD)) {
       const like = mostLike(name, known);
       if (like !== undefined) found.set(keyOf(kind, name), like);
+      spend(LOOKS_TO_COMPARE * known.length);
       yield;
     }
   }
@@ -116,16 +126,20 @@ function note(carried: Set<string>, names: Iterable<string>): void {
   for (const name of names) if (carried.size < MAX_LIKE) carried.add(name);
 }
 
-/** Names that differ in their digits alone are of one series, and as a rule each is meant as it is. */
 function mostLike(name: string, known: readonly string[]): string | undefined {
-  const maxDistance = Math.min(MAX_CHANGES, Math.floor(name.length / CHARACTERS_FOR_CHANGE));
-  if (maxDistance === 0) return undefined;
+  let most = Math.min(MAX_CHANGES, Math.floor(name.length / CHARACTERS_FOR_CHANGE));
+  if (most === 0 || name.length > MAX_TYPED) return undefined;
   const letters = lettersOf(name);
-  return closestMatch(
-    name,
-    known.filter((other) => lettersOf(other) !== letters),
-    { maxDistance },
-  );
+  let found: string | undefined;
+  for (const other of known) {
+    if (Math.abs(other.length - name.length) > most) continue;
+    const changes = leven(name, other, { maxDistance: most + 1 });
+    // Names that differ in their digits alone are of one series, and as a rule each is meant as it is.
+    if (changes > most || (changes === most && found !== undefined) || lettersOf(other) === letters) continue;
+    found = other;
+    most = changes;
+  }
+  return found;
 }
 
 const lettersOf = (name: string): string => name.replaceAll(/\d+/g, '0');

@@ -25,8 +25,11 @@ function isAskedIn(program: Command, args: readonly string[]): boolean {
     if (next === undefined) break;
     command = next;
   }
-  return flags.includes('--json') && command.options.some((one) => one.long === '--json' && one.isBoolean());
+  // Where what is to be done is not named, or misspelt, it is meant for one of those that have it.
+  return flags.includes('--json') && command !== program && [command, ...command.commands].some(hasJson);
 }
+
+const hasJson = ({ options }: Command): boolean => options.some((one) => one.long === '--json' && one.isBoolean());
 
 /** An error as a command says it: by its flags, and with what to look at where nobody answers. */
 export function messageFor(error: CellwrightError): string {
@@ -45,7 +48,7 @@ export function errorDocument(error: unknown): { error: ErrorBody } {
     return { error: { code: 'internal', message: messageOf(error), retryable: false } };
   const message = error.message.replace(/^error: /, '').replaceAll(/\s+/g, ' ');
   const [, option, argument] =
-    /option '(?:[^']*, )?--([a-z-]+)|missing required argument '([a-z]+)'/.exec(message) ?? [];
+    /option '(?:-[a-z], )?--([a-z-]+)|missing required argument '([a-z]+)'/.exec(message) ?? [];
   const field = option ?? argument;
   return { error: { code: 'bad-option', message, retryable: false, ...(field === undefined ? {} : { field }) } };
 }

@@ -69,7 +69,8 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
     const view = withAdviceOnBuild(told, decision);
     const asked = spec && askedOf(spec, where, view.project, namesOfHosts(view, decision));
     const record = decision === null ? null : toldDecision(view, decision);
-    const words = wordsOfExplanation(view, record, asked);
+    // They say the advice by itself.
+    const words = wordsOfExplanation(told, record, asked);
     return { id, instance: view, decision: record, ...present({ asked }), words };
   }
 

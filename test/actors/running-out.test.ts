@@ -96,6 +96,13 @@ test('what runs out - nothing does where a rule or a limit lets no more in, and 
     5,
   );
   assert.match(mixed.reason, /; VCPU \(on 1 of 2 hosts\) runs out after 3 of 5; /);
+  const single = specOf(SMALL, { id: 'p/g', policy: 'anti-affinity' });
+  const one = failureOn(
+    ['h1', 'h2', 'h3'].map((host) => ({ host, has: SMALL })),
+    single,
+    5,
+  );
+  assert.is(one.runsOut, undefined, 'a host that holds exactly one would hold no more of them if it were larger');
 
   const on = schedulersOf([{ host: 'h1', has }], [{ name: 's', filters: [instanceLimit(3)] }]);
   on.hear('scheduler/s', { type: 'fit', ask: 1, spec: specOf(SMALL), count: 5, limit: 1 }, 'conductor/0');

@@ -3,14 +3,15 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { effort } from '../../actors/fitting/effort.ts';
 import { MAX_REASON_LENGTH } from '../../actors/messages/common.ts';
-import type { Decision } from '../../actors/messages/decision.ts';
+import { classesApart, type Decision, withClasses } from '../../actors/messages/decision.ts';
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { companyOf } from '../../actors/scheduler/locating.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
-import { lookForNames, unknownWords } from '../../actors/scheduler/unknown-names.ts';
+import { lookForLike, lookForNames, unknownWords } from '../../actors/scheduler/unknown-names.ts';
 import { emptyView, learnProvider } from '../../actors/scheduler/view.ts';
 import { countingFilter } from '../support/counting.ts';
 import { type HostWords, stateOf, viewOf } from '../support/facts.ts';
@@ -354,8 +355,59 @@ test('surveying - beside a name that nothing carries stands the one that is most
         'nmve-local for nvme-local',
       ],
     );
+    const both = { ...group, resources: { CUSTOM_GPUX: 1 }, required: ['CUSTOM_GPUX'], memberOf: [] };
+    const sized = viewOf({ host: 'h1', has: { CUSTOM_GPU: 8 } }, { host: 'h2' });
+    const told = surveyFor(sized, { spec: { groups: [both], groupPolicy: 'none' } }).unknown ?? [];
+    const { classes, others: names, like } = classesApart(told);
+    assert.equal(withClasses(classes, names, like), told);
+    assert.equal(
+      told.map((one) => [one.kind, one.like]),
+      [
+        ['class', 'CUSTOM_GPU'],
+        ['trait', undefined],
+      ],
+    );
     assert.match(unknownWords(unknown), /trait HW_CPU_X86_AXV2 \(HW_CPU_X86_AVX2 is known\), trait HW_CPU_X86_SSE41,/);
   }
+});
+
+test('surveying - what is like a name is found in steps that are not long, and on all providers of a host', () => {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
+  const names = (alike: string) =>
+    Array.from(
+      { length: 676 },
+      (_, n) => `CUSTOM_${alike.repeat(24)}_${letters[n % 26]}${letters[Math.floor(n / 26)]}`,
+    );
+  const view = viewOf({ host: 'h1', traits: names('XY') }, { host: 'h2' });
+  const none = { cells: new Set<string>(), classes: new Set<string>(), aggregates: new Set<string>() };
+  let [looks, most] = [0, 0];
+  for (const steps = lookForLike({ ...none, traits: new Set(names('XZ').slice(0, 20)) }, view); ; ) {
+    const before = effort.looks;
+    if (steps.next().done === true) break;
+    looks += effort.looks - before;
+    most = Math.max(most, effort.looks - before);
+  }
+  assert.ok(looks >= 20 * 676 && most < 5_000, `${looks} looks, ${most} in one step`);
+
+  const roots = Array.from({ length: 2_048 }, (_, n) => ({ host: `h${n}`, cell: 'region-north' }));
+  const wide = viewOf(...roots);
+  for (const { host } of roots) {
+    const root = `p-${host}`;
+    for (let child = 0; child < 7; child += 1)
+      learnProvider(wide, { ...stateOf({ host: `${host}-${child}`, has: { VGPU: 1 } }), parent: root, root });
+  }
+  const { unknown = [] } = surveyFor(wide, {
+    spec: { groups: [{ name: '', resources: { VCPUS: 1, VGPUS: 1 } }], groupPolicy: 'none' },
+    where: { cells: ['region-norht'] },
+  });
+  assert.equal(
+    unknown.map(({ name, like }) => [name, like]),
+    [
+      ['VCPUS', 'VCPU'],
+      ['VGPUS', 'VGPU'],
+      ['region-norht', 'region-north'],
+    ],
+  );
 });
 
 test('surveying - to look for names that nothing carries is done in small steps, and ends where all were met', () => {

@@ -136,6 +136,21 @@ test('codec - what others pack with the same library stays when more is encoded'
   });
 });
 
+test('codec - a value that encodes another while it is written is written whole, however large the other is', () => {
+  const outer = {
+    id: 'a',
+    spec: {
+      get inner() {
+        encode({ big: 'x'.repeat(3_000_000) });
+        return { x: 1 };
+      },
+    },
+    last: true,
+  };
+  for (let n = 0; n < 3; n++) assert.equal(decode(encode(outer)), { id: 'a', spec: { inner: { x: 1 } }, last: true });
+  assert.ok(encode({ n: 1 }).buffer.byteLength < 100_000);
+});
+
 test('codec - who keeps what was encoded keeps little more', () => {
   for (const length of [3_000_000, 20_000_000]) {
     encode({ filler: 'x'.repeat(length) });
