@@ -62,7 +62,9 @@ export function membersTold(work: Work, { ask, members = [] }: Pick<Located, 'as
 }
 
 /** `instance group 'db' is held on c1/h1, which is down, by db-0 and db-1, until that host is back, or is fenced and they are deleted`. */
-export function heldWords({ group, cell, host, state, members, named }: GroupHeld): string {
+export function heldWords({ group, cell, host, state, members: told, named }: GroupHeld): string {
+  // Those that are named are told later than how many there are.
+  const members = Math.max(told, named.length);
   const where = `instance group '${group}' is held on ${cell}/${host}, which is ${state.replace('-', ' ')}`;
   const back = state === 'disabled' ? 'enabled' : 'back';
   const fenced = state === 'down' ? 'is fenced and ' : '';

@@ -51,7 +51,14 @@ import { silentAmong } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
 import { mapped } from './steps.ts';
-import { type LikeNamesFound, lookForLike, lookForNames, namesToFind, unknownNames } from './unknown-names.ts';
+import {
+  type LikeNamesFound,
+  lookForLike,
+  lookForNames,
+  meetCell,
+  namesToFind,
+  unknownNames,
+} from './unknown-names.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 import { weighersFor, weightOf } from './weighers/weigher.ts';
@@ -144,7 +151,7 @@ export function surveyOf(
   return {
     visit(host, isThorough) {
       hosts += 1;
-      names.cells.delete(host.cell);
+      meetCell(names, host.cell);
       if (!isThorough) isWhole = false;
       const judged = judge(view, filters, spec, host, rankings.preference, isThorough);
       if (judged.obstacle === null) {

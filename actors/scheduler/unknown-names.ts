@@ -28,6 +28,8 @@ const SKIPPED_A_STEP = 256;
 export interface NamesToFind {
   /** Of each kind those that were not met yet. */
   readonly cells: Set<string>;
+  /** Cells of the hosts that were looked at. */
+  readonly cellsMet: Set<string>;
   readonly classes: Set<string>;
   readonly traits: Set<string>;
   readonly aggregates: Set<string>;
@@ -44,6 +46,7 @@ export function namesToFind(request: Request): NamesToFind {
   return {
     classes: new Set(spec.groups.flatMap(({ resources }) => Object.keys(resources))),
     cells: new Set([...cells, ...avoidCells, ...preferCells]),
+    cellsMet: new Set(),
     traits: new Set([...traits, ...(spec.rootRequired ?? []), ...(spec.rootForbidden ?? [])]),
     aggregates: new Set([...aggregatesNamed(request), ...spec.groups.flatMap(({ memberOf = [] }) => memberOf.flat())]),
   };
@@ -82,20 +85,23 @@ export type LikeNamesFound = ReadonlyMap<string, string>;
 const keyOf = (kind: UnknownName['kind'], name: string): string => `${kind} ${name}`;
 
 /** Looks for what may be meant by names that were not met, at a part of the trees where there are many. */
-export function* lookForLike({ classes, cells, traits, aggregates }: NamesToFind, view: View): Steps<LikeNamesFound> {
+export function* lookForLike(
+  { classes, cells, cellsMet, traits, aggregates }: NamesToFind,
+  view: View,
+): Steps<LikeNamesFound> {
   const found = new Map<string, string>();
   const kinds = [
     { kind: 'class', names: classes, carried: new Set<string>() },
     { kind: 'trait', names: traits, carried: new Set<string>() },
     { kind: 'aggregate', names: aggregates, carried: new Set<string>() },
-    { kind: 'cell', names: cells, carried: new Set<string>() },
+    { kind: 'cell', names: cells, carried: cellsMet },
   ] as const;
   if (kinds.every(({ names }) => names.size === 0)) return found;
-  const [ofClasses, ofTraits, ofAggregates, ofCells] = kinds;
+  const [ofClasses, ofTraits, ofAggregates] = kinds;
   const each = Math.ceil(view.trees.size / MAX_ASKED);
   let left = view.trees.size;
   // As above: not without end.
-  for (const [root, tree] of view.trees) {
+  for (const tree of view.trees.values()) {
     if (left === 0) break;
     left -= 1;
     if (left % SKIPPED_A_STEP === 0) yield;
@@ -105,8 +111,6 @@ export function* lookForLike({ classes, cells, traits, aggregates }: NamesToFind
       note(ofTraits.carried, has);
       note(ofAggregates.carried, within);
     }
-    const host = view.hosts.get(root);
-    if (host !== undefined) note(ofCells.carried, [host.cell]);
     spend(tree.length);
     yield;
   }
@@ -120,6 +124,12 @@ export function* lookForLike({ classes, cells, traits, aggregates }: NamesToFind
     }
   }
   return found;
+}
+
+/** A host of this cell was looked at. */
+export function meetCell({ cells, cellsMet }: NamesToFind, cell: string): void {
+  cells.delete(cell);
+  if (cells.size > 0) note(cellsMet, [cell]);
 }
 
 function note(carried: Set<string>, names: Iterable<string>): void {

@@ -48,7 +48,7 @@ export function errorDocument(error: unknown): { error: ErrorBody } {
     return { error: { code: 'internal', message: messageOf(error), retryable: false } };
   const message = error.message.replace(/^error: /, '').replaceAll(/\s+/g, ' ');
   const [, option, argument] =
-    /option '(?:-[a-z], )?--([a-z-]+)|missing required argument '([a-z]+)'/.exec(message) ?? [];
+    /option '(?:-[a-z], )?--([a-z0-9-]+)|missing required argument '([a-z0-9-]+)'/.exec(message) ?? [];
   const field = option ?? argument;
   return { error: { code: 'bad-option', message, retryable: false, ...(field === undefined ? {} : { field }) } };
 }

@@ -379,7 +379,12 @@ test('surveying - what is like a name is found in steps that are not long, and o
       (_, n) => `CUSTOM_${alike.repeat(24)}_${letters[n % 26]}${letters[Math.floor(n / 26)]}`,
     );
   const view = viewOf({ host: 'h1', traits: names('XY') }, { host: 'h2' });
-  const none = { cells: new Set<string>(), classes: new Set<string>(), aggregates: new Set<string>() };
+  const none = {
+    cells: new Set<string>(),
+    cellsMet: new Set<string>(),
+    classes: new Set<string>(),
+    aggregates: new Set<string>(),
+  };
   let [looks, most] = [0, 0];
   for (const steps = lookForLike({ ...none, traits: new Set(names('XZ').slice(0, 20)) }, view); ; ) {
     const before = effort.looks;
@@ -389,7 +394,7 @@ test('surveying - what is like a name is found in steps that are not long, and o
   }
   assert.ok(looks >= 20 * 676 && most < 5_000, `${looks} looks, ${most} in one step`);
 
-  const roots = Array.from({ length: 2_048 }, (_, n) => ({ host: `h${n}`, cell: 'region-north' }));
+  const roots = Array.from({ length: 2_048 }, (_, n) => ({ host: `h${n}`, cell: n === 7 ? 'region-north' : 'c1' }));
   const wide = viewOf(...roots);
   for (const { host } of roots) {
     const root = `p-${host}`;
@@ -413,7 +418,7 @@ test('surveying - what is like a name is found in steps that are not long, and o
 test('surveying - to look for names that nothing carries is done in small steps, and ends where all were met', () => {
   const view = viewOf(...hostsOf(MANY).map((one) => ({ ...one, traits: ['CUSTOM_A'], aggregates: ['rack'] })));
   const stepsFor = (traits: string[]) => {
-    const none = { cells: new Set<string>(), classes: new Set<string>() };
+    const none = { cells: new Set<string>(), cellsMet: new Set<string>(), classes: new Set<string>() };
     const names = { ...none, traits: new Set(traits), aggregates: new Set(['rack']) };
     return [[...lookForNames(names, view)].length, [...names.traits]];
   };
