@@ -1,7 +1,7 @@
 // Ways to providers other than by id: how many bear a name, who is in an aggregate, who shares. They are made of the
 // providers, so they need no record; every provider comes and goes through here.
 
-import type { Provider, Providers } from './providers.ts';
+import { countAbove, type Provider, type Providers } from './providers.ts';
 import { SHARES_VIA_AGGREGATE } from './standard-traits.ts';
 
 export interface Indexes {
@@ -13,6 +13,7 @@ export interface Indexes {
 interface Indexed {
   readonly providers: Providers;
   readonly indexes: Indexes;
+  readonly gone: { generation: number };
 }
 
 export function emptyIndexes(): Indexes {
@@ -20,17 +21,19 @@ export function emptyIndexes(): Indexes {
 }
 
 /** Puts a provider in, in place of the one with its id. */
-export function install({ providers, indexes }: Indexed, provider: Provider): void {
+export function install({ providers, indexes, gone }: Indexed, provider: Provider): void {
   const { id } = provider.spec;
   const before = providers.get(id);
   if (before !== undefined) leave(indexes, before);
+  else countAbove(provider, gone.generation);
   providers.set(id, provider);
   enter(indexes, provider);
 }
 
-export function uninstall({ providers, indexes }: Indexed, id: string): void {
+export function uninstall({ providers, indexes, gone }: Indexed, id: string): void {
   const provider = providers.get(id);
   if (provider === undefined) return;
+  gone.generation = Math.max(gone.generation, provider.generation);
   providers.delete(id);
   leave(indexes, provider);
 }

@@ -99,6 +99,14 @@ export function noteQuietly(provider: Provider, changed: Set<string>): void {
   changed.add(provider.spec.id);
 }
 
+/** Has the generation of a provider that is new stand above another, without a change that callers compare. */
+export function countAbove(provider: Provider, generation: number): void {
+  const missing = generation + 1 - provider.generation;
+  if (missing <= 0) return;
+  provider.generation += missing;
+  provider.quiet += missing;
+}
+
 /** The inventories of a provider that are told no more, but of which something was in use when they were told last. */
 export function untoldInventories({ spec, stocks }: Provider): [string, Inventory][] {
   const untold: [string, Inventory][] = [];

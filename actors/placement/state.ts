@@ -36,6 +36,11 @@ export interface PlacementState {
   readonly catalog: Catalog;
   /** Made of the providers; not recorded. */
   readonly indexes: Indexes;
+  /**
+   * The highest generation of the providers that are gone. One that comes back goes on from there: what is told late of
+   * it as it was is no news then.
+   */
+  readonly gone: { generation: number };
   /** What the feed has still to tell of this turn; not recorded. */
   readonly untold: Untold;
   /** The numbering of the feed in this life of the shard; not recorded. */
@@ -55,6 +60,7 @@ export function emptyPlacement(): PlacementState {
     groupHomes: noGroupHomes(),
     catalog: emptyCatalog(),
     indexes: emptyIndexes(),
+    gone: { generation: -1 },
     untold: {
       changed: new PassingSet(),
       used: new PassingSet(),

@@ -40,10 +40,11 @@ export interface StoredPlacement {
   changedBy?: [string, string][];
   transactions?: StoredTransactions;
   groupHomes?: StoredGroupHomes;
+  gone?: number;
 }
 
 export function storePlacement(state: PlacementState): Snapshot {
-  const { providers, trees, consumers, catalog, fences, holds, homes, transactions, groupHomes } = state;
+  const { providers, trees, consumers, catalog, fences, holds, homes, transactions, groupHomes, gone } = state;
   return snapshotOf(
     {
       catalog: { classes: [...catalog.classes], traits: [...catalog.traits] },
@@ -51,6 +52,7 @@ export function storePlacement(state: PlacementState): Snapshot {
       ...(holds.open.size + holds.ended.size === 0 ? {} : { holds: storeHolds(holds) }),
       ...(transactions.count === 0 ? {} : { transactions: storeTransactions(transactions) }),
       ...(groupHomes.count === 0 ? {} : { groupHomes: storeGroupHomes(groupHomes) }),
+      ...(gone.generation < 0 ? {} : { gone: gone.generation }),
     },
     {
       providers: rowsOf([...providers.values()].map(storeProvider)),
@@ -101,5 +103,6 @@ export function restorePlacement(stored: StoredPlacement): PlacementState {
   for (const { spec, generation, quiet, changedAt } of providers) {
     Object.assign(state.providers.get(spec.id) as Provider, { generation, quiet, changedAt });
   }
+  state.gone.generation = stored.gone ?? -1;
   return state;
 }

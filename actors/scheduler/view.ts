@@ -191,12 +191,10 @@ function setTenants(view: View, provider: Provider, told = 0): boolean {
   return provider.tenants !== before;
 }
 
-function forgetProvider(view: View, id: string): void {
-  const provider = view.providers.get(id);
-  if (provider === undefined) return;
+function forgetProvider(view: View, provider: Provider): void {
+  const { id } = provider.spec;
   view.providers.delete(id);
   view.toldWholeAt.delete(id);
-  view.toldEarly.delete(id);
   learnMembers(view.groups, id, undefined, undefined);
   leaveTree(view, provider);
 }
@@ -216,9 +214,15 @@ export function treeOf(view: View, root: string): readonly Provider[] {
 
 const NO_TREE: readonly Provider[] = [];
 
-/** What is gone goes first: a provider that went and came back in one turn is told as both. */
+/**
+ * What is gone goes first: a provider that went and came back in one turn is told as both. One that is known to be in a
+ * tree of another shard has only left this one.
+ */
 export function learnChanges(view: View, { shard, changed, used, removed }: ProvidersChanged): void {
-  for (const id of removed) forgetProvider(view, id);
+  for (const id of removed) {
+    const known = view.providers.get(id);
+    if (known !== undefined && placementShardOf(known.root, view.shards) === shard) forgetProvider(view, known);
+  }
   for (const provider of changed) learnProvider(view, provider);
   for (const usage of used) learnUsage(view, usage, shard);
 }
@@ -248,7 +252,7 @@ export function learnProvidersPage(view: View, page: ProvidersPage, listed: Set<
 /** After the last page of a shard: what no page had is gone. */
 export function forgetUnlisted(view: View, listed: ReadonlySet<string>, shard: number): void {
   forgetEarly(view.toldEarly, shard);
-  for (const [id, { root }] of [...view.providers]) {
-    if (!listed.has(id) && placementShardOf(root, view.shards) === shard) forgetProvider(view, id);
+  for (const [id, provider] of [...view.providers]) {
+    if (!listed.has(id) && placementShardOf(provider.root, view.shards) === shard) forgetProvider(view, provider);
   }
 }

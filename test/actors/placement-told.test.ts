@@ -5,7 +5,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { ProviderSpec } from '../../actors/messages/placement.ts';
 import { placement } from '../../actors/placement/placement.ts';
-import { revisionOf } from '../../actors/placement/providers.ts';
+import { type Provider, revisionOf } from '../../actors/placement/providers.ts';
 import { seededRandom } from '../../runtime/random.ts';
 import {
   claimOf,
@@ -94,6 +94,26 @@ test('placement - what callers took away stays away until something else is told
   inventories(shard, 'a', { VCPU: inventoryOf({ total: 12, reserved: 6, min_unit: 6 }) });
   shard.tell(told({ total: 4, max_unit: 4 }));
   assert.equal(specOf(shard, 'a')?.inventories.VCPU, inventoryOf({ total: 4, reserved: 4, min_unit: 4, max_unit: 4 }));
+});
+
+test('placement - a provider that comes back counts on in its feed, and from the start for callers of the Placement API', () => {
+  const shard = shardWith(hostTree('a'), hostTree('b'));
+  shard.tell(claimOf('c1'));
+  shard.tell(release('c1', { deleted: true }));
+  const generationOf = (id: string) => shard.state.providers.get(id)?.generation ?? -1;
+  const before = generationOf('a');
+  shard.tell({ type: 'withdraw-tree', ask: 1, root: 'a' });
+  assert.is(shard.state.providers.has('a'), false);
+  const stored = shard.stored();
+  shard.tell(put(hostTree('a')));
+  api(shard, { type: 'provider-create', id: 'c', name: 'c', parent: null });
+  for (const id of ['a', 'a-gpu-0', 'c']) {
+    assert.ok(generationOf(id) > before, `${id}: ${generationOf(id)} after ${before}`);
+    assert.is(revisionOf(shard.state.providers.get(id) as Provider), 0);
+  }
+  assert.is(generationOf('b'), 0);
+  assert.equal(replayed(actor, shard.entries), shard.stored());
+  assert.equal(restored(actor, stored), stored, 'it is kept in snapshots while the provider is gone');
 });
 
 test('placement - a device that is told no more stays, empty, while one that a caller made is below it', () => {

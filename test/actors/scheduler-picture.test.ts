@@ -19,6 +19,11 @@ function change(epoch: number, sequence: number, changed: ProvidersChanged['chan
   return { type: 'providers-changed', shard: 0, epoch, sequence, changed, used: [], removed: [] };
 }
 
+/** What placement tells in its feed. */
+function changesIn(...turned: Turned<unknown>[]): SchedulerMessage[] {
+  return turned.flatMap(({ sent }) => sentOf({ sent }, 'providers-changed').map(({ message }) => message as never));
+}
+
 test('scheduler - a number missed in a feed, or a new life of its teller, makes it ask for the whole', () => {
   const all = rig(hostsIn('c1', 'h1'));
   const { epoch, sequence } = all.on.state.followers.get('placement 0') ?? { epoch: 0, sequence: 0 };
@@ -125,6 +130,26 @@ test('scheduler - asking for the whole mends the picture, also of what is gone',
   const { providers } = all.on.state.view;
   assert.equal([...providers.keys()].sort(), ['p-h1', 'p-h2', 'p-h3']);
   assert.is(providers.get('p-h1')?.stocks.get('VCPU')?.used, 8);
+});
+
+test('scheduler - an answer of the former life of a provider that went and came back is no news, before or after', () => {
+  for (const isBack of [false, true]) {
+    const all = rig(hostsIn('c1', 'h1'));
+    all.hear(selectOf('web', { vcpu: 8 }), 'conductor/0');
+    const claim = all.said().find(({ message }) => message.type === 'claim')?.message as PlacementMessage;
+    const granted = all.shard.tell(claim, SCHEDULER);
+    const [answer] = sentOf(granted, 'claim-granted');
+    const released = all.shard.tell({ type: 'release', consumer: 'web', deleted: true });
+    const withdrawn = all.shard.tell({ type: 'withdraw-tree', ask: 1, root: 'p-h1' });
+    for (const message of changesIn(granted, released, withdrawn)) all.hear(message, 'placement/0');
+    const { providers } = all.on.state.view;
+    assert.is(providers.has('p-h1'), false);
+    if (!isBack) all.hear(answer?.message as SchedulerMessage, 'placement/0');
+    all.put({ cell: 'c1', host: 'h1' });
+    for (const message of all.fed()) all.hear(message, 'placement/0');
+    if (isBack) all.hear(answer?.message as SchedulerMessage, 'placement/0');
+    assert.is(providers.get('p-h1')?.stocks.get('VCPU')?.used, 0);
+  }
 });
 
 test('scheduler - the whole is read page by page, and what comes between two pages is not forgotten', () => {

@@ -142,4 +142,26 @@ test('shards - what an earlier round was granted is the home', () => {
   assert.is(selected?.message.selections[0]?.selection.provider, HOSTS[1]);
 });
 
+test('shards - a device that has come to a tree of another shard stays known when its former shard tells later that it went', () => {
+  const on = schedulerWithAll();
+  const [first = '', second = ''] = HOSTS;
+  const deviceIn = (root: string, generation: number) => ({
+    ...{ id: 'gpu', name: 'gpu', parent: root, root, generation, used: { PGPU: 1 } },
+    ...{ inventories: { PGPU: inventory }, traits: [], aggregates: [] },
+  });
+  const tell = (shard: number, sequence: number, change: object) => {
+    const nothing = { changed: [], used: [], removed: [] };
+    on.tell({ type: 'providers-changed', shard, epoch: 1, sequence, ...nothing, ...change }, `placement/${shard}`);
+  };
+  const { view } = on.state;
+  const treeIn = (root: string) => view.trees.get(root)?.map(({ spec }) => spec.id);
+  tell(0, 1, { changed: [deviceIn(first, 4)] });
+  assert.equal([treeIn(first), treeIn(second)], [[first, 'gpu'], [second]]);
+  tell(1, 1, { changed: [deviceIn(second, 5)] });
+  tell(0, 2, { removed: ['gpu'] });
+  assert.equal([treeIn(first), treeIn(second)], [[first], [second, 'gpu']]);
+  tell(1, 2, { removed: ['gpu'] });
+  assert.equal([treeIn(first), treeIn(second)], [[first], [second]]);
+});
+
 test.run();
