@@ -225,7 +225,7 @@ export function surveyOf(
     },
     *conclude() {
       yield* lookForNames(names, view);
-      likeNames = yield* lookForLike(names, view);
+      likeNames = yield* lookForLike(names, view, request);
       if (times >= count) return;
       // Some may be gone since they were looked at, and others go while it is found out which are.
       const still = yield* mapped([...fitting], ([root, one]) =>

@@ -1,10 +1,11 @@
 // Names of a request that nothing carries which the scheduler knows. A misspelt one is no error, for what it names may yet
 // come; but one to be avoided, forbidden or preferred then makes no difference, and nothing else would tell.
 
-import leven from 'leven';
+import { likeWords, mostLike } from '../alike.ts';
 import { spend } from '../fitting/effort.ts';
 import type { UnknownName } from '../messages/decision.ts';
 import { onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
+import { LOOKS_TO_COMPARE, likeHosts } from './like-hosts.ts';
 import type { Request } from './request.ts';
 import type { Steps } from './steps.ts';
 import type { View } from './view.ts';
@@ -14,12 +15,6 @@ const MAX_UNKNOWN_TOLD = 20;
 /** How many trees at most are asked for names that are like those that nothing carries, and of each kind how many names. */
 const MAX_ASKED = 1_024;
 const MAX_LIKE = 1_024;
-/** A name is much like another that differs in one of so many characters, and in three at most; longer ones nobody types. */
-const CHARACTERS_FOR_CHANGE = 4;
-const MAX_CHANGES = 3;
-const MAX_TYPED = 64;
-/** To compare two names takes as long as so many looks at providers. */
-const LOOKS_TO_COMPARE = 4;
 /** How many names of providers are looked at in one step: some microseconds of work; and how many providers are passed. */
 const LOOKS_A_STEP = 64;
 const SKIPPED_A_STEP = 256;
@@ -84,12 +79,17 @@ export type LikeNamesFound = ReadonlyMap<string, string>;
 
 const keyOf = (kind: UnknownName['kind'], name: string): string => `${kind} ${name}`;
 
-/** Looks for what may be meant by names that were not met, at a part of the trees where there are many. */
+/**
+ * Looks for what may be meant by names that were not met, at a part of the trees where there are many; and by those of hosts
+ * of which nothing is known.
+ */
 export function* lookForLike(
   { classes, cells, cellsMet, traits, aggregates }: NamesToFind,
   view: View,
+  request: Pick<Request, 'spec' | 'where'>,
 ): Steps<LikeNamesFound> {
-  const found = new Map<string, string>();
+  const hosts = hostsUnknown(view, request).slice(0, MAX_UNKNOWN_TOLD);
+  const found = new Map([...(yield* likeHosts(hosts, view))].map(([name, like]) => [keyOf('host', name), like]));
   const kinds = [
     { kind: 'class', names: classes, carried: new Set<string>() },
     { kind: 'trait', names: traits, carried: new Set<string>() },
@@ -115,11 +115,10 @@ export function* lookForLike(
     yield;
   }
   for (const { kind, names, carried } of kinds) {
-    const known = [...carried].sort();
     for (const name of [...names].slice(0, MAX_UNKNOWN_TOLD)) {
-      const like = mostLike(name, known);
+      const like = mostLike(name, carried);
       if (like !== undefined) found.set(keyOf(kind, name), like);
-      spend(LOOKS_TO_COMPARE * known.length);
+      spend(LOOKS_TO_COMPARE * carried.size);
       yield;
     }
   }
@@ -135,24 +134,6 @@ export function meetCell({ cells, cellsMet }: NamesToFind, cell: string): void {
 function note(carried: Set<string>, names: Iterable<string>): void {
   for (const name of names) if (carried.size < MAX_LIKE) carried.add(name);
 }
-
-function mostLike(name: string, known: readonly string[]): string | undefined {
-  let most = Math.min(MAX_CHANGES, Math.floor(name.length / CHARACTERS_FOR_CHANGE));
-  if (most === 0 || name.length > MAX_TYPED) return undefined;
-  const letters = lettersOf(name);
-  let found: string | undefined;
-  for (const other of known) {
-    if (Math.abs(other.length - name.length) > most) continue;
-    const changes = leven(name, other, { maxDistance: most + 1 });
-    // Names that differ in their digits alone are of one series, and as a rule each is meant as it is.
-    if (changes > most || (changes === most && found !== undefined) || lettersOf(other) === letters) continue;
-    found = other;
-    most = changes;
-  }
-  return found;
-}
-
-const lettersOf = (name: string): string => name.replaceAll(/\d+/g, '0');
 
 /** Takes out what is carried; answers how many looks that took: there may be many of either, but seldom of both. */
 function meet(names: Set<string>, carried: Pick<ReadonlySet<string>, 'size' | 'has' | 'keys'>): number {
@@ -192,20 +173,24 @@ export function unknownNames(
     'cell',
     [...cells].filter((cell) => !isHeardOf(cell)),
   );
-  tell('host', new Set(hostsUnknown(view, request)));
+  tell('host', hostsUnknown(view, request));
   tell('aggregate', aggregates);
   tell('instance', request.company?.nowhere ?? []);
   return found.length === 0 ? undefined : found;
 }
 
 /** By their names, where whoever took the request tells them: it asks for providers, whose ids say nothing to people. */
-function hostsUnknown({ hosts, providers }: View, { spec: { tree }, where }: Request): string[] {
+function hostsUnknown(
+  { hosts, providers }: View,
+  { spec: { tree }, where }: Pick<Request, 'spec' | 'where'>,
+): string[] {
   const { hosts: wanted = [], avoidHosts: avoided = [] } = where?.origins ?? {};
   const isUnknown = (root: string | undefined) => root !== undefined && !hosts.has(root) && !providers.has(root);
-  return [
+  const unknown = [
     ...wanted.filter((_, place) => isUnknown(tree?.oneOf?.[place])),
     ...avoided.filter((_, place) => isUnknown(tree?.noneOf?.[place])),
   ];
+  return [...new Set(unknown)];
 }
 
 /** `nothing known carries these names of the request: trait HW_CPU_X86_AXV2 (HW_CPU_X86_AVX2 is known), host c9/x`. */
@@ -213,7 +198,7 @@ export function unknownWords(unknown: readonly UnknownName[]): string {
   const which = unknown.length === 1 ? 'this name' : 'these names';
   const named = unknown.map(
     ({ kind, name, like }) =>
-      `${kind === 'class' ? 'resource class' : kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}${like === undefined ? '' : ` (${like} is known)`}`,
+      `${kind === 'class' ? 'resource class' : kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}${likeWords(like)}`,
   );
   const more = unknown.length < MAX_UNKNOWN_TOLD ? '' : ', and maybe more';
   return `nothing known carries ${which} of the request: ${named.join(', ')}${more}`;

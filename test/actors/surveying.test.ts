@@ -9,6 +9,7 @@ import { classesApart, type Decision, withClasses } from '../../actors/messages/
 import type { Select } from '../../actors/messages/scheduler.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { likeHosts } from '../../actors/scheduler/like-hosts.ts';
 import { companyOf } from '../../actors/scheduler/locating.ts';
 import { SWEEP_WAKE } from '../../actors/scheduler/sweeps.ts';
 import { lookForLike, lookForNames, unknownWords } from '../../actors/scheduler/unknown-names.ts';
@@ -20,6 +21,7 @@ import { surveyFor } from '../support/survey.ts';
 
 const test = suite('scheduler - surveying');
 
+const NOTHING = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' as const };
 /** Looking at all of so many hosts takes several turns. */
 const MANY = 1_200;
 
@@ -386,7 +388,7 @@ test('surveying - what is like a name is found in steps that are not long, and o
     aggregates: new Set<string>(),
   };
   let [looks, most] = [0, 0];
-  for (const steps = lookForLike({ ...none, traits: new Set(names('XZ').slice(0, 20)) }, view); ; ) {
+  for (const steps = lookForLike({ ...none, traits: new Set(names('XZ').slice(0, 20)) }, view, { spec: NOTHING }); ; ) {
     const before = effort.looks;
     if (steps.next().done === true) break;
     looks += effort.looks - before;
@@ -413,6 +415,60 @@ test('surveying - what is like a name is found in steps that are not long, and o
       ['region-norht', 'region-north'],
     ],
   );
+});
+
+test('surveying - beside a host that is not known stands the one that may be meant by it, to be used or avoided', () => {
+  for (const others of [0, 5_000]) {
+    const view = viewOf(
+      ...hostsOf(others).map((one) => ({ ...one, cell: 'south' })),
+      { host: 'compute-007', cell: 'north' },
+      { host: 'compute-008', cell: 'north' },
+    );
+    const one = view.hosts.get('p-compute-007');
+    assert.ok(one);
+    view.hosts.set('p-other', { ...one, cell: 'south', root: 'p-other' });
+    const hosts = ['north/copmute-007', 'nroth/compute-008', 'north/compute-8', 'south/compute-008'];
+    const avoidHosts = ['south/cmopute-007', 'north/compute-009', 'west/compute-007', 'west/x', 'north/copmute-007'];
+    const idsOf = (names: readonly string[]) => names.map((name) => `p-${name}`);
+    const spec = { ...NOTHING, tree: { oneOf: idsOf(hosts), noneOf: idsOf(avoidHosts) } };
+    const { unknown = [] } = surveyFor(view, { spec, where: { origins: { hosts, avoidHosts } } });
+    assert.equal(
+      unknown.map(({ kind, name, like }) => [kind, name, like]),
+      [
+        ['host', 'north/copmute-007', 'north/compute-007'],
+        ['host', 'nroth/compute-008', 'north/compute-008'],
+        ['host', 'north/compute-8', 'north/compute-008'],
+        ['host', 'south/compute-008', 'north/compute-008'],
+        ['host', 'south/cmopute-007', 'south/compute-007'],
+        ['host', 'north/compute-009', undefined],
+        ['host', 'west/compute-007', undefined],
+        ['host', 'west/x', undefined],
+      ],
+    );
+    assert.match(unknownWords(unknown), /host north\/copmute-007 \(north\/compute-007 is known\), host nroth/);
+  }
+});
+
+test('surveying - hosts that may be meant are found in steps that are not long, however many there are and are asked for', () => {
+  const FLEET = 20_000;
+  const letters = (n: number) =>
+    Array.from({ length: 4 }, (_, at) => 'abcdefghijklmnop'[(n >> (4 * at)) & 15]).join('');
+  for (const nameOf of [(n: number) => `node-${n}`, letters]) {
+    const view = viewOf(...Array.from({ length: FLEET }, (_, n) => ({ host: nameOf(n), cell: 'north' })));
+    const sought = Array.from({ length: 20 }, (_, n) => `nrtoh/${nameOf(FLEET - 1 - n)}`);
+    const steps = likeHosts(sought, view);
+    const before = effort.looks;
+    let [most, count] = [0, 0];
+    for (let last = before; ; last = effort.looks, count += 1) {
+      const { done, value } = steps.next();
+      most = Math.max(most, effort.looks - last);
+      if (done !== true) continue;
+      if (nameOf !== letters) assert.is(value.get(`nrtoh/node-${FLEET - 1}`), `north/node-${FLEET - 1}`);
+      break;
+    }
+    assert.ok(count >= FLEET / 16 && most < 2_000, `${count} steps, ${most} looks in one`);
+    assert.ok(effort.looks - before < 400_000, `${effort.looks - before} looks`);
+  }
 });
 
 test('surveying - to look for names that nothing carries is done in small steps, and ends where all were met', () => {

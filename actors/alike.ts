@@ -1,0 +1,78 @@
+// The known name that a misspelt one is most like. Pure, and bounded: who has misspelt something waits for the answer.
+
+import leven from 'leven';
+
+/** A name is much like another that differs in one of so many characters, and in three at most; longer ones nobody types. */
+const CHARACTERS_FOR_CHANGE = 4;
+const MAX_CHANGES = 3;
+const MAX_TYPED = 64;
+/** With how many names one is compared at most; those of another length, say, are passed over in next to no time. */
+const MAX_COMPARED = 1_024;
+const [ONE, NINE] = ['1'.charCodeAt(0), '9'.charCodeAt(0)];
+
+/** Looks for the known name that another one is most like. */
+export interface LikeFinder {
+  /** Takes a known name; answers whether it was worth comparing. */
+  meet(known: string): boolean;
+  /** The one of those met that is most like it, if any is much like it. */
+  found(): string | undefined;
+}
+
+export function likeFinder(name: string): LikeFinder {
+  const [letters, number] = [lettersOf(name), withoutZeros(name)];
+  let most = name.length > MAX_TYPED ? 0 : Math.min(MAX_CHANGES, Math.floor(name.length / CHARACTERS_FOR_CHANGE));
+  let compared = 0;
+  let found: string | undefined;
+  return {
+    meet(known) {
+      if (most === 0 || Math.abs(known.length - name.length) > most || compared === MAX_COMPARED) return false;
+      compared += 1;
+      const changes = leven(name, known, { maxDistance: most + 1 });
+      if (changes > most || (changes === most && found !== undefined && found < known)) return true;
+      // Names that differ in their numbers alone are of one series, and as a rule each is meant as it is.
+      if (lettersOf(known) === letters && withoutZeros(known) !== number) return true;
+      found = known;
+      most = changes;
+      return true;
+    },
+    found: () => found,
+  };
+}
+
+/** The known name that another one is most like, if any is much like it. */
+export function mostLike(name: string, known: Iterable<string>): string | undefined {
+  const finder = likeFinder(name);
+  for (const one of known) finder.meet(one);
+  return finder.found();
+}
+
+/** The same of a host of a cell, as `<cell>/<host>`: there may be a hundred thousand, told apart by their numbers. */
+export function hostMostLike(cell: string, name: string, hosts: Iterable<string>): string | undefined {
+  const finder = likeFinder(`${cell}/${name}`);
+  const digits = digitsOf(name);
+  for (const host of hosts) if (hasDigits(host, digits)) finder.meet(`${cell}/${host}`);
+  return finder.found();
+}
+
+/** ` (us-east-1 is known)`, said after the name that is not. */
+export const likeWords = (like: string | undefined): string => (like === undefined ? '' : ` (${like} is known)`);
+
+const lettersOf = (name: string): string => name.replaceAll(/\d+/g, '0');
+
+/** `host-7` for `host-007`. */
+const withoutZeros = (name: string): string => name.replaceAll(/(?<!\d)0+(?=\d)/g, '');
+
+/** But for zeros. */
+export const digitsOf = (name: string): string => name.replaceAll(/[^1-9]/g, '');
+
+/** Whether these are the digits of a name: looks from its end on, where names of a series differ first. */
+export function hasDigits(name: string, digits: string): boolean {
+  let left = digits.length;
+  for (let place = name.length - 1; place >= 0; place -= 1) {
+    const code = name.charCodeAt(place);
+    if (code < ONE || code > NINE) continue;
+    left -= 1;
+    if (code !== digits.charCodeAt(left)) return false;
+  }
+  return left === 0;
+}
