@@ -2,6 +2,7 @@
 
 import type { ComputeServiceEvent } from '../../machines/compute-service.ts';
 import type { Address } from '../actor.ts';
+import { hostMostLike, likeWords } from '../alike.ts';
 import { armBuild } from '../builds.ts';
 import { BY_OPERATOR } from '../host-words.ts';
 import type { CellMessage } from '../messages/cell.ts';
@@ -220,7 +221,8 @@ export function hostToSet(
 ): Host | null {
   const host = state.hosts.get(hostName);
   if (host === undefined) {
-    const reason = `cell '${cell}' has no host '${hostName}'`;
+    const like = likeWords(hostMostLike(cell, hostName, state.hosts.keys()));
+    const reason = `cell '${cell}' has no host '${hostName}'${like}`;
     turn.send(from, { type: 'declined', ask, code: 'not-found', reason, field: 'host' });
     return null;
   }

@@ -2,6 +2,7 @@
 // cells there are.
 
 import type { Address } from '../actor.ts';
+import { likeWords } from '../alike.ts';
 import { classesApart } from '../messages/decision.ts';
 import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
@@ -13,6 +14,7 @@ import { weighingOf } from './decision.ts';
 import { cellFeed } from './feeds.ts';
 import { mayHaveMissed, mayHaveMissedHosts, silencesOf, untoldShards } from './following.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
+import { likeHosts } from './like-hosts.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
@@ -135,7 +137,7 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   const [host, other] = named;
   if (host === undefined) {
     if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', notAllHeard(work));
-    return decline(work, from, ask, 'not-found', `no host '${name}' is known${whyUnknown(work, cell)}`, 'host');
+    return declineHost(work, asker, name, cell);
   }
   if (other !== undefined) {
     const cells = named.map((one) => one.cell).sort();
@@ -152,6 +154,24 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
     if (!beginSweep(now, answering(asker, comparison))) decline(now, from, ask, 'overloaded', TOO_MANY);
   };
   if (!withCompany(work, asker, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
+}
+
+/** Says that a host is not known, and which one may be meant. */
+function declineHost(work: Work, asker: Asker, name: string, cell: string | undefined): void {
+  const named = cell === undefined ? name : `${cell}/${name}`;
+  let like: string | undefined;
+  const done = (now: Work) => {
+    const reason = `no host '${name}' is known${whyUnknown(now, cell)}${likeWords(like)}`;
+    decline(now, asker.from, asker.ask, 'not-found', reason, 'host');
+  };
+  const search: Sweep = {
+    visit: () => false,
+    *conclude() {
+      like = (yield* likeHosts([named], work.state.view)).get(named);
+    },
+    done,
+  };
+  if (!beginSweep(work, answering(asker, search))) done(work);
 }
 
 /** A cell that is down since before this scheduler came up has told it nothing. */

@@ -125,6 +125,15 @@ test('hosts - one that is up cannot be fenced, nor one that nobody knows', () =>
   assert.is(sentOf(fence('h9'), 'declined')[0]?.message.code, 'not-found');
 });
 
+test('hosts - of one that the cell does not have, the host is named that it is like, if it is like one', () => {
+  const { on } = desk(['compute-07', 'compute-08', 'gpu']);
+  const reasonFor = (host: string) =>
+    sentOf(on.tell({ type: 'set-host', ask: 1, host, enabled: false }), 'declined')[0]?.message.reason;
+  assert.is(reasonFor('copmute-08'), "cell 'c1' has no host 'copmute-08' (c1/compute-08 is known)");
+  assert.is(reasonFor('compute-8'), "cell 'c1' has no host 'compute-8' (c1/compute-08 is known)");
+  assert.is(reasonFor('compute-09'), "cell 'c1' has no host 'compute-09'", 'it is one of a series');
+});
+
 test('hosts - an explanation tells of hosts that are not up, since when, and of what is left of an instance where', () => {
   const { on, start, activate, silence, fence, survives } = desk(['h1', 'h2']);
   const explained = (instance: string) => {

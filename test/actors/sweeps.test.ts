@@ -71,6 +71,28 @@ test('sweeps - of a host that is not known it is said whether its cell was heard
   assert.is(reasonOf('c9'), "no host 'absent' is known: nothing was heard of cell 'c9' since the scheduler came up");
 });
 
+test('sweeps - of a host that is not known the one is named that it is like, in its cell or by that name in another', () => {
+  const hosts = Array.from({ length: SLICE }, (_, n) => ({ host: `host-${n}`, cell: n % 2 === 0 ? 'north' : 'south' }));
+  const [desk] = schedulersOf(hosts).desks;
+  assert.ok(desk);
+  const reasonOf = (host: string, cell?: string) => {
+    const first = desk.tell(
+      { type: 'why-not', ask: 1, spec, host, ...(cell === undefined ? {} : { cell }) },
+      'gateway/g',
+    );
+    const [told] = [first, ...desk.pass(1_000)].flatMap(({ sent }) => sent).map(({ message }) => message);
+    assert.ok(told?.type === 'declined');
+    assert.equal([told.code, told.field], ['not-found', 'host']);
+    return told.reason.slice("no host '".length);
+  };
+  assert.is(reasonOf('hsot-6', 'north'), "hsot-6' is known in cell 'north' (north/host-6 is known)");
+  assert.is(reasonOf('hst-7'), "hst-7' is known (host-7 is known)");
+  assert.is(reasonOf('host-7', 'north'), "host-7' is known in cell 'north' (south/host-7 is known)");
+  assert.is(reasonOf('host-9999', 'north'), "host-9999' is known in cell 'north'");
+  const unheard = "host-6' is known: nothing was heard of cell 'nroth' since the scheduler came up";
+  assert.is(reasonOf('host-6', 'nroth'), `${unheard} (north/host-6 is known)`);
+});
+
 test('sweeps - of a host it is said whether more stands in its way than what is said of it', () => {
   const all = schedulersOf([
     { host: 'h1', has: { VCPU: 2, MEMORY_MB: 512 }, traits: ['CUSTOM_A'] },
