@@ -1,5 +1,6 @@
 // Performs what `cellwright host` was asked for, by the API.
 
+import { likeWords, mostLike } from '../../actors/alike.ts';
 import type { HostState } from '../../actors/messages/scheduler.ts';
 import { present } from '../../actors/present.ts';
 import { allPages } from '../audit/pages.ts';
@@ -47,7 +48,7 @@ async function ofKnownCell<Answer>(client: Client, cell: string, ask: () => Prom
     if (told === null || told.cells.some((one) => one.cell === cell)) throw error;
     const names = told.cells.map((one) => one.cell);
     const known = names.length === 0 ? 'there are none' : `cells are ${names.slice(0, MOST_NAMED).join(', ')}`;
-    const message = `nobody has heard of a cell '${cell}'; ${known}`;
+    const message = `nobody has heard of a cell '${cell}'${likeWords(mostLike(cell, names))}; ${known}`;
     throw new CellwrightError('not-found', message, { field: 'cell', cause: error });
   }
 }

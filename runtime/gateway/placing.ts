@@ -2,6 +2,7 @@
 // into what is for the schedulers alone.
 
 import Type, { type Static } from 'typebox';
+import { likeWords, mostLike } from '../../actors/alike.ts';
 import { CellHost, Id, MAX_NAMED, Token, type TreeConditions } from '../../actors/messages/common.ts';
 import { type Origins, Where } from '../../actors/messages/where.ts';
 import { present } from '../../actors/present.ts';
@@ -161,7 +162,8 @@ function aggregatesOfZone(
   if (name === defaultZone) return [];
   const all = [...zones.keys(), ...(defaultZone === undefined ? [] : [defaultZone])];
   const known = all.length === 0 ? 'there are none' : `zones are ${all.sort().slice(0, 20).join(', ')}`;
-  throw malformed(what, at, `is '${name}', which is no zone: ${known}`);
+  const like = likeWords(mostLike(name, all));
+  throw malformed(what, at, `is '${name}', which is no zone${like}: ${known}`);
 }
 
 /** @throws MalformedError with the field, when a request wants what it avoids. */

@@ -161,6 +161,8 @@ test('hosts - those of all cells are listed, and which cell does not answer', ()
       const told = { error: { code: 'not-found', message, retryable: false, field: 'cell' } };
       assert.equal([asJson.code, JSON.parse(asJson.out)], [2, told]);
     }
+    const like = await cellwright('host', 'fence', 'empt/h1', ...at);
+    assert.is(like.err, "cellwright: nobody has heard of a cell 'empt' (empty is known); cells are c1, c2, empty\n");
     const elsewhere = await cellwright('host', 'list', '--prefix', 'other', ...at);
     assert.is(elsewhere.code, 1);
     assert.match(

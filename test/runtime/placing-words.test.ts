@@ -161,4 +161,22 @@ test('placing words - the default zone is told of among others, and cannot be av
   assert.match(refused({ zones: ['moon'] }, AGGREGATES, 'nova') ?? '', /zones are east, north, nova, west$/);
 });
 
+test('placing words - of a zone that there is not the one is named that it is like, if it is like one', () => {
+  const zones = aggregatesOf({ a: { zone: 'us-east-1' }, b: { zone: 'us-west-1' } }, 'nowhere');
+  const refusalOf = (placement: PlacementRequest): string => {
+    try {
+      placingOf(placement, undefined, zones);
+    } catch (error) {
+      return (error as MalformedError).message;
+    }
+    return '';
+  };
+  const known = 'zones are nowhere, us-east-1, us-west-1';
+  const refused = (list: string, name: string, like: string) =>
+    `'placement.${list}.0' of the build request is '${name}', which is no zone${like}: ${known}`;
+  assert.is(refusalOf({ zones: ['us-eats-1'] }), refused('zones', 'us-eats-1', ' (us-east-1 is known)'));
+  assert.is(refusalOf({ avoidZones: ['nowere'] }), refused('avoidZones', 'nowere', ' (nowhere is known)'));
+  assert.is(refusalOf({ zones: ['us-east-2'] }), refused('zones', 'us-east-2', ''));
+});
+
 test.run();
