@@ -30,6 +30,7 @@ import {
   type HostRequest,
   type InstanceRequest,
   namesOf,
+  requestOf,
   specOf,
   type Verb,
 } from './requests.ts';
@@ -263,9 +264,6 @@ export function gatewayOf(options: GatewayOptions): Gateway {
     },
   };
 }
-
-/** The request that an instance may be of, by its name. */
-const requestOf = (id: string): string => id.replace(/-\d+$/, '');
 
 /** @throws MalformedError when it is not clear what is to be done with the host. */
 function hostQuestion({ host, enabled, fence, remove, reason, revision }: HostRequest) {

@@ -1,6 +1,7 @@
 // Looking at what is there, for the API: conductors know every instance and where it is, cells know how it is. Whoever
 // does not answer is said to be silent, and what was known of his last is said as no more than that.
 
+import { likeWords } from '../../actors/alike.ts';
 import { MAX_TOKEN_LENGTH } from '../../actors/messages/common.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { CellView } from '../../actors/messages/questions.ts';
@@ -11,7 +12,7 @@ import { cellAddress, conductorAddress, conductorOf, SCHEDULERS } from '../../ac
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { hasTriedAll, withAdviceOnBuild } from './advice-on-builds.ts';
 import type { Asking } from './asking.ts';
-import type { HostsRequest, InstanceRequest, ListRequest } from './requests.ts';
+import { type HostsRequest, type InstanceRequest, type ListRequest, requestOf } from './requests.ts';
 import { decisionIn } from './stored-decisions.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -149,18 +150,35 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
   return { show, list, cells, hosts };
 }
 
-/** That there is no instance of that name; where it is that of a request of several, that these are named otherwise. */
+/**
+ * That there is no instance of that name; where its request is of several, or of one, that it is named otherwise. Names that
+ * are otherwise alike are not looked for: that takes a look at all instances.
+ */
 export async function notFound({ asking, conductorShards }: LookingOptions, id: string): Promise<CellwrightError> {
-  const first = `${id}-0`;
-  const error = (more = '') => new CellwrightError('not-found', `there is no instance '${id}'${more}`, { field: 'id' });
-  if (first.length > MAX_TOKEN_LENGTH) return error();
-  const question = { type: 'show' as const, instance: first };
-  try {
-    const { view } = await asking.ask(conductorOf(first, conductorShards), question, 'shown');
-    return view?.request === id ? error(`: the request '${id}' is of several, '${first}' and so on`) : error();
-  } catch {
-    return error();
-  }
+  const requestIfKnown = async (instance: string): Promise<string | undefined> => {
+    if (instance.length > MAX_TOKEN_LENGTH) return undefined;
+    const question = { type: 'show' as const, instance };
+    try {
+      const shard = conductorOf(instance, conductorShards);
+      return (await asking.ask(shard, question, 'shown', SILENT_CELL_MS)).view?.request;
+    } catch {
+      // It is not found, whatever else is known.
+      return undefined;
+    }
+  };
+  const request = requestOf(id);
+  const isNumbered = request !== id;
+  const [ofId, ofFirst, alone] = await Promise.all([
+    requestIfKnown(`${id}-0`),
+    isNumbered ? requestIfKnown(`${request}-0`) : undefined,
+    isNumbered ? requestIfKnown(request) : undefined,
+  ]);
+  const several = ofId === id ? id : isNumbered && ofFirst === request ? request : undefined;
+  const more =
+    several === undefined
+      ? likeWords(alone === undefined ? undefined : request)
+      : `: the request '${several}' is of several, '${several}-0' and so on`;
+  return new CellwrightError('not-found', `there is no instance '${id}'${more}`, { field: 'id' });
 }
 
 /** Whoever named a cell that nobody serves now, or that there never was, is told the field. */

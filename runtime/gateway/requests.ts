@@ -240,6 +240,9 @@ export function namesOf({ count = 1, payload }: BuildRequest, id: string): strin
   return names;
 }
 
+/** The request that an instance may be of, by its name. */
+export const requestOf = (id: string): string => id.replace(/-\d+$/, '');
+
 /**
  * The spec of a request as the actors take it.
  * @throws MalformedError for what the schema cannot see: unknown classes, groups named alike, nothing asked for.

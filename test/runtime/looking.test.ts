@@ -82,6 +82,7 @@ test('looking - an instance asked for by the name of its request of several is n
   const requests = new Map([
     ['web-0', 'web'],
     ['db-0', 'db-0'],
+    ['cache', 'cache'],
   ]);
   const ask = async (_: string, { type, instance }: { type: string; instance: string }) => {
     const request = requests.get(instance);
@@ -104,7 +105,13 @@ test('looking - an instance asked for by the name of its request of several is n
     };
     assert.is(await refusalOf('web'), "there is no instance 'web': the request 'web' is of several, 'web-0' and so on");
     assert.is(await refusalOf('db'), "there is no instance 'db'");
-    assert.is(await refusalOf('web-0-0'), "there is no instance 'web-0-0'");
+    assert.is(
+      await refusalOf('web-7'),
+      "there is no instance 'web-7': the request 'web' is of several, 'web-0' and so on",
+    );
+    assert.is(await refusalOf('web-0-0'), "there is no instance 'web-0-0' (web-0 is known)");
+    assert.is(await refusalOf('cache-0'), "there is no instance 'cache-0' (cache is known)");
+    assert.is(await refusalOf('db-1'), "there is no instance 'db-1'");
   }
 });
 
