@@ -16,6 +16,8 @@ import { type HostsRequest, type InstanceRequest, type ListRequest, requestOf } 
 import { decisionIn } from './stored-decisions.ts';
 
 const DEFAULT_LIMIT = 100;
+/** Of how many in a page it is asked what would have helped: the record of each is read for that. */
+const MAX_ADVISED = 100;
 /** How long to wait for a cell, ms: whoever looks would rather hear that it is silent than wait for its next owner. */
 export const SILENT_CELL_MS = 2_000;
 
@@ -89,6 +91,12 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     }
   }
 
+  /** The same of all in a page, as far as may be; of a list of one cell alone it is not done: that needs nobody else. */
+  function advisedInPage(views: readonly InstanceView[]): Promise<InstanceView[]> {
+    const asked = new Set(views.filter(hasTriedAll).slice(0, MAX_ADVISED));
+    return Promise.all(views.map((view) => (asked.has(view) ? advised(view) : view)));
+  }
+
   async function list({ cell, after, limit = DEFAULT_LIMIT }: ListRequest): Promise<ListAnswer> {
     const question = { type: 'list' as const, limit, ...(after === undefined ? {} : { after }) };
     if (cell !== undefined) {
@@ -121,7 +129,7 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
     const known = instances.map((view) =>
       view.state !== 'deleted' && silentCells.includes(view.cell ?? '') ? unknownOf(view) : view,
     );
-    return { instances: known, next, ...(silent.length === 0 ? {} : { silent }) };
+    return { instances: await advisedInPage(known), next, ...(silent.length === 0 ? {} : { silent }) };
   }
 
   /** Which cells of these instances do not answer. */

@@ -154,6 +154,10 @@ function contract(name: string, withSystem: WithSystem): void {
     assert.is(words.filter((line) => line === advice).length, 1);
     assert.equal(addsUp(decision, 4).advice, [{ code: 'more-alternates', about: 'c1', from: 1, to: 2, hosts: 1 }]);
     assert.is(words.at(-1), 'with 2 alternates instead of 1 it would have had 1 more host of cell c1 to try');
+    await eventually('a list says so, too', async () => {
+      const listed = (await client.list()).instances.find((one) => one.instance === 'doomed');
+      return listed?.failure?.message === message;
+    });
   });
 
   on(

@@ -78,6 +78,36 @@ test('looking - of a build that failed on all its hosts the failure says what wo
   assert.equal([other.failure, other.asked], [aborted, ['show conductor', 'show cell']], 'nobody else is asked');
 });
 
+test('listing - of builds that failed on all their hosts it is said what would have given them more to try, of not too many', async () => {
+  const record = { v: 1, at: 0, by: 's', n: 9, f: 9, r: [], m: [], w: [], a: ['h2'], g: 'c1/h1', h: 4 };
+  const failure = { code: 'alternates-exhausted' as const, message: 'no host is left to try' };
+  const views = Array.from({ length: 400 }, (_, at): InstanceView => {
+    const instance = `i-${String(at).padStart(3, '0')}`;
+    const state = at % 2 === 0 ? 'failed' : 'active';
+    return { instance, request: instance, cell: 'c1', state, ...(at % 2 === 0 ? { failure } : {}) };
+  });
+  let records = 0;
+  const ask = async (_: string, { type, limit }: { type: string; limit: number }) => {
+    if (type === 'explain') records += 1;
+    return { type, ask: 1, decision: JSON.stringify(record), instances: views.slice(0, limit), next: null, hosts: [] };
+  };
+  const { list } = lookingOf({ asking: { ask } as unknown as Asking, conductorShards: 1 });
+  const advised = {
+    ...failure,
+    message: `${failure.message}; with 5 alternates instead of 1 it would have had 4 more hosts of cell c1 to try`,
+  };
+  const { instances } = await list({ limit: 20 });
+  assert.equal(
+    instances.map((view) => view.failure),
+    views.slice(0, 20).map((view) => (view.failure === undefined ? undefined : advised)),
+  );
+  assert.is(records, 10);
+  const { instances: all } = await list({ limit: 400 });
+  assert.is(all.filter((view) => view.failure?.message === advised.message).length, 100);
+  assert.is(all.filter((view) => view.failure?.message === failure.message).length, 100);
+  assert.equal((await list({ cell: 'c1', limit: 20 })).instances, views.slice(0, 20), 'a cell tells it alone');
+});
+
 test('looking - an instance asked for by the name of its request of several is not found, and one of these is named', async () => {
   const requests = new Map([
     ['web-0', 'web'],
