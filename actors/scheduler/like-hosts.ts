@@ -24,10 +24,11 @@ export function* likeHosts(names: readonly string[], { hosts }: Pick<View, 'host
   for (const { cell, host } of hosts.values()) {
     if (left === 0) break;
     left -= 1;
+    let place: string | undefined;
     for (const one of sought) {
       // Their numbers tell hosts apart: those with others are passed over in next to no time.
       if (!hasDigits(host, one.digits)) continue;
-      const place = `${cell}/${host}`;
+      place ??= `${cell}/${host}`;
       if (one.finder.meet(one.hasCell ? place : host)) compared += 1;
       if (one.host === host && one.namesakes.length < 2) one.namesakes.push(place);
     }
