@@ -204,7 +204,7 @@ export const placementMessages = {
   locate: message('locate', {
     ask: Ask,
     consumers: Type.Array(Id, { minItems: 1, maxItems: 2 * MAX_NAMED }),
-    /** Whose members are to be named; a shard of an earlier version does not. */
+    /** Whose members are to be named, and whose rule; a shard of an earlier version does not. */
     group: Type.Optional(InstanceGroup.properties.id),
   }),
   /**
@@ -338,6 +338,8 @@ export const Located = message('located', {
   consumers: Type.Array(Type.Object({ consumer: Id, roots: Type.Array(Id) })),
   /** The first few members of the group that have their home with this shard. */
   members: Type.Optional(Type.Array(Id)),
+  /** The rule of the group, if any member holds something with this shard. */
+  rule: Type.Optional(Type.String({ maxLength: 100 })),
 });
 export type Located = Static<typeof Located>;
 

@@ -1,8 +1,8 @@
 // What first claims came to, for whoever asks: what is held, where it is held; and taking such a claim back.
 
 import type { Address } from '../actor.ts';
-import type { Locate, Recall, Unclaim } from '../messages/placement.ts';
-import { locate as locateMember, someMembers } from './groups.ts';
+import type { Locate, Located, Recall, Unclaim } from '../messages/placement.ts';
+import { type Groups, locate as locateMember, ruleOf, someMembers } from './groups.ts';
 import type { RecallRecord } from './records.ts';
 import type { PlacementState } from './state.ts';
 import { giveBack } from './taking.ts';
@@ -78,6 +78,12 @@ export function locate({ state, shard, turn, commit }: ShardWork, asked: Locate,
     .filter(({ roots }) => roots.length > 0);
   // As elsewhere: what a superseded shard says of where somebody is not is lost.
   commit({ type: 'read' });
-  const members = asked.group === undefined ? {} : { members: someMembers(groups, asked.group) };
-  turn.send(from, { type: 'located', ask: asked.ask, shard, consumers: told, ...members });
+  const ofGroup = asked.group === undefined ? {} : toldOf(groups, asked.group);
+  turn.send(from, { type: 'located', ask: asked.ask, shard, consumers: told, ...ofGroup });
+}
+
+function toldOf(groups: Groups, group: string): Partial<Pick<Located, 'members' | 'rule'>> {
+  const members = someMembers(groups, group);
+  const known = groups.known.get(group);
+  return known === undefined ? { members } : { members, rule: ruleOf(known.rule) };
 }

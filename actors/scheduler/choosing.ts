@@ -15,6 +15,7 @@ import { finish } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
 import { gathersFirst, isRoomForAll, notesRoom, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
+import { conflictWords, GROUP_CONFLICT, mayHaveOtherRule } from './group-rules.ts';
 import { pickOfGroup } from './grouping.ts';
 import { locate, needsCompany } from './locating.ts';
 import { isBehindOthers, mayWait, stepOut } from './lots.ts';
@@ -49,6 +50,7 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
     from,
     request: { spec: asked.spec, where: asked.where, project: asked.project },
     locating: null,
+    otherRule: undefined,
     machines: new Map(),
     taker: inTurn?.taker ?? `${work.incarnation} ${work.state.asks}`,
     tryNumber: inTurn?.tryNumber ?? FIRST_TRY,
@@ -143,9 +145,12 @@ export function rank(work: Work, open: Open, instance: string): void {
     work.state.unplaced.add(open.key);
     return;
   }
+  if (open.otherRule === undefined && mayHaveOtherRule(work.state.view, open.asked.spec)) return locate(work, open);
   if (mustRecall(work, open, instance)) {
     return advance(work, open, instance, { type: 'NONE_FITS', reason: 'an earlier round may hold a host' });
   }
+  const conflict = conflictOf(open);
+  if (conflict !== null) return advance(work, open, instance, { type: 'NONE_FITS', reason: conflict });
   const isUntouched = open.gathering === null && open.drafts.size === 0;
   if (isUntouched && open.asked.instances.length > 1) {
     // The first is looked at for all; while nothing can be told, again whenever the request is said again.
@@ -173,7 +178,7 @@ export function recall(work: Work, open: Open, instance: string): void {
 }
 
 export function holdsNothing(work: Work, open: Open, instance: string): void {
-  if (open.gathering === null) return lookOnceMore(work, open, instance);
+  if (open.gathering === null || conflictOf(open) !== null) return lookOnceMore(work, open, instance);
   open.gathering.add(instance);
   gathered(work, open);
 }
@@ -182,6 +187,12 @@ export function holdsNothing(work: Work, open: Open, instance: string): void {
 export function lookOnceMore(work: Work, open: Open, instance: string): void {
   // While it is found out why there is none for one instance, a host that comes free would be claimed for another in vain.
   if (open.locating !== null || open.failing) return;
+  const conflict = conflictOf(open);
+  if (conflict !== null) {
+    open.hopeless = GROUP_CONFLICT;
+    noteAll(draftOf(open, instance), work.state, open.request, countToPlace(open));
+    return advance(work, open, instance, { type: 'NOTHING_HELD', reason: conflict });
+  }
   if (tryBest(work, open, instance) || tryElsewhere(work, open, instance)) return;
   // Asked before anything was ranked, it may be too early to say that nothing fits.
   if (isOrdered(work, open) && mayHaveMissed(work)) return;
@@ -194,6 +205,11 @@ export function lookOnceMore(work: Work, open: Open, instance: string): void {
     type: 'NOTHING_HELD',
     reason: whyNone(work.state, open.request, countToPlace(open), draft.ofFitting),
   });
+}
+
+/** Why no host will do, where members of its group have another rule with any placement shard. */
+function conflictOf({ asked, otherRule = null }: Open): string | null {
+  return otherRule === null ? null : `${GROUP_CONFLICT}: ${conflictWords(asked.spec, otherRule)}`;
 }
 
 /** The host of a request that keeps together has no room for this one: all go elsewhere, if they can. */

@@ -6,7 +6,7 @@ import type { ClaimGranted, ClaimRefused, Refusal } from '../messages/placement.
 import type { NothingHeld } from '../messages/scheduler.ts';
 import { advance, gathered, holdsNothing, lookOnceMore } from './choosing.ts';
 import { concerns, isAnswer } from './claiming.ts';
-import { noteAll, noteRefused } from './decision.ts';
+import { noteAll, noteRefused, noteStanding } from './decision.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { locate, MOVED } from './locating.ts';
 import { tellCame } from './parking-others.ts';
@@ -45,6 +45,10 @@ export function granted(work: Work, told: ClaimGranted, from: Address): void {
   if (host !== undefined && isWeighedAnew) noteChange(view, host.root);
   // An earlier ask was granted a host that this scheduler has not heard of yet: the asker will ask again.
   if (host === undefined) return;
+  // Of one that an earlier ask was granted nothing was ranked here: how hosts stand now is what can be said.
+  if (!open.drafts.has(consumer)) {
+    noteStanding(draftOf(open, consumer), work.state, open.request, countToPlace(open));
+  }
   const held = { cell: host.cell, host: host.host, provider: host.root, allocations };
   advance(work, open, consumer, { type: 'GRANTED', held });
   if (open.gathering !== null && isOpen(work, open)) gathered(work, open);

@@ -82,19 +82,34 @@ export const GROUP_CHANGED = 'group-changed';
 export const GROUP_CONFLICT = 'group-policy-conflict';
 
 /**
- * As `misfitOfGroup`, or that the shard of the host has members of the group that have another rule. For what is
- * explained only: a group ends with its last member, and a view that has not heard of that yet must refuse nothing.
+ * As `misfitOfGroup`, or that the group has members of another rule. For what is explained only: a group ends with its last
+ * member, and a view that has not heard of that yet must refuse nothing.
  */
 export function toldMisfitOfGroup(view: View, spec: RequestSpec, root: string): Refusal | null {
-  const { instanceGroup } = spec;
-  const rules = instanceGroup === undefined ? undefined : view.groups.rules.get(instanceGroup.id);
-  if (instanceGroup === undefined || rules === undefined) return misfitOfGroup(view, spec, root);
+  const other = otherRuleOf(spec, view.groups.rules.get(spec.instanceGroup?.id ?? '')?.values() ?? []);
+  if (other === undefined) return misfitOfGroup(view, spec, root);
+  return { code: GROUP_CONFLICT, message: conflictWords(spec, other) };
+}
+
+/** The first of some rules of its group that is not the one that a request says. */
+export function otherRuleOf({ instanceGroup }: RequestSpec, rules: Iterable<string>): string | undefined {
+  if (instanceGroup === undefined) return undefined;
   const asked = ruleOf(instanceGroup);
-  const shardOf = (one: string) => placementShardOf(one, view.shards);
-  for (const [other, rule] of rules) {
-    if (rule === asked || shardOf(other) !== shardOf(root)) continue;
-    const message = `instance group '${nameOf(instanceGroup)}' has the rule '${rule}', not '${asked}'`;
-    return { code: GROUP_CONFLICT, message };
-  }
-  return misfitOfGroup(view, spec, root);
+  for (const rule of rules) if (rule !== asked) return rule;
+  return undefined;
+}
+
+/** `instance group 'db' has the rule 'affinity', not 'soft-affinity'`. */
+export function conflictWords({ instanceGroup }: RequestSpec, other: string): string {
+  const group = instanceGroup as InstanceGroup;
+  return `instance group '${nameOf(group)}' has the rule '${other}', not '${ruleOf(group)}'`;
+}
+
+/**
+ * Whether members of its group are told to have another rule. A placement shard refuses a claim for that only where it has
+ * such members itself; with several shards all are asked whether they have before any claim is made.
+ */
+export function mayHaveOtherRule({ groups, shards }: View, spec: RequestSpec): boolean {
+  if (shards === 1 || spec.instanceGroup === undefined) return false;
+  return otherRuleOf(spec, groups.rules.get(spec.instanceGroup.id)?.values() ?? []) !== undefined;
 }

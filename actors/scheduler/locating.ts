@@ -1,9 +1,11 @@
-// Finding out where the instances are that a request wants to be with, or apart from: every shard of placement is asked,
-// since any may hold something for them. The request waits for all answers.
+// Finding out where the instances are that a request wants to be with, or apart from, and whether the members of its group
+// have another rule: every shard of placement is asked, since any may hold something for them. The request waits for all
+// answers.
 
 import type { RequestSpec } from '../messages/common.ts';
 import type { Located } from '../messages/placement.ts';
 import { placementAddress } from '../routing.ts';
+import { otherRuleOf } from './group-rules.ts';
 import type { Company } from './request.ts';
 import type { Locating, Open, Work } from './state.ts';
 
@@ -21,43 +23,56 @@ export const MOVED: ReadonlySet<string> = new Set(['consumer-missing', 'consumer
 
 /** Asks, or asks again those who have not answered. */
 export function locate(work: Work, open: Open): void {
-  const { spec } = open.asked;
+  const { spec, instances } = open.asked;
   if (open.locating !== null) {
-    askWhere(work, spec, open.locating);
+    askWhere(work, spec, instances, open.locating);
     return;
   }
-  open.locating = askWhere(work, spec);
+  open.locating = askWhere(work, spec, instances);
   work.state.locating.set(open.locating.ask, open.key);
 }
 
-/** @param before The question, if it was put before: then it is put again to those who have not answered. */
-export function askWhere({ state, turn, placementShards }: Work, { tree }: RequestSpec, before?: Locating): Locating {
+/**
+ * @param instances What is asked for: one of them is named where the request names no others.
+ * @param before The question, if it was put before: then it is put again to those who have not answered.
+ */
+export function askWhere(
+  { state, turn, placementShards }: Work,
+  { tree, instanceGroup }: RequestSpec,
+  instances: readonly string[],
+  before?: Locating,
+): Locating {
   let locating = before;
   if (locating === undefined) {
     state.asks += 1;
     const waiting = new Set(Array.from({ length: placementShards }, (_, shard) => shard));
-    locating = { ask: state.asks, waiting, roots: new Map() };
+    locating = { ask: state.asks, waiting, roots: new Map(), rules: new Set() };
   }
   const { heldBy = [], notHeldBy = [] } = tree ?? {};
-  const consumers = [...new Set([...heldBy, ...notHeldBy])];
+  const others = [...new Set([...heldBy, ...notHeldBy])];
+  const consumers = others.length > 0 ? others : instances.slice(0, 1);
+  const group = instanceGroup === undefined ? {} : { group: instanceGroup.id };
   for (const shard of locating.waiting) {
-    turn.send(placementAddress(shard), { type: 'locate', ask: locating.ask, consumers });
+    turn.send(placementAddress(shard), { type: 'locate', ask: locating.ask, consumers, ...group });
   }
   return locating;
 }
 
-/** Takes an answer; true when it was the last, and the request knows where everybody is. */
+/** Takes an answer; true when it was the last, and the request knows where everybody is, and the rule of its group. */
 export function learnLocated(open: Open, message: Located): boolean {
   const { locating } = open;
   if (locating === null || !learnRoots(locating, message)) return false;
-  open.request = { ...open.request, company: companyOf(open.asked.spec, locating.roots) };
+  const { spec } = open.asked;
+  if (namesOthers(spec)) open.request = { ...open.request, company: companyOf(spec, locating.roots) };
+  open.otherRule = otherRuleOf(spec, locating.rules) ?? null;
   open.locating = null;
   return true;
 }
 
 /** Takes an answer; true when it was the last. */
-export function learnRoots(locating: Locating, { ask, shard, consumers }: Located): boolean {
+export function learnRoots(locating: Locating, { ask, shard, consumers, rule }: Located): boolean {
   if (locating.ask !== ask || !locating.waiting.delete(shard)) return false;
+  if (rule !== undefined) locating.rules.add(rule);
   for (const { consumer, roots } of consumers) {
     const known = locating.roots.get(consumer) ?? new Set();
     for (const root of roots) known.add(root);

@@ -31,7 +31,7 @@ export function askWhereOthersAre(work: Work, lot: Lot): void {
   if (parking.goingByOthers.size === 0) work.turn.wakeAt(OTHERS_WAKE, work.turn.now + OTHERS_MS);
   parking.goingByOthers.delete(lot);
   parking.goingByOthers.add(lot);
-  lot.locating = askWhere(work, head.asked.spec, lot.locating ?? undefined);
+  lot.locating = askWhere(work, head.asked.spec, [], lot.locating ?? undefined);
   parking.locating.set(lot.locating.ask, lot);
 }
 

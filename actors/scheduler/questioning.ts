@@ -35,7 +35,7 @@ export function withCompany(
   }
   const { questions } = work.state;
   if (questions.size >= MAX_WAITING) return false;
-  const locating = askWhere(work, spec);
+  const locating = askWhere(work, spec, []);
   questions.set(locating.ask, { asker, locating, spec, then, repeats: 0 });
   arm(work, locating.ask, 0);
   return true;
@@ -54,7 +54,7 @@ export function sayQuestionAgain(work: Work, ask: number): void {
     questions.delete(ask);
     return;
   }
-  askWhere(work, question.spec, question.locating);
+  askWhere(work, question.spec, [], question.locating);
   arm(work, ask, question.repeats);
 }
 

@@ -39,6 +39,8 @@ export interface Open {
   request: Request;
   /** The question where other instances are, while its answer is waited for. */
   locating: Locating | null;
+  /** Another rule that members of its group have, as all placement shards told; null: none has. Undefined: nobody was asked. */
+  otherRule: string | null | undefined;
   /** The selection of each instance. */
   readonly machines: Map<string, SelectionSnapshot>;
   /** Names this taking of the round: asked of the same scheduler twice, it is two. */
@@ -86,6 +88,8 @@ export interface Locating {
   readonly waiting: Set<number>;
   /** The roots where each consumer holds something, as far as was told. */
   readonly roots: Map<string, Set<string>>;
+  /** The rules that members of the group have, as far as was told. */
+  readonly rules: Set<string>;
 }
 
 /** Claims that are being given back, and what is done when they are. */

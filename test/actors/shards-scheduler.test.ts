@@ -3,6 +3,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { Inventory } from '../../actors/messages/placement.ts';
+import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { everyPlacement, placementOf } from '../../actors/routing.ts';
 import { OUTWAITS_MS } from '../../actors/scheduler/rivals.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
@@ -139,7 +140,55 @@ test('shards - what an earlier round was granted is the home', () => {
     'placement/1',
   );
   const [selected] = sentOf(turned, 'selected');
-  assert.is(selected?.message.selections[0]?.selection.provider, HOSTS[1]);
+  const { selection, decision } = selected?.message.selections[0] ?? {};
+  assert.is(selection?.provider, HOSTS[1]);
+  const { hosts, fits, refused, weights } = unpackDecision(JSON.parse(decision ?? ''));
+  assert.equal([hosts, fits, refused, weights], [3, 3, [], []], 'how hosts stand is said, though none was ranked');
+});
+
+/** A member of a group on the first host, with a rule, and a request for another member with another one. */
+function withOtherRule() {
+  const on = schedulerWithAll();
+  const usage = { id: HOSTS[0] ?? '', generation: 1, used: { VCPU: 0 }, groups: { '/db': 1 } };
+  const used = [{ ...usage, groupRules: { '/db': 'affinity' } }];
+  const change = { shard: 0, epoch: 1, sequence: 1, changed: [], used, removed: [] };
+  on.tell({ type: 'providers-changed', ...change }, 'placement/0');
+  const spec = { ...SPEC, instanceGroup: { id: '/db', policy: 'soft-anti-affinity' } };
+  const taking = on.tell({ ...(selectOf(1) as object), spec } as never, 'conductor/0');
+  const taker = sentOf(taking, 'taking')[0]?.message.taker ?? '';
+  const asked = sentOf(on.tell({ type: 'take', request: 'web', round: 1, taker }, 'conductor/0'), 'locate');
+  assert.equal(
+    asked.map(({ to, message: { group, consumers } }) => [to, group, consumers]),
+    everyPlacement(3).map((to) => [to, '/db', ['web']]),
+  );
+  const ask = asked[0]?.message.ask ?? -1;
+  const answer = (shard: number, rule: object) =>
+    on.tell({ type: 'located', ask, shard, consumers: [], members: [], ...rule }, `placement/${shard}`);
+  return { answer };
+}
+
+test('shards - nothing is claimed for a member of a group of which another shard has members with another rule', () => {
+  const { answer } = withOtherRule();
+  assert.equal(told(answer(2, {})), []);
+  assert.equal(told(answer(1, {})), []);
+  const turned = answer(0, { rule: 'affinity' });
+  assert.equal(told(turned), ['no-valid-host to conductor/0']);
+  const [{ message } = { message: null }] = sentOf(turned, 'no-valid-host');
+  const why = "group-policy-conflict: instance group 'db' has the rule 'affinity', not 'soft-anti-affinity'";
+  assert.is(message?.reason.slice(0, why.length), why);
+  const { hosts, refused, advice } = unpackDecision(JSON.parse(message?.decision ?? ''));
+  assert.equal([hosts, refused.map(({ code, hosts: of }) => [code, of])], [3, [['group-policy-conflict', 3]]]);
+  assert.equal(
+    advice.map(({ code }) => code),
+    ['with-group-policy', 'without-instance-group'],
+  );
+});
+
+test('shards - a member of a group is placed though its view tells of another rule, when no shard has such members any more', () => {
+  const { answer } = withOtherRule();
+  assert.equal(told(answer(0, {})), []);
+  assert.equal(told(answer(1, {})), []);
+  assert.match(told(answer(2, {})).join(), /^claim to placement/);
 });
 
 test('shards - a device that has come to a tree of another shard stays known when its former shard tells later that it went', () => {
