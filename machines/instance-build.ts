@@ -40,9 +40,10 @@ export type AttemptOutcome =
   | 'timed-out' // no word within the deadline
   | 'host-lost' // the host went silent
   | 'claim-refused' // the alternate's resources were gone, or it was out of service
+  | 'passed-over' // the host is a last resort: it stands behind all other alternates, to be tried when it is its turn
   | 'deleted'; // the caller ended it
 
-/** An attempt that came to nothing. Attempts count the claims made for the instance, from 1. */
+/** An attempt that came to nothing. Attempts count the claims made for the instance, or passed over, from 1. */
 export interface Attempt {
   readonly attempt: number;
   readonly host: string;
@@ -73,9 +74,9 @@ export interface InstanceBuildContext {
   readonly instance: string;
   /** The host whose resources are held for the build, or null while none is. */
   readonly selection: Selection | null;
-  /** The hosts still to be tried, in order, all of the cell of the selection. */
+  /** The hosts still to be tried, in order, all of the cell of the selection; those that were passed over are the last. */
   readonly alternates: readonly Selection[];
-  /** How many claims were made so far; the one that counts is this one. */
+  /** How many claims were made or passed over so far; the one that counts is this one. */
   readonly attempt: number;
   readonly attempts: readonly Attempt[];
   readonly failure: Failure | null;
@@ -94,6 +95,8 @@ export type InstanceBuildEvent =
   /** `allocations`: what was granted, where it is not what the alternate names. */
   | { type: 'CLAIM_GRANTED'; attempt: number; allocations?: readonly Allocation[] }
   | { type: 'CLAIM_REFUSED'; attempt: number; reason: string }
+  /** The host that was claimed, or is to be claimed next, is a last resort, and others are left: it is to be the last. */
+  | { type: 'PASSED_OVER'; attempt: number; reason: string }
   | { type: 'TIMED_OUT'; reason?: string }
   | { type: 'DELETED' };
 
@@ -106,6 +109,7 @@ const OUTCOMES = {
   HOST_LOST: { outcome: 'host-lost', mayRun: true },
   TIMED_OUT: { outcome: 'timed-out', mayRun: true },
   DELETED: { outcome: 'deleted', mayRun: true },
+  PASSED_OVER: { outcome: 'passed-over', mayRun: false },
 } as const satisfies Record<string, { outcome: AttemptOutcome; mayRun: boolean }>;
 
 function ended(context: Context, event: InstanceBuildEvent): readonly Attempt[] {
@@ -119,9 +123,15 @@ function ended(context: Context, event: InstanceBuildEvent): readonly Attempt[] 
 function exhausted(attempts: readonly Attempt[], cell = ''): Failure {
   // Of some outcomes there is no more to say, and a driver need not say why.
   const why = ({ outcome, reason }: Attempt) => (reason === '' || reason === outcome ? '' : ` (${reason})`);
-  const told = attempts.map((one) => `${one.host}: ${one.outcome}${why(one)}`).join('; ');
+  // One that was passed over was tried later.
+  const tried = attempts.filter(({ outcome }) => outcome !== 'passed-over');
+  const told = tried.map((one) => `${one.host}: ${one.outcome}${why(one)}`).join('; ');
   return { code: 'alternates-exhausted', message: `no host is left to try in cell '${cell}': ${told}` };
 }
+
+/** Each host is passed over once at most: then it is tried when it is its turn, whatever is said of it. */
+const isNew = ({ attempts }: Context, next: Selection | null | undefined) =>
+  !attempts.some(({ outcome, host }) => outcome === 'passed-over' && host === next?.host);
 
 const build = setup({
   types: {
@@ -146,6 +156,16 @@ const build = setup({
     ofNextAttempt: ({ context, event }) => 'attempt' in event && event.attempt === context.attempt + 1,
     ofNextAttemptAndMoreLeft: ({ context, event }) =>
       'attempt' in event && event.attempt === context.attempt + 1 && context.alternates.length > 1,
+    ofThisAttemptAndMayWait: ({ context, event }) =>
+      'attempt' in event &&
+      event.attempt === context.attempt &&
+      context.alternates.length > 0 &&
+      isNew(context, context.selection),
+    ofNextAttemptAndMayWait: ({ context, event }) =>
+      'attempt' in event &&
+      event.attempt === context.attempt + 1 &&
+      context.alternates.length > 1 &&
+      isNew(context, context.alternates[0]),
   },
 });
 
@@ -165,21 +185,33 @@ const takeAlternate = build.assign(({ context, event }) => ({
   attempt: context.attempt + 1,
 }));
 
-function withoutAlternate(
-  { alternates: [refused, ...alternates], attempt, attempts }: Context,
-  event: InstanceBuildEvent,
-) {
-  const reason = event.type === 'CLAIM_REFUSED' ? event.reason : '';
-  const one = { host: refused?.host ?? '', outcome: 'claim-refused' as const, reason, mayRun: false };
-  return { alternates, attempt: attempt + 1, attempts: [...attempts, { attempt: attempt + 1, ...one }] };
+/** The alternate that was to be claimed next has come to nothing, or is to wait. */
+function withoutNext(context: Context, event: InstanceBuildEvent, outcome: 'claim-refused' | 'passed-over') {
+  const [next, ...alternates] = context.alternates;
+  const attempt = context.attempt + 1;
+  const reason = 'reason' in event ? (event.reason ?? '') : '';
+  const one = { attempt, host: next?.host ?? '', outcome, reason, mayRun: false };
+  return { alternates, attempt, attempts: [...context.attempts, one] };
 }
 
-const dropAlternate = build.assign(({ context, event }) => withoutAlternate(context, event));
+const dropAlternate = build.assign(({ context, event }) => withoutNext(context, event, 'claim-refused'));
 
 const dropLastAlternate = build.assign(({ context, event }) => {
-  const dropped = withoutAlternate(context, event);
+  const dropped = withoutNext(context, event, 'claim-refused');
   return { ...dropped, failure: exhausted(dropped.attempts, context.alternates[0]?.cell) };
 });
+
+const putNextLast = build.assign(({ context, event }) => {
+  const passed = withoutNext(context, event, 'passed-over');
+  return { ...passed, alternates: [...passed.alternates, ...context.alternates.slice(0, 1)] };
+});
+
+/** What it holds goes back with the next claim, and is claimed anew when it is its turn. */
+const putHostLast = build.assign(({ context, event }) => ({
+  attempts: ended(context, event),
+  alternates: context.selection === null ? context.alternates : [...context.alternates, context.selection],
+  selection: null,
+}));
 
 const endAttempt = build.assign(({ context, event }) => ({ attempts: ended(context, event), selection: null }));
 
@@ -252,6 +284,7 @@ export const instanceBuild = build.createMachine({
         ACCEPTED: { guard: 'ofThisAttempt', target: 'building' },
         BUILT: { guard: 'ofThisAttempt', target: 'active' },
         REFUSED: orElse,
+        PASSED_OVER: { guard: 'ofThisAttemptAndMayWait', target: 'rescheduling', actions: [putHostLast] },
         BUILD_FAILED: orElse,
         HOST_LOST: orElse,
         BUILD_ABORTED: aborted,
@@ -279,6 +312,12 @@ export const instanceBuild = build.createMachine({
           { guard: 'ofNextAttemptAndMoreLeft', target: 'rescheduling', reenter: true, actions: [dropAlternate] },
           { guard: 'ofNextAttempt', target: 'failed', actions: [dropLastAlternate] },
         ],
+        PASSED_OVER: {
+          guard: 'ofNextAttemptAndMayWait',
+          target: 'rescheduling',
+          reenter: true,
+          actions: [putNextLast],
+        },
         DELETED: deletedElsewhere,
       },
     },

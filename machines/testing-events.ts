@@ -27,7 +27,10 @@ const WORDS_OF_AN_ATTEMPT = [
   'CLAIM_REFUSED',
 ] as const;
 
-/** Of `instanceBuild`, every event in every state: with none, one or two alternates, of the attempt before, this one and the next. */
+/**
+ * Of `instanceBuild`, every event in every state: with none, one or two alternates, of the attempt before, this one and the
+ * next. Passed over is the first host or the next, and again, where that means nothing: of more, the paths are too many.
+ */
 export function buildEvents({ context }: SnapshotFrom<typeof instanceBuild>): InstanceBuildEvent[] {
   const events: InstanceBuildEvent[] = [0, 1, 2].map((count) => ({
     type: 'SELECTED',
@@ -35,8 +38,11 @@ export function buildEvents({ context }: SnapshotFrom<typeof instanceBuild>): In
     alternates: ['h2', 'h3'].slice(0, count).map(selectionAt),
   }));
   events.push({ type: 'NO_VALID_HOST', reason: 'none of 3 hosts' }, { type: 'TIMED_OUT' }, { type: 'DELETED' });
+  const next = context.selection ?? context.alternates[0];
+  const isAgain = context.attempts.some(({ outcome, host }) => outcome === 'passed-over' && host === next?.host);
   for (const attempt of [context.attempt - 1, context.attempt, context.attempt + 1]) {
     for (const type of WORDS_OF_AN_ATTEMPT) events.push({ type, attempt, reason: `${type} of attempt ${attempt}` });
+    if (context.attempt < 2 || isAgain) events.push({ type: 'PASSED_OVER', attempt, reason: 'the host is set aside' });
   }
   return events;
 }

@@ -76,15 +76,31 @@ export function perform(work: Work, entry: Entry, effect: Effect, again: boolean
   }
 }
 
-/**
- * Why a host of the cell may be given nothing new, or null. One that is set aside is a last resort: it is tried when
- * there is nothing else to try, since a build that is likely to fail is better than a request that surely does.
- */
-function unfit(host: Host | undefined, isLast: boolean): string | null {
+/** Why a host of the cell is to be given nothing new, or null. */
+function unfit(host: Host | undefined): string | null {
   if (host === undefined) return 'the cell knows no such host';
   const { state, reason } = viewOfHost(host);
-  if (state === 'up' || (state === 'set-aside' && isLast)) return null;
-  return `the host is ${hostStateWords({ state, reason })}`;
+  return state === 'up' ? null : `the host is ${hostStateWords({ state, reason })}`;
+}
+
+/**
+ * What keeps an attempt from its host, or null. One that is set aside is a last resort: it is passed over while another
+ * alternate is up, and tried in the end, since a build that is likely to fail is better than a request that surely does.
+ */
+function hindrance(
+  { state: { hosts } }: Work,
+  build: HostedBuild,
+  selection: Selection | null | undefined,
+  { attempt, refusal }: { attempt: number; refusal: 'REFUSED' | 'CLAIM_REFUSED' },
+): InstanceBuildEvent | null {
+  const host = hosts.get(selection?.host ?? '');
+  const reason = unfit(host);
+  if (reason === null) return null;
+  if (host === undefined || viewOfHost(host).state !== 'set-aside') return { type: refusal, attempt, reason };
+  const passed = { type: 'PASSED_OVER' as const, attempt, reason };
+  const { alternates } = build.snapshot.context;
+  const hasBetter = alternates.some((other) => unfit(hosts.get(other.host)) === null);
+  return hasBetter && canStep(build, passed) ? passed : null;
 }
 
 function builderOf({ cell }: Work, { build }: Entry): Address {
@@ -94,11 +110,9 @@ function builderOf({ cell }: Work, { build }: Entry): Address {
 /** Has the compute build. Before the first order, a host that is not up costs the attempt and nothing else. */
 function dispatch(work: Work, entry: Entry, again: boolean): void {
   const { build } = entry;
-  const { selection, attempt, alternates } = build.snapshot.context;
-  const reason = unfit(work.state.hosts.get(selection?.host ?? ''), alternates.length === 0);
-  if (reason !== null && !again) {
-    return advance(work, build.facts.instance, { type: 'REFUSED', attempt, reason });
-  }
+  const { selection, attempt } = build.snapshot.context;
+  const hindered = again ? null : hindrance(work, build, selection, { attempt, refusal: 'REFUSED' });
+  if (hindered !== null) return advance(work, build.facts.instance, hindered);
   order(work, entry);
   armBuild(build, work.patience, work.turn, builderOf(work, entry));
 }
@@ -121,14 +135,14 @@ export function order(work: Work, entry: Entry): void {
 
 /**
  * The failed host's resources go back and the alternate's are taken, in one command. An alternate that is no longer up
- * is passed over: if a claim of it is under way, the next one, or the release, takes back what it is granted.
+ * is dropped or put last: if a claim of it is under way, the next one, or the release, takes back what it is granted.
  */
 function claimAlternate(work: Work, { build }: Entry): void {
   const { instance, spec } = build.facts;
   const { alternates, attempt } = build.snapshot.context;
-  const reason = unfit(work.state.hosts.get(alternates[0]?.host ?? ''), alternates.length === 1);
-  if (reason !== null) return advance(work, instance, { type: 'CLAIM_REFUSED', attempt: attempt + 1, reason });
   const [next] = alternates;
+  const hindered = hindrance(work, build, next, { attempt: attempt + 1, refusal: 'CLAIM_REFUSED' });
+  if (hindered !== null) return advance(work, instance, hindered);
   const { provider, allocations, maxInstances } = next as Selection;
   const keep = attemptsHeld(work.state.removals, instance, attempt);
   const to = placementOf(provider, work.placementShards);

@@ -16,6 +16,8 @@ const UNDER_WAY: ReadonlySet<string> = new Set(['claimed', 'building']);
 
 /** The outcome of an attempt of which nothing was ever built. */
 export const CLAIM_REFUSED = 'claim-refused' satisfies AttemptOutcome;
+/** The outcome of an attempt that another one on the same host is to follow. */
+export const PASSED_OVER = 'passed-over' satisfies AttemptOutcome;
 
 /** A host by its cell and name, where the cell is known. */
 const placeWords = (cell: string | undefined, host: string): string => (cell === undefined ? host : `${cell}/${host}`);
@@ -28,9 +30,13 @@ export const timeWords = (at: number): string => new Date(at).toISOString();
 /** What is said, and why if that is known. */
 export const because = (words: string, reason: string): string => (reason === '' ? words : `${words}: ${reason}`);
 
-/** `build-failed: no disk`; of some outcomes there is no more to say. */
-export const outcomeWords = (outcome: string, reason: string): string =>
-  because(outcome, reason === outcome ? '' : reason);
+/** `build-failed: no disk`; of some outcomes there is no more to say, and of some their code says too little. */
+export function outcomeWords(outcome: string, reason: string): string {
+  // Of a host that was out of service no claim was made.
+  if (outcome === CLAIM_REFUSED) return because('it could not be claimed as an alternate', reason);
+  if (outcome === PASSED_OVER) return because('it was passed over, to be tried after all others', reason);
+  return because(outcome, reason === outcome ? '' : reason);
+}
 
 export function attemptLines(view: InstanceView): string[] {
   const { attempts = [], attempt, cell, host, state, alternates = [], trouble } = view;
@@ -76,15 +82,13 @@ const clearingWords = ({ since }: Left): string =>
 
 function attemptWords(view: InstanceView, one: Attempt): string {
   const { attempt, host, outcome, reason, mayRun } = one;
-  const isRefused = outcome === CLAIM_REFUSED;
-  const what = isRefused ? because('its claim as an alternate was refused', reason) : outcomeWords(outcome, reason);
-  const words = `${whichWords(view, one, attempt, host)}: ${what}`;
+  const words = `${whichWords(view, one, attempt, host)}: ${outcomeWords(outcome, reason)}`;
   const left = leftOf(view, attempt);
   if (mayRun && view.state !== 'deleted') {
     const since = left === undefined ? '' : `; ${clearingWords(left)}`;
     return `${words}; something of it may run there: its resources stay held until that host says otherwise${since}`;
   }
-  return left?.state === 'releasing' && !isRefused ? `${words}; ${RELEASING}` : words;
+  return left?.state === 'releasing' && outcome !== CLAIM_REFUSED ? `${words}; ${RELEASING}` : words;
 }
 
 function troubleWords(

@@ -109,7 +109,7 @@ export const FAILURE_CODES = {
   'no-valid-host': 'no host fitted, or none was left whose claim was granted',
   'scheduling-timed-out':
     'no scheduler came to an end in time: none is running, or placement does not answer them; the message says how often they were asked',
-  'alternates-exhausted': 'no host is left to try: each failed, or its claim as an alternate was refused',
+  'alternates-exhausted': 'no host is left to try: each failed, or could not be claimed as an alternate',
   'build-aborted': 'the driver said that no host would succeed',
   deleted: 'it was deleted before it was built',
   'host-fenced': 'it is lost: its host was said to be dead',
@@ -124,5 +124,6 @@ export const ATTEMPT_OUTCOMES = {
   'timed-out': 'no word came within the deadline',
   'host-lost': 'the host went silent',
   'claim-refused': "the alternate's resources were gone, or it was out of service",
+  'passed-over': 'the host was set aside, and another was up: it was put behind all others, to be tried in the end',
   deleted: 'the caller ended it',
 } as const satisfies Record<AttemptOutcome, string>;

@@ -4,7 +4,7 @@ import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
-import { because, CLAIM_REFUSED, hostLines, outcomeWords, remainsOn, timeWords } from './attempt-words.ts';
+import { CLAIM_REFUSED, hostLines, outcomeWords, PASSED_OVER, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
   adviceLines,
@@ -146,8 +146,8 @@ function thenWords(then: HostThen): string {
     case 'chosen':
       return 'it was chosen';
     case 'failed':
-      return code === CLAIM_REFUSED
-        ? because('it was to be tried as an alternate, and its claim was refused', message)
+      return code === CLAIM_REFUSED || code === PASSED_OVER
+        ? outcomeWords(code, message)
         : `it was tried: ${outcomeWords(code, message)}`;
     case 'claim-refused':
       return `placement refused the claim: ${code}: ${message}`;

@@ -4,7 +4,7 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { viewOfHost } from '../../actors/cell/hosts.ts';
 import { desk } from '../support/cell-hosts.ts';
-import { up } from '../support/cells.ts';
+import { granted, refused, up } from '../support/cells.ts';
 import { selectionAt } from '../support/machine-paths.ts';
 import { bench, replayed, restored, sentOf } from '../support/turn.ts';
 
@@ -93,6 +93,56 @@ test('hosts - a build goes past a host that is set aside, unless there is nothin
   const failed = on.tell({ type: 'build-failed', host: 'h2', instance: 'c', attempt: 1, reason: 'no image' });
   assert.equal(sentOf(failed, 'claim')[0]?.message.allocations, selectionAt('h3').allocations);
   assert.is(stateOf('h1'), 'set-aside');
+});
+
+test('hosts - an alternate that is set aside is passed over, and tried when those after it have failed', () => {
+  const { on, fail, start, view, survives, actor } = desk();
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  start('a', 'h2', ['h1', 'h3']);
+  const failed = on.tell({ type: 'build-failed', host: 'h2', instance: 'a', attempt: 1, reason: 'no image' });
+  assert.equal(
+    sentOf(failed, 'claim').map(({ message }) => [message.attempt, message.allocations]),
+    [[3, selectionAt('h3').allocations]],
+  );
+  survives();
+  const again = bench(actor, { address: 'cell/c1', at: on.now, entries: on.entries });
+  for (const one of [on, again]) {
+    const claimed = one.tell(refused('a', 3));
+    assert.equal(
+      sentOf(claimed, 'claim').map(({ message }) => [message.attempt, message.allocations]),
+      [[4, selectionAt('h1').allocations]],
+    );
+    assert.equal(sentOf(one.tell(granted('a', 4, [...(selectionAt('h1').allocations ?? [])])), 'build').length, 1);
+  }
+  on.tell({ type: 'build-failed', host: 'h1', instance: 'a', attempt: 4, reason: 'no image' });
+  assert.equal(
+    view('a')?.attempts?.map(({ host, outcome }) => `${host} ${outcome}`),
+    ['h2 build-failed', 'h1 passed-over', 'h3 claim-refused', 'h1 build-failed'],
+  );
+  survives();
+});
+
+test('hosts - one that is set aside after it was chosen is given up for alternates that are up, and comes after them', () => {
+  const { fail, on, start, view, survives } = desk();
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  const claims = (turned: ReturnType<typeof start>) => sentOf(turned, 'claim').map(({ message }) => message.attempt);
+  const started = start('a', 'h1', ['h2']);
+  assert.equal([claims(started), sentOf(started, 'build')], [[2], []]);
+  assert.equal(claims(on.tell(refused('a', 2))), [3]);
+  on.tell(granted('a', 3, [...(selectionAt('h1').allocations ?? [])]));
+  on.tell({ type: 'built', host: 'h1', instance: 'a', attempt: 3 });
+  assert.equal([view('a')?.state, view('a')?.host], ['active', 'h1']);
+  survives();
+});
+
+test('hosts - one that is set aside is not passed over for alternates that are out of service', () => {
+  const { fail, on, start } = desk(['h1', 'h2', 'h3']);
+  for (const _ of [1, 2, 3, 4, 5]) fail('h1');
+  on.tell({ type: 'set-host', ask: 1, host: 'h3', enabled: false });
+  start('a', 'h2', ['h1', 'h3']);
+  const failed = on.tell({ type: 'build-failed', host: 'h2', instance: 'a', attempt: 1, reason: 'no image' });
+  assert.equal(sentOf(failed, 'claim')[0]?.message.allocations, selectionAt('h1').allocations);
+  assert.equal(sentOf(start('b', 'h1', ['h3']), 'build').length, 1);
 });
 
 test('hosts - one that is out of service is given nothing, also where there is nothing else to try', () => {

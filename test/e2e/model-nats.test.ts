@@ -4,7 +4,7 @@
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { instanceBuild } from '../../machines/instance-build.ts';
-import { type Build, buildModel, everyEventOfBuilds, MODEL_FLEET } from '../support/build-model.ts';
+import { type Build, buildModel, everyEventOfBuilds, FOUND_BY_CELL, MODEL_FLEET } from '../support/build-model.ts';
 import { nameOf } from '../support/machine-paths.ts';
 import { modelRun, type RunnablePath } from '../support/model.ts';
 import { startTestServer, type TestServer } from '../support/nats-server.ts';
@@ -51,7 +51,7 @@ for (const [position, path] of paths.entries()) {
   });
 }
 
-test('models over NATS - the builds went through every state and event', () => builds.assertCoverage());
+test('models over NATS - the builds went through every state and event', () => builds.assertCoverage([FOUND_BY_CELL]));
 
 test.after(async () => (await starting)?.stop());
 

@@ -37,14 +37,20 @@ const ENDS: Readonly<Partial<Record<InstanceBuildEvent['type'], [AttemptOutcome,
   TIMED_OUT: ['timed-out', true],
   DELETED: ['deleted', true],
   CLAIM_REFUSED: ['claim-refused', false],
+  PASSED_OVER: ['passed-over', false],
 };
 
 const begun = () => stepped(instanceBuild, { instance: 'i1' });
 
+const hostsOf = (selections: readonly { host: string }[]) => selections.map(({ host }) => host);
+
+const passedOver = ({ attempts }: InstanceBuildContext): string[] =>
+  hostsOf(attempts.filter(({ outcome }) => outcome === 'passed-over'));
+
 /** Every host of the selection, in the order in which they stand: tried, under way, still to be tried. */
 function hostsInOrder({ attempts, selection, alternates }: InstanceBuildContext): string[] {
-  const underWay = selection === null ? [] : [selection.host];
-  return [...attempts.map(({ host }) => host), ...underWay, ...alternates.map(({ host }) => host)];
+  const tried = attempts.filter(({ outcome }) => outcome !== 'passed-over');
+  return hostsOf([...tried, ...(selection === null ? [] : [selection]), ...alternates]);
 }
 
 /** What holds in every state, and over every step into it. */
@@ -55,7 +61,10 @@ function checkAlways({ snapshot, before, effects }: Stepped<typeof instanceBuild
   assert.equal(context.failure !== null, value === 'failed', 'a build has a failure if and only if it failed');
   if (context.failure !== null) assert.ok(context.failure.message.length > 0, 'a failure says why');
   assert.is(context.selection !== null, ['claimed', 'building', 'active'].includes(value), 'who holds a host');
-  assert.equal(hostsInOrder(context), chosen, 'hosts are tried in the order of the selection, and none is forgotten');
+  const last = passedOver(context);
+  const order = [...chosen.filter((host) => !last.includes(host)), ...last];
+  assert.equal(hostsInOrder(context), order, 'hosts are tried in the order of the selection, and none is forgotten');
+  assert.is(new Set(last).size, last.length, 'each host is passed over once at most');
   assert.equal(
     context.attempts.map(({ attempt }) => attempt),
     context.attempts.map((_, position) => position + 1),
@@ -74,8 +83,9 @@ function checkEnded({ snapshot, before }: Stepped<typeof instanceBuild>, event: 
   const ended = snapshot.context.attempts.slice(before?.context.attempts.length);
   const held = before?.context.selection ?? null;
   const [outcome, mayRun] = ENDS[event.type] ?? [];
-  if (outcome === undefined || (held === null && event.type !== 'CLAIM_REFUSED')) return assert.equal(ended, []);
-  const host = event.type === 'CLAIM_REFUSED' ? before?.context.alternates[0]?.host : held?.host;
+  const isOfNext = event.type === 'CLAIM_REFUSED' || (event.type === 'PASSED_OVER' && held === null);
+  if (outcome === undefined || (held === null && !isOfNext)) return assert.equal(ended, []);
+  const host = isOfNext ? before?.context.alternates[0]?.host : held?.host;
   const reason = 'reason' in event ? event.reason : outcome;
   assert.equal(ended, [{ attempt: ended[0]?.attempt, host, outcome, reason, mayRun }]);
 }
@@ -97,6 +107,7 @@ function checkFailure({ snapshot, before }: Stepped<typeof instanceBuild>, event
   assert.is(failure.code, 'alternates-exhausted');
   assert.equal(snapshot.context.alternates, [], 'a build that had an alternate left did not fail for want of one');
   for (const { host, outcome, reason } of attempts) {
+    if (outcome === 'passed-over') continue;
     const told = `${host}: ${outcome}${reason === outcome ? '' : ` (${reason})`}`;
     assert.ok(failure.message.includes(told), `'${failure.message}' leaves out ${host}`);
   }
@@ -114,7 +125,7 @@ function handlers(sut: Stepped<typeof instanceBuild>): ModelHandlers<Build> {
     const taken = told as InstanceBuildEvent;
     sut.take(taken);
     if (sut.snapshot === sut.before) return;
-    if (taken.type === 'SELECTED') chosen = [taken.selection, ...taken.alternates].map(({ host }) => host);
+    if (taken.type === 'SELECTED') chosen = hostsOf([taken.selection, ...taken.alternates]);
     checkEnded(sut, taken);
     if (sut.snapshot.value === 'failed') checkFailure(sut, taken);
   };
@@ -156,6 +167,7 @@ test('instance build - every guard was taken both ways', () => {
   }
   assert.ok(taken.has('rescheduling CLAIM_REFUSED rescheduling'));
   assert.ok(taken.has('rescheduling CLAIM_REFUSED failed'));
+  for (const state of ['claimed', 'rescheduling']) assert.ok(taken.has(`${state} PASSED_OVER rescheduling`));
 });
 
 test('instance build - words of another attempt change nothing, in any state', () => {
@@ -188,6 +200,29 @@ test('instance build - a refused claim of an alternate enters rescheduling anew,
     sut.snapshot.context.alternates.map(({ host }) => host),
     ['h3'],
   );
+});
+
+test('instance build - a host that is passed over comes after all others, once, and nothing passes over the last one', () => {
+  const sut = begun();
+  const left = () => hostsOf(sut.snapshot.context.alternates);
+  sut.take({ type: 'SELECTED', selection: selectionAt('h1'), alternates: [selectionAt('h2'), selectionAt('h3')] });
+  sut.take({ type: 'PASSED_OVER', attempt: 1, reason: 'set aside' });
+  assert.equal([sut.snapshot.value, left()], ['rescheduling', ['h2', 'h3', 'h1']]);
+  assert.equal(sut.effects, ['claimAlternate']);
+  sut.take({ type: 'PASSED_OVER', attempt: 2, reason: 'set aside' });
+  assert.equal([sut.snapshot.value, left()], ['rescheduling', ['h3', 'h1', 'h2']]);
+  assert.equal(sut.effects, ['claimAlternate']);
+  sut.take({ type: 'CLAIM_REFUSED', attempt: 3, reason: 'full' });
+  sut.take({ type: 'PASSED_OVER', attempt: 4, reason: 'set aside' });
+  assert.equal(left(), ['h1', 'h2'], 'it was passed over before');
+  sut.take({ type: 'CLAIM_GRANTED', attempt: 4 });
+  assert.is(sut.snapshot.context.selection?.host, 'h1');
+  sut.take({ type: 'PASSED_OVER', attempt: 4, reason: 'set aside' });
+  assert.is(sut.snapshot.value, 'claimed');
+  sut.take({ type: 'BUILD_FAILED', attempt: 4, reason: 'no image' });
+  sut.take({ type: 'CLAIM_REFUSED', attempt: 5, reason: 'full' });
+  const tried = 'h3: claim-refused (full); h1: build-failed (no image); h2: claim-refused (full)';
+  assert.is(sut.snapshot.context.failure?.message, `no host is left to try in cell 'c1': ${tried}`);
 });
 
 test('instance build - a failure tells of attempts and refused claims what is known of them, and nothing twice', () => {

@@ -221,7 +221,7 @@ test('words - of attempts that came to nothing it is said when each was, and of 
   const at = (seconds: number) => new Date(seconds * 1_000).toISOString();
   assert.equal(wordsOfExplanation(failed, null).slice(2), [
     `attempt 1 on c1/h1 from ${at(1)} to ${at(2)}: build-failed`,
-    `attempt 2 on c1/h2 at ${at(3)}: its claim as an alternate was refused`,
+    `attempt 2 on c1/h2 at ${at(3)}: it could not be claimed as an alternate`,
     `attempt 3 on c1/h3 from ${at(3)} to ${at(18)}: host-lost`,
   ]);
   const down = { host: 'h3', state: 'down' as const, since: 18_000, heardAt: 3_000 };
@@ -229,15 +229,17 @@ test('words - of attempts that came to nothing it is said when each was, and of 
   assert.is(line, `host c1/h3 is down, since ${at(18)}, last heard at ${at(3)}`);
 });
 
-test('words - of an alternate whose claim was refused it is not said that it was tried or built', async () => {
+test('words - of an alternate whose claim was refused, or that was passed over, it is not said that it was tried or built', async () => {
   const refused = { attempt: 2, host: 'h2', outcome: 'claim-refused', reason: '2 VCPU too few', mayRun: false };
   const first = { attempt: 1, host: 'h1', outcome: 'build-failed', reason: '', mayRun: false };
-  const attempts = [first, refused, { ...refused, attempt: 3, host: 'h3', reason: '' }];
+  const passed = { attempt: 4, host: 'h4', outcome: 'passed-over', reason: 'the host is set aside', mayRun: false };
+  const attempts = [first, refused, { ...refused, attempt: 3, host: 'h3', reason: '' }, passed];
   const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', attempts };
   assert.equal(wordsOfExplanation(failed, null).slice(2), [
     'attempt 1 on c1/h1: build-failed',
-    'attempt 2 on c1/h2: its claim as an alternate was refused: 2 VCPU too few',
-    'attempt 3 on c1/h3: its claim as an alternate was refused',
+    'attempt 2 on c1/h2: it could not be claimed as an alternate: 2 VCPU too few',
+    'attempt 3 on c1/h3: it could not be claimed as an alternate',
+    'attempt 4 on c1/h4: it was passed over, to be tried after all others: the host is set aside',
   ]);
   const asking = { ask: async () => ({ standing: { cell: 'c1' } }) } as unknown as Asking;
   const decision = { alternates: ['h2'], refused: [], refusedClaims: [], weights: [], claimsRefused: 0 };
@@ -245,7 +247,9 @@ test('words - of an alternate whose claim was refused it is not said that it was
   const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
   const { then, words } = await whyNot({ id: 'web', host: 'h2' });
   assert.equal(then, { verdict: 'failed', code: 'claim-refused', message: '2 VCPU too few' });
-  assert.is(words[1], 'then: it was to be tried as an alternate, and its claim was refused: 2 VCPU too few');
+  assert.is(words[1], 'then: it could not be claimed as an alternate: 2 VCPU too few');
+  const later = await whyNot({ id: 'web', host: 'h4' });
+  assert.is(later.words[1], 'then: it was passed over, to be tried after all others: the host is set aside');
 });
 
 test('words - of an instance that is deleted it is said that its attempts are not kept', () => {

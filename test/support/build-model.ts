@@ -32,7 +32,7 @@ const GATES = [SELECT, ORDER, CLAIM, ACCEPTED];
 export function everyStepOfBuilds(): readonly BuildPath[] {
   return shortestPaths(instanceBuild, {
     input: { instance: 'model' },
-    events: (snapshot) => buildEvents(snapshot).filter((event) => snapshot.can(event)),
+    events: befalling,
     sameAs: (snapshot, event, before) => [before && standing(before), event?.type, standing(snapshot)],
   });
 }
@@ -42,12 +42,17 @@ export function everyEventOfBuilds(): readonly BuildPath[] {
   return shortestPaths(instanceBuild, {
     input: { instance: 'model' },
     events: (snapshot) =>
-      buildEvents(snapshot).filter(
-        (event) => snapshot.can(event) && (event.type !== 'SELECTED' || event.alternates.length === 1),
-      ),
+      befalling(snapshot).filter((event) => event.type !== 'SELECTED' || event.alternates.length === 1),
     sameAs: (snapshot, event, before) => [before?.value, event?.type, snapshot.value],
   });
 }
+
+/** What a cell finds by itself on entering a state, and so is nothing that could be made to happen to a build in it. */
+export const FOUND_BY_CELL = 'PASSED_OVER';
+
+type Befalling = Exclude<InstanceBuildEvent['type'], typeof FOUND_BY_CELL>;
+const befalling = (snapshot: Build) =>
+  buildEvents(snapshot).filter((event) => snapshot.can(event) && event.type !== FOUND_BY_CELL);
 
 const standing = ({ value, context }: Build) => [value, context.alternates.length, context.attempt];
 
@@ -102,7 +107,7 @@ export function buildModel(world: World, path: BuildPath) {
     world.wire.hold(ORDER);
   }
 
-  const make: Record<InstanceBuildEvent['type'], (attempt: number) => Promise<void>> = {
+  const make: Record<Befalling, (attempt: number) => Promise<void>> = {
     async SELECTED() {
       world.wire.free(SELECT);
     },
@@ -252,7 +257,7 @@ export function buildModel(world: World, path: BuildPath) {
   }
 
   const happens = async ({ event }: { event: { type: string } }) => {
-    const taken = event as InstanceBuildEvent;
+    const taken = event as InstanceBuildEvent & { type: Befalling };
     modelled.take(taken);
     await make[taken.type]('attempt' in taken ? taken.attempt : 0);
   };

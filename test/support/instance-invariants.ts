@@ -27,7 +27,7 @@ export function isAccountedFor(entry: Entry, cells: Iterable<CellState>, instanc
   return false;
 }
 
-/** alternates: of the same cell, distinct, no more than asked, tried in order. */
+/** alternates: of the same cell, distinct, no more than asked, tried in order, those that were passed over after all others. */
 export function alternateFaultsOf(
   instance: string,
   { build, cell, chosen, wanted }: { build: HostedBuild; cell: string; chosen: readonly Selection[]; wanted: number },
@@ -36,9 +36,14 @@ export function alternateFaultsOf(
   const hosts = chosen.map(({ host }) => host);
   const { attempts, selection, alternates } = build.snapshot.context;
   const underWay = selection === null ? [] : [selection.host];
-  const standing = [...attempts.map(({ host }) => host), ...underWay, ...alternates.map(({ host }) => host)];
+  const [passed, tried] = [true, false].map((isPassed) =>
+    attempts.filter(({ outcome }) => (outcome === 'passed-over') === isPassed).map(({ host }) => host),
+  ) as [string[], string[]];
+  const standing = [...tried, ...underWay, ...alternates.map(({ host }) => host)];
+  const inOrder = [...hosts.filter((host) => !passed.includes(host)), ...passed];
   const say = (what: string) => faults.push(`alternates: '${instance}' ${what}`);
-  if (standing.join() !== hosts.join()) say(`was to try ${hosts.join()} and tries ${standing.join()}`);
+  if (standing.join() !== inOrder.join()) say(`was to try ${inOrder.join()} and tries ${standing.join()}`);
+  if (new Set(passed).size !== passed.length) say(`passes over ${passed.join()}, one of them twice`);
   if (new Set(hosts).size !== hosts.length) say(`is given ${hosts.join()}, one of them twice`);
   if (hosts.length - 1 > wanted) say(`is given ${hosts.length - 1} alternates and asked for ${wanted}`);
   if (chosen.some((one) => one.cell !== cell)) say('is given a host of another cell');
