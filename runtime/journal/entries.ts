@@ -17,9 +17,9 @@ interface Piece {
 }
 
 /** The form of entries that this program writes. Programs that read only earlier ones would misread records in them. */
-export const ENTRY_VERSION = 3;
+export const ENTRY_VERSION = 4;
 /** What it reads. Of version 2 were snapshots of a form that was never released. */
-const READ: readonly unknown[] = [1, ENTRY_VERSION];
+const READ: readonly unknown[] = [1, 3, ENTRY_VERSION];
 
 export type Entry = (
   | { readonly kind: 'epoch'; readonly epoch: number }
@@ -31,7 +31,7 @@ export type Entry = (
    */
   | ({ readonly kind: 'part'; readonly part: number; readonly last: boolean } & Piece)
 ) & {
-  readonly v: 1 | typeof ENTRY_VERSION;
+  readonly v: 1 | 3 | typeof ENTRY_VERSION;
   /** Noted by whoever reads it: entries are missing before this one. */
   readonly afterGap?: true;
 };
@@ -77,7 +77,7 @@ export function readEntry(body: Uint8Array, stream: string, sequence: number): E
   const entry = decode(body, MAX_ENTRY_BYTES) as Entry;
   if (READ.includes(entry.v)) return entry;
   const said = JSON.stringify(entry.v);
-  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads ${READ.join(' and ')}`;
+  const message = `entry ${sequence} of journal '${stream}' is of version ${said}; this program reads ${READ.join(', ')}`;
   throw new CellwrightError('unknown-version', message);
 }
 
