@@ -38,17 +38,18 @@ function conductorsAccount({ instance, state, cell, host, attempt, owes }: Insta
 
 const isFirst = (attempt: number) => attempt === 1;
 
-function cellsAccounts(cell: string, { instances, removals }: CellLook): Account[] {
+function cellsAccounts(cell: string, { instances, removals, hosts }: CellLook): Account[] {
+  const homes = new Map(hosts.map(({ host, provider }) => [host, provider]));
   const owed = new Map<string, RemovalView[]>();
   for (const removal of removals) {
     const ofInstance = owed.get(removal.instance);
     if (ofInstance === undefined) owed.set(removal.instance, [removal]);
     else ofInstance.push(removal);
   }
-  const accounts = instances.map((view) => {
+  const accounts: Account[] = instances.map((view) => {
     const ofInstance = owed.get(view.instance) ?? [];
     owed.delete(view.instance);
-    return cellsAccount(cell, view, ofInstance);
+    return { ...cellsAccount(cell, view, ofInstance), home: homes.get(view.host ?? '') };
   });
   // Attempts may outlast their instance: they wait for a host that is silent.
   for (const [instance, left] of owed) {

@@ -13,6 +13,7 @@ export interface OnHost {
  * - `usage-differs`: what a provider counts as used is not the sum of the allocations, or it is not known at all.
  * - `leaked-allocation`: resources are held for an attempt that nobody accounts for.
  * - `unheld-instance`: an instance that should hold resources for its attempt does not.
+ * - `held-elsewhere`: an instance holds resources, but not on its host.
  * - `two-homes`: an instance that is, or holds resources, in two places.
  * - `running-without-record`: something is on a host that nobody accounts for.
  * - `not-running`: an active instance is not on its host.
@@ -22,6 +23,7 @@ export type DifferenceKind =
   | 'usage-differs'
   | 'leaked-allocation'
   | 'unheld-instance'
+  | 'held-elsewhere'
   | 'two-homes'
   | 'running-without-record'
   | 'not-running';
@@ -45,6 +47,8 @@ export interface Account {
   readonly state: string;
   readonly cell?: string | undefined;
   readonly host?: string | undefined;
+  /** The root provider of its host, as its cell knows it. */
+  readonly home?: string | undefined;
   /** The attempt that it lives in. */
   readonly attempt?: number | undefined;
   /** It must hold resources for its attempt. */

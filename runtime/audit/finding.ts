@@ -65,6 +65,8 @@ export function whoseIs({ kind, host, cell }: Difference): string {
       return 'nobody: no owner owes it back; --repair gives it back once it is certain that nothing runs';
     case 'unheld-instance':
       return 'the operator: what the instance uses may be given to others; delete it, or move its neighbours';
+    case 'held-elsewhere':
+      return `the operator: a caller of the Placement API has moved it, and what the instance uses of ${there} may be given to others; have it moved back, or delete the instance`;
     case 'two-homes':
       return 'the cell: only the attempt that it knows counts; --repair destroys those that came before it';
     case 'running-without-record':

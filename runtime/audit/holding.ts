@@ -1,5 +1,5 @@
 // No orphan and one home: resources are held if and only if somebody accounts for them, for the attempt that the
-// instance lives in, and in one tree; beside it only what is owed back already. Pure.
+// instance lives in, and in one tree, that of its host; beside it only what is owed back already. Pure.
 
 import { type ConsumerState, OF_NO_BUILD, type ProviderState } from '../../actors/messages/placement.ts';
 import { SHARES_VIA_AGGREGATE } from '../../actors/placement/standard-traits.ts';
@@ -11,6 +11,7 @@ export function holdingDifferences(
   accounts: ReadonlyMap<string, Account>,
 ): Difference[] {
   const roots = new Map(providers.map(({ id, root }) => [id, root]));
+  const names = new Map(providers.map(({ id, name }) => [id, name]));
   const shared = new Set(providers.filter(({ traits }) => traits.includes(SHARES_VIA_AGGREGATE)).map(({ id }) => id));
   const holding = new Map<string, readonly number[]>();
   const differences: Difference[] = [];
@@ -39,6 +40,8 @@ export function holdingDifferences(
       differences.push({ kind: 'leaked-allocation', what, instance, attempts: strange });
     } else {
       holding.set(instance, attempts);
+      const elsewhere = treeElsewhere(account, homes, roots);
+      if (elsewhere !== undefined) differences.push(heldElsewhere(account, elsewhere, names.get(elsewhere)));
       continue;
     }
     // It is told what is wrong with it; what it lacks beside that would be the same thing said twice.
@@ -50,4 +53,21 @@ export function holdingDifferences(
     differences.push({ kind: 'unheld-instance', what, instance, attempts: [attempt], cell, host });
   }
   return differences;
+}
+
+/** The tree in which all is held that an instance should hold on its host, if that is another's. */
+function treeElsewhere(
+  { mustHold, home = '' }: Account,
+  trees: ReadonlySet<string | undefined>,
+  roots: ReadonlyMap<string, string>,
+): string | undefined {
+  // A caller of the Placement API may have put the host's own provider below another one.
+  const own = roots.get(home);
+  return mustHold && own !== undefined && !trees.has(own) ? [...trees][0] : undefined;
+}
+
+function heldElsewhere(account: Account, provider: string, name = ''): Difference {
+  const { instance, state, attempt, cell, host } = account;
+  const what = `'${instance}' is ${state} on '${cell}/${host}', and what it holds is on provider '${provider}' (${name})`;
+  return { kind: 'held-elsewhere', what, instance, attempts: [attempt ?? 0], cell, host, provider };
 }

@@ -15,6 +15,7 @@ import {
   hostAt,
   NOW,
   on,
+  provider,
   removal,
   seen,
   told,
@@ -107,6 +108,49 @@ test('audit - an instance without its allocation', () => {
     doctored.consumers[1] = holds('building', [1, 'p-h1']);
     use(doctored, 'p-h2', -1);
   });
+});
+
+test('audit - an instance that holds what it should, but not on its host, is told with where it is and where it holds', () => {
+  const moved = (instance: string, attempt: number, from: string, to: string) => (doctored: Doctored) => {
+    const at = doctored.consumers.findIndex(({ consumer }) => consumer === instance);
+    const owed = doctored.consumers[at]?.held.filter((one) => one.attempt !== attempt) ?? [];
+    doctored.consumers[at] = { consumer: instance, held: [...owed, ...holds(instance, [attempt, to]).held] };
+    use(doctored, from, -1);
+    use(doctored, to, 1);
+  };
+  for (const [instance, state, attempt, host, to] of [
+    ['active', 'active', 1, 'h1', 'p-h2'],
+    ['active', 'active', 1, 'h1', 'p-h3'],
+    ['building', 'building', 2, 'h2', 'p-h3'],
+    ['lost', 'lost', 1, 'h1', 'p-h2'],
+  ] as const) {
+    const what = new RegExp(
+      `'${instance}' is ${state} on 'c1/${host}', and what it holds is on provider '${to}' .${to.slice(2)}.`,
+    );
+    const repairs = finds('held-elsewhere', what, moved(instance, attempt, `p-${host}`, to));
+    assert.equal(repairs, [], 'which of the two is right is for people to say');
+  }
+  assert.equal(seen(moved('moving', 2, 'p-h2', 'p-h3')).findings, [], 'it is on its way');
+});
+
+test('audit - what an instance holds of the tree of its host, and of what that shares, is held on its host', () => {
+  const held = (provider: string) => [{ attempt: 1, allocations: [{ provider, group: '', resources: { VCPU: 1 } }] }];
+  const holdsOf = (id: string, own: Partial<ProviderState>) =>
+    seen((doctored) => {
+      doctored.providers.push({ ...provider(id, 1), ...own });
+      doctored.steady.add(id);
+      doctored.consumers[0] = { consumer: 'active', held: held(id) };
+      use(doctored, 'p-h1', -1);
+    }).findings.map(({ kind }) => kind);
+  assert.equal(holdsOf('p-gpu', { parent: 'p-h1', root: 'p-h1' }), []);
+  assert.equal(holdsOf('p-disk', { traits: ['MISC_SHARES_VIA_AGGREGATE'] }), []);
+  assert.equal(holdsOf('p-other-gpu', { parent: 'p-h2', root: 'p-h2' }), ['held-elsewhere']);
+  const underRack = seen((doctored) => {
+    doctored.providers.push(provider('p-rack', 0));
+    const [first] = doctored.providers as [ProviderState];
+    doctored.providers[0] = { ...first, parent: 'p-rack', root: 'p-rack' };
+  });
+  assert.equal(underRack.findings, [], 'a caller has put its host below another provider');
 });
 
 test('audit - a provider over its capacity, and one whose count is wrong; of a busy one nothing is said', () => {

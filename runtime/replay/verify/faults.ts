@@ -17,6 +17,7 @@ const KINDS: Readonly<Record<DifferenceKind, FaultKind>> = {
   'usage-differs': 'overcommitted',
   'leaked-allocation': 'leaked',
   'unheld-instance': 'leaked',
+  'held-elsewhere': 'two-homes',
   'two-homes': 'two-homes',
   'running-without-record': 'leaked',
   'not-running': 'not-running',
