@@ -29,7 +29,7 @@ const WORDS_OF_AN_ATTEMPT = [
 
 /**
  * Of `instanceBuild`, every event in every state: with none, one or two alternates, of the attempt before, this one and the
- * next. Passed over is the first host or the next, and again, where that means nothing: of more, the paths are too many.
+ * next. Passed over is one host, the first or the next, and again, where that means nothing: of more, the paths are too many.
  */
 export function buildEvents({ context }: SnapshotFrom<typeof instanceBuild>): InstanceBuildEvent[] {
   const events: InstanceBuildEvent[] = [0, 1, 2].map((count) => ({
@@ -39,10 +39,12 @@ export function buildEvents({ context }: SnapshotFrom<typeof instanceBuild>): In
   }));
   events.push({ type: 'NO_VALID_HOST', reason: 'none of 3 hosts' }, { type: 'TIMED_OUT' }, { type: 'DELETED' });
   const next = context.selection ?? context.alternates[0];
-  const isAgain = context.attempts.some(({ outcome, host }) => outcome === 'passed-over' && host === next?.host);
+  const passedOver = context.attempts.filter(({ outcome }) => outcome === 'passed-over');
+  const isFirst = context.attempt < 2 && passedOver.length === 0;
+  const isAgain = passedOver.some(({ host }) => host === next?.host);
   for (const attempt of [context.attempt - 1, context.attempt, context.attempt + 1]) {
     for (const type of WORDS_OF_AN_ATTEMPT) events.push({ type, attempt, reason: `${type} of attempt ${attempt}` });
-    if (context.attempt < 2 || isAgain) events.push({ type: 'PASSED_OVER', attempt, reason: 'the host is set aside' });
+    if (isFirst || isAgain) events.push({ type: 'PASSED_OVER', attempt, reason: 'the host is set aside' });
   }
   return events;
 }
