@@ -15,7 +15,7 @@ import {
   REQUEST_COLUMNS,
   requestIn,
 } from '../workload/openb-rows.ts';
-import { readRows } from '../workload/rows.ts';
+import { type Names, readRows } from '../workload/rows.ts';
 import { MAX_GPUS } from '../workload/workload.ts';
 
 export interface PackingRequest {
@@ -77,7 +77,7 @@ function wrong(file: string, column: string, what: string): MalformedError {
 
 /** @param models Receives the traits of the models. */
 function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
-  const seen = new Set<string>();
+  const seen: Names = new Map();
   const hosts = readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => {
     const { tree, gpus, model } = hostIn(row, seen);
     if (gpus > 0) models.add(modelTrait(model));
@@ -93,7 +93,7 @@ function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]
 
 /** @param onModel Told of each model that a request would take. */
 function readRequests(file: string, onModel: (model: string) => void): PackingRequest[] {
-  const seen = new Set<string>();
+  const seen: Names = new Map();
   const requests = readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
     const { name, spec, gpus, milli: share, models } = requestIn(row, seen, MAX_GPUS);
     new Set(models).forEach(onModel);

@@ -3,7 +3,7 @@
 import { MAX_AMOUNT } from '../../actors/messages/common.ts';
 import type { ProviderReport } from '../drivers/driver.ts';
 import { gpuProviders, WHOLE_GPU_MILLI } from '../drivers/gpus.ts';
-import type { Row } from './rows.ts';
+import type { Names, Row } from './rows.ts';
 import { type BuildSpec, gpuGroups, MAX_GPUS, MAX_HOST_NAME } from './workload.ts';
 
 export const HOST_COLUMNS = ['sn', 'cpu_milli', 'memory_mib', 'gpu', 'model'] as const;
@@ -24,7 +24,7 @@ export interface HostRow {
 }
 
 /** @param seen The names of the hosts before, to which this one's is added. */
-export function hostIn(row: Row<(typeof HOST_COLUMNS)[number]>, seen: Set<string>): HostRow {
+export function hostIn(row: Row<(typeof HOST_COLUMNS)[number]>, seen: Names): HostRow {
   const name = row.name('sn', seen, MAX_HOST_NAME);
   const cpu = row.whole('cpu_milli', 1, MAX_AMOUNT);
   const memory = row.whole('memory_mib', 0, MAX_AMOUNT);
@@ -53,7 +53,7 @@ export interface RequestRow {
  * @param seen The names of the requests before, to which this one's is added.
  * @param mostGpus How many GPUs it may ask for.
  */
-export function requestIn(row: Row<(typeof REQUEST_COLUMNS)[number]>, seen: Set<string>, mostGpus: number): RequestRow {
+export function requestIn(row: Row<(typeof REQUEST_COLUMNS)[number]>, seen: Names, mostGpus: number): RequestRow {
   const name = row.name('name', seen);
   const cpu = row.whole('cpu_milli', 0, MAX_AMOUNT, 0);
   const memory = row.whole('memory_mib', 0, MAX_AMOUNT, 0);

@@ -12,7 +12,7 @@ import {
   REQUEST_COLUMNS,
   requestIn,
 } from './openb-rows.ts';
-import { readRows } from './rows.ts';
+import { type Names, readRows } from './rows.ts';
 import { type Arrival, cellNames, checkUntil, type FleetHost, gpuKind, type Workload } from './workload.ts';
 
 export interface OpenbOptions {
@@ -65,7 +65,7 @@ export function openbWorkload(options: OpenbOptions): Workload {
 }
 
 function readHosts(file: string, cells: readonly string[]): FleetHost[] {
-  const seen = new Set<string>();
+  const seen: Names = new Map();
   const hosts = readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => {
     const { tree, model, gpus, cpu, memory } = hostIn(row, seen);
     const shape = [model, gpus, cpu, memory].map((part) => String(part).padStart(12, '0')).join(' ');
@@ -81,7 +81,7 @@ function readHosts(file: string, cells: readonly string[]): FleetHost[] {
 type Request = Pick<Arrival, 'atMs' | 'id' | 'spec' | 'kind'> & { deletedMs: number | undefined };
 
 function readRequests(file: string): Request[] {
-  const seen = new Set<string>();
+  const seen: Names = new Map();
   return readRows(file, COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
     const { name, spec, gpus, milli } = requestIn(row, seen, MAX_GPUS_ASKED);
     if (Object.keys(spec).length === 0) throw row.wrong('cpu_milli', 'above zero, and nothing else is asked for');

@@ -7,6 +7,9 @@ import { readTrace } from './workload.ts';
 /** No record of a trace comes near; a quote left open would else swallow the file. */
 const MAX_RECORD_CHARACTERS = 10_000;
 
+/** Names that rows bear, each with where it stands and how it is written there. */
+export type Names = Map<string, { readonly line: number; readonly written: string }>;
+
 /** A row whose columns are read with checks; each error says where it is. */
 export interface Row<Column extends string> {
   /** Whether nothing stands there, or `nan`, as some write it. */
@@ -21,7 +24,7 @@ export interface Row<Column extends string> {
    * An id in lower case and with hyphens for dots and underscores, not in `seen` yet; added to it.
    * @param most How many characters it may have; default 63.
    */
-  name(column: Column, seen: Set<string>, most?: number): string;
+  name(column: Column, seen: Names, most?: number): string;
   /** Models with `|` between them; empty for none. */
   models(column: Column): string[];
   wrong(column: Column, expected: string): MalformedError;
@@ -137,8 +140,11 @@ function rowOf<Column extends string>(file: string, line: number, record: Record
       if (name.length > most || !/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name)) {
         throw wrong(column, `a name of letters, digits and inner '-', '.' and '_', at most ${most} of them`);
       }
-      if (seen.has(name)) throw wrong(column, `a name of its own: an earlier row bears it, as '${name}'`);
-      seen.add(name);
+      const other = seen.get(name);
+      if (other !== undefined) {
+        throw wrong(column, `a name of its own: the row of line ${other.line} bears it, as '${other.written}'`);
+      }
+      seen.set(name, { line, written: textOf(column) });
       return name;
     },
     models(column) {

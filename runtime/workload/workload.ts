@@ -119,8 +119,13 @@ export function readTrace(file: string): string {
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
     throw new MalformedError(`'${file}' is compressed: unpack it first`, { field: file });
   }
-  if (!isUtf8(bytes) || bytes.includes(0)) throw new MalformedError(`'${file}' is not text in UTF-8`, { field: file });
-  return bytes.toString();
+  if (!isUtf8(bytes)) throw new MalformedError(`'${file}' is not text in UTF-8`, { field: file });
+  const text = bytes.toString();
+  const zeroAt = text.indexOf('\0');
+  if (zeroAt === -1) return text;
+  const line = text.slice(0, zeroAt).split(/\r\n?|\n/).length;
+  const message = `'${file}' is no text, or text in UTF-16 instead of UTF-8: line ${line} has a NUL byte`;
+  throw new MalformedError(message, { field: file });
 }
 
 function bytesOf(file: string): Buffer {

@@ -251,10 +251,14 @@ test('trace - what is wrong is refused with file, line and column', async () => 
     [{ nodes: `${nodes}x,1,1,,T4\n` }, 'gpu', /line 4, column 'gpu': '' is not a whole/],
     [{ nodes: `${nodes}x,1,,0,\n` }, 'memory_mib', /line 4, column 'memory_mib': '' is not a whole/],
     [{ nodes: `${nodes}x,1,1,1,\n` }, 'model', /line 4, column 'model'/],
-    [{ nodes: `${nodes}node-0,1,1,0,\n` }, 'sn', /line 4, column 'sn'.*earlier row/],
+    [{ nodes: `${nodes}node-0,1,1,0,\n` }, 'sn', /line 4, column 'sn'.* line 2 bears it, as 'node-0'$/],
     [{ nodes: `${nodes}-x-,1,1,0,\n` }, 'sn', /line 4, column 'sn': '-x-' is not a name of letters/],
     [{ nodes: `${nodes}${'n'.repeat(58)},1,1,1,T4\n` }, 'sn', /line 4, column 'sn'.* at most 57 of them/],
-    [{ nodes: `${nodes}a.b,1,1,0,\na_b,1,1,0,\n` }, 'sn', /line 5, column 'sn': 'a_b' is not .* as 'a-b'/],
+    [
+      { nodes: `${nodes}a.b,1,1,0,\na_b,1,1,0,\n` },
+      'sn',
+      /line 5, column 'sn': 'a_b' is not .* line 4 bears it, as 'a\.b'$/,
+    ],
     [{ nodes: `${nodes}\n\nx,1,1,1,A\u00e9\n` }, 'model', /line 6, column 'model'.*letters, digits, ' ', '-'/],
     [{ nodes: 'sn,sn,cpu_milli,memory_mib,gpu,model\na,b,1,1,0,\n' }, 'sn', /line 1: two columns 'sn'/],
     [{ nodes: 'sn,cpu_milli,memory_mib,gpu\na,1,1,0\n' }, 'model', /line 1: no column 'model'/],
@@ -268,6 +272,11 @@ test('trace - what is wrong is refused with file, line and column', async () => 
     [{ pods: `${pods}p,1,1,8,8000,\n` }, 'gpu_milli', /line 4, column 'gpu_milli': '8000' .* from 1 to 1000/],
     [{ pods: 'Name,name,cpu_milli,num_gpu\np,q,1,1\n' }, 'name', /line 1: two columns 'name'/],
     [{ pods: `${pods}pod-1,1,1,0,0,\n` }, 'name', /line 4, column 'name'/],
+    [
+      { pods: `${pods}\np.1,1,1,0,0,\np-1,1,1,0,0,\n` },
+      'name',
+      /line 6, .*'p-1' is not .* line 5 bears it, as 'p\.1'$/,
+    ],
     [{ pods: 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\np,1,1,0,0,\n' }, 'num_gpu', /asks for a GPU/],
     [{ pods: 'name,cpu_milli\n"p,1\n' }, 'num_gpu', /line 1: no column 'num_gpu'$/],
     [
@@ -323,7 +332,8 @@ test('trace - what is no text is refused for that, not for the columns that it l
   withTrace(({ nodes, pods }) => {
     for (const [bytes, says] of [
       [gzipSync(podsText(2)), /pods\.csv' is compressed: unpack it first/],
-      [Buffer.from(podsText(2), 'utf16le'), /pods\.csv' is not text in UTF-8/],
+      [Buffer.from(podsText(2), 'utf16le'), /pods\.csv' is .*text in UTF-16 instead of UTF-8: line 1 has a NUL byte$/],
+      [podsText(2).replace('pod-1', 'pod\0-1'), /pods\.csv' is no text, .*: line 3 has a NUL byte$/],
       [Buffer.from([0xff, 0xd8, 0xff]), /pods\.csv' is not text in UTF-8/],
     ] as const) {
       writeFileSync(pods, bytes);
