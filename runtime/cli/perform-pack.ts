@@ -3,10 +3,16 @@
 import { basename } from 'node:path';
 import { createLogUpdate } from 'log-update';
 import type { PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
-import { askedInTheEnd } from '../packing/arrivals.ts';
 import type { Experiment } from '../packing/experiment.ts';
 import { plotOf } from '../packing/plot.ts';
-import { type Allocation, type CurvePoint, type PackingReport, policyReport, rounded } from '../packing/report.ts';
+import {
+  type Allocation,
+  askedIn,
+  type CurvePoint,
+  inAllSeeds,
+  type PackingReport,
+  policyReport,
+} from '../packing/report.ts';
 import { type Run, startWorkers, type Workers } from '../packing/runs.ts';
 import { type PackingTrace, readPackingTrace } from '../packing/trace.ts';
 import { checkApart, checkWritable, writeTo } from './files.ts';
@@ -47,7 +53,6 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
         `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`,
       );
     }
-    const asked = rounded(askedInTheEnd(trace, tune));
     const begunAt = performance.now();
     const runs = await performShown(workers, trace, experiments);
     const report: PackingReport = {
@@ -58,16 +63,10 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
       requests: trace.requests.length,
       absentModels: Object.fromEntries(trace.absentModels),
       tune,
-      asked,
+      asked: askedIn(runs.slice(0, seeds.length)),
       seeds,
       policies: Object.fromEntries(
-        policy.map((name) => [
-          name,
-          policyReport(
-            runs.filter((run) => run.policy === name),
-            asked,
-          ),
-        ]),
+        policy.map((name) => [name, policyReport(runs.filter((run) => run.policy === name))]),
       ),
     };
     console.log(linesOf(report).join('\n'));
@@ -92,12 +91,18 @@ async function performShown(workers: Workers, trace: PackingTrace, experiments: 
 }
 
 /** What came of it, for people. */
-export function linesOf({ hosts, gpus, requests, asked, seeds, policies }: PackingReport): string[] {
-  const last = Math.round(100 * asked);
+export function linesOf({ hosts, gpus, requests, seeds, policies }: PackingReport): string[] {
+  // As much comes in all seeds, whatever the policy.
+  const last = Math.max(...Object.values(policies).map(({ curve }) => inAllSeeds(curve, seeds).length - 1));
   // What is asked for in the end has a column of its own, where the two that the literature has do not tell it.
-  const isTold = last === 100 || last === 130;
+  const isTold = last < 0 || last === 100 || last === 130;
+  const textOf = (one: Figure) => figureText(one, seeds.length);
+  const allocationText = (allocation: Allocation) => {
+    const one = figureOf(allocation);
+    return one === null ? 'not asked' : textOf(one);
+  };
   const rows = Object.entries(policies).map(([name, { allocationAt100, allocationAt130, refused, curve }]) => {
-    const inTheEnd = isTold ? [] : [pointText(curve[last] as CurvePoint, seeds.length)];
+    const inTheEnd = isTold ? [] : [textOf(curve[last] as CurvePoint)];
     return [name, allocationText(allocationAt100), allocationText(allocationAt130), ...inTheEnd, figure(refused, 1)];
   });
   return [
@@ -112,15 +117,21 @@ export function linesOf({ hosts, gpus, requests, asked, seeds, policies }: Packi
   ];
 }
 
-function allocationText({ mean, seeds }: Allocation): string {
-  if (mean === null) return 'not asked';
+type Figure = Omit<CurvePoint, 'arrived'>;
+
+/** Null if so much was asked for in no seed. */
+function figureOf({ mean, seeds }: Allocation): Figure | null {
+  if (mean === null) return null;
   const known = seeds.filter((one) => one !== null);
-  return pointText({ mean, least: Math.min(...known), most: Math.max(...known) }, known.length);
+  return { mean, least: Math.min(...known), most: Math.max(...known), ofSeeds: known.length };
 }
 
-function pointText({ mean, least, most }: Omit<CurvePoint, 'arrived'>, seeds: number): string {
-  const range = seeds === 1 ? '' : ` (${least.toFixed(2)} to ${most.toFixed(2)})`;
-  return `${mean.toFixed(2)} %${range}`;
+function figureText({ mean, least, most, ofSeeds }: Figure, seeds: number): string {
+  const told = [
+    ...(ofSeeds === 1 ? [] : [`${least.toFixed(2)} to ${most.toFixed(2)}`]),
+    ...(ofSeeds === seeds ? [] : [`of ${counted(ofSeeds, 'seed')}`]),
+  ];
+  return `${mean.toFixed(2)} %${told.length === 0 ? '' : ` (${told.join(' ')})`}`;
 }
 
 /** How far all runs are, on the error output, so that what comes of them stays by itself. */

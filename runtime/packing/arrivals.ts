@@ -10,22 +10,14 @@ const MAX_ARRIVALS = 1_000_000;
 /** As a multiple of all GPUs. Curves have a point for each percent: of more they would be too long to be written down. */
 const MAX_ASKED = 1_000;
 
-/**
- * What the requests ask for in the end, as a multiple of the GPUs that there are.
- * @throws MalformedError when those of the trace, wanted as they are, ask for too much.
- */
-export function askedInTheEnd(trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>, tune: number): number {
-  if (tune !== 0) return tune;
-  const asked = milliAsked(trace.requests) / trace.gpuMilli;
-  if (asked <= MAX_ASKED) return asked;
-  const message = `the requests ask for ${Math.ceil(asked)} times all GPUs; as they are they may for ${MAX_ASKED} times at most`;
-  throw new MalformedError(message, { field: 'tune' });
-}
+/** What is asked for is the wanted part if less than that is missing, as a part of all GPUs: curves count in percent. */
+const NEAR = 0.005;
 
 /**
- * @param tune What the requests ask for in the end, as a multiple of the GPUs that there are; 0: each comes once, whatever
- * they ask for, as the published simulator has it.
- * @throws MalformedError when it would take too many requests, or each that asks for a GPU asks for more than that.
+ * @param tune What the requests ask for in the end, as a multiple of the GPUs that there are: as nearly as they can; 0:
+ * each comes once, whatever they ask for, as the published simulator has it.
+ * @throws MalformedError `tune` when it would take too many requests, each that asks for a GPU asks for more than that, or
+ * those of the trace, wanted as they are, ask for too much.
  */
 export function arrivalsOf(
   trace: Pick<PackingTrace, 'requests' | 'gpuMilli'>,
@@ -33,7 +25,10 @@ export function arrivalsOf(
   random: Random,
 ): PackingRequest[] {
   const { requests, gpuMilli: capacity } = trace;
-  if (tune === 0) return random.shuffle(requests);
+  if (tune === 0) {
+    checkAsItIs(milliAsked(requests) / capacity);
+    return random.shuffle(requests);
+  }
   const wanted = tune * capacity;
   // One that alone asks for more is to be left out whatever else is: others are not to go before it does.
   const able = requests.filter(({ gpuMilli }) => gpuMilli <= wanted);
@@ -43,15 +38,20 @@ export function arrivalsOf(
     throw new MalformedError(message, { field: 'tune' });
   }
   const arrivals = random.shuffle(able);
-  if (asked > wanted) {
-    // Their order is a random one: to leave out the last is to leave out any.
-    while (asked > wanted) asked -= (arrivals.pop() as PackingRequest).gpuMilli;
-    return arrivals;
-  }
+  // Their order is a random one: to leave out the last is to leave out any.
+  while (asked > wanted) asked -= (arrivals.pop() as PackingRequest).gpuMilli;
+  // As in the published experiment: of several GPUs only one is looked at.
+  const hasRoom = ({ share }: PackingRequest) => asked + share <= wanted;
+  let drawn = able;
   for (;;) {
-    const another = random.pick(able);
-    // As in the published experiment: of several GPUs only one is looked at.
-    if (asked + another.share > wanted) return arrivals;
+    const another = random.pick(drawn);
+    if (!hasRoom(another)) {
+      // The published experiment ends here. Of few GPUs much may be missing still, which others would ask for.
+      if (wanted - asked < NEAR * capacity) return arrivals;
+      drawn = drawn.filter(hasRoom);
+      if (milliAsked(drawn) === 0) return arrivals;
+      continue;
+    }
     arrivals.push(another);
     asked += another.gpuMilli;
     if (arrivals.length > MAX_ARRIVALS) {
@@ -59,6 +59,12 @@ export function arrivalsOf(
       throw new MalformedError(message, { field: 'tune' });
     }
   }
+}
+
+function checkAsItIs(asked: number): void {
+  if (asked <= MAX_ASKED) return;
+  const message = `the requests ask for ${Math.ceil(asked)} times all GPUs; as they are they may for ${MAX_ASKED} times at most`;
+  throw new MalformedError(message, { field: 'tune' });
 }
 
 function milliAsked(requests: readonly PackingRequest[]): number {

@@ -1,7 +1,10 @@
 // The curve of a run: how much of all GPUs is allocated when so much of them was asked for, in percent. What was asked
 // for counts as it arrives, placed or not.
 
-/** The mean allocation at each whole percent of arrived requests, from 0 on; null where no request arrived. */
+/**
+ * The mean allocation at each whole percent of arrived requests, from 0 to what arrived in the end; null where no request
+ * arrived.
+ */
 export type Curve = readonly (number | null)[];
 
 export interface CurveMaker {
@@ -28,12 +31,11 @@ export function curveMaker(capacity: number): CurveMaker {
 
 /**
  * The allocation when this much has arrived: where a single request passed over the percent, as it was before it.
- * Null beyond what was to arrive.
- * @param asked What was to arrive, as a multiple of all GPUs.
+ * Null if so much never arrived.
  */
-export function allocationAt(curve: Curve, percent: number, asked: number): number | null {
-  if (percent >= curve.length && percent > Math.round(100 * asked)) return null;
-  for (let at = Math.min(percent, curve.length - 1); at >= 0; at -= 1) {
+export function allocationAt(curve: Curve, percent: number): number | null {
+  if (percent >= curve.length) return null;
+  for (let at = percent; at >= 0; at -= 1) {
     const allocation = curve[at];
     if (allocation !== null && allocation !== undefined) return allocation;
   }

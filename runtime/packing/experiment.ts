@@ -26,12 +26,14 @@ import type { PackingTrace } from './trace.ts';
 export interface Experiment {
   readonly policy: PackingPolicyName;
   readonly seed: number;
-  /** What the requests ask for in the end, as a multiple of all GPUs; 0: as they are in the trace. */
+  /** What the requests are to ask for in the end, as a multiple of all GPUs; 0: as they are in the trace. */
   readonly tune: number;
 }
 
 export interface Outcome {
   readonly curve: Curve;
+  /** What has arrived in the end, placed or not, as a multiple of all GPUs. */
+  readonly asked: number;
   readonly placed: number;
   /** Requests that fitted nowhere. */
   readonly refused: number;
@@ -90,7 +92,7 @@ export function perform(
     }
     curve.add(arrived, used);
   }
-  return { curve: curve.curve(), placed, refused: arrivals.length - placed };
+  return { curve: curve.curve(), asked: arrived / trace.gpuMilli, placed, refused: arrivals.length - placed };
 }
 
 /** A placement shard with these hosts, and a scheduler's view of them, fed by what the shard tells. */

@@ -1,8 +1,8 @@
 // Draws the curves of a packing experiment: what is allocated over what has been asked for, both in percent of all
-// GPUs. A line is the mean of all seeds, the band around it goes from the least to the most.
+// GPUs. A line is the mean of all seeds, as far as all have come; the band around it goes from the least to the most.
 
 import { basename } from 'node:path';
-import type { CurvePoint, PackingReport } from './report.ts';
+import { type CurvePoint, inAllSeeds, type PackingReport } from './report.ts';
 import { type Attributes, type Drawn, document, element, pathThrough, pixels } from './svg.ts';
 
 const WIDTH = 960;
@@ -31,40 +31,34 @@ interface Scale {
 /** The text of an SVG document. */
 export function plotOf(report: PackingReport): string {
   const lines = Object.entries(report.policies).map(([name, { curve }], position) => {
-    return { name, curve, colour: COLOURS[position % COLOURS.length] as string };
+    return { name, curve: inAllSeeds(curve, report.seeds), colour: COLOURS[position % COLOURS.length] as string };
   });
-  const scale = scaleOf(
-    lines.flatMap(({ curve }) => curve),
-    report.asked,
-  );
+  const scale = scaleOf(lines.flatMap(({ curve }) => curve));
   const { nodes, pods, gpus, seeds, tune, asked } = report;
   const of = `${basename(pods)} on ${basename(nodes)}: ${gpus.toLocaleString('en-US')} GPUs`;
   const what = tune === 0 ? 'the requests of the trace,' : 'requests';
+  const [least, most] = [Math.min(...asked.seeds), Math.max(...asked.seeds)].map((one) => Math.round(100 * one) / 100);
+  const times = least === most ? most : `${least} to ${most}`;
   return document(
     WIDTH,
     HEIGHT,
     element('title', {}, `GPU allocation by packing policy, ${of}`),
     element('rect', { width: WIDTH, height: HEIGHT, fill: '#ffffff' }),
     label(PLOT.left, 26, 'GPU allocation by packing policy', { 'font-size': 17, 'font-weight': 'bold' }),
-    label(
-      PLOT.left,
-      46,
-      `${of}, ${counted(seeds.length, 'seed')}, ${what} for ${Math.round(100 * asked) / 100} times all GPUs`,
-      {
-        'font-size': 12,
-        fill: '#555555',
-      },
-    ),
+    label(PLOT.left, 46, `${of}, ${counted(seeds.length, 'seed')}, ${what} for ${times} times all GPUs`, {
+      'font-size': 12,
+      fill: '#555555',
+    }),
     ...axes(scale),
-    ...everythingPlaced(scale, asked),
+    ...everythingPlaced(scale, Math.min(...asked.seeds)),
     ...lines.map(({ curve, colour }) => band(scale, curve, colour)),
     ...lines.map(({ curve, colour }) => line(scale, curve, colour)),
     ...names(scale, lines),
   );
 }
 
-function scaleOf(points: readonly CurvePoint[], asked: number): Scale {
-  const last = Math.max(TICK_EVERY, Math.round(100 * asked));
+function scaleOf(points: readonly CurvePoint[]): Scale {
+  const last = points.reduce((most, { arrived }) => Math.max(most, arrived), TICK_EVERY);
   const first = last >= FROM_IF_LAST ? FROM : 0;
   const leastOfAll = points.reduce((least, one) => (one.arrived < first ? least : Math.min(least, one.least)), 100);
   const down = (value: number) => Math.floor(value / TICK_EVERY) * TICK_EVERY;

@@ -6,19 +6,21 @@ import { allocationAt, meanOf } from './curve.ts';
 import type { Run } from './runs.ts';
 
 export interface Allocation {
-  /** Percent of all GPUs, the mean of all seeds; null: not so much was to arrive. */
+  /** Percent of all GPUs, the mean of the seeds in which so much arrived; null: in none. */
   readonly mean: number | null;
-  /** Of each seed, in the order of `seeds`. */
+  /** Of each seed, in the order of `seeds`; null: not so much arrived in it. */
   readonly seeds: readonly (number | null)[];
 }
 
 export interface CurvePoint {
   /** What has been asked for until now, percent of all GPUs. */
   readonly arrived: number;
-  /** What is allocated then, percent of all GPUs: the mean of all seeds, the least and the most. */
+  /** What is allocated then, percent of all GPUs: the mean of the seeds in which so much arrived, the least and the most. */
   readonly mean: number;
   readonly least: number;
   readonly most: number;
+  /** How many seeds these are. */
+  readonly ofSeeds: number;
 }
 
 export interface PolicyReport {
@@ -26,6 +28,7 @@ export interface PolicyReport {
   readonly allocationAt130: Allocation;
   /** Requests that fitted nowhere, the mean of all seeds. */
   readonly refused: number;
+  /** As far as any seed has come. */
   readonly curve: readonly CurvePoint[];
 }
 
@@ -39,10 +42,15 @@ export interface PackingReport {
   readonly absentModels: Readonly<Record<string, number>>;
   /** As it was given: 0 for the requests as they are in the trace. */
   readonly tune: number;
-  /** What is asked for in the end, as a multiple of all GPUs: `tune`, or what the trace asks for. */
-  readonly asked: number;
+  /** What was asked for in the end, as a multiple of all GPUs: the mean, and of each seed, in the order of `seeds`. */
+  readonly asked: { readonly mean: number; readonly seeds: readonly number[] };
   readonly seeds: readonly number[];
   readonly policies: Readonly<Partial<Record<PackingPolicyName, PolicyReport>>>;
+}
+
+/** As far as all seeds have come. */
+export function inAllSeeds(curve: readonly CurvePoint[], seeds: readonly number[]): CurvePoint[] {
+  return curve.filter(({ ofSeeds }) => ofSeeds === seeds.length);
 }
 
 /** Enough digits for any comparison, and none that depend on the order of a sum. */
@@ -50,13 +58,16 @@ export function rounded(value: number): number {
   return Math.round(value * 10_000) / 10_000;
 }
 
-/**
- * @param runs All of one policy, in the order of the seeds.
- * @param asked What was asked for in the end, as a multiple of all GPUs.
- */
-export function policyReport(runs: readonly Run[], asked: number): PolicyReport {
+/** @param runs All of one policy, in the order of the seeds: it is the same of any policy. */
+export function askedIn(runs: readonly Run[]): PackingReport['asked'] {
+  const seeds = runs.map(({ asked }) => asked);
+  return { mean: rounded(meanOf(seeds)), seeds: seeds.map(rounded) };
+}
+
+/** @param runs All of one policy, in the order of the seeds. */
+export function policyReport(runs: readonly Run[]): PolicyReport {
   const at = (percent: number): Allocation => {
-    const seeds = runs.map(({ curve }) => allocationAt(curve, percent, asked));
+    const seeds = runs.map(({ curve }) => allocationAt(curve, percent));
     const known = seeds.filter((one) => one !== null);
     return {
       mean: known.length === 0 ? null : rounded(meanOf(known)),
@@ -67,19 +78,19 @@ export function policyReport(runs: readonly Run[], asked: number): PolicyReport 
     allocationAt100: at(100),
     allocationAt130: at(130),
     refused: rounded(meanOf(runs.map(({ refused }) => refused))),
-    curve: pointsOf(runs, asked),
+    curve: pointsOf(runs),
   };
 }
 
-function pointsOf(runs: readonly Run[], asked: number): CurvePoint[] {
-  const last = Math.round(100 * asked);
-  return Array.from({ length: last + 1 }, (_, arrived) => {
-    const values = runs.map(({ curve }) => allocationAt(curve, arrived, asked) as number);
+function pointsOf(runs: readonly Run[]): CurvePoint[] {
+  return Array.from({ length: Math.max(...runs.map(({ curve }) => curve.length)) }, (_, arrived) => {
+    const values = runs.map(({ curve }) => allocationAt(curve, arrived)).filter((value) => value !== null);
     return {
       arrived,
       mean: rounded(meanOf(values)),
       least: rounded(Math.min(...values)),
       most: rounded(Math.max(...values)),
+      ofSeeds: values.length,
     };
   });
 }

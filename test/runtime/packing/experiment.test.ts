@@ -7,10 +7,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import { PACKING_POLICIES } from '../../../actors/scheduler/weighers/packing/policies.ts';
 import { linesOf } from '../../../runtime/cli/perform-pack.ts';
-import { arrivalsOf, askedInTheEnd } from '../../../runtime/packing/arrivals.ts';
+import { arrivalsOf } from '../../../runtime/packing/arrivals.ts';
 import { allocationAt, curveMaker, meanOf } from '../../../runtime/packing/curve.ts';
 import { perform } from '../../../runtime/packing/experiment.ts';
-import { policyReport } from '../../../runtime/packing/report.ts';
+import { askedIn, policyReport } from '../../../runtime/packing/report.ts';
+import type { Run } from '../../../runtime/packing/runs.ts';
 import { readPackingTrace } from '../../../runtime/packing/trace.ts';
 import { seededRandom } from '../../../runtime/random.ts';
 import { ROOT } from '../../support/programs.ts';
@@ -87,16 +88,14 @@ test('arrivals - as they are in the trace: each request once, whatever they ask 
   const arrivals = arrivalsOf(trace, 0, seededRandom(1)).map(({ name }) => name);
   assert.is.not(arrivals.join(), names.join(), 'in an order of the seed');
   assert.equal(arrivals.sort(), names);
-  const demand = trace.requests.reduce((sum, { gpuMilli }) => sum + gpuMilli, 0);
-  assert.is(askedInTheEnd(trace, 0), demand / trace.gpuMilli);
-  assert.is(askedInTheEnd(trace, 1.3), 1.3);
 });
 
 test('arrivals - requests as they are that ask for far more than there is are refused before curves fill the memory', async () => {
   const trace = await smallTrace();
   const demand = trace.requests.reduce((sum, { gpuMilli }) => sum + gpuMilli, 0);
-  assert.is(askedInTheEnd({ ...trace, gpuMilli: demand / 1_000 }, 0), 1_000);
-  assert.throws(() => askedInTheEnd({ ...trace, gpuMilli: demand / 1_001 }, 0), /ask for 1001 times all GPUs.* 1000 /);
+  const arrivals = (times: number) => arrivalsOf({ ...trace, gpuMilli: demand / times }, 0, seededRandom(1));
+  assert.is(arrivals(1_000).length, trace.requests.length);
+  assert.throws(() => arrivals(1_001), /ask for 1001 times all GPUs.* 1000 /);
 });
 
 test('arrivals - a trace of crumbs is refused before it fills the memory', async () => {
@@ -115,10 +114,10 @@ test('curve - the mean of all that arrived at a percent, what was refused counts
   assert.is(made.length, 31);
   assert.equal([made[10], made[13], made[30]], [(10 + 10.4) / 2, 10.4, 30.4]);
   assert.equal([made[0], made[11]], [null, null]);
-  assert.is(allocationAt(made, 9, 0.5), 0);
-  assert.is(allocationAt(made, 20, 0.5), 10.4, 'as it was before the request that passed over it');
-  assert.is(allocationAt(made, 50, 0.5), 30.4, 'the last request that fitted into the wanted part came before');
-  assert.is(allocationAt(made, 51, 0.5), null, 'so much was never to arrive');
+  assert.is(allocationAt(made, 9), 0);
+  assert.is(allocationAt(made, 20), 10.4, 'as it was before the request that passed over it');
+  assert.is(allocationAt(made, 30), 30.4);
+  assert.is(allocationAt(made, 31), null, 'so much never arrived');
 });
 
 test('run - each policy comes out the same again, fills the fleet and leaves nobody out', async () => {
@@ -129,10 +128,10 @@ test('run - each policy comes out the same again, fills the fleet and leaves nob
     assert.equal(perform(trace, run), outcome, `${policy} again`);
     assert.is.not(JSON.stringify(perform(trace, { ...run, seed: 8 })), JSON.stringify(outcome));
     assert.is(outcome.placed + outcome.refused, arrivalsOf(trace, 1.3, seededRandom(7).fork('arrivals')).length);
-    const at130 = allocationAt(outcome.curve, 130, 1.3) as number;
+    const at130 = allocationAt(outcome.curve, 130) as number;
     assert.ok(outcome.refused > 0 && at130 > 75 && at130 <= 100, `${policy} fills ${at130} %`);
     // As long as a third has arrived nothing is refused, so what has arrived is what is used.
-    const early = allocationAt(outcome.curve, 33, 1.3) as number;
+    const early = allocationAt(outcome.curve, 33) as number;
     assert.ok(Math.abs(early - 33) < 3, `${policy} has ${early} % at 33 %`);
   }
 });
@@ -180,28 +179,89 @@ test('run - policies that pack leave less unused than chance', async () => {
   const trace = await smallTrace();
   const filled = (policy: 'random' | 'fgd' | 'best-fit') => {
     const seeds = [1, 2, 3, 4, 5, 6, 7, 8];
-    return meanOf(seeds.map((seed) => allocationAt(perform(trace, { policy, seed, tune: 1.3 }).curve, 130, 1.3) ?? 0));
+    return meanOf(seeds.map((seed) => allocationAt(perform(trace, { policy, seed, tune: 1.3 }).curve, 130) ?? 0));
   };
   const byChance = filled('random');
   assert.ok(filled('fgd') > byChance + 0.5, `${filled('fgd')} and ${byChance} by chance`);
   assert.ok(filled('best-fit') > byChance + 0.5, `${filled('best-fit')} and ${byChance} by chance`);
 });
 
-test('report - mean and each seed, and null for what was not to arrive', () => {
-  const runOf = (seed: number, allocated: number) => {
-    const curve = Array.from({ length: 111 }, (_, percent) => Math.min(percent, allocated));
-    return { policy: 'fgd' as const, seed, tune: 1.1, curve, placed: 5, refused: seed };
-  };
-  const { allocationAt100, allocationAt130, refused, curve } = policyReport([runOf(1, 90), runOf(2, 91.00004)], 1.1);
+const GPU_OF_ITS_OWN = 'sn,cpu_milli,memory_mib,gpu,model\nh1,8000,8192,1,T4\n';
+
+test('run - of few GPUs as much is asked for as requests can make up, and the curve ends where they do', () =>
+  withTrace(
+    (files) => {
+      const trace = readPackingTrace(files.nodes, files.pods);
+      for (let seed = 42; seed < 62; seed += 1) {
+        const { asked, curve } = perform(trace, { policy: 'best-fit', seed, tune: 1.3 });
+        assert.is(asked, 1, `seed ${seed}: half of a GPU twice, or a whole one; no other fits into what is left`);
+        assert.equal([allocationAt(curve, 100), allocationAt(curve, 101)], [100, null]);
+      }
+    },
+    {
+      nodes: GPU_OF_ITS_OWN,
+      pods: 'name,cpu_milli,num_gpu,gpu_milli\na,1,1,500\nb,1,1,1000\nc,1,2,1000\nd,1,0,0\ne,1,1,1000\n',
+    },
+  ));
+
+test('run - what arrives beyond the wanted part is asked for, is on the curve, and is refused there', () =>
+  withTrace(
+    (files) => {
+      const trace = readPackingTrace(files.nodes, files.pods);
+      const { asked, curve, placed, refused } = perform(trace, { policy: 'best-fit', seed: 42, tune: 1.3 });
+      assert.equal([asked, placed, refused, curve.length], [2, 1, 1, 201]);
+      assert.equal([allocationAt(curve, 99), allocationAt(curve, 130), allocationAt(curve, 200)], [0, 100, 100]);
+    },
+    {
+      nodes: 'sn,cpu_milli,memory_mib,gpu,model\nh1,8000,8192,8,T4\n',
+      pods: 'name,cpu_milli,num_gpu,gpu_milli\na,1,8,1000\n',
+    },
+  ));
+
+/** A run in which all is placed until so much is allocated. */
+function runOf(seed: number, allocated: number, asked: number, refused = 0): Run {
+  const curve = Array.from({ length: Math.round(100 * asked) + 1 }, (_, percent) => Math.min(percent, allocated));
+  return { policy: 'fgd', seed, tune: asked, curve, asked, placed: 5, refused };
+}
+
+/** The lines for people. */
+function toldOf(runs: readonly Run[]): string[] {
+  const lists = { nodes: 'n', pods: 'p', hosts: 2, gpus: 8, requests: 9, absentModels: {} };
+  const seeds = runs.map(({ seed }) => seed);
+  return linesOf({ ...lists, tune: 1.3, asked: askedIn(runs), seeds, policies: { fgd: policyReport(runs) } });
+}
+
+test('report - mean and each seed, and null for what was not asked for', () => {
+  const runs = [runOf(1, 90, 1.1, 1), runOf(2, 91.00004, 1.1, 2)];
+  const { allocationAt100, allocationAt130, refused, curve } = policyReport(runs);
   assert.equal(allocationAt100, { mean: 90.5, seeds: [90, 91] });
   assert.equal(allocationAt130, { mean: null, seeds: [null, null] });
   assert.is(refused, 1.5);
   assert.is(curve.length, 111);
-  assert.equal(curve[110], { arrived: 110, mean: 90.5, least: 90, most: 91 });
+  assert.equal(curve[110], { arrived: 110, mean: 90.5, least: 90, most: 91, ofSeeds: 2 });
+  assert.equal(askedIn(runs), { mean: 1.1, seeds: [1.1, 1.1] });
+});
+
+test('report - a figure is the mean of the seeds in which as much was asked for, and it is told where these are fewer', () => {
+  const runs = [runOf(1, 50, 0.5), runOf(2, 90, 1), runOf(3, 92, 1.3), runOf(4, 94, 1.3)];
+  const { allocationAt100, allocationAt130, curve } = policyReport(runs);
+  assert.equal(allocationAt100, { mean: 92, seeds: [null, 90, 92, 94] });
+  assert.equal(allocationAt130, { mean: 93, seeds: [null, null, 92, 94] });
+  assert.equal(curve[50], { arrived: 50, mean: 50, least: 50, most: 50, ofSeeds: 4 });
+  assert.equal(curve[51], { arrived: 51, mean: 51, least: 51, most: 51, ofSeeds: 3 });
+  assert.equal(curve.at(-1), { arrived: 130, mean: 93, least: 92, most: 94, ofSeeds: 2 });
+  assert.equal(askedIn(runs), { mean: 1.025, seeds: [0.5, 1, 1.3, 1.3] });
+  const [, , header = '', row = ''] = toldOf(runs);
+  assert.match(header, /100 % were asked for +130 % +50 % +requests refused/);
+  assert.match(
+    row,
+    /^fgd +92\.00 % \(90\.00 to 94\.00 of 3 seeds\) +93\.00 % \(92.* of 2 seeds\) +50\.00 % \(50\.00 to 50\.00\) /,
+  );
+  assert.match(toldOf([runOf(1, 90, 1), runOf(2, 91, 1.3)])[3] ?? '', / 91\.00 % \(of 1 seed\) /);
 });
 
 test('report - one of a kind is told as one', () => {
-  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 1, asked: 1, seeds: [42], policies: {} };
+  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 1, asked: askedIn([]), seeds: [42], policies: {} };
   assert.is(linesOf({ ...told, hosts: 1, gpus: 1, requests: 1 })[0], '1 GPU on 1 host, 1 request, one seed');
   assert.match(
     linesOf({ ...told, hosts: 2, gpus: 1_000, requests: 0 })[0] ?? '',
@@ -210,48 +270,14 @@ test('report - one of a kind is told as one', () => {
 });
 
 test('report - where neither as much is asked for in the end, the table has a column for what is', () => {
-  const runOf = (seed: number) => {
-    const curve = Array.from({ length: 51 }, (_, percent) => Math.min(percent, 40 + seed));
-    return { policy: 'fgd' as const, seed, tune: 0.5, curve, placed: 5, refused: 0 };
-  };
-  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 0.5, hosts: 2, gpus: 8, requests: 9, seeds: [1, 2] };
-  const policies = { fgd: policyReport([runOf(1), runOf(2)], 0.5) };
-  const [, , header = '', row = ''] = linesOf({ ...told, asked: 0.5, policies });
+  const [, , header = '', row = ''] = toldOf([runOf(1, 41, 0.5), runOf(2, 42, 0.5)]);
   assert.match(header, /100 % were asked for +130 % +50 % +requests refused/);
   assert.match(row, /^fgd +not asked +not asked +41\.50 % \(41\.00 to 42\.00\) +0$/);
-  assert.not.match(linesOf({ ...told, asked: 1.3, policies }).join(), /50 %/);
+  assert.not.match(toldOf([runOf(1, 41, 1.3), runOf(2, 42, 1.3)])[2] ?? '', /130 % +\d+ %/);
 });
 
 test('report - the mean of the requests refused is told as in the JSON, not as a whole number', () => {
-  const runOf = (seed: number, refused: number) => ({
-    policy: 'fgd' as const,
-    seed,
-    tune: 1,
-    curve: [0],
-    placed: 5,
-    refused,
-  });
-  const told = {
-    nodes: 'n',
-    pods: 'p',
-    absentModels: {},
-    hosts: 2,
-    gpus: 8,
-    requests: 9,
-    seeds: [1, 2],
-    tune: 1,
-    asked: 1,
-  };
-  const rowOf = (...refused: number[]) =>
-    linesOf({
-      ...told,
-      policies: {
-        fgd: policyReport(
-          refused.map((count, seed) => runOf(seed, count)),
-          1,
-        ),
-      },
-    })[3] ?? '';
+  const rowOf = (...refused: number[]) => toldOf(refused.map((count, seed) => runOf(seed, 0, 1, count)))[3] ?? '';
   assert.match(rowOf(1, 2), / 1\.5$/);
   assert.match(rowOf(2, 2), / 2$/);
 });
@@ -283,7 +309,7 @@ if (existsSync(OPENB)) {
   test('published - one seed of fragmentation gradient descent on the whole trace is about what was published', () => {
     const { curve } = perform(openb('default'), { policy: 'fgd', seed: 42, tune: 1.3 });
     for (const [position, percent] of [100, 130].entries()) {
-      const measured = allocationAt(curve, percent, 1.3) ?? 0;
+      const measured = allocationAt(curve, percent) ?? 0;
       const published = PUBLISHED.default.fgd[position] as number;
       assert.ok(Math.abs(measured - published) < 0.5, `${measured} at ${percent} %, published ${published}`);
     }
@@ -298,7 +324,7 @@ if (existsSync(OPENB) && process.env.CELLWRIGHT_PACKING_TABLE === '1') {
         const trace = openb(name);
         const runs = Array.from({ length: 10 }, (_, seed) => perform(trace, { policy, seed: 42 + seed, tune: 1.3 }));
         for (const [position, percent] of [100, 130].entries()) {
-          const measured = meanOf(runs.map(({ curve }) => allocationAt(curve, percent, 1.3) ?? 0));
+          const measured = meanOf(runs.map(({ curve }) => allocationAt(curve, percent) ?? 0));
           const published = PUBLISHED[name][policy][position] as number;
           assert.ok(Math.abs(measured - published) <= 0.3, `${measured} at ${percent} %, published ${published}`);
         }

@@ -10,7 +10,7 @@ const test = suite('packing plot');
 function reportOf(tune: number): PackingReport {
   const curve = Array.from({ length: Math.round(100 * tune) + 1 }, (_, arrived) => {
     const mean = Math.min(arrived, 90);
-    return { arrived, mean, least: mean, most: mean };
+    return { arrived, mean, least: mean, most: mean, ofSeeds: 1 };
   });
   const policies = { fgd: { curve } } as unknown as PackingReport['policies'];
   return {
@@ -19,7 +19,7 @@ function reportOf(tune: number): PackingReport {
     gpus: 100,
     seeds: [1],
     tune,
-    asked: tune,
+    asked: { mean: tune, seeds: [tune] },
     policies,
   } as unknown as PackingReport;
 }
@@ -56,6 +56,16 @@ test('packing plot - with little asked for, the curve begins with nothing', () =
   ] as const) {
     assert.is(labelsOf(plotOf(reportOf(tune)))[0]?.percent, from, `${tune}`);
   }
+});
+
+test('packing plot - curves are drawn as far as all seeds have come', () => {
+  const { policies, ...report } = reportOf(1.3);
+  const curve = (policies.fgd?.curve ?? []).map((point) => ({ ...point, ofSeeds: point.arrived > 110 ? 1 : 2 }));
+  const told = { ...report, policies: { fgd: { ...policies.fgd, curve } } as PackingReport['policies'] };
+  const drawn = plotOf({ ...told, seeds: [1, 2], asked: { mean: 1.2, seeds: [1.1, 1.3] } });
+  assert.is(labelsOf(drawn).at(-1)?.percent, 110);
+  assert.match(drawn, /2 seeds, requests for 1\.1 to 1\.3 times all GPUs/);
+  assert.not.match(drawn, /NaN|undefined/);
 });
 
 test('packing plot - curves of very many points are drawn', () => {
