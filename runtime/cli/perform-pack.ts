@@ -3,7 +3,9 @@
 import { basename } from 'node:path';
 import { createLogUpdate } from 'log-update';
 import type { PackingPolicyName } from '../../actors/scheduler/weighers/packing/policies.ts';
+import { MalformedError } from '../errors.ts';
 import type { Experiment } from '../packing/experiment.ts';
+import { type NeverPlaced, neverPlaced } from '../packing/never-placed.ts';
 import { plotOf } from '../packing/plot.ts';
 import {
   type Allocation,
@@ -14,7 +16,7 @@ import {
   policyReport,
 } from '../packing/report.ts';
 import { type Run, startWorkers, type Workers } from '../packing/runs.ts';
-import { type PackingTrace, readPackingTrace } from '../packing/trace.ts';
+import { type PackingRequest, type PackingTrace, readPackingTrace } from '../packing/trace.ts';
 import { checkApart, checkWritable, writeTo } from './files.ts';
 import { onInterrupt } from './interrupt.ts';
 import { counted, figure, seconds, table } from './text.ts';
@@ -31,6 +33,8 @@ export interface PackFlags {
 
 /** As the published experiment numbers its seeds. */
 const FIRST_SEED = 42;
+/** Of how many requests a remark has the names. */
+const MAX_NAMED = 5;
 /** How often a terminal is drawn, and how often a plain line is written, ms. */
 const DRAW_EVERY_MS = 200;
 const WRITE_EVERY_MS = 2_000;
@@ -48,13 +52,14 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   const workers = startWorkers(experiments.length);
   try {
     const trace = readPackingTrace(nodes, pods);
-    for (const [model, count] of trace.absentModels) {
-      console.error(
-        `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`,
-      );
-    }
+    const { leftOut, unservable } = neverPlaced(trace, tune);
+    for (const line of remarksOn(trace, { leftOut, unservable }, { nodes, pods, tune })) console.error(line);
     const begunAt = performance.now();
-    const runs = await performShown(workers, trace, experiments);
+    const runs = await performShown(workers, trace, experiments).catch((error) => {
+      // What a run finds wrong with how much is asked for, it finds in the list of requests, whose name it is not told.
+      if (!(error instanceof MalformedError && error.field === 'tune')) throw error;
+      throw new MalformedError(`'${pods}': ${error.message}`, { field: error.field, cause: error });
+    });
     const report: PackingReport = {
       nodes: basename(nodes),
       pods: basename(pods),
@@ -62,6 +67,8 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
       gpus: trace.gpuMilli / 1_000,
       requests: trace.requests.length,
       absentModels: Object.fromEntries(trace.absentModels),
+      leftOut: leftOut.length,
+      unservable: unservable.length,
       tune,
       asked: askedIn(runs.slice(0, seeds.length)),
       seeds,
@@ -76,6 +83,37 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   } finally {
     workers.stop();
   }
+}
+
+/** What of the lists will not come to what was meant, a line for each. */
+function remarksOn(
+  { absentModels, speltApart }: PackingTrace,
+  { leftOut, unservable }: NeverPlaced,
+  { nodes, pods, tune }: Pick<PackFlags, 'nodes' | 'pods' | 'tune'>,
+): string[] {
+  return [
+    ...speltApart.map((spellings) => {
+      const told = spellings.map(({ model, file }) => `'${model}' of '${file}'`);
+      return `taken for one model of GPUs: ${told.join(', ')}`;
+    }),
+    ...Array.from(absentModels, ([model, count]) => {
+      return `no host of '${nodes}' has a GPU '${model}', which ${counted(count, 'request')} of '${pods}' would take`;
+    }),
+    ...(leftOut.length === 0
+      ? []
+      : [`left out, for more than ${tune} times all GPUs each: ${requestsText(leftOut, pods)}`]),
+    ...(unservable.length === 0
+      ? []
+      : [`fit no host of '${nodes}', even an empty one: ${requestsText(unservable, pods)}`]),
+  ];
+}
+
+/** How many requests of a list these are, and which the first are. */
+function requestsText(requests: readonly PackingRequest[], file: string): string {
+  const names = requests.slice(0, MAX_NAMED).map(({ name }) => `'${name}'`);
+  const others = requests.length - names.length;
+  const rest = others === 0 ? '' : ` and ${figure(others)} more`;
+  return `${counted(requests.length, 'request')} of '${file}', ${names.join(', ')}${rest}`;
 }
 
 /** Performs all experiments, and shows how far they are. */

@@ -30,11 +30,10 @@ export function arrivalsOf(
     return random.shuffle(requests);
   }
   const wanted = tune * capacity;
-  // One that alone asks for more is to be left out whatever else is: others are not to go before it does.
-  const able = requests.filter(({ gpuMilli }) => gpuMilli <= wanted);
+  const able = requests.filter((request) => !isLeftOut(request, capacity, tune));
   let asked = milliAsked(able);
   if (asked === 0) {
-    const message = `each request for a GPU asks for more than ${tune} times all GPUs by itself`;
+    const message = `each request for a GPU asks for more than ${tune} times all GPUs by itself (--tune ${tune})`;
     throw new MalformedError(message, { field: 'tune' });
   }
   const arrivals = random.shuffle(able);
@@ -55,15 +54,23 @@ export function arrivalsOf(
     arrivals.push(another);
     asked += another.gpuMilli;
     if (arrivals.length > MAX_ARRIVALS) {
-      const message = `it takes more than ${MAX_ARRIVALS} requests to ask for ${tune} times all GPUs`;
+      const message = `it takes more than ${MAX_ARRIVALS} requests to ask for ${tune} times all GPUs; --tune 0 takes each once`;
       throw new MalformedError(message, { field: 'tune' });
     }
   }
 }
 
+/**
+ * One that alone asks for more than all are to ask for is left out whatever else is: others are not to go before it does.
+ * @param capacity All GPUs, in thousandths.
+ */
+export function isLeftOut({ gpuMilli }: PackingRequest, capacity: number, tune: number): boolean {
+  return tune !== 0 && gpuMilli > tune * capacity;
+}
+
 function checkAsItIs(asked: number): void {
   if (asked <= MAX_ASKED) return;
-  const message = `the requests ask for ${Math.ceil(asked)} times all GPUs; as they are they may for ${MAX_ASKED} times at most`;
+  const message = `the requests ask for ${Math.ceil(asked)} times all GPUs; as they are (--tune 0) they may for ${MAX_ASKED} times at most`;
   throw new MalformedError(message, { field: 'tune' });
 }
 

@@ -40,6 +40,10 @@ export interface PackingReport {
   readonly requests: number;
   /** Models of GPUs that requests would take and no host has, with the number of these requests. */
   readonly absentModels: Readonly<Record<string, number>>;
+  /** How many requests never arrive, since each asks for more than `tune` times all GPUs by itself. */
+  readonly leftOut: number;
+  /** How many of the others no host could serve if it were empty. */
+  readonly unservable: number;
   /** As it was given: 0 for the requests as they are in the trace. */
   readonly tune: number;
   /** What was asked for in the end, as a multiple of all GPUs: the mean, and of each seed, in the order of `seeds`. */

@@ -37,9 +37,20 @@ export interface PackingTrace {
   readonly shapes: number;
   /** All GPUs of all hosts, in thousandths. */
   readonly gpuMilli: number;
-  /** Models that requests ask for and no host has, with the number of these requests. */
+  /** Models that requests ask for and no host has, each as it is spelt first, with the number of these requests. */
   readonly absentModels: ReadonlyMap<string, number>;
+  /** The spellings of each model that has several, since in traits case and signs make no difference. */
+  readonly speltApart: readonly (readonly Spelling[])[];
 }
+
+interface Spelling {
+  readonly model: string;
+  /** The list in which it is spelt so first. */
+  readonly file: string;
+}
+
+/** By trait. */
+type SpeltModels = Map<string, Spelling[]>;
 
 const NOTHING: RequestSpec = { groups: [], groupPolicy: 'none' };
 
@@ -50,11 +61,15 @@ const NOTHING: RequestSpec = { groups: [], groupPolicy: 'none' };
  * @throws CellwrightError `trace-unreadable` when a file cannot be read
  */
 export function readPackingTrace(nodesFile: string, podsFile: string): PackingTrace {
-  const models = new Set<string>();
-  const hosts = readHosts(nodesFile, models);
-  const absentModels = new Map<string, number>();
-  const requests = readRequests(podsFile, (model) => {
-    if (!models.has(modelTrait(model))) absentModels.set(model, (absentModels.get(model) ?? 0) + 1);
+  const spelt: SpeltModels = new Map();
+  const hosts = readHosts(nodesFile, (model) => noteSpelling(spelt, model, nodesFile));
+  const ofHosts = new Set(spelt.keys());
+  const absent = new Map<string, number>();
+  const requests = readRequests(podsFile, (models) => {
+    for (const model of models) noteSpelling(spelt, model, podsFile);
+    for (const trait of new Set(models.map(modelTrait))) {
+      if (!ofHosts.has(trait)) absent.set(trait, (absent.get(trait) ?? 0) + 1);
+    }
   });
   const measured = 'what is measured is how much of all GPUs is allocated';
   if (hosts.every(({ length }) => length === 1)) throw wrong(nodesFile, 'gpu', `no host has a GPU, and ${measured}`);
@@ -68,19 +83,31 @@ export function readPackingTrace(nodesFile: string, podsFile: string): PackingTr
   }
   const shapes = new Set(requests.map(({ spec }) => JSON.stringify(spec))).size;
   const gpuMilli = hosts.reduce((sum, providers) => sum + (providers.length - 1) * WHOLE_GPU_MILLI, 0);
-  return { hosts, requests, shapes, gpuMilli, absentModels };
+  const spellings = (trait: string) => spelt.get(trait) as Spelling[];
+  const absentModels = new Map(
+    Array.from(absent, ([trait, count]) => [(spellings(trait)[0] as Spelling).model, count]),
+  );
+  const speltApart = [...spelt.values()].filter(({ length }) => length > 1);
+  return { hosts, requests, shapes, gpuMilli, absentModels, speltApart };
+}
+
+function noteSpelling(spelt: SpeltModels, model: string, file: string): void {
+  const trait = modelTrait(model);
+  const known = spelt.get(trait);
+  if (known === undefined) spelt.set(trait, [{ model, file }]);
+  else if (!known.some((one) => one.model === model)) known.push({ model, file });
 }
 
 function wrong(file: string, column: string, what: string): MalformedError {
   return new MalformedError(`'${file}' column '${column}': ${what}`, { field: column });
 }
 
-/** @param models Receives the traits of the models. */
-function readHosts(file: string, models: Set<string>): ProviderSpec[][] {
+/** @param onModel Told of the model of each host with GPUs. */
+function readHosts(file: string, onModel: (model: string) => void): ProviderSpec[][] {
   const seen: Names = new Map();
   const hosts = readRows(file, HOST_COLUMNS, OPTIONAL_HOST_COLUMNS).map((row) => {
     const { tree, gpus, model } = hostIn(row, seen);
-    if (gpus > 0) models.add(modelTrait(model));
+    if (gpus > 0) onModel(model);
     return providersOf('fleet', tree.name, tree, []);
   });
   return hosts.sort(byName);
@@ -91,12 +118,12 @@ function byName([one]: readonly ProviderSpec[], [other]: readonly ProviderSpec[]
   return (one as ProviderSpec).name < (other as ProviderSpec).name ? -1 : 1;
 }
 
-/** @param onModel Told of each model that a request would take. */
-function readRequests(file: string, onModel: (model: string) => void): PackingRequest[] {
+/** @param onModels Told of the models that each request would take. */
+function readRequests(file: string, onModels: (models: readonly string[]) => void): PackingRequest[] {
   const seen: Names = new Map();
   const requests = readRows(file, REQUEST_COLUMNS, OPTIONAL_REQUEST_COLUMNS).map((row) => {
     const { name, spec, gpus, milli: share, models } = requestIn(row, seen, MAX_GPUS);
-    new Set(models).forEach(onModel);
+    onModels(models);
     const isNothing = Object.keys(spec).length === 0;
     return { name, spec: isNothing ? NOTHING : specOf(spec), share, gpuMilli: gpus * share };
   });

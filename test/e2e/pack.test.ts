@@ -131,6 +131,37 @@ test('figures - a model that requests would take and no host has is told', async
   );
 });
 
+test('figures - requests that are left out, or that fit no host, and models that become one are told, each in a line', async () => {
+  const requests = [
+    'a,1,0,50,1000,',
+    'b,9000,0,1,1000,',
+    'c,1,0,4,1000,',
+    'd,1,0,1,500,t4',
+    'e,1,0,1,500,T-4|T4',
+    'f,0,0,0,0,',
+  ];
+  const pods = ['name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec', ...requests, ''].join('\n');
+  const nodes = 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,3,T4\nn2,4000,512,3,T 4\n';
+  await withTrace(
+    async (files) => {
+      const json = join(files.dir, 'figures.json');
+      const flags = ['--nodes', files.nodes, '--pods', files.pods, '--policy', 'random', '--seeds', '1'];
+      const { code, err } = await pack(...flags, '--json', json);
+      assert.is(code, 0, err);
+      assert.match(err, /^left out, for more than 1\.3 times all GPUs each: 1 request of '.*pods\.csv', 'a'$/m);
+      assert.match(err, /^fit no host of '.*nodes\.csv', even an empty one: 2 requests of '.*pods\.csv', 'b', 'c'$/m);
+      assert.match(err, /^taken for one model of GPUs: 'T4' of '.*nodes\.csv', 't4' of '.*pods\.csv'$/m);
+      assert.match(err, /^taken for one model of GPUs: 'T 4' of '.*nodes\.csv', 'T-4' of '.*pods\.csv'$/m);
+      const { leftOut, unservable } = JSON.parse(readFileSync(json, 'utf8')) as PackingReport;
+      assert.equal([leftOut, unservable], [1, 2]);
+      const asTheyAre = await pack(...flags, '--tune', '0');
+      assert.not.match(asTheyAre.err, /left out/);
+      assert.match(asTheyAre.err, /^fit no host .*: 3 requests of '.*pods\.csv', 'a', 'b', 'c'$/m);
+    },
+    { nodes, pods },
+  );
+});
+
 test('figures - the requests as they are in the trace, each once, however much they ask for', async () => {
   const pods = 'name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\na,1,0,1,500,\nb,1,0,1,1000,\nc,1,0,0,0,\n';
   const nodes = 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,4,T4\n';
@@ -228,10 +259,29 @@ test('usage - a trace that would take too many requests is refused, from whateve
     async (files) => {
       const flags = ['--nodes', files.nodes, '--pods', files.pods, '--policy', 'fgd', '--tune', '9'];
       const { message, isUsage } = await refusalOf(...flags);
-      assert.match(message, /more than 1000000 requests/);
+      assert.match(message, /pods\.csv': it takes more than 1000000 requests .*; --tune 0 takes each once$/);
       assert.ok(isUsage);
     },
     { nodes: nodesText(100), pods },
+  );
+});
+
+test('usage - requests that each ask for more than is wanted, or all together for far too much, are refused by file and flag', async () => {
+  const nodes = 'sn,cpu_milli,memory_mib,gpu,model\nn1,8000,1024,1,T4\n';
+  const rows = Array.from({ length: 30 }, (_, at) => `p${at},1,64,40,1000\n`);
+  await withTrace(
+    async (files) => {
+      const flags = ['--nodes', files.nodes, '--pods', files.pods, '--policy', 'random'];
+      const each = await refusalOf(...flags);
+      assert.match(
+        each.message,
+        /pods\.csv': each request .* more than 1\.3 times all GPUs by itself \(--tune 1\.3\)$/,
+      );
+      const all = await refusalOf(...flags, '--tune', '0');
+      assert.match(all.message, /pods\.csv': the requests ask for 1200 times all GPUs; as they are \(--tune 0\)/);
+      assert.ok(each.isUsage && all.isUsage);
+    },
+    { nodes, pods: `name,cpu_milli,memory_mib,num_gpu,gpu_milli\n${rows.join('')}` },
   );
 });
 

@@ -224,9 +224,11 @@ function runOf(seed: number, allocated: number, asked: number, refused = 0): Run
   return { policy: 'fgd', seed, tune: asked, curve, asked, placed: 5, refused };
 }
 
+const NOTHING_AMISS = { absentModels: {}, leftOut: 0, unservable: 0 };
+
 /** The lines for people. */
 function toldOf(runs: readonly Run[]): string[] {
-  const lists = { nodes: 'n', pods: 'p', hosts: 2, gpus: 8, requests: 9, absentModels: {} };
+  const lists = { nodes: 'n', pods: 'p', hosts: 2, gpus: 8, requests: 9, ...NOTHING_AMISS };
   const seeds = runs.map(({ seed }) => seed);
   return linesOf({ ...lists, tune: 1.3, asked: askedIn(runs), seeds, policies: { fgd: policyReport(runs) } });
 }
@@ -261,7 +263,7 @@ test('report - a figure is the mean of the seeds in which as much was asked for,
 });
 
 test('report - one of a kind is told as one', () => {
-  const told = { nodes: 'n', pods: 'p', absentModels: {}, tune: 1, asked: askedIn([]), seeds: [42], policies: {} };
+  const told = { nodes: 'n', pods: 'p', ...NOTHING_AMISS, tune: 1, asked: askedIn([]), seeds: [42], policies: {} };
   assert.is(linesOf({ ...told, hosts: 1, gpus: 1, requests: 1 })[0], '1 GPU on 1 host, 1 request, one seed');
   assert.match(
     linesOf({ ...told, hosts: 2, gpus: 1_000, requests: 0 })[0] ?? '',

@@ -111,6 +111,29 @@ test('trace - models and hosts are named as fleets name them, and blank lines ar
   );
 });
 
+test('trace - spellings that become one model are told with the list that has them first, and an absent model once', async () => {
+  const nodes = 'sn,cpu_milli,gpu,model\nn1,8000,1,A-1\nn2,8000,1,A.1\nn3,8000,1,V100\nn4,8000,0,v100\n';
+  const pods = 'name,cpu_milli,num_gpu,gpu_milli,gpu_spec\np,1,1,500,a 1|A-1|V100\nq,1,1,500,G9|g9\nr,1,0,,v100\n';
+  await withTrace(
+    (files) => {
+      const { speltApart, absentModels } = readPackingTrace(files.nodes, files.pods);
+      assert.equal(speltApart, [
+        [
+          { model: 'A-1', file: files.nodes },
+          { model: 'A.1', file: files.nodes },
+          { model: 'a 1', file: files.pods },
+        ],
+        [
+          { model: 'G9', file: files.pods },
+          { model: 'g9', file: files.pods },
+        ],
+      ]);
+      assert.equal([...absentModels], [['G9', 1]]);
+    },
+    { nodes, pods },
+  );
+});
+
 test('trace - spaces around the names of models are none of theirs', async () => {
   const pods = 'name,cpu_milli,num_gpu,gpu_milli,gpu_spec\np1,1000,1,500, T4 | P100|A10 \n';
   await withTrace(
