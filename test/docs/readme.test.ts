@@ -4,15 +4,19 @@
 import { readFileSync } from 'node:fs';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { fit } from '../../actors/fitting/fit.ts';
+import { makeProvider } from '../../actors/placement/providers.ts';
 import { ALWAYS } from '../../actors/scheduler/filters/always.ts';
 import { BUILT_IN_FILTERS } from '../../actors/scheduler/filters/built-in.ts';
 import { BUILT_IN_WEIGHERS } from '../../actors/scheduler/weighers/built-in.ts';
 import { free } from '../../actors/scheduler/weighers/free.ts';
 import { metric } from '../../actors/scheduler/weighers/metric.ts';
 import { PACKING_POLICIES, packingPolicy } from '../../actors/scheduler/weighers/packing/policies.ts';
+import type { ProviderReport } from '../../runtime/drivers/driver.ts';
+import { providersOf } from '../../runtime/drivers/naming.ts';
 import { REFUSAL_CODES } from '../../runtime/gateway/codes.ts';
 import { PlacementRequest } from '../../runtime/gateway/placing.ts';
-import { BuildRequest } from '../../runtime/gateway/requests.ts';
+import { BuildRequest, checkRequest, specOf } from '../../runtime/gateway/requests.ts';
 import { MACHINES, shownIn, withDiagrams } from './diagrams.ts';
 import { documents } from './documents.ts';
 
@@ -105,7 +109,7 @@ test('documentation - they tell of every filter, with its limit, and of codes th
     rows.map((row) => named(row, 3)),
     [
       ...ALWAYS.map(({ name }) => `${name} always`),
-      ...[...BUILT_IN_FILTERS].map(([name, { defaultMost }]) => `${name} ${defaultMost}`),
+      ...[...BUILT_IN_FILTERS].map(([name, { defaultMost }]) => `${name} if named; limit ${defaultMost}`),
     ],
   );
   const codes = rows.flatMap((row) => [...(row[2] ?? '').matchAll(/`([a-z-]+)`/g)].map(([, code]) => code as string));
@@ -121,6 +125,37 @@ test('documentation - every field of a build request is listed, and those of its
   const { text = '' } = documents().find(({ path }) => path.endsWith('scheduling.md')) ?? {};
   const ofPlacement = text.slice(text.indexOf('### Placement'), text.indexOf('### Waiting'));
   for (const field of Object.keys(PlacementRequest.properties)) assert.ok(ofPlacement.includes(`\`${field}\``), field);
+});
+
+/** The bodies of all build requests that they show. */
+const shownRequests = (): BuildRequest[] =>
+  documents().flatMap(({ text }) =>
+    [...text.matchAll(/^nats req cw\.api\.build '([^']*)'$/gm)].map(([, body = '']) => JSON.parse(body)),
+  );
+
+test('documentation - every build request that they show is one', () => {
+  const requests = shownRequests();
+  assert.ok(requests.length >= 4, `${requests.length} are shown`);
+  for (const request of requests) checkRequest('build', request);
+});
+
+test('documentation - the request for devices that they show fits a host that has them as it says, and no other', () => {
+  const [request, ...others] = shownRequests().filter(({ groups }) => groups !== undefined);
+  assert.is(others.length, 0);
+  const gpu = (name: string, model: string, total = 1_000) => {
+    return { name, inventories: { CUSTOM_GPU_MILLI: { total } }, traits: [`CUSTOM_GPU_${model}`] };
+  };
+  const fits = (below: readonly ProviderReport[], beside: readonly ProviderReport[]) => {
+    const numa = { name: 'numa', inventories: { MEMORY_MB: { total: 65_536 } }, children: [...below] };
+    const report = { name: 'h1', inventories: { VCPU: { total: 8 } }, children: [numa, ...beside] };
+    const specs = providersOf('c1', 'h1', report, []);
+    const tree = specs.map((spec) => makeProvider(spec, specs[0]?.id as string));
+    return fit(specOf(request as BuildRequest), tree) !== null;
+  };
+  assert.ok(fits([gpu('a', 'A100')], [gpu('b', 'V100')]));
+  assert.not(fits([], [gpu('a', 'A100'), gpu('b', 'V100')]), 'none below the memory');
+  assert.not(fits([gpu('a', 'A100')], [gpu('b', 'T4')]), 'one of another model');
+  assert.not(fits([gpu('a', 'A100', 2_000)], []), 'one for both');
 });
 
 test.run();
