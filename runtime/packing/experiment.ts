@@ -8,7 +8,7 @@ import type { ClaimGranted, ProviderSpec, ProvidersChanged } from '../../actors/
 import { placement } from '../../actors/placement/placement.ts';
 import type { PlacementRecord } from '../../actors/placement/records.ts';
 import { best } from '../../actors/scheduler/picking.ts';
-import { emptyRankings } from '../../actors/scheduler/ranking.ts';
+import { emptyRankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import { emptyView, learnChanges, learnUsage } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { deviceRequestOf, typicalRequests } from '../../actors/scheduler/weighers/packing/fragmentation.ts';
@@ -65,6 +65,7 @@ export function perform(
     maxShapes: Math.min(trace.shapes, MAX_SHAPES),
     countsRefusals: false,
   });
+  view.statsMatter = statsMatter(rankings);
   const known = { rankings, view };
   const curve = curveMaker(trace.gpuMilli);
   let arrived = 0;

@@ -3,7 +3,7 @@
 // then an idle one; within each the fullest.
 
 import type { Weigher } from '../weigher.ts';
-import { type DeviceLoad, hundredths, loadOf, type PackingScale } from './load.ts';
+import { type DeviceLoad, devicesOf, hundredths, loadOf, type PackingScale } from './load.ts';
 
 /** How many hundredths stand between one kind of host and the next. */
 const STEP = 25;
@@ -25,8 +25,9 @@ export function gpuClustering(scale: PackingScale): Weigher {
     multiplier: 1,
     ignoresStats: true,
     weigh(candidate) {
-      const { devices, devicesFree, devicesAsked } = loadOf(candidate, scale);
+      const { devicesFree, devicesAsked } = loadOf(candidate, scale);
       if (devicesAsked === 0) return 0;
+      const devices = devicesOf(candidate, scale);
       const wanted = classAsked(devices);
       const there = new Set(devices.map(classOf).filter((one) => one !== null));
       const used = Math.trunc((STEP * (scale.largestDevices - devicesFree)) / scale.largestDevices);

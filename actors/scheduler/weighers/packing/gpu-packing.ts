@@ -2,7 +2,7 @@
 // devices and whole hosts stay free for those who ask for whole ones.
 
 import type { Weigher } from '../weigher.ts';
-import { hundredths, loadOf, type PackingScale } from './load.ts';
+import { devicesOf, hundredths, loadOf, type PackingScale } from './load.ts';
 
 /** The least score of a host on whose used devices there is room, and the most of one with an idle device. */
 const DEVICES_IN_USE = 50;
@@ -15,8 +15,8 @@ export function gpuPacking(scale: PackingScale): Weigher {
     multiplier: 1,
     ignoresStats: true,
     weigh(candidate) {
-      const { devices, devicesAsked } = loadOf(candidate, scale);
-      if (devicesAsked === 0) return 0;
+      if (loadOf(candidate, scale).devicesAsked === 0) return 0;
+      const devices = devicesOf(candidate, scale);
       let idle = 0;
       let idleTaken = 0;
       let freeOfTaken = 0;

@@ -38,8 +38,6 @@ export interface DeviceLoad {
 interface HostLoad {
   readonly processorFree: number;
   readonly processorAsked: number;
-  /** In the order of the tree. */
-  readonly devices: readonly DeviceLoad[];
   /** All devices together. */
   readonly devicesFree: number;
   readonly devicesAsked: number;
@@ -48,26 +46,33 @@ interface HostLoad {
 /** The host as it stands before the claim, and what the claim would take. */
 export function loadOf({ tree, allocations }: Offer, scale: PackingScale): HostLoad {
   const root = tree[0] as Provider;
-  const devices: DeviceLoad[] = [];
   let devicesFree = 0;
+  for (const { stocks } of tree) {
+    const stock = stocks.get(scale.device);
+    if (stock !== undefined) devicesFree += freeOf(stock);
+  }
+  let processorAsked = 0;
   let devicesAsked = 0;
+  for (const { provider, resources } of allocations) {
+    if (provider === root.spec.id) processorAsked += resources[scale.processor] ?? 0;
+    devicesAsked += resources[scale.device] ?? 0;
+  }
+  return { processorFree: processorFreeOf(root, scale), processorAsked, devicesFree, devicesAsked };
+}
+
+/** The same of each device, in the order of the tree. */
+export function devicesOf({ tree, allocations }: Offer, scale: PackingScale): DeviceLoad[] {
+  const devices: DeviceLoad[] = [];
   for (const provider of tree) {
     const stock = provider.stocks.get(scale.device);
     if (stock === undefined) continue;
-    const free = freeOf(stock);
     let asked = 0;
     for (const { provider: id, resources } of allocations) {
       if (id === provider.spec.id) asked += resources[scale.device] ?? 0;
     }
-    devices.push({ provider, capacity: stock.capacity, free, asked });
-    devicesFree += free;
-    devicesAsked += asked;
+    devices.push({ provider, capacity: stock.capacity, free: freeOf(stock), asked });
   }
-  let processorAsked = 0;
-  for (const { provider, resources } of allocations) {
-    if (provider === root.spec.id) processorAsked += resources[scale.processor] ?? 0;
-  }
-  return { processorFree: processorFreeOf(root, scale), processorAsked, devices, devicesFree, devicesAsked };
+  return devices;
 }
 
 function processorFreeOf(root: Provider, scale: PackingScale): number {
