@@ -57,6 +57,21 @@ export class MalformedError extends CellwrightError {
   }
 }
 
+/** A message that no server would carry: whatever is in it has to travel in several. */
+export class PayloadTooLargeError extends CellwrightError {
+  override readonly name = 'PayloadTooLargeError';
+  /** How large it is, and how large it may be, bytes. */
+  readonly bytes: number;
+  readonly maxBytes: number;
+
+  constructor(subject: string, bytes: number, maxBytes: number) {
+    const message = `a message of ${bytes} bytes to '${subject}' is over the limit of ${maxBytes} bytes`;
+    super('payload-too-large', message);
+    this.bytes = bytes;
+    this.maxBytes = maxBytes;
+  }
+}
+
 /** Nobody listens on the subject: the actor has no owner now. Look again later. */
 export class NoRespondersError extends CellwrightError {
   override readonly name = 'NoRespondersError';

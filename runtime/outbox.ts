@@ -8,7 +8,7 @@ import { isGateway } from '../actors/routing.ts';
 import type { Bus } from './bus/bus.ts';
 import type { Clock } from './clock.ts';
 import { jsonOf } from './codec.ts';
-import { messageOf } from './errors.ts';
+import { messageOf, PayloadTooLargeError } from './errors.ts';
 import { frameOf, HEADERS, type Part, sendersOf, summaryOf } from './frames.ts';
 import type { Subjects } from './subjects.ts';
 
@@ -38,6 +38,14 @@ export interface OutboxOptions {
 const MAX_KNOWN_HEADERS = 16_384;
 
 type Headers = Readonly<Record<string, string>>;
+
+/**
+ * In how many pieces to try what could not be published. What is too large was written to find out how large it is: in
+ * pieces that fit, though some may be twice as large as others, it is written once more, and not again and again.
+ */
+function piecesAfter(error: unknown): number {
+  return error instanceof PayloadTooLargeError ? Math.ceil((2 * error.bytes) / error.maxBytes) : 2;
+}
 
 interface Pile {
   readonly parts: { from: Address; messages: Message[] }[];
@@ -77,7 +85,7 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     } catch (error) {
       // Nothing was sent. One message that cannot travel must not cost the others.
       const [first, ...more] = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, message })));
-      if (more.length > 0) return publishHalves(to, parts);
+      if (more.length > 0) return publishPieces(to, parts, piecesAfter(error));
       onError(error, `a message to '${subjects.of(to)}'`);
       if (first !== undefined) tellUnsent(to, first.from, first.message, messageOf(error));
     }
@@ -130,10 +138,11 @@ export function outboxOf({ bus, clock, subjects, events, onError }: OutboxOption
     };
   }
 
-  function publishHalves(to: Address, parts: readonly Part[]): void {
+  /** In so many bodies, or as many as there are messages, each with about as many of them. */
+  function publishPieces(to: Address, parts: readonly Part[], pieces: number): void {
     const single = parts.flatMap(({ from, messages }) => messages.map((message) => ({ from, messages: [message] })));
-    publishParts(to, single.slice(0, single.length / 2));
-    publishParts(to, single.slice(single.length / 2));
+    const inEach = Math.ceil(single.length / pieces);
+    for (let at = 0; at < single.length; at += inEach) publishParts(to, single.slice(at, at + inEach));
   }
 
   /** Whoever waits for an answer that cannot be sent is told so, in fewer words. */

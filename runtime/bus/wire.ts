@@ -1,7 +1,7 @@
 // What every bus asks of subjects, headers and bodies, and how a failed service handler is answered: here once,
 // so that the bus in memory refuses what a NATS server would. It sends nothing itself.
 
-import { CellwrightError, messageOf } from '../errors.ts';
+import { CellwrightError, messageOf, PayloadTooLargeError } from '../errors.ts';
 import type { Body, Encoded, PublishOptions, ServiceConfig } from './bus.ts';
 
 /** A body as it travels. @throws CellwrightError `unencodable`. */
@@ -77,8 +77,7 @@ export function checkSize(subject: string, reply: string | undefined, bytes: num
   checkSubject(subject);
   if (reply !== undefined) checkSubject(reply);
   if (bytes <= maxPayloadBytes) return bytes;
-  const message = `a message of ${bytes} bytes to '${subject}' is over the limit of ${maxPayloadBytes} bytes`;
-  throw new CellwrightError('payload-too-large', message);
+  throw new PayloadTooLargeError(subject, bytes, maxPayloadBytes);
 }
 
 /**

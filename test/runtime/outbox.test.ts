@@ -68,6 +68,32 @@ test('outbox - what is too large for one body travels in several, in order', () 
   assert.equal(errors, []);
 });
 
+test('outbox - what is far too large for one body is written once to see that, and once more to be sent', () => {
+  const names = Array.from({ length: 500 }, (_, n) => `instance-${n}`);
+  const clock = virtualClock();
+  const memory = memoryBus({ clock, maxPayloadBytes: 4_096 });
+  let bytes = 0;
+  const sizes: number[] = [];
+  const bus: Bus = {
+    ...memory,
+    publish(subject, body, options) {
+      const data = bytesOf(encodedOf(body));
+      bytes += data.length;
+      memory.publish(subject, data, options);
+      sizes.push(data.length);
+    },
+  };
+  const outbox = outboxOf({ bus, clock, subjects: subjectsOf('cw'), events: true, onError: assert.unreachable });
+  for (const [n, name] of names.entries()) {
+    const instances = Array.from({ length: n % 7 }, (_, one) => `${name}-${one}`);
+    outbox.send('conductor/0', 'cell/c1', { type: 'ask-ends', instances: [name, ...instances] });
+  }
+  clock.runUntilIdle();
+  const sent = sizes.reduce((sum, size) => sum + size, 0);
+  assert.ok(sent > 8 * 4_096);
+  assert.ok(bytes < 2.1 * sent, `${bytes} bytes were written to send ${sent}`);
+});
+
 test('outbox - very many messages of one tick travel in several bodies, in order, though all would fit one', () => {
   const names = Array.from({ length: 1_100 }, (_, n) => `instance-${n}`);
   const { bodies } = arriving(
