@@ -11,7 +11,7 @@ export function addAmounts(sums: Record<string, number>, amounts: Amounts): void
 }
 
 /** Counts or amounts by whatever: what comes to none is not among them. */
-export function adjust(counts: Map<string, number>, key: string, by: number): void {
+export function adjust<Key>(counts: Map<Key, number>, key: Key, by: number): void {
   const left = (counts.get(key) ?? 0) + by;
   if (left === 0) counts.delete(key);
   else counts.set(key, left);

@@ -2,6 +2,7 @@
 // what could only repeat them: choices that are alike are not permuted, nor are providers that are.
 
 import type { Allocation } from '../../machines/instance-build.ts';
+import { adjust } from '../amounts.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { freeOf } from '../placement/inventory.ts';
 import type { Provider } from '../placement/providers.ts';
@@ -11,7 +12,7 @@ import {
   allocationsOf,
   freeBeside,
   hasRoomBeside,
-  isServing,
+  NOTHING,
   type Served,
   servedBy,
   servesNamed,
@@ -49,6 +50,8 @@ interface Search extends Asked {
   /** The choices that are still to be made. */
   readonly open: Choice[];
   readonly served: Served[];
+  /** How many of them each provider serves; those that serve none are not in it. */
+  readonly serving: Map<Provider, number>;
   /** How many more looks may be taken. */
   looks: number;
 }
@@ -180,7 +183,7 @@ function bestOf({ tree, preference, options }: Asked, served: readonly Served[],
   for (const provider of options[choice.kind] as readonly Provider[]) {
     if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
     if (!choice.isNamed) return provider;
-    const left = leftBy(preference, tree, served, allocations, choice, provider);
+    const left = leftBy(preference, tree, servedBy(served, provider), allocations, choice, provider);
     if (best !== null && left >= least) continue;
     best = provider;
     least = left;
@@ -214,6 +217,7 @@ function newSearch(
     twins,
     open: order.slice(),
     served: [],
+    serving: new Map(),
     looks,
   };
 }
@@ -237,7 +241,7 @@ function largestFirst(
 
 /** Makes the choices that are open; those made on the way to a dead end are taken back. */
 function serveOpen(search: Search): boolean {
-  const { open, served, barred, twins } = search;
+  const { open, served, serving, barred, twins } = search;
   const found = nextOf(search);
   if (found === null) return open.length === 0;
   const { choice, servers } = found;
@@ -248,15 +252,17 @@ function serveOpen(search: Search): boolean {
   for (const provider of preferred(search, choice, servers)) {
     if (inVain.includes(provider)) continue;
     served.push({ choice, provider });
+    adjust(serving, provider, 1);
     if (serveOpen(search)) return true;
     served.pop();
+    adjust(serving, provider, -1);
     if (search.looks < 0) break;
     inVain.push(provider);
     // Its like that serve nothing either would be tried in vain too.
     const twin = twins?.get(provider);
-    if (twin === undefined || isServing(served, provider)) continue;
+    if (twin === undefined || serving.has(provider)) continue;
     for (const other of servers) {
-      if (other !== provider && twins?.get(other) === twin && !isServing(served, other)) inVain.push(other);
+      if (other !== provider && twins?.get(other) === twin && !serving.has(other)) inVain.push(other);
     }
   }
   inVain.length = inVainBefore;
@@ -282,7 +288,7 @@ function nextOf(search: Search): { choice: Choice; servers: readonly Provider[] 
 
 /** The providers that can serve a choice beside what is served already, in the order of the tree. */
 function serversOf(search: Search, choice: Choice): Provider[] {
-  const { options, barred, isolate, subtrees, served } = search;
+  const { options, barred, isolate, subtrees, served, serving } = search;
   const inVain = barred[choice.kind] as Provider[];
   const standing = subtrees === null || !choice.isNamed ? null : standingFor(subtrees, choice, served);
   const needed = choice.ofAll === null ? null : neededOf(search, choice);
@@ -291,8 +297,10 @@ function serversOf(search: Search, choice: Choice): Provider[] {
     if (search.looks < 0) break;
     search.looks -= 1;
     if (inVain.includes(provider)) continue;
-    if (isolate && choice.isNamed && servesNamed(served, provider)) continue;
-    if (served.length > 0 && !hasRoomBeside(served, provider, choice)) continue;
+    if (serving.has(provider)) {
+      if (isolate && choice.isNamed && servesNamed(served, provider)) continue;
+      if (!hasRoomBeside(served, provider, choice)) continue;
+    }
     if (standing !== null && !mayJoin(subtrees as Subtrees, standing, provider, search)) continue;
     if (needed !== null && !hasAll(provider, needed)) continue;
     servers.push(provider);
@@ -301,7 +309,7 @@ function serversOf(search: Search, choice: Choice): Provider[] {
 }
 
 /** Whether the providers have room for all open choices that are like this one. */
-function areEnough({ isolate, open, served }: Search, choice: Choice, servers: readonly Provider[]): boolean {
+function areEnough({ isolate, open, served, serving }: Search, choice: Choice, servers: readonly Provider[]): boolean {
   if (servers.length === 0) return false;
   if (!choice.isNamed) return true;
   let missing = 0;
@@ -309,7 +317,7 @@ function areEnough({ isolate, open, served }: Search, choice: Choice, servers: r
   if (isolate || missing === 1) return servers.length >= missing;
   for (const provider of servers) {
     let times = missing;
-    const beside = servedBy(served, provider);
+    const beside = serving.has(provider) ? served : NOTHING;
     for (const { resourceClass, amount } of choice.demands) {
       times = Math.min(times, Math.floor(freeBeside(beside, provider, resourceClass) / amount));
     }
@@ -321,12 +329,13 @@ function areEnough({ isolate, open, served }: Search, choice: Choice, servers: r
 
 /** Servers in the order in which they are tried: for a class of the unnamed group that of the tree, the host first. */
 function preferred(search: Search, choice: Choice, servers: readonly Provider[]): readonly Provider[] {
-  const { tree, served, preference } = search;
+  const { tree, served, serving, preference } = search;
   if (!choice.isNamed || servers.length < 2) return servers;
   const allocations = preference === undefined ? [] : allocationsOf(served);
   const ranked: Rated[] = [];
   for (const provider of servers) {
-    ranked.push({ provider, left: leftBy(preference, tree, served, allocations, choice, provider) });
+    const beside = serving.has(provider) ? served : NOTHING;
+    ranked.push({ provider, left: leftBy(preference, tree, beside, allocations, choice, provider) });
   }
   ranked.sort(byLeft);
   return ranked.map(providerOf);
@@ -335,16 +344,19 @@ function preferred(search: Search, choice: Choice, servers: readonly Provider[])
 type Rated = { readonly provider: Provider; readonly left: number };
 const byLeft = (one: Rated, other: Rated): number => one.left - other.left;
 const providerOf = ({ provider }: Rated): Provider => provider;
-/** By what servers are ordered, the least first. The allocations are those of what is served. */
+/**
+ * By what servers are ordered, the least first. The allocations are those of what is served.
+ * @param beside What is served, if the provider serves any of it.
+ */
 function leftBy(
   preference: ServerPreference | undefined,
   tree: readonly Provider[],
-  served: readonly Served[],
+  beside: readonly Served[],
   allocations: Allocation[],
   choice: Choice,
   provider: Provider,
 ): number {
-  if (preference === undefined) return leftOf(served, provider, choice);
+  if (preference === undefined) return leftOf(beside, provider, choice);
   allocations.push({ provider: provider.spec.id, group: choice.group.name, resources: choice.resources });
   const left = -preference({ tree, allocations }, provider);
   allocations.pop();
@@ -352,9 +364,8 @@ function leftBy(
 }
 
 /** How much of the classes of a choice the provider is left with, as parts of all that it has. */
-function leftOf(served: readonly Served[], provider: Provider, { demands }: Choice): number {
+function leftOf(beside: readonly Served[], provider: Provider, { demands }: Choice): number {
   let left = 0;
-  const beside = servedBy(served, provider);
   for (const { resourceClass, amount } of demands) {
     const { used, capacity } = provider.stocks.get(resourceClass) as { used: number; capacity: number };
     left += (capacity - used - takenOf(beside, provider, resourceClass) - amount) / capacity;

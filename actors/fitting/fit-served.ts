@@ -26,7 +26,7 @@ export function freeBeside(served: readonly Served[], provider: Provider, resour
   return Math.min(capacity - used, inventory.max_unit) - takenOf(served, provider, resourceClass);
 }
 
-const NOTHING: readonly Served[] = [];
+export const NOTHING: readonly Served[] = [];
 
 /** What is served, for a provider that serves any of it: most serve nothing, of which no class need be looked at. */
 export function servedBy(served: readonly Served[], provider: Provider): readonly Served[] {
@@ -39,11 +39,6 @@ export function takenOf(served: readonly Served[], provider: Provider, resourceC
   let sum = 0;
   for (const one of served) if (one.provider === provider) sum += one.choice.resources[resourceClass] ?? 0;
   return sum;
-}
-
-export function isServing(served: readonly Served[], provider: Provider): boolean {
-  for (const one of served) if (one.provider === provider) return true;
-  return false;
 }
 
 export function servesNamed(served: readonly Served[], provider: Provider): boolean {

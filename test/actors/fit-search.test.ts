@@ -617,4 +617,24 @@ test('search - looks tell what a search costs: at each little is read, and how m
   }
 });
 
+test('search of a fit - of many groups on many providers, those that serve nothing are not asked again whether they have room', () => {
+  const root = provider('r', null);
+  const tree = viewOf([root, ...Array.from({ length: 32 }, (_, n) => provider(`r-${n}`, 'r', { VCPU: 8 }))]);
+  let asked = 0;
+  for (const { stocks } of tree) {
+    const get = stocks.get.bind(stocks);
+    Object.assign(stocks, {
+      get(resourceClass: string) {
+        asked += 1;
+        return get(resourceClass);
+      },
+    });
+  }
+  const groups = Array.from({ length: 31 }, (_, n) => ({ name: `g${n}`, resources: { VCPU: 1 } }));
+  assert.is(fit({ groups, groupPolicy: 'isolate' }, tree)?.length, 31);
+  // Each of the groups is weighed on each provider that is left; beside that the whole tree is looked at a few times.
+  const left = groups.reduce((sum, _, served) => sum + 32 - served, 0);
+  assert.ok(asked < 1.3 * left, `providers were asked ${asked} times, to weigh ${left}`);
+});
+
 test.run();
