@@ -151,7 +151,7 @@ export function wakeUnasked(work: Work): void {
 }
 
 /** A scheduler is at it: it is asked again only if nothing more is heard of it. */
-export function selecting(work: Work, { request, round }: Selecting, from: Address): void {
+export function selecting(work: Work, { request, round }: Pick<Selecting, 'request' | 'round'>, from: Address): void {
   const open = work.state.requests.get(request);
   if (open?.round !== round) return;
   open.scheduler = from;

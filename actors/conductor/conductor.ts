@@ -110,7 +110,9 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         return taking(work, message, from);
       case 'selected':
         noteAnswer(work, message.request, from);
-        return selected(work, message, from);
+        selected(work, message, from);
+        // Of a large request there is more to come.
+        return selecting(work, message, from);
       case 'selecting':
         noteAnswer(work, message.request, from);
         return selecting(work, message, from);

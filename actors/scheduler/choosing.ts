@@ -4,7 +4,9 @@
 import { type SelectionEvent, selection as selectionMachine } from '../../machines/selection.ts';
 import { begin, type Effect, step } from '../../machines/step.ts';
 import type { Address } from '../actor.ts';
+import { effort } from '../fitting/effort.ts';
 import type { Select, Take } from '../messages/scheduler.ts';
+import { wakeId } from '../wakes.ts';
 import { selectionOf } from './alternates.ts';
 import { awaitsClaims } from './awaited-claims.ts';
 import { claim } from './claiming.ts';
@@ -23,8 +25,13 @@ import { keyOf } from './request.ts';
 import { awaitsRivals } from './rivals.ts';
 import { askAll, FIRST_TRY, type InTurn, isOrdered, mustRecall, take } from './rounds.ts';
 import { awaitsSearch } from './searching.ts';
-import { armAgain, close, contextOf, countToPlace, draftOf, isOpen } from './selecting.ts';
+import { armAgain, close, contextOf, countToPlace, draftOf, isOpen, tellSelecting } from './selecting.ts';
 import type { Open, Work } from './state.ts';
+
+/** At how many providers one turn looks to choose hosts for the instances of a request: some milliseconds of work. */
+const LOOKS_A_TURN = 20_000;
+
+export const BEGIN_WAKE = 'begin';
 
 /** @param inTurn What it goes on from: it waited, and its turn has come. */
 export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn): void {
@@ -73,14 +80,25 @@ function newOpen(work: Work, key: string, asked: Select, from: Address, inTurn: 
   };
 }
 
+/** Begins with those that are not begun, as many as a turn has time for. */
 function beginAll(work: Work, open: Open): void {
-  for (const instance of open.asked.instances) {
+  const most = effort.looks + LOOKS_A_TURN;
+  for (const instance of open.asked.instances.slice(open.machines.size)) {
     // One that had to give all back has begun again with all of them, or will.
     if (!isOpen(work, open) || open.failing || open.machines.has(instance) || open.givingBack !== null) return;
+    if (effort.looks >= most) {
+      tellSelecting(work, open);
+      return work.turn.wakeAt(wakeId(BEGIN_WAKE, open.key), work.turn.now);
+    }
     const { snapshot, effects } = begin(selectionMachine, { instance });
     open.machines.set(instance, snapshot);
     perform(work, open, instance, effects);
   }
+}
+
+export function goOnBeginning(work: Work, key: string): void {
+  const open = work.state.open.get(key);
+  if (open?.taken === true) beginAll(work, open);
 }
 
 export function taken(work: Work, { request, round, taker }: Take, from: Address): void {

@@ -6,12 +6,16 @@ import { alternatesFor } from './alternates.ts';
 import { decided, noteFurther } from './decision.ts';
 import { type FurtherHosts, furtherHosts } from './further-hosts.ts';
 import { close, contextOf, draftOf } from './selecting.ts';
-import type { Open, Selected, Work } from './state.ts';
+import type { Open, Selected, Telling, Work } from './state.ts';
 
 /** The most allocations in one answer; each takes some hundred bytes, and a message a megabyte at most. */
 const MAX_ALLOCATIONS_TOLD = 1_000;
 /** The record of a decision takes as much room in an answer as an allocation for each so many of its characters. */
 const CHARACTERS_AS_ALLOCATION = 200;
+/** How many messages one turn tells: to write one takes some milliseconds, and others are to be served in between. */
+const MESSAGES_A_TURN = 4;
+
+export const TELL_WAKE = 'tell';
 
 /** A host is claimed for an instance; when that is so of all, the asker is told them, with alternates and records. */
 export function finish(work: Work, open: Open, instance: string): void {
@@ -37,10 +41,23 @@ export function finish(work: Work, open: Open, instance: string): void {
       wanted,
     ),
   }));
-  for (const some of inMessages(selections)) {
-    work.turn.send(open.from, { type: 'selected', request, round, selections: some });
-  }
+  tell(work, { to: open.from, request, round, left: inMessages(selections) });
   close(work, open);
+}
+
+/** Goes on telling the selections of a large request; of several such requests each is told of in turn. */
+export function goOnTelling(work: Work): void {
+  const next = work.state.telling.shift();
+  if (next !== undefined) tell(work, next);
+}
+
+function tell({ state, turn }: Work, telling: Telling): void {
+  const { to, request, round, left } = telling;
+  for (const selections of left.slice(0, MESSAGES_A_TURN)) {
+    turn.send(to, { type: 'selected', request, round, selections: [...selections] });
+  }
+  if (left.length > MESSAGES_A_TURN) state.telling.push({ ...telling, left: left.slice(MESSAGES_A_TURN) });
+  if (state.telling.length > 0) turn.wakeAt(TELL_WAKE, turn.now);
 }
 
 /**

@@ -16,10 +16,11 @@ import { snapshotOf } from '../snapshot.ts';
 import { readWake, wakeId } from '../wakes.ts';
 import { workWith } from '../work.ts';
 import { cellsAsked, fitAsked, whyNotAsked } from './answering.ts';
-import { select, taken } from './choosing.ts';
+import { BEGIN_WAKE, goOnBeginning, select, taken } from './choosing.ts';
 import { granted, nothingHeld, refused } from './claim-answers.ts';
 import { clockSetBack } from './clock-set-back.ts';
 import type { Filter } from './filters/filter.ts';
+import { goOnTelling, TELL_WAKE } from './finishing.ts';
 import {
   followersOfPlacement,
   hostsChanged,
@@ -116,6 +117,7 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
       awaitingClaims: new Set(),
       oldestClaims: null,
       parking: emptyParking(),
+      telling: [],
       sweeps: [],
       surveyed: new Map(),
       surveying: { since: 0, looked: 0 },
@@ -181,6 +183,10 @@ export function scheduler(options: SchedulerOptions): Actor<SchedulerState, Sche
         return noticeSilence(work);
       case SWEEP_WAKE:
         return goOnSweeping(work);
+      case BEGIN_WAKE:
+        return goOnBeginning(work, about);
+      case TELL_WAKE:
+        return goOnTelling(work);
       case SEARCH_WAKE:
         return search(work) ? searchedFor(work) : undefined;
       case PARKED_WAKE:

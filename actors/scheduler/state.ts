@@ -29,6 +29,15 @@ export interface Selected {
   readonly decision: string;
 }
 
+/** What is still to be told of a request whose instances all have a host. */
+export interface Telling {
+  readonly to: Address;
+  readonly request: string;
+  readonly round: number;
+  /** The selections of each message. */
+  readonly left: readonly (readonly Selected[])[];
+}
+
 /** A selection under way. */
 export interface Open {
   /** Names it among all, see `keyOf`. */
@@ -272,6 +281,8 @@ export interface SchedulerState extends Fleet {
   oldestClaims: string | null;
   /** Requests that wait for a host. */
   readonly parking: Parking;
+  /** Requests whose instances all have a host, as far as that is not told yet, the one whose turn it is first. */
+  readonly telling: Telling[];
   /** Looks at all hosts that are under way, the one whose turn it is first. */
   readonly sweeps: Sweeping[];
   /** The surveys that were made lately for requests without a host, by what was asked for. */

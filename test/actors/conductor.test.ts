@@ -57,6 +57,22 @@ test('conductor - an explanation names the scheduler that said that it is at a r
   assert.is(schedulerOf(), undefined);
 });
 
+test('conductor - a request of which some instances have a host is asked for again when nothing more is heard of it', () => {
+  const on = desk();
+  const { message } = selectedFor(lastSelect(on.tell(buildOf('web', 3), 'gateway/g')));
+  assert.ok(message.type === 'selected');
+  const { selections } = message;
+  const asked = (ms: number) => on.pass(ms).flatMap((turned) => sentOf(turned, 'select'));
+  for (const selection of selections.slice(0, 2)) {
+    assert.equal(asked(700), [], 'it is being told of');
+    on.tell({ ...message, selections: [selection] }, 'scheduler/s');
+  }
+  assert.equal(
+    asked(1_000).map(({ message: { instances } }) => instances),
+    [['web-2']],
+  );
+});
+
 test('conductor - the same request again is answered as before and records nothing', () => {
   const on = desk();
   on.tell(buildOf('web', 2));

@@ -3,14 +3,16 @@
 
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { effort } from '../../actors/fitting/effort.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { PlacementMessage, ProvidersChanged, ProvidersPage } from '../../actors/messages/placement.ts';
 import type { HostState, SchedulerMessage } from '../../actors/messages/scheduler.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { keyOf } from '../../actors/scheduler/request.ts';
 import { scheduler } from '../../actors/scheduler/scheduler.ts';
 import { choose, hostsIn, rig, SCHEDULER, selectOf, takeUnheard, treeOf } from '../support/scheduler-desk.ts';
-import { bench, sentOf, type Turned } from '../support/turn.ts';
+import { bench, type Sent, sentOf, type Turned } from '../support/turn.ts';
 
 const test = suite('scheduler, its picture');
 
@@ -110,7 +112,11 @@ test('scheduler - the selections of a large request are told in several messages
   const all = rig([{ cell: 'c1', host: 'large', vcpu: 10_000 }, ...plan]);
   const instances = Array.from({ length: 200 }, (_, position) => `web-${position}`);
   all.hear(selectOf('web', { instances, alternates: 20 }), 'conductor/0');
-  const answers = all.deliver().filter(({ message }) => message.type === 'selected');
+  const inTurns = [all.deliver(), ...all.on.pass(0).map(({ sent }) => sent)].map((sent) =>
+    sent.filter(({ message }) => message.type === 'selected'),
+  );
+  assert.ok(inTurns.length > 1 && inTurns.every(({ length }) => length <= 4), 'and others are served in between');
+  const answers = inTurns.flat();
   const told = answers.map(({ message }) => (message as Extract<typeof message, { type: 'selected' }>).selections);
   assert.ok(told.length > 1);
   assert.ok(told.every((some) => some.reduce((sum, { alternates }) => sum + 1 + alternates.length, 0) <= 1_000));
@@ -118,6 +124,27 @@ test('scheduler - the selections of a large request are told in several messages
     told.flat().map(({ instance }) => instance),
     instances,
   );
+});
+
+test('scheduler - instances that take long to find a host for are begun in several turns, and others served in between', () => {
+  const all = rig(Array.from({ length: 4 }, (_, n) => ({ cell: 'c1', host: `h${n}`, devices: 32 })));
+  const groups = Array.from({ length: 31 }, (_, n) => ({ name: `g${n}`, resources: { PGPU: 1 } }));
+  const spec: RequestSpec = { groups, groupPolicy: 'isolate' };
+  const instances = Array.from({ length: 300 }, (_, n) => `large-${n}`);
+  const claims = ({ sent }: { readonly sent: readonly Sent[] }) =>
+    sent.flatMap(({ message }) => (message.type === 'claim' ? [message.consumer] : []));
+  const first = all.hear({ ...selectOf('large', { instances }), spec }, 'conductor/0');
+  assert.ok(claims(first).length < 100);
+  assert.ok(sentOf(first, 'selecting').length > 0, 'whoever asked does not ask again');
+  assert.equal(claims(all.hear(selectOf('small'), 'conductor/0')), ['small']);
+  const later: string[][] = [];
+  for (let looks = effort.looks; all.on.state.open.get(keyOf('conductor/0', 'large'))?.machines.size !== 300; ) {
+    const turns = all.on.pass(0);
+    for (const turned of turns) later.push(claims(turned));
+    assert.ok(turns.length > 0 && effort.looks - looks < 300 * 2_000);
+  }
+  assert.ok(later.every(({ length }) => length < 100));
+  assert.equal([...claims(first), ...later.flat()], instances);
 });
 
 test('scheduler - asking for the whole mends the picture, also of what is gone', () => {
