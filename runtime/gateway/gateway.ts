@@ -27,6 +27,7 @@ import { questioningOf } from './questioning.ts';
 import {
   type BuildRequest,
   checkRequest,
+  DEFAULT_ALTERNATES,
   type HostRequest,
   type InstanceRequest,
   namesOf,
@@ -42,7 +43,6 @@ import {
 const MAX_REQUEST_BYTES = 256 * 1024;
 /** How much of a reply subject is told. */
 const MAX_REPLY_TOLD = 80;
-const DEFAULT_ALTERNATES = 2;
 
 /** The answer to `build`. The builds go on after it. */
 export interface BuildAnswer {

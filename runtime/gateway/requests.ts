@@ -25,6 +25,15 @@ import { HOST_PATTERN } from '../fault-words.ts';
 import { checkOf } from '../schemas.ts';
 import { PlacementRequest } from './placing.ts';
 
+/** How many alternates a request has that does not say. */
+export const DEFAULT_ALTERNATES = 2;
+/**
+ * How often a provider may be chosen in all for one request: for each group of each instance, on its host and on each
+ * alternate. All of that is told, recorded and handed over, in messages of which one turn may have many: with as many as this
+ * no turn takes longer than about half a second.
+ */
+const MAX_CHOSEN = 128_000;
+
 const strict = { additionalProperties: false };
 const { required, forbidden } = ResourceGroup.properties;
 /** As in the spec; but a list of none, of which one must be there, could never be kept. */
@@ -260,6 +269,7 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     }
     groups.push({ resources: {}, ...group });
   }
+  refuseTooLarge(request, groups.length, what);
   for (const [position, group] of groups.entries()) {
     const at = group.name === '' ? '' : `groups.${named.findIndex(({ name }) => name === group.name)}.`;
     refuseContradiction(group.required, group.forbidden, `${at}forbidden`, what);
@@ -289,6 +299,18 @@ export function specOf(request: BuildRequest, what = 'the build request'): Reque
     spec.instanceGroup = instanceGroupOf(request.instanceGroup, request.project, what);
   }
   return spec;
+}
+
+/** @throws MalformedError for a request that is too large in all, though none of its parts is. */
+function refuseTooLarge(
+  { count = 1, alternates = DEFAULT_ALTERNATES }: BuildRequest,
+  groups: number,
+  what: string,
+): void {
+  const chosen = count * (1 + alternates) * groups;
+  if (chosen <= MAX_CHOSEN) return;
+  const product = `count * (1 + alternates) * groups is ${count} * (1 + ${alternates}) * ${groups} = ${chosen}`;
+  throw new MalformedError(`'count' of ${what} is too large: ${product}, over ${MAX_CHOSEN}`, { field: 'count' });
 }
 
 /** @throws MalformedError for a trait that must be there and must not. */

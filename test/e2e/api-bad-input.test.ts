@@ -46,6 +46,10 @@ const BAD_IDS = [
   '..',
 ];
 
+const groupsOf = (count: number) => ({
+  groups: Array.from({ length: count }, (_, n) => ({ name: `g${n}`, resources: VCPU })),
+});
+
 const WRONG_IDS: readonly Wrong[] = BAD_IDS.map((id) => [{ id, resources: VCPU }, 'id']);
 
 const WRONG_BUILDS: readonly Wrong[] = [
@@ -60,6 +64,8 @@ const WRONG_BUILDS: readonly Wrong[] = [
   [{ count: 0, resources: VCPU }, 'count'],
   [{ count: 1001, resources: VCPU }, 'count'],
   [{ count: 1.5, resources: VCPU }, 'count'],
+  [{ count: 1000, alternates: 20, ...groupsOf(7) }, 'count', /1000 \* \(1 \+ 20\) \* 7 = 147000, over 128000/],
+  [{ count: 1000, alternates: 20, resources: VCPU, ...groupsOf(6) }, 'count', /too large/],
   [{ alternates: -1, resources: VCPU }, 'alternates'],
   [{ alternates: 21, resources: VCPU }, 'alternates'],
   [{ alternates: 1.5, resources: VCPU }, 'alternates'],
