@@ -67,6 +67,12 @@ export const Advice = Type.Object({
   needed: Type.Optional(Type.Integer()),
   /** The first few of those, as `<cell>/<host>`. */
   named: Type.Optional(Type.Array(Type.String())),
+  /**
+   * It would not fit without hosts of cells that are silent, or of placement shards: of which nothing was heard lately, so
+   * that it goes by how their hosts were before. They are among these.
+   */
+  silentCells: Type.Optional(Type.Array(Type.String())),
+  silentShards: Type.Optional(Type.Array(Type.Integer())),
 });
 export type Advice = Static<typeof Advice>;
 
@@ -106,6 +112,21 @@ const oneOf = (aggregates: string): string =>
  * @param till How a time (ms since the epoch) until which hosts are away is said, such as `until 10:31:07Z`.
  */
 export function adviceWords(advice: Advice, till: (at: number) => string): string {
+  return `${changeWords(advice, till)}${silentWords(advice)}`;
+}
+
+/** `, but not without hosts of cell c3, which is silent`. */
+function silentWords({ silentCells = [], silentShards = [] }: Advice): string {
+  const told = [...silentCells.map((cell) => `cell ${cell}`), ...silentShards.map((shard) => `placement/${shard}`)];
+  if (told.length === 0) return '';
+  const which =
+    told.length === 1
+      ? `${told.join()}, which is silent`
+      : `those that are silent: ${firstOf(told.slice(0, SOME), told.length)}`;
+  return `, but not without hosts of ${which}`;
+}
+
+function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
   const { needed, named: told = [] } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;

@@ -68,6 +68,8 @@ export interface Adviser extends AdviserOnAmounts {
   readonly rooms: Map<string, RoomWith>;
   /** What may be left out of the request; null: it was not asked yet. */
   changes: Changes | null;
+  /** What it has advised. */
+  readonly advised: Set<string>;
 }
 
 interface RoomWith {
@@ -90,8 +92,9 @@ export function newAdviser(
   letBy?: Adviser['letBy'],
   group: GroupSoFar = { hasMembers: false },
 ): Adviser {
-  const found = { rooms: new Map(), amounts: new Map(), changes: null, isCut: false, looksLeft: MAX_LOOKS_AT_ROOMS };
-  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, group, ...found };
+  const found = { rooms: new Map(), amounts: new Map(), changes: null, advised: new Set<string>() };
+  const budget = { isCut: false, looksLeft: MAX_LOOKS_AT_ROOMS };
+  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, group, ...found, ...budget };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -261,8 +264,7 @@ const roomWith = (adviser: Adviser, change: Change): Room => roomsWith(adviser, 
 const nothingMore = (): Pick<RoomWith, 'parts' | 'away' | 'toAsk'> => ({ parts: new Map(), away: [], toAsk: [] });
 
 function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
-  const { code, group, about, failed } = change.advice;
-  const key = `${code} ${group} ${about} ${failed}`;
+  const key = keyOf(change);
   let found = rooms.get(key);
   if (found === undefined) {
     found = { change, room: noRoom(), ...nothingMore() };
@@ -271,12 +273,22 @@ function roomsWith({ rooms }: Adviser, change: Change): RoomWith {
   return found;
 }
 
+const keyOf = ({ advice: { code, group, about, failed, to } }: Change): string =>
+  `${code} ${group} ${about} ${failed} ${to}`;
+
 /**
  * The changes that would let all instances fit, the one that asks least first.
  * @param fitting The trees of the hosts that fit as it is: what they would hold with a change is counted with the rest.
+ * @param before Who has advised on fewer hosts: what it advises is not said again.
  */
-export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider[])[]): Steps<Advice[]> {
+export function* adviceOf(
+  adviser: Adviser,
+  fitting: readonly (readonly Provider[])[],
+  before?: Adviser,
+): Steps<Advice[]> {
   const { spec, count, rooms, amounts } = adviser;
+  const most = MAX_ADVICE - (before?.advised.size ?? 0);
+  if (most === 0) return [];
   if (fitting.length > 0) {
     yield* noteAllConditions(adviser, fitting);
     yield* noteMorePerHost(adviser, fitting);
@@ -321,10 +333,11 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
   const advised: Advice[] = [];
   const isEnough = (tried: number) =>
     tried >= MAX_CHANGES_TRIED || tried * fitting.length >= MAX_HOSTS_TRIED || asked >= MAX_HOSTS_ASKED;
-  for (let tried = 0; advised.length < MAX_ADVICE && found.length > 0 && !isEnough(tried); tried += 1) {
+  for (let tried = 0; advised.length < most && found.length > 0 && !isEnough(tried); tried += 1) {
     found.sort(inOrder);
     const one = found.shift() as (typeof found)[number];
     const { change, parts, away, next } = one;
+    if (before?.advised.has(keyOf(change)) === true) continue;
     const { code, about } = change.advice;
     const but = code === 'without-filter' ? about : undefined;
     const room = yield* roomLet(adviser, one);
@@ -340,6 +353,7 @@ export function* adviceOf(adviser: Adviser, fitting: readonly (readonly Provider
       if (next !== undefined) yield* next();
       continue;
     }
+    adviser.advised.add(keyOf(change));
     const instances = count === 1 || isTogether ? undefined : count;
     if (parts.size > 0) {
       const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), holdsAll);

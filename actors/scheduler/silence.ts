@@ -54,6 +54,24 @@ export interface Silent {
 
 const NONE_SILENT: Silent = { silentCells: [], silentShards: [] };
 
+/** How many of them are named where advice rests on their hosts. */
+const MAX_NAMED = 8;
+
+export const isAnySilent = (silent: Silent): boolean => silent !== NONE_SILENT;
+
+/** Whether a host depends on one of them. */
+export function isSilentOf({ silentCells, silentShards }: Silent, cell: string, shard: number): boolean {
+  return silentCells.includes(cell) || silentShards.includes(shard);
+}
+
+/** The first of them; nothing of a kind of which there are none. */
+export function silentFew({ silentCells, silentShards }: Silent): { silentCells?: string[]; silentShards?: number[] } {
+  return {
+    ...(silentCells.length === 0 ? {} : { silentCells: silentCells.slice(0, MAX_NAMED) }),
+    ...(silentShards.length === 0 ? {} : { silentShards: silentShards.slice(0, MAX_NAMED) }),
+  };
+}
+
 /** The same, of those on whom one host depends. */
 export function silentOf(view: View, cell: string, root: string): Silent {
   const shard = silentShardOf(view, root);

@@ -17,6 +17,7 @@ import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
+import { placementShardOf } from '../routing.ts';
 import {
   type Adviser,
   adviceOf,
@@ -44,10 +45,10 @@ import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './m
 import { beforeWeight, comesBefore } from './precedence.ts';
 import type { Rankings } from './ranking.ts';
 import type { Request } from './request.ts';
-import { type Needs, RoomHeard } from './room-heard.ts';
+import { type Held, type Needs, RoomHeard } from './room-heard.ts';
 import { noRoomTogether } from './room-together.ts';
-import { classesRunningOut } from './running-out.ts';
-import { silentAmong } from './silence.ts';
+import { classesRunningOut, type Filled } from './running-out.ts';
+import { isAnySilent, isSilentOf, silentAmong, silentFew } from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
 import { mapped } from './steps.ts';
@@ -118,34 +119,42 @@ export function surveyOf(
   /** One host must hold several. */
   const isTogether = count > 1 && keepsTogether(spec);
   const isAll = isAllThatLacks(spec, isTogether ? count : 1);
-  const adviser = newAdviser(
-    spec,
-    count,
-    (asked, root) => membersAllowed(view, asked, root),
-    (root, but) => leftOn(rankings, view, request, root, but),
-    rankings.limits.map(({ name }) => name),
-    letByOwn(rankings, view, request),
-    groupSoFar(view, spec),
-  );
+  const newOne = () =>
+    newAdviser(
+      spec,
+      count,
+      (asked, root) => membersAllowed(view, asked, root),
+      (root, but) => leftOn(rankings, view, request, root, but),
+      rankings.limits.map(({ name }) => name),
+      letByOwn(rankings, view, request),
+      groupSoFar(view, spec),
+    );
+  const silent = silentAmong(view);
+  /** Of hosts of which nobody is silent; and of all, where some are. */
+  const adviser = newOne();
+  const onAll = isAnySilent(silent) ? newOne() : undefined;
+  const isSilent = ({ cell, root }: ViewHost) => isSilentOf(silent, cell, placementShardOf(root, view.shards));
   const names = namesToFind(request);
   let likeNames: LikeNamesFound = new Map();
   const best: FittingHost[] = [];
   /**
-   * The hosts that fit, as long as too few do, fewer than there are instances: how many each holds, and whether a rule or a
-   * limit lets no more in, whatever is left.
+   * The hosts that fit, as long as too few do, fewer than there are instances: how many each holds, whether a rule or a limit
+   * lets no more in, whatever is left, and whether nobody is silent of it.
    */
-  const fitting = new Map<string, { readonly instances: number; readonly isByRule: boolean }>();
+  const fitting = new Map<
+    string,
+    Pick<Filled, 'instances'> & { readonly isByRule: boolean; readonly isHeard: boolean }
+  >();
   /** Those of them that hold most. */
   const roomiest: RoomForSome['named'] = [];
   let advice: Advice[] = [];
+  /** What would let it fit only with hosts of those that are silent. */
+  let adviceOnSilent: Advice[] = [];
   let runsOut: RunsOut | undefined;
   let hosts = 0;
   let fits = 0;
-  let times = 0;
-  /** How many of them on hosts of which nobody is silent. */
+  /** For how many instances there is room. */
   const roomHeard = new RoomHeard(keepsTogether(spec));
-  /** How many hosts hold as many; of a group that keeps together the fullest of them alone. */
-  let holding = 0;
   /** Whether every host was searched to the end: else there may be more than are counted. */
   let isWhole = true;
   return {
@@ -162,21 +171,14 @@ export function surveyOf(
         const room = Math.min(timesIn(spec, tree, most, isThorough, endOfLooks), allowed);
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
-        if (times < count) {
-          fitting.set(host.root, { instances: room, isByRule: room === allowed });
+        if (roomHeard.all.times < count) {
+          fitting.set(host.root, { instances: room, isByRule: room === allowed, isHeard: !isSilent(host) });
           const { cell, host: name } = host;
           const isRoomier = (other: { instances: number }) => room > other.instances;
           rank(roomiest, MAX_ROOMS_NAMED, isRoomier, () => ({ cell, host: name, instances: room }));
         }
         const before = beforeWeight(view, spec, host.root);
         roomHeard.note(room, view.silentCells.has(host.cell), before.silentShard !== undefined);
-        if (!keepsTogether(spec)) {
-          times += room;
-          holding += 1;
-        } else if (room >= times) {
-          holding = room > times ? 1 : holding + 1;
-          times = room;
-        }
         if (isTogether && room < count) {
           const isCertain = isCounted || allowed < count;
           const short = isCounted || room === allowed ? count - room : undefined;
@@ -217,8 +219,9 @@ export function surveyOf(
             : roomOn(adviser, spec, treeOf(view, host.root), { but: filter }) > 0);
         census.refuse(host.root, isAlone ? obstacle : { ...obstacle, short: undefined });
         if (isNear && !isAlone) lackingMore.refuse(host.root, obstacle);
-        if (times < count && isThorough) {
-          advise(adviser, rankings, view, request, host, obstacle.code === FILTER_FAILED);
+        if (roomHeard.all.times < count && isThorough) {
+          const advisers = [...(isSilent(host) ? [] : [adviser]), ...(onAll === undefined ? [] : [onAll])];
+          for (const one of advisers) advise(one, rankings, view, request, host, obstacle.code === FILTER_FAILED);
         }
       }
       return true;
@@ -226,6 +229,7 @@ export function surveyOf(
     *conclude() {
       yield* lookForNames(names, view);
       likeNames = yield* lookForLike(names, view, request);
+      const { times, hosts: holding } = roomHeard.all;
       if (times >= count) return;
       // Some may be gone since they were looked at, and others go while it is found out which are.
       const still = yield* mapped([...fitting], ([root, one]) =>
@@ -240,15 +244,21 @@ export function surveyOf(
         );
         if (classes !== undefined) runsOut = { instances: times, of: count, hosts: holding, classes };
       }
-      advice = yield* adviceOf(
-        adviser,
-        filled.map(({ tree }) => tree),
-      );
+      const treesOf = (some: typeof filled) => some.map(({ tree }) => tree);
+      advice = yield* adviceOf(adviser, treesOf(filled.filter(({ isHeard }) => isHeard)));
+      if (onAll !== undefined) adviceOnSilent = yield* adviceOf(onAll, treesOf(filled), adviser);
     },
     done(work) {
+      const { all, heard } = roomHeard;
+      const { times, hosts: holding } = all;
       const isForSome = times > 0 && times < count && isWhole;
-      if (isForSome) advice.unshift({ code: 'fewer-instances', from: count, to: times, hosts: holding });
-      if (!isWhole || adviser.isCut) advice = advice.map((one) => ({ ...one, partly: true as const }));
+      if (isForSome) {
+        advice.unshift(...fewer(heard, count));
+        if (times > heard.times) adviceOnSilent.unshift(...fewer(all, count));
+      }
+      advice.push(...adviceOnSilent.map((one) => ({ ...one, ...silentFew(silent) })));
+      const isPartly = !isWhole || adviser.isCut || onAll?.isCut === true;
+      if (isPartly) advice = advice.map((one) => ({ ...one, partly: true as const }));
       done(
         {
           hosts,
@@ -273,6 +283,11 @@ export function surveyOf(
       );
     },
   };
+}
+
+/** That fewer would fit, where there is room for some. */
+function fewer({ times, hosts }: Held, count: number): Advice[] {
+  return times === 0 ? [] : [{ code: 'fewer-instances', from: count, to: times, hosts }];
 }
 
 /** Whether a host has all classes that a request asks for, whatever of them is free. */

@@ -15,7 +15,7 @@ import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
-import { survey, words } from '../support/survey.ts';
+import { survey, surveyFor, words } from '../support/survey.ts';
 
 const test = suite('scheduler - hosts that are away');
 
@@ -192,6 +192,45 @@ test('scheduler - whether there is room for all without cells that are silent is
   assert.equal(needs(several, 2 * kept + 1), [true, undefined], 'those of the silent cell come before the others');
   assert.equal(needs(several, 2 * kept + 4), [undefined, true]);
   assert.equal(needs(several, 11), [true, true]);
+});
+
+test('scheduler - what would help with hosts of those that are silent alone comes last, and names them', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 9 } }], groupPolicy: 'none' };
+  const inC3 = { spec, where: { cells: ['c3'] } };
+  const view = viewOf(
+    { host: 'a', cell: 'c1', has: { VCPU: 16 } },
+    { host: 'b', cell: 'c3', has: { VCPU: 4 } },
+    { host: 'c', cell: 'c3', has: { VCPU: 16 }, state: 'disabled' },
+  );
+  const toldOf = (on = view) => surveyFor(on, inC3).advice.map(words);
+  const less = 'with 5 VCPU less (4 instead of 9) it would fit on 1 host';
+  const elsewhere = 'if it need not be in cell c3, it would fit on 1 host';
+  const back = 'with c3/c, which is disabled, it would fit';
+  assert.equal(toldOf(), [less, elsewhere, back]);
+  view.silentCells.add('c3');
+  const notWithout = (advice: string) => `${advice}, but not without hosts of cell c3, which is silent`;
+  assert.equal(toldOf(), [elsewhere, notWithout(less), notWithout(back)]);
+  view.silentCells.add('c1');
+  const both = 'those that are silent: cell c1, cell c3';
+  assert.is(toldOf()[0], `${less}, but not without hosts of ${both}`);
+
+  const alone = viewOf({ host: 'b', has: { VCPU: 4 } });
+  noteShard(alone, 0, true);
+  const [first] = survey(alone, spec).advice;
+  assert.equal(first?.silentShards, [0], 'of the only placement shard all rests on it');
+  assert.is(words(first), `${less}, but not without hosts of placement/0, which is silent`);
+});
+
+test('scheduler - of several, fewer are advised with the hosts that are heard, and then with those that are not', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const view = viewOf({ host: 'a', cell: 'c1', has: { VCPU: 2 } }, { host: 'b', cell: 'c2', has: { VCPU: 3 } });
+  view.silentCells.add('c2');
+  const fewer = { code: 'fewer-instances', from: 6 } as const;
+  const silentCells = ['c2'];
+  assert.equal(survey(view, spec, 6).advice, [
+    { ...fewer, to: 2, hosts: 1 },
+    { ...fewer, to: 5, hosts: 2, silentCells },
+  ]);
 });
 
 test('scheduler - where not all was searched it is said that more hosts may fit', () => {

@@ -49,8 +49,8 @@ const forDevices: Filter<boolean> = {
     traits.has(FOR_DEVICES) && !isForDevices ? { code: 'for-devices', message: 'it is kept for others' } : null,
 };
 
-function survey(asked: Asked, fleet: Fleet, count: number): Survey {
-  const view = viewOfFleet(fleet);
+function survey(asked: Asked, fleet: Fleet, count: number, silentCells: readonly string[] = []): Survey {
+  const view = { ...viewOfFleet(fleet), silentCells: new Set(silentCells) };
   const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [instanceLimit(fleet.most), notOld, forDevices] });
   let told: Survey | undefined;
   const sweep = surveyOf(rankings, view, { request: sentOf(asked), count, limit: 10 }, (found) => {
@@ -500,6 +500,54 @@ test('scheduler - of several instances, what is advised lets all of them fit, an
     }
   }
   if (process.env.CELLWRIGHT_TEST_VERBOSE) console.log(JSON.stringify([...codes]));
+  assert.ok(codes.size > 7, JSON.stringify([...codes]));
+});
+
+test('scheduler - while a cell is silent, what would help without it is told as if it were not there, and then what would only with it', () => {
+  const codes = new Set<string>();
+  for (let seed = 0; seed < SEEDS; seed += 1) {
+    const random = seededRandom(`silent ${seed}`);
+    const drawn = drawFleet(random);
+    const hosts = drawn.hosts.map((host) => (host.cell === 'c1' ? host : { ...host, members: 0 }));
+    const fleet = { ...drawn, hosts };
+    const heard = { ...drawn, hosts: hosts.filter(({ cell }) => cell === 'c1') };
+    const asked = drawRequest(random, fleet);
+    const count = random.integer(1, 3);
+    const told = survey(asked, fleet, count, ['c2']);
+    const about = () =>
+      `seed ${seed} ${count} ${JSON.stringify(asked)} ${JSON.stringify(told)} ${JSON.stringify(fleet)}`;
+    if (told.times >= count) {
+      assert.equal(told.advice, [], about());
+      continue;
+    }
+    const onSilent = told.advice.filter(({ silentCells }) => silentCells !== undefined);
+    const onHeard = told.advice.slice(0, told.advice.length - onSilent.length);
+    assert.equal(onHeard, survey(asked, heard, count).advice, about());
+    for (const one of onSilent) {
+      assert.equal([one.silentCells, one.silentShards], [['c2'], undefined]);
+      assert.match(wordsOf(one), /, but not without hosts of cell c2, which is silent$/);
+      assert.ok(!onHeard.some((other) => keyOf(other) === keyOf(one)), `${wordsOf(one)} ${about()}`);
+      codes.add(one.code);
+      const timesWith = (of: Fleet) => {
+        if (one.code === 'fewer-instances') return [survey(asked, of, count).times, one.to ?? 0];
+        if (one.code === 'less' || one.code === 'more') {
+          const at = asked.spec.groups.findIndex(({ name }) => name === one.group);
+          return [survey(withAmount(asked, at, one.about ?? '', one.to ?? 0), of, count).times, count];
+        }
+        if (one.code === 'more-per-host') return undefined;
+        const change = changeOf(new Map(changesOf(asked, of).map((change) => [change.key, change])), one);
+        return change === undefined ? [0, count] : [survey(change.asked, change.fleet, count).times, count];
+      };
+      const [[all = 0, needed = 0] = [], [without = 0, most = 0] = []] = [timesWith(fleet), timesWith(heard)];
+      assert.ok(all >= needed, `${wordsOf(one)} ${about()}`);
+      assert.ok(without < most || needed === 0, `it does without: ${wordsOf(one)} ${about()}`);
+    }
+    const codesOf = (advice: readonly Advice[]) => advice.map(({ code }) => code);
+    const advice = told.advice.filter(({ code }) => code !== 'fewer-instances');
+    if (advice.length === 3) continue;
+    for (const code of codesOf(survey(asked, fleet, count).advice))
+      assert.ok(codesOf(told.advice).includes(code), about());
+  }
   assert.ok(codes.size > 7, JSON.stringify([...codes]));
 });
 

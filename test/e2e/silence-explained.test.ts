@@ -54,6 +54,13 @@ test('dry runs - with only hosts of a dead cell it is not known whether a reques
     const fits = await runCommand('fit', '--resources', 'VCPU=1', '--count', `${times - 1}`, '--servers', server.url);
     assert.is(fits.code, 2, fits.out);
 
+    const { advice } = await client.fit({ resources: { VCPU: 1_000 }, placement: { cells: ['c1'] } });
+    assert.equal(
+      advice.map(({ code, silentCells }) => [code, silentCells]),
+      [['less', ['c1']]],
+      'what is advised is not known to help',
+    );
+
     const { now, words } = await client.whyNot({ id: 'web', host: 'c1/h1' });
     assert.equal(now?.silence, [{ cell: 'c1', since }]);
     assert.ok(words.includes(`  ${asOf}`), words.join('\n'));
