@@ -64,6 +64,8 @@ export interface Adviser extends AdviserOnAmounts {
   /** The filters that limit how many instances a host may have. */
   readonly limits: readonly string[];
   readonly group: GroupSoFar;
+  /** Whether some instance must stay on a host, by its root, for the request's own sake. */
+  readonly mustStay: (root: string) => boolean;
   /** What each change that is not of an amount would let fit. */
   readonly rooms: Map<string, RoomWith>;
   /** What may be left out of the request; null: it was not asked yet. */
@@ -83,18 +85,21 @@ interface RoomWith {
   readonly toAsk: { readonly root: string; readonly times: number }[];
 }
 
-export function newAdviser(
-  spec: RequestSpec,
-  count: number,
-  membersAllowed: Adviser['membersAllowed'] = () => Number.POSITIVE_INFINITY,
-  instancesAllowed: Adviser['instancesAllowed'] = () => Number.POSITIVE_INFINITY,
-  limits: readonly string[] = [],
-  letBy?: Adviser['letBy'],
-  group: GroupSoFar = { hasMembers: false },
-): Adviser {
+/** What else is known of the request and of hosts. */
+type Known = Pick<Adviser, 'membersAllowed' | 'instancesAllowed' | 'limits' | 'letBy' | 'group' | 'mustStay'>;
+
+const NOTHING_KNOWN: Known = {
+  membersAllowed: () => Number.POSITIVE_INFINITY,
+  instancesAllowed: () => Number.POSITIVE_INFINITY,
+  limits: [],
+  group: { hasMembers: false },
+  mustStay: () => false,
+};
+
+export function newAdviser(spec: RequestSpec, count: number, known = NOTHING_KNOWN): Adviser {
   const found = { rooms: new Map(), amounts: new Map(), changes: null, advised: new Set<string>() };
   const budget = { isCut: false, looksLeft: MAX_LOOKS_AT_ROOMS };
-  return { spec, count, membersAllowed, instancesAllowed, limits, letBy, group, ...found, ...budget };
+  return { spec, count, ...known, ...found, ...budget };
 }
 
 /** A host that is out of service, and its tree: it might fit when it comes back. */
@@ -171,6 +176,8 @@ export function consider(adviser: Adviser, tree: readonly Provider[]): void {
 /** A host that is only too full: it is something else if it is too small. */
 function considerEmpty(adviser: Adviser, tree: readonly Provider[], endOfLooks: number): void {
   if (!tree.some(({ stocks }) => [...stocks.values()].some(({ used }) => used > 0))) return;
+  // Which part of it those have that must stay is not known.
+  if (adviser.mustStay(rootOfTree(tree))) return;
   const empty = tree.map((provider) => ({
     ...provider,
     stocks: new Map([...provider.stocks].map(([resourceClass, stock]) => [resourceClass, { ...stock, used: 0 }])),

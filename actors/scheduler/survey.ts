@@ -39,6 +39,7 @@ import { type Asked, FILTER_FAILED, refusedBy } from './filters/filter.ts';
 import { serviceState } from './filters/service-state.ts';
 import { groupHeld } from './group-held.ts';
 import { groupSoFar, INSTANCE_GROUP, membersAllowed, toldMisfitOfGroup } from './group-rules.ts';
+import { membersOn } from './groups-view.ts';
 import { instancesLeft } from './instance-room.ts';
 import { allFiltersFor, hardToTell, judge } from './judging.ts';
 import { filtersRefusing, isAllThatLacks, isTold, refusingOf, WISHES } from './more-obstacles.ts';
@@ -120,15 +121,14 @@ export function surveyOf(
   const isTogether = count > 1 && keepsTogether(spec);
   const isAll = isAllThatLacks(spec, isTogether ? count : 1);
   const newOne = () =>
-    newAdviser(
-      spec,
-      count,
-      (asked, root) => membersAllowed(view, asked, root),
-      (root, but) => leftOn(rankings, view, request, root, but),
-      rankings.limits.map(({ name }) => name),
-      letByOwn(rankings, view, request),
-      groupSoFar(view, spec),
-    );
+    newAdviser(spec, count, {
+      membersAllowed: (asked, root) => membersAllowed(view, asked, root),
+      instancesAllowed: (root, but) => leftOn(rankings, view, request, root, but),
+      limits: rankings.limits.map(({ name }) => name),
+      letBy: letByOwn(rankings, view, request),
+      group: groupSoFar(view, spec),
+      mustStay: (root) => hasCompany(view, request, root),
+    });
   const silent = silentAmong(view);
   /** Of hosts of which nobody is silent; and of all, where some are. */
   const adviser = newOne();
@@ -304,6 +304,13 @@ function withNearest(reasons: readonly Counted[], others: readonly Counted[]): C
     const near = others.find(({ code, about }) => code === reason.code && about === reason.about)?.nearest;
     return near === undefined ? reason : { ...reason, nearest: { ...near, lacksMore: true } };
   });
+}
+
+/** Whether a host has instances that the request must be with: those whose host it is to share, or members of its group. */
+function hasCompany({ groups }: View, { spec, company }: Request, root: string): boolean {
+  const { instanceGroup } = spec;
+  const hasMembers = instanceGroup !== undefined && membersOn(groups, instanceGroup.id, root) > 0;
+  return company?.near?.has(root) === true || (keepsTogether(spec) && hasMembers);
 }
 
 /** How many more instances a host may have, as far as filters limit that. */

@@ -55,14 +55,15 @@ export const REFUSAL_CODES = {
 
 /**
  * One change with which a request would fit: `advice[].code`. `about` and `group` say of what; `hosts` on how many, `partly`
- * at least; `instances` how many of them those hosts would hold between them, where several were asked for.
+ * at least; `instances` how many of them those hosts would hold between them, where several were asked for. With
+ * `silentCells` or `silentShards` it would not fit without hosts of some of these, of which nothing was heard lately.
  */
 export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',
   more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',
   'without-resource': 'do not ask for the resource class',
   'when-empty':
-    'nothing of the request: let it wait (`wait`), free what is in use on `hosts`, or add some; a host that is too small for it even when it is empty is not among them',
+    'nothing of the request: let it wait (`wait`), free what is in use on `hosts`, or add some; a host that is too small for it even when it is empty is not among them, nor one with instances that the request must be with',
   'without-group': 'leave the group out, with its conditions',
   'without-required': 'do not require the trait',
   'without-any-of': 'do not require one of the traits',

@@ -212,7 +212,10 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
       add({ code: 'host-state', about: state }, asked, { ...fleet, hosts: fleet.hosts.map(back) });
     }
   const nodesOf = ({ nodes }: PlainHost) => nodes.map((node) => ({ ...node, used: {} }));
-  const empty = fleet.hosts.map((host) => ({ ...host, nodes: nodesOf(host) }));
+  // Those with whom it must be stay.
+  const mustStay = ({ nodes: [root], members }: PlainHost) =>
+    company?.near?.has(root?.id ?? '') === true || (spec.instanceGroup?.policy === 'affinity' && members > 0);
+  const empty = fleet.hosts.map((host) => (mustStay(host) ? host : { ...host, nodes: nodesOf(host) }));
   add({ code: 'when-empty' }, asked, { ...fleet, hosts: empty });
   add({ code: 'without-filter', about: 'instance-limit' }, asked, { ...fleet, most: 1_000 });
   for (const [about, lost] of [

@@ -8,11 +8,12 @@ import * as assert from 'uvu/assert';
 import { fit } from '../../actors/fitting/fit.ts';
 import { timesIn } from '../../actors/fitting/fit-times.ts';
 import type { Advice } from '../../actors/messages/advice.ts';
-import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { InstanceGroup, RequestSpec } from '../../actors/messages/common.ts';
 import { unpackDecision } from '../../actors/messages/stored-decision.ts';
 import { obstacleWords } from '../../actors/scheduler/explain.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { buildLimit, instanceLimit } from '../../actors/scheduler/filters/limits.ts';
+import { learnMembers } from '../../actors/scheduler/groups-view.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
 import { treeOf, type ViewHost } from '../../actors/scheduler/view.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
@@ -285,6 +286,19 @@ test('scheduler - of a list of what to avoid the one element is advised that sta
   assert.equal(toldOf(2, undefined, { noneOf }), [
     'if it need not avoid c1/h1, c1/h5, both instances would fit on 2 hosts',
   ]);
+});
+
+test('scheduler - a host is not advised to be emptied of those with whom a request must be', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' };
+  const view = viewOf({ host: 'h1', used: { VCPU: 5 } }, { host: 'h2', used: { VCPU: 5 } });
+  const codesOf = (asked: Partial<Request> = {}) => surveyFor(view, { spec, ...asked }).advice.map(({ code }) => code);
+  assert.equal(codesOf(), ['less', 'when-empty']);
+  assert.equal(codesOf({ company: { near: new Set(['p-h1']), far: new Set() } }), ['less']);
+  learnMembers(view.groups, 'p-h1', { '/g': 1 }, undefined);
+  const inGroup = (policy: InstanceGroup['policy']) =>
+    codesOf({ spec: { ...spec, instanceGroup: { id: '/g', policy } } });
+  assert.equal(inGroup('affinity'), ['less']);
+  assert.equal(inGroup('soft-affinity'), ['less', 'when-empty'], 'what it would rather have it does without');
 });
 
 test('scheduler - of instances to be kept apart from those are named that are where it would fit', () => {
