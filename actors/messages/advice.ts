@@ -54,6 +54,8 @@ export const Advice = Type.Object({
   hosts: Type.Integer(),
   /** So many instances would fit on those hosts between them: several were asked for that need not share one. */
   instances: Type.Optional(Type.Integer()),
+  /** So many instances, which keep together, would fit on each of those hosts. */
+  instancesTogether: Type.Optional(Type.Integer()),
   /** Not every host was searched to the end: it may fit on more. */
   partly: Type.Optional(Type.Literal(true)),
   /** When the first of those hosts comes back by itself, ms since the epoch. */
@@ -128,11 +130,12 @@ function silentWords({ silentCells = [], silentShards = [] }: Advice): string {
 
 function changeWords(advice: Advice, till: (at: number) => string): string {
   const { code, group = '', about = '', from = 0, to = 0, hosts, instances, partly, until, host, failed } = advice;
-  const { needed, named: told = [] } = advice;
+  const { needed, named: told = [], instancesTogether } = advice;
   const many = `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
   const least = partly === true ? 'at least ' : '';
-  const who = instances === undefined ? 'it' : instances === 2 ? 'both instances' : `all ${instances} instances`;
-  const fits = `${who} would fit on ${least}${many}`;
+  const all = instances ?? instancesTogether ?? 1;
+  const who = all === 1 ? 'it' : all === 2 ? 'both instances' : `all ${all} instances`;
+  const fits = `${who} would fit on ${instancesTogether !== undefined && hosts > 1 ? 'each of ' : ''}${least}${many}`;
   const others = about === '' ? 'other instances' : someOf(about.split(', '));
   const which = about === '' ? 'its instance group' : `instance group '${about}'`;
   const of = group === '' ? '' : ` in group '${group}'`;
@@ -192,7 +195,7 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
     case 'with-wait':
       return `with \`wait\` ${who} would be tried again when room comes free: ${least}${many} had none left when claimed`;
     case 'more-alternates':
-      return `with ${to} alternates instead of ${from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
+      return `with ${to} ${to === 1 ? 'alternate' : 'alternates'} instead of ${from === 0 ? 'none' : from} it would have had ${moreHosts(hosts)} of cell ${about} to try`;
     case 'another-cell':
       return `with cell ${about} avoided it would have had ${many} of other cells to go to`;
     case 'host-state': {
@@ -210,9 +213,9 @@ function changeWords(advice: Advice, till: (at: number) => string): string {
       return `with ${host}, which is ${state}${when}, ${who} would fit${inAll}`;
     }
     case 'without-instance-group':
-      return `if ${instances === undefined ? 'it were not a member' : 'they were not members'} of ${which}, ${fits}`;
+      return `if ${all === 1 ? 'it were not a member' : 'they were not members'} of ${which}, ${fits}`;
     case 'with-group-policy':
-      return `if ${instances === undefined ? 'it' : 'they'} said the rule that the instance group has, '${about}', ${fits}`;
+      return `if ${all === 1 ? 'it' : 'they'} said the rule that the instance group has, '${about}', ${fits}`;
     case 'more-per-host':
       return `with ${to} of ${which} on each host instead of ${from}, ${fits}`;
     case 'without-filter':

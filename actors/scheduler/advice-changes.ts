@@ -6,7 +6,7 @@ import type { InstanceGroup, RequestSpec, ResourceGroup } from '../messages/comm
 import { nameOf, ruleOf } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { replaced } from './advice-amounts.ts';
-import { type GroupToChange, groupsToChange, hasConditions } from './advice-groups.ts';
+import { type GroupToChange, groupsToChange } from './advice-groups.ts';
 
 export interface Change {
   readonly advice: Omit<Advice, 'hosts'>;
@@ -61,12 +61,11 @@ export function newChanges(spec: RequestSpec): Changes {
   const ofGroups = groupsToChange(spec).map((one): ChangesOfGroup => {
     const { position, group } = one;
     const classes = Object.keys(group.resources);
+    const isNamed = group.name !== '';
     // Without its one class it would be left with conditions on nothing, or with a provider of its own for nothing.
-    const isMoreThanClasses = hasConditions(group) || spec.groupPolicy === 'isolate';
-    const isOneClassAndMore = group.name !== '' && classes.length === 1 && isMoreThanClasses;
-    const ofClasses = isOneClassAndMore ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
-    const isToLeave = group.name !== '' && (isOneClassAndMore || classes.length > 1);
-    const ofResources = isToLeave ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
+    const isOneClass = isNamed && classes.length === 1;
+    const ofClasses = isOneClass ? [] : classes.flatMap((one) => withoutResource(spec, position, one) ?? []);
+    const ofResources = isNamed && classes.length > 0 ? [...ofClasses, ...withoutGroup(spec, group)] : ofClasses;
     return { ...one, ofConditions: conditionsOf(spec, position), ofResources };
   });
   return { ofGroups, ofRoot: conditionsOfRoot(spec), betweenGroups: conditionsOfGroups(spec) };

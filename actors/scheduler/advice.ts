@@ -361,19 +361,19 @@ export function* adviceOf(
       continue;
     }
     adviser.advised.add(keyOf(change));
-    const instances = count === 1 || isTogether ? undefined : count;
+    const many = count === 1 ? {} : isTogether ? { instancesTogether: count } : { instances: count };
     if (parts.size > 0) {
       const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), holdsAll);
-      advised.push({ ...change.advice, about: names.join(', '), hosts: letIn.hosts, ...present({ instances }) });
+      advised.push({ ...change.advice, about: names.join(', '), hosts: letIn.hosts, ...many });
       continue;
     }
     if (away.length > 0) {
       // Of hosts that are away it is said which they are, of others where it would fit then.
       const back = fewestBack(away, yield* roomOf(adviser, spec, fitting), holdsAll);
-      advised.push({ ...change.advice, hosts: away.length, ...present({ instances }), ...whichOf(back) });
+      advised.push({ ...change.advice, hosts: away.length, ...many, ...whichOf(back) });
       continue;
     }
-    advised.push({ ...change.advice, hosts: all.hosts, ...present({ instances }) });
+    advised.push({ ...change.advice, hosts: all.hosts, ...many });
   }
   return advised;
 }

@@ -55,8 +55,9 @@ export const REFUSAL_CODES = {
 
 /**
  * One change with which a request would fit: `advice[].code`. `about` and `group` say of what; `hosts` on how many, `partly`
- * at least; `instances` how many of them those hosts would hold between them, where several were asked for. With
- * `silentCells` or `silentShards` it would not fit without hosts of some of these, of which nothing was heard lately.
+ * at least; `instances` how many of them those hosts would hold between them, where several were asked for, and
+ * `instancesTogether` how many each of them would, where they keep together. With `silentCells` or `silentShards` it would
+ * not fit without hosts of some of these, of which nothing was heard lately.
  */
 export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',
@@ -114,7 +115,8 @@ export const FAILURE_CODES = {
   'build-aborted': 'the driver said that no host would succeed',
   deleted: 'it was deleted before it was built',
   'host-fenced': 'it is lost: its host was said to be dead',
-  'cell-silent': 'its cell does not answer now, so that its state is not known',
+  'cell-silent':
+    'its cell does not answer now, so that its state is not known: start, or wait for, a node that serves that cell',
 } as const satisfies Record<FailureCode, string>;
 
 /** What came of an attempt: `attempts[].outcome` of an instance. */

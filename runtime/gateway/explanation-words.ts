@@ -66,12 +66,18 @@ function waitingOf({ waiting }: InstanceView): string[] {
 /** That schedulers are asked in vain. One that waits is asked for now and then; that the last question has no answer yet is no news. */
 function askingOf({ asking }: InstanceView, decision: Decision | null): string[] {
   if (asking === undefined || (decision !== null && asking.times === 1)) return [];
-  const isAnyThere = asking.times < 2 || asking.answersOthers !== undefined;
-  return [`${askingWords(asking)}${isAnyThere ? '' : ': is one running?'}`];
+  return [`${askingWords(asking)}${isNoneThere(asking) ? ': is one running?' : ''}`];
 }
 
-function noDecision({ instance, state, scheduler }: InstanceView): string {
+/** Whether schedulers are asked again and again, and none answers anybody. */
+const isNoneThere = ({ times, answersOthers }: NonNullable<InstanceView['asking']>): boolean =>
+  times > 1 && answersOthers === undefined;
+
+function noDecision({ instance, state, scheduler, asking }: InstanceView): string {
   if (state !== 'requested') return 'no decision of a scheduler is on record';
+  // There is nobody whom `why-not` could ask.
+  if (scheduler === undefined && asking !== undefined && isNoneThere(asking))
+    return 'no scheduler has decided on it yet';
   // Where there are several schedulers, another may be asked, which does not know.
   const which = `for the answer to a claim, \`cellwright why-not ${instance} HOST\` says which`;
   const isAtIt = scheduler === undefined ? '' : `; scheduler '${scheduler}' is at it`;

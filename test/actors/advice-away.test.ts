@@ -218,7 +218,7 @@ test('scheduler - what would help with hosts of those that are silent alone come
   noteShard(alone, 0, true);
   const [first] = survey(alone, spec).advice;
   assert.equal(first?.silentShards, [0], 'of the only placement shard all rests on it');
-  assert.is(words(first), `${less}, but not without hosts of placement/0, which is silent`);
+  assert.is(words(first as Advice), `${less}, but not without hosts of placement/0, which is silent`);
 });
 
 test('scheduler - of several, fewer are advised with the hosts that are heard, and then with those that are not', () => {

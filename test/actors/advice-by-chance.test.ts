@@ -127,14 +127,10 @@ function changesOf(asked: Asked, fleet: Fleet): Changed[] {
         withGroup(at, { memberOf: but(group.memberOf, n) }),
       );
     const changed = withoutGroup(spec, name);
-    const { required, anyOf, forbidden, memberOf } = group;
-    const hasConditions = [required, anyOf, forbidden, memberOf].some((all) => all !== undefined && all.length > 0);
-    const isMoreThanClasses = hasConditions || spec.groupPolicy === 'isolate';
-    const isMore = isMoreThanClasses || Object.keys(group.resources).length > 1;
     const isNothing = changed.groups.every(({ resources }) => Object.keys(resources).length === 0);
-    if (name !== '' && isMore && !isNothing) add({ code: 'without-group', group: name }, withSpec(changed));
-    // Where it has one class, and conditions or a provider of its own, it is left out as a whole.
-    if (name !== '' && isMoreThanClasses && Object.keys(group.resources).length === 1) continue;
+    if (name !== '' && !isNothing) add({ code: 'without-group', group: name }, withSpec(changed));
+    // Where it has one class it is left out as a whole.
+    if (name !== '' && Object.keys(group.resources).length === 1) continue;
     for (const about of Object.keys(group.resources)) {
       const changed = withGroup(at, { resources: lacking(group.resources, about) });
       const isNothing = changed.spec.groups.every(({ resources }) => Object.keys(resources).length === 0);

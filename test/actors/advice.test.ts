@@ -99,6 +99,7 @@ test('scheduler - of several that keep together, a host fits if it has room for 
       const changed = applied(spec, one);
       if (changed === undefined || one.code === 'without-instance-group') continue;
       assert.is(one.hosts, holding(roomFor(changed)), `seed ${seed}, ${words(one)}`);
+      assert.equal([one.instances, one.instancesTogether], [undefined, count]);
       seen.advised += 1;
     }
   }
@@ -341,15 +342,15 @@ test('scheduler - where groups ask for the same, what is advised on one is not s
   const toldOf = (asked: RequestSpec) => survey(view, asked).advice.map(words);
   assert.equal(toldOf(spec), [
     "with 3 VGPU less in group 'g1' (1 instead of 4) it would fit on 1 host",
-    "if no VGPU were asked for in group 'g1', it would fit on 2 hosts",
+    "if group 'g1' were left out, it would fit on 2 hosts",
   ]);
   const differing = { ...spec, groups: [...spec.groups.slice(0, 2), gpu('g2', 5), gpu('g3')] };
   assert.equal(
     survey(view, differing).advice.map(({ code, group }) => [code, group]),
     [
       ['less', 'g2'],
-      ['without-resource', 'g2'],
-      ['without-resource', 'g1'],
+      ['without-group', 'g2'],
+      ['without-group', 'g1'],
     ],
   );
 });
@@ -368,6 +369,12 @@ test('scheduler - advice is put as grammar has it, for one and for several', () 
   assert.is(
     told('without-member-of', 'a2, a9'),
     'if it need not be in one of the aggregates a2, a9, it would fit on 1 host',
+  );
+  const together = { code: 'without-resource' as const, about: 'VGPU', instancesTogether: 12 };
+  assert.is(words({ ...together, hosts: 1 }), 'if no VGPU were asked for, all 12 instances would fit on 1 host');
+  assert.is(
+    words({ ...together, hosts: 3 }),
+    'if no VGPU were asked for, all 12 instances would fit on each of 3 hosts',
   );
   const back = { code: 'host-state' as const, about: 'disabled', host: 'c1/h1' };
   assert.is(words({ ...back, hosts: 1 }), 'with c1/h1, which is disabled, it would fit');

@@ -219,7 +219,7 @@ function contract(name: string, withSystem: WithSystem): void {
       const { fit, fits, refused, advice } = await client.fit({ ...group('anti-affinity'), count: 2 });
       assert.equal([fit, fits, refused], [false, 0, [conflict]]);
       assert.equal(advice, [
-        { code: 'with-group-policy', about: 'affinity', hosts: 1 },
+        { code: 'with-group-policy', about: 'affinity', hosts: 1, instancesTogether: 2 },
         { code: 'without-instance-group', about: 'close', hosts: 5, instances: 2 },
       ]);
       await client.build({ id: 'second', ...group('anti-affinity') });

@@ -112,6 +112,10 @@ test('words - of one on which no scheduler has decided, it is not said that none
     wordsOfExplanation({ ...requested, scheduler: 's' }, null)[1],
     `no scheduler has decided on it yet; scheduler 's' is at it; if it ${tells}`,
   );
+  const asking = { times: 4, since: 0, asOf: 12_000 };
+  const linesOf = (more: object) => wordsOfExplanation({ ...requested, asking: { ...asking, ...more } }, null).slice(2);
+  assert.equal(linesOf({}), ['no scheduler has decided on it yet'], 'with none running `why-not` has nobody to ask');
+  assert.equal(linesOf({ answersOthers: 's' }), [`no scheduler has decided on it yet; if one ${tells}`]);
 });
 
 test('words - of a request for several with room for some it is said where, the first few, and for how many there', () => {
@@ -242,7 +246,7 @@ test('words - of an alternate whose claim was refused, or that was passed over, 
     'attempt 4 on c1/h4: it was passed over, to be tried after all others: the host is set aside',
   ]);
   const asking = { ask: async () => ({ standing: { cell: 'c1' } }) } as unknown as Asking;
-  const decision = { alternates: ['h2'], refused: [], refusedClaims: [], weights: [], claimsRefused: 0 };
+  const decision = { alternates: ['h2'], refused: [], refusedClaims: [], weights: [], claimsRefused: 0, advice: [] };
   const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
   const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
   const { then, words } = await whyNot({ id: 'web', host: 'h2' });
@@ -467,11 +471,11 @@ test('words - of a build that failed on all its hosts it is said what would have
     return wordsOfExplanation(failed, { ...record, advice }).slice(4);
   };
   const inVain = 'more alternates would not have helped: no other host of cell c1 was found to fit';
-  const more = (to: number, from: number, hosts: string) =>
-    `with ${to} alternates instead of ${from} it would have had ${hosts} of cell c1 to try`;
-  assert.equal(toldOf({ furtherInCell: 4 }), [more(5, 1, '4 more hosts')]);
-  assert.equal(toldOf({ furtherInCell: 1 }, []), [more(1, 0, '1 more host')]);
-  assert.equal(toldOf({ furtherInCell: 400 }), [more(20, 1, '19 more hosts')], 'no more can be asked for');
+  const more = (alternates: string, hosts: string) => `with ${alternates} it would have had ${hosts} of cell c1 to try`;
+  assert.equal(toldOf({ furtherInCell: 4 }), [more('5 alternates instead of 1', '4 more hosts')]);
+  assert.equal(toldOf({ furtherInCell: 1 }, []), [more('1 alternate instead of none', '1 more host')]);
+  const most = more('20 alternates instead of 1', '19 more hosts');
+  assert.equal(toldOf({ furtherInCell: 400 }), [most], 'no more can be asked for');
   const elsewhere = 'with cell c1 avoided it would have had 7 hosts of other cells to go to';
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }), [inVain, elsewhere]);
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }, ['h2'], 'web-0'), [inVain], 'it is one of several');
@@ -888,7 +892,15 @@ test('words - a host that nobody knows any more is in the cell in which the reco
   const gone = new CellwrightError('not-found', "no host 'h2' is known", { field: 'host' });
   const asking = { ask: () => Promise.reject(gone) } as unknown as Asking;
   const weights = [weighing('c1', 2), { ...weighing('c3', 1), host: 'h2' }];
-  const decision = { alternates: [], refused: [], refusedClaims: [], silentCells: [], weights, claimsRefused: 0 };
+  const decision = {
+    alternates: [],
+    refused: [],
+    refusedClaims: [],
+    silentCells: [],
+    weights,
+    claimsRefused: 0,
+    advice: [],
+  };
   const known = async () => ({ view: { ...view, state: 'deleted' }, decision, spec: undefined, where: undefined });
   const { whyNot } = questioningOf({ asking, known, aggregates: aggregatesOf(undefined) } as never);
   const { cell, then } = await whyNot({ id: 'web', host: 'h2' });
