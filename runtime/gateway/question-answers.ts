@@ -19,8 +19,8 @@ export interface FitAnswer extends Omit<Fitted, 'type' | 'ask' | 'unknownClasses
 
 /**
  * What the decision says of a host: it was `chosen`, it `failed` an attempt (or was passed over, as `code` says), an
- * `alternate`, a `runner-up`, its `claim-refused`, it was `refused` as the nearest of its kind; `not-recorded`: it was one
- * of many.
+ * `alternate`, a `runner-up`, its `claim-refused`, it was `refused`, as the nearest of its kind or as out of service;
+ * `not-recorded`: it was one of many.
  */
 export interface HostThen {
   readonly verdict: 'chosen' | 'failed' | 'alternate' | 'runner-up' | 'claim-refused' | 'refused' | 'not-recorded';

@@ -156,7 +156,7 @@ function thenWords(then: HostThen): string {
     case 'runner-up':
       return `it fitted, ${message === '' ? `and ${otherWords(then)}` : `but ${message}`}${against}`;
     case 'refused':
-      return `it was refused: ${code}${about === undefined ? '' : ` ${about}`}, ${shortWords(code, short ?? 0)}, the nearest of its kind${lacksMore ? ', and more stood in its way' : ''}`;
+      return `it was refused: ${code}${about === undefined ? '' : ` ${about}`}${short === undefined ? '' : `, ${shortWords(code, short)}, the nearest of its kind`}${lacksMore ? ', and more stood in its way' : ''}`;
     case 'not-recorded':
       return 'it was not among the hosts that the record names';
   }

@@ -135,16 +135,17 @@ function cellsOnRecord(decision: Decision | null, view: InstanceView, host: stri
   };
   note(view.cell, [view.host, ...(view.attempts ?? []).map((one) => one.host)]);
   if (decision === null) return cells;
-  const { chosen, alternates, weights, refusedClaims, refused } = decision;
+  const { chosen, alternates, weights, refusedClaims, refused, room } = decision;
   note(chosen?.cell, [chosen?.host, ...alternates]);
   const nearest = refused.flatMap((one) => one.nearest ?? []);
-  for (const place of [...weights, ...refusedClaims, ...nearest]) note(place.cell, [place.host]);
+  const others = [...nearest, ...(room?.named ?? []), ...outOfService(decision)];
+  for (const place of [...weights, ...refusedClaims, ...others]) note(place.cell, [place.host]);
   return cells;
 }
 
 /** What is on record of a host. */
 function hostThen(decision: Decision, view: InstanceView, cell: string, host: string): HostThen {
-  const { chosen, alternates, refused, refusedClaims, weights } = decision;
+  const { chosen, alternates, refused, refusedClaims, weights, room } = decision;
   const isIt = (one: { cell: string; host: string }) => one.cell === cell && one.host === host;
   const failed = view.cell === cell ? view.attempts?.findLast((one) => one.host === host) : undefined;
   if (failed !== undefined) return { verdict: 'failed', code: failed.outcome, message: failed.reason };
@@ -169,7 +170,26 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
     const { short, lacksMore } = near.nearest;
     return { verdict: 'refused', code: near.code, short, ...present({ about: near.about, lacksMore }) };
   }
+  const away = outOfService(decision).find(isIt);
+  if (away !== undefined) return { verdict: 'refused', code: `host-${away.state}` };
+  const roomy = room?.named.find(isIt);
+  if (roomy !== undefined) {
+    return { verdict: 'runner-up', message: `it had room for ${roomy.instances} of ${room?.of} instances alone` };
+  }
   return { verdict: 'not-recorded' };
+}
+
+/** The hosts out of service that a record names: those that are to come back, and the one that holds an instance group. */
+function outOfService({ advice, groupHeld }: Decision): { cell: string; host: string; state: string }[] {
+  const toComeBack = advice
+    .filter(({ code }) => code === 'host-state')
+    .flatMap(({ host, named = [], about = '' }) =>
+      [...(host === undefined ? [] : [host]), ...named].map((place) => {
+        const [cell = '', name = ''] = place.split('/');
+        return { cell, host: name, state: about };
+      }),
+    );
+  return groupHeld === undefined ? toComeBack : [groupHeld, ...toComeBack];
 }
 
 /** That less was heard of who keeps a host, or of its cell, than of the chosen one, if that is why it was not taken. */

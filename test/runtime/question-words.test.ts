@@ -118,6 +118,32 @@ test('words - of one on which no scheduler has decided, it is not said that none
   assert.equal(linesOf({ answersOthers: 's' }), [`no scheduler has decided on it yet; if one ${tells}`]);
 });
 
+test('words - of hosts that a record names in its advice, as the home of a group or with room for some, why-not says so', async () => {
+  const none = { alternates: [], refusedClaims: [], silentCells: [], weights: [], claimsRefused: 0, narrowedBy: [] };
+  const advice = [
+    { code: 'host-state', about: 'set-aside', hosts: 3, needed: 2, named: ['c1/h1', 'c2/h2'] },
+    { code: 'host-state', about: 'disabled', hosts: 1, host: 'c2/h3' },
+    { code: 'without-required', about: 'CUSTOM_A', group: '', hosts: 4 },
+  ];
+  const groupHeld = { group: 'db', cell: 'c3', host: 'h4', state: 'down', members: 1, named: [] };
+  const room = { instances: 2, of: 5, hosts: 1, named: [{ cell: 'c4', host: 'h5', instances: 2 }] };
+  const decision = { ...none, at: 0, scheduler: 's', hosts: 9, fits: 0, refused: [], advice, groupHeld, room };
+  const view = { instance: 'web', request: 'web', state: 'failed' };
+  const known = async () => ({ view, decision, spec: undefined, where: undefined });
+  // Nobody knows these hosts any more: they are where the record has them.
+  const ask = () => Promise.reject(new CellwrightError('not-found', 'no such host'));
+  const { whyNot } = questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never);
+  const thenOf = async (host: string) => {
+    const { cell, words } = await whyNot({ id: 'web', host });
+    return `${cell} ${words.find((line) => line.startsWith('then: '))}`;
+  };
+  assert.is(await thenOf('h1'), 'c1 then: it was refused: host-set-aside');
+  assert.is(await thenOf('h2'), 'c2 then: it was refused: host-set-aside');
+  assert.is(await thenOf('h3'), 'c2 then: it was refused: host-disabled');
+  assert.is(await thenOf('h4'), 'c3 then: it was refused: host-down');
+  assert.is(await thenOf('h5'), 'c4 then: it fitted, but it had room for 2 of 5 instances alone');
+});
+
 test('words - of a request for several with room for some it is said where, the first few, and for how many there', () => {
   const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], alternates: [], narrowedBy: [] };
   const decision = { hosts: 9, fits: 2, refused: [], silentCells: [], weights: [], advice: [], ...kept };
