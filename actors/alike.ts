@@ -27,7 +27,7 @@ export function likeFinder(name: string): LikeFinder {
     meet(known) {
       if (most === 0 || Math.abs(known.length - name.length) > most || compared === MAX_COMPARED) return false;
       compared += 1;
-      const changes = leven(name, known, { maxDistance: most + 1 });
+      const changes = changesBetween(name, known, most);
       if (changes > most || (changes === most && found !== undefined && found < known)) return true;
       // Names that differ in their numbers alone are of one series, and as a rule each is meant as it is.
       if (lettersOf(known) === letters && withoutZeros(known) !== number) return true;
@@ -37,6 +37,18 @@ export function likeFinder(name: string): LikeFinder {
     },
     found: () => found,
   };
+}
+
+/** In how many characters they differ: two neighbours that are swapped, where they differ first, count as one. */
+function changesBetween(name: string, known: string, most: number): number {
+  const limit = { maxDistance: most + 1 };
+  const changes = leven(name, known, limit);
+  let at = 0;
+  while (at < name.length && name[at] === known[at]) at += 1;
+  const [one, next] = [name[at], name[at + 1]];
+  if (next === undefined || next !== known[at] || one !== known[at + 1]) return changes;
+  const swapped = `${name.slice(0, at)}${next}${one}${name.slice(at + 2)}`;
+  return Math.min(changes, 1 + leven(swapped, known, limit));
 }
 
 /** The known name that another one is most like, if any is much like it. */

@@ -4,6 +4,8 @@
 import { likeWords, mostLike } from '../alike.ts';
 import { spend } from '../fitting/effort.ts';
 import type { UnknownName } from '../messages/decision.ts';
+import { STANDARD_RESOURCE_CLASSES } from '../messages/resource-classes.ts';
+import { STANDARD_TRAITS } from '../placement/standard-traits.ts';
 import { onAggregates, wishesOnAggregates } from './aggregate-wishes.ts';
 import { LOOKS_TO_COMPARE, likeHosts } from './like-hosts.ts';
 import type { Request } from './request.ts';
@@ -15,6 +17,7 @@ const MAX_UNKNOWN_TOLD = 20;
 /** How many trees at most are asked for names that are like those that nothing carries, and of each kind how many names. */
 const MAX_ASKED = 1_024;
 const MAX_LIKE = 1_024;
+const NONE: ReadonlySet<string> = new Set();
 /** How many names of providers are looked at in one step: some microseconds of work; and how many providers are passed. */
 const LOOKS_A_STEP = 64;
 const SKIPPED_A_STEP = 256;
@@ -91,10 +94,10 @@ export function* lookForLike(
   const hosts = hostsUnknown(view, request).slice(0, MAX_UNKNOWN_TOLD);
   const found = new Map([...(yield* likeHosts(hosts, view))].map(([name, like]) => [keyOf('host', name), like]));
   const kinds = [
-    { kind: 'class', names: classes, carried: new Set<string>() },
-    { kind: 'trait', names: traits, carried: new Set<string>() },
-    { kind: 'aggregate', names: aggregates, carried: new Set<string>() },
-    { kind: 'cell', names: cells, carried: cellsMet },
+    { kind: 'class', names: classes, standard: STANDARD_RESOURCE_CLASSES, carried: new Set<string>() },
+    { kind: 'trait', names: traits, standard: STANDARD_TRAITS, carried: new Set<string>() },
+    { kind: 'aggregate', names: aggregates, standard: NONE, carried: new Set<string>() },
+    { kind: 'cell', names: cells, standard: NONE, carried: cellsMet },
   ] as const;
   if (kinds.every(({ names }) => names.size === 0)) return found;
   const [ofClasses, ofTraits, ofAggregates] = kinds;
@@ -114,11 +117,12 @@ export function* lookForLike(
     spend(tree.length);
     yield;
   }
-  for (const { kind, names, carried } of kinds) {
+  for (const { kind, names, standard, carried } of kinds) {
     for (const name of [...names].slice(0, MAX_UNKNOWN_TOLD)) {
-      const like = mostLike(name, carried);
-      if (like !== undefined) found.set(keyOf(kind, name), like);
-      spend(LOOKS_TO_COMPARE * carried.size);
+      // A name that is a standard one is meant as it is, and one that is more like another of them is not what is carried.
+      const like = mostLike(name, [...standard, ...carried]);
+      if (like !== undefined && carried.has(like)) found.set(keyOf(kind, name), like);
+      spend(LOOKS_TO_COMPARE * (standard.size + carried.size));
       yield;
     }
   }

@@ -369,8 +369,31 @@ test('surveying - beside a name that nothing carries stands the one that is most
         ['trait', undefined],
       ],
     );
+    const swapped = surveyFor(viewOf({ aggregates: ['gold'] }), {
+      spec: {
+        groups: [{ name: '', resources: { VCPU: 1 }, memberOf: [['glod'], ['gild'], ['gdlo']] }],
+        groupPolicy: 'none',
+      },
+    }).unknown;
+    assert.equal(
+      swapped?.map((one) => one.like),
+      ['gold', 'gold', undefined],
+      'two neighbours that are swapped count as one change',
+    );
     assert.match(unknownWords(unknown), /trait HW_CPU_X86_AXV2 \(HW_CPU_X86_AVX2 is known\), trait HW_CPU_X86_SSE41,/);
   }
+});
+
+test('surveying - beside a standard name, and one that is more like another of those, stands none that is carried', () => {
+  const likeOf = (required: string[], traits: string[]) => {
+    const groups = [{ name: '', resources: { NUMA_CORE: 1 }, required }];
+    const view = viewOf({ has: { VCPU: 8, NUMA_CORES: 8 }, traits });
+    return surveyFor(view, { spec: { groups, groupPolicy: 'none' } }).unknown?.map(({ like }) => like);
+  };
+  const traits = ['HW_CPU_X86_AVX2', 'HW_CPU_X86_AVX512F'];
+  const none = undefined;
+  assert.equal(likeOf(['HW_CPU_X86_AVX512BW', 'HW_CPU_X86_AVX', 'HW_CPU_X86_AMX'], traits), [none, none, none, none]);
+  assert.equal(likeOf(['HW_CPU_X86_AVX512G', 'HW_CPU_X86_VAX2'], traits), [none, ...traits.toReversed()]);
 });
 
 test('surveying - what is like a name is found in steps that are not long, and on all providers of a host', () => {
