@@ -11,9 +11,9 @@ import type { Obstacle } from './census.ts';
 import { type Filter, refusedBy } from './filters/filter.ts';
 import { toldMisfitOfGroup } from './group-rules.ts';
 import type { HostFacts } from './host-facts.ts';
-import { allFiltersFor } from './judging.ts';
+import { allFiltersFor, untold } from './judging.ts';
 import { misfitOf } from './misfit.ts';
-import { refusingOf, WISHES, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
+import { isTold, refusingOf, WISHES, withMoreOf, withoutClass, withoutCondition } from './more-obstacles.ts';
 import type { Request } from './request.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
@@ -28,9 +28,10 @@ export interface InTheWay {
   readonly isWhole: boolean;
 }
 
-/** What stands in the way of a request on a host of which placement tells. */
+/** What stands in the way of a request on a host. */
 export function allInTheWay(filters: readonly Filter[], view: View, request: Request, host: ViewHost): InTheWay {
   const { spec } = request;
+  if (!isTold(view, host.root)) return { all: [untold(host)], isWhole: false };
   const tree = treeOf(view, host.root);
   const facts = factsOf(view, host, tree);
   const refusing = allFiltersFor(filters, request).flatMap((one) => refusedBy([one], facts) ?? []);

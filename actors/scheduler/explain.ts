@@ -1,7 +1,8 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
-import { MAX_REASON_LENGTH } from '../messages/common.ts';
+import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Absent, OTHER, type RefusedHosts, type RoomForSome } from '../messages/decision.ts';
+import { allInTheWay } from './all-obstacles.ts';
 import type { Fleet } from './ranking.ts';
 import type { Request } from './request.ts';
 import { nearestMiss, type Standing, standing } from './standing.ts';
@@ -9,6 +10,14 @@ import type { View } from './view.ts';
 
 /** Of the words that a failure may have, in characters, so many may be reasons. */
 const MAX_REASONS_LENGTH = MAX_REASON_LENGTH / 4;
+
+/** On how many of the hosts that a request names it is said what stands in the way. */
+const MAX_NAMED_TOLD = 3;
+
+export interface WhyOptions {
+  /** What alone keeps the request from fitting is said after it: a host that lacks more came near to nothing. */
+  readonly isCauseTold?: boolean;
+}
 
 /** What is said instead of numbers where there is nothing to count. */
 export const NO_HOST_KNOWN = 'no host is known';
@@ -28,17 +37,32 @@ export function whyNone(fleet: Fleet, request: Request, count = 1, ofFitting = R
 }
 
 /** That each instance would have a host alone is not enough. */
-export function whyNoneTogether(fleet: Fleet, request: Request, count: number, stands: Standing): string {
+export function whyNoneTogether(
+  fleet: Fleet,
+  request: Request,
+  count: number,
+  stands: Standing,
+  more: WhyOptions = {},
+): string {
   const { hosts, fits } = stands;
-  const some = `of ${hostsWords(hosts)}, ${fits} ${fits === 1 ? 'has' : 'have'} room for some`;
-  return `no room for ${count} instances at once: ${fits > 0 ? whyOf(fleet, request, stands, some) : whyNoneOf(fleet, request, stands)}`;
+  const first = `of ${hostsWords(hosts)}, ${fits} ${fits === 1 ? 'has' : 'have'} room for some`;
+  const why =
+    fits > 0 ? whyOf(fleet, request, stands, { ...more, first }) : whyNoneOf(fleet, request, stands, undefined, more);
+  return `no room for ${count} instances at once: ${why}`;
 }
 
 /** The same as `whyNone`, of how all hosts stand. */
-export function whyNoneOf(fleet: Fleet, request: Request, stands: Standing, ofFitting = REFUSED_THE_CLAIM): string {
+export function whyNoneOf(
+  fleet: Fleet,
+  request: Request,
+  stands: Standing,
+  ofFitting = REFUSED_THE_CLAIM,
+  more: WhyOptions = {},
+): string {
   const { hosts, fits } = stands;
   if (hosts === 0) return NO_HOST_KNOWN;
-  return `none of ${hostsWords(hosts)}: ${whyOf(fleet, request, stands, fits > 0 ? `${fits} ${ofFitting}` : undefined)}`;
+  const first = fits > 0 ? `${fits} ${ofFitting}` : undefined;
+  return `none of ${hostsWords(hosts)}: ${whyOf(fleet, request, stands, { ...more, first })}`;
 }
 
 /** `room for 3 of 5 instances: c1/h1 (2), c1/h4 (1)`. */
@@ -51,14 +75,32 @@ export function roomWords({ instances, of, hosts, named }: RoomForSome): string 
 
 const hostsWords = (hosts: number): string => `${hosts} ${hosts === 1 ? 'host' : 'hosts'}`;
 
-/** @param first What is said of the hosts that fit, if any do. */
-function whyOf(fleet: Fleet, request: Request, { refused }: Standing, first?: string): string {
+/** @param options With what is said first of the hosts that fit, if any do. */
+function whyOf(
+  fleet: Fleet,
+  request: Request,
+  { refused }: Standing,
+  { first, isCauseTold = false }: WhyOptions & { first: string | undefined },
+): string {
+  const named = obstaclesOnNamed(fleet, request);
   const told = [...(first === undefined ? [] : [first]), ...reasonsIn(refused)].join(', ');
-  const near = nearestMiss(fleet, request, refused);
-  const nearly = near === null ? '' : `; nearest ${near}`;
+  const near = nearestMiss(fleet, request, refused, { butLackingMore: isCauseTold });
+  const nearly = near === null || named.some(({ place }) => near.startsWith(`${place}: `)) ? '' : `; nearest ${near}`;
   const absent = absentOf(fleet.view, request);
   const absence = absent === undefined ? '' : `; ${absenceWords(absent)}`;
-  return `${told}${nearly}${absence}`;
+  return `${named.map(({ words }) => `${words}; `).join('')}${told}${nearly}${absence}`;
+}
+
+/** All that is found to stand in the way on the first hosts that the request names: whoever names a host asks about that. */
+function obstaclesOnNamed({ rankings, view }: Fleet, request: Request): { place: string; words: string }[] {
+  const named = request.spec.tree?.oneOf?.flatMap((root) => view.hosts.get(root) ?? []) ?? [];
+  return named.slice(0, MAX_NAMED_TOLD).flatMap((host) => {
+    const place = `${host.cell}/${host.host}`;
+    const { all, isWhole } = allInTheWay(rankings.filters, view, request, host);
+    if (all.length === 0) return [];
+    const told = [...all.map(({ message }) => message), ...(isWhole ? [] : ['more stands in its way'])].join(', and ');
+    return [{ place, words: clipped(`${place}, which it names: ${told}`, MAX_REASONS_LENGTH / MAX_NAMED_TOLD) }];
+  });
 }
 
 /** The reasons as far as there is room for them, and how many hosts all others refused: what else is to be said follows. */

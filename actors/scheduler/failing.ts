@@ -97,9 +97,12 @@ function explainFailure(
       // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
       const { hosts, fits, refused } = stands;
       Object.assign(draft, { hosts, fits, refused });
+      const [first] = found?.advice ?? [];
+      const isChangeTold = first !== undefined && first.code !== 'fewer-instances';
+      const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold };
       why = hasRoomForSome
-        ? whyNoneTogether(now.state, request, count, stands)
-        : whyNoneOf(now.state, request, stands, draft.ofFitting ?? undefined);
+        ? whyNoneTogether(now.state, request, count, stands, more)
+        : whyNoneOf(now.state, request, stands, draft.ofFitting ?? undefined, more);
     }
     if (draft.fits === 0) {
       draft.absent = absentOf(view, request);

@@ -90,7 +90,7 @@ export function hardToTell({ host }: ViewHost): Obstacle & { message: string } {
 }
 
 /** A host of which placement has not told: how it stands says more, if it is out of service. */
-function untold(host: ViewHost): Obstacle & { message: string } {
+export function untold(host: ViewHost): Obstacle & { message: string } {
   if (host.state !== 'up') return { code: `host-${host.state}`, message: stateWords(host) };
   return { code: 'unknown-provider', message: `placement has not told of host '${host.host}'` };
 }

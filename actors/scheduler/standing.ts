@@ -110,11 +110,13 @@ export function refusedHosts(view: View, reasons: readonly Counted[], unasked: r
 /**
  * What is told of the host that came nearest of all, in words: of one that falls short of that alone, if there is any.
  * Hosts of several cells may have one name.
+ * @param options `butLackingMore`: of no host that lacks more.
  */
 export function nearestMiss(
   { rankings, view }: Fleet,
   request: Request,
   refused: readonly RefusedHosts[],
+  { butLackingMore = false } = {},
 ): string | null {
   // Those that hold some of the instances that keep together come nearer than any that hold none.
   const holdingSome = keepsTogether(request.spec) && refused.find(({ code }) => code === NO_ROOM_TOGETHER);
@@ -130,6 +132,7 @@ export function nearestMiss(
       const { cell = '', host = '', short = 0, [NEAR]: found } = (nearest ?? {}) as Partial<Nearest>;
       if (found === undefined) return [];
       const { root, lacksMore = false } = found;
+      if (lacksMore && butLackingMore) return [];
       return [{ cell, host, root, short, lacksMore, share: shareShort(request.spec, reason, short) }];
     })
     .sort(

@@ -49,6 +49,12 @@ function failureOn(on: On, spec: RequestSpec, deliver: () => void = () => on.del
   return { reason: answer.reason, held: unpackDecision(JSON.parse(answer.decision ?? '')).groupHeld };
 }
 
+test('held groups - where a group is held is the cause, and no host is near that lacks more than that', () => {
+  const { reason } = failureOn(held(1, 'down', [{ host: 'h3', has: { VCPU: 1 } }]), specOf(2));
+  assert.match(reason, /1 exceeds-capacity VCPU.*; instance group 'db' is held on c1\/h1/);
+  assert.not.match(reason, /nearest/);
+});
+
 test('held groups - of a group on a host that is down it is said by whom it is held, and what frees it', () => {
   const on = held(2);
   const { reason, held: told } = failureOn(on, specOf(1));

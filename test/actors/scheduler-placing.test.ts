@@ -77,7 +77,10 @@ test('placing - a request that fails is told of the nearest of the hosts that it
     ['not-in-cell', '', 1],
   ]);
   const named = chosenIn(all.choose(selectFor('named', { vcpu: 9, tree: { oneOf: ['p-h3'] } })));
-  assert.match(named, /^none of 3 hosts: 2 not-a-named-provider, 1 exceeds-capacity VCPU; nearest c2\/h3: .* 'h3': 4 /);
+  assert.match(
+    named,
+    /^none of 3 hosts: c2\/h3, which it names: 9 VCPU .* 'h3': 4 \(short by 5\); 2 not-a-named-provider, 1 exceeds-capacity VCPU; with /,
+  );
   const placed = all.choose(selectFor('placed', { vcpu: 5, tree: { oneOf: ['p-h1'] } }));
   const [{ decision } = { decision: '' }] = placed?.type === 'selected' ? placed.selections : [];
   const nearest = JSON.parse(decision ?? '').r.map(([code, , , host]: unknown[]) => [code, host]);
@@ -89,6 +92,29 @@ test('placing - a request that fails is told of the nearest of the hosts that it
     ],
     'h3, which it may not use, is not what came nearest',
   );
+});
+
+test('placing - of hosts that a request names it is said first what stands in its way there, all of it', () => {
+  const on = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6'));
+  for (const host of ['h1', 'h2', 'h3']) on.tellHost({ host, state: host === 'h2' ? 'down' : 'disabled' });
+  on.deliver();
+  const reasonOf = (id: string, vcpu: number, ...hosts: string[]) =>
+    chosenIn(on.choose(selectFor(id, { vcpu, tree: { oneOf: hosts.map((host) => `p-${host}`) } })));
+  const counts = '3 not-a-named-provider, 2 hosts disabled, 1 host down';
+  const is = (host: string, how: string) => `c1/${host}, which it names: host '${host}' is ${how}`;
+  assert.ok(
+    reasonOf('one', 1, 'h1').startsWith(`none of 6 hosts: ${is('h1', 'disabled')}; `),
+    reasonOf('one', 1, 'h1'),
+  );
+  const large = reasonOf('large', 99, 'h1', 'h4');
+  assert.match(
+    large,
+    /c1\/h1, which it names: host 'h1' is disabled, and 99 VCPU exceed .*; c1\/h4, which it names: 99 VCPU /,
+  );
+  const all = `${is('h1', 'disabled')}; ${is('h2', 'down')}; ${is('h3', 'disabled')}`;
+  const three = reasonOf('three', 1, 'h1', 'h2', 'h3');
+  assert.ok(three.startsWith(`none of 6 hosts: ${all}; ${counts}; `), three);
+  assert.not.match(reasonOf('gone', 1, 'h9'), /which it names/);
 });
 
 test('placing - hosts that are named or avoided, for alternates as well', () => {
