@@ -13,7 +13,7 @@ import { claim } from './claiming.ts';
 import { noteAll, noteRanked, noteStanding } from './decision.ts';
 import { NOT_FOUND_IN_TIME, REFUSED_THE_CLAIM, whyNone } from './explain.ts';
 import { fail } from './failing.ts';
-import { finish } from './finishing.ts';
+import { finish, tellNoMore } from './finishing.ts';
 import { mayHaveMissed } from './following.ts';
 import { gathersFirst, isRoomForAll, notesRoom, whyNotTried } from './gangs.ts';
 import { beginAgain, giveAllBack, triedTogether } from './giving-back.ts';
@@ -39,6 +39,7 @@ export function select(work: Work, asked: Select, from: Address, inTurn?: InTurn
   const before = work.state.open.get(key);
   if (before !== undefined && before.asked.round >= asked.round) return;
   if (before !== undefined) close(work, before);
+  tellNoMore(work, from, asked.request);
   stepOut(work, { key, asked });
   work.state.asks += 1;
   const open = newOpen(work, key, asked, from, inTurn);

@@ -1,6 +1,7 @@
 // The end of a request whose instances all have a host: what was chosen, with alternates and the records of the decisions.
 
 import type { Selection } from '../../machines/instance-build.ts';
+import type { Address } from '../actor.ts';
 import { inShort } from '../allocations.ts';
 import { alternatesFor } from './alternates.ts';
 import { decided, noteFurther } from './decision.ts';
@@ -49,6 +50,12 @@ export function finish(work: Work, open: Open, instance: string): void {
 export function goOnTelling(work: Work): void {
   const next = work.state.telling.shift();
   if (next !== undefined) tell(work, next);
+}
+
+/** Of a request that is asked for in another round the rest of what was chosen in this one is told nobody. */
+export function tellNoMore({ state: { telling } }: Work, from: Address, request: string): void {
+  const at = telling.findIndex((one) => one.to === from && one.request === request);
+  if (at !== -1) telling.splice(at, 1);
 }
 
 function tell({ state, turn }: Work, telling: Telling): void {

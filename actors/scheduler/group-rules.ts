@@ -107,7 +107,7 @@ export function conflictWords({ instanceGroup }: RequestSpec, other: string): st
 
 /**
  * Whether members of its group are told to have another rule. A placement shard refuses a claim for that only where it has
- * such members itself; with several shards all are asked whether they have before any claim is made.
+ * such members itself; with several shards all are asked whether they have before any claim is made, if such are told of.
  */
 export function mayHaveOtherRule({ groups, shards }: View, spec: RequestSpec): boolean {
   if (shards === 1 || spec.instanceGroup === undefined) return false;

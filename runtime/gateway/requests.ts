@@ -30,7 +30,7 @@ export const DEFAULT_ALTERNATES = 2;
 /**
  * How often a provider may be chosen in all for one request: for each group of each instance, on its host and on each
  * alternate. All of that is told, recorded and handed over, in messages of which one turn may have many: with as many as this
- * no turn takes longer than about half a second.
+ * telling takes no turn longer than about half a second. Finding hosts with room for all of them may, with dozens of groups.
  */
 const MAX_CHOSEN = 128_000;
 

@@ -126,6 +126,18 @@ test('scheduler - the selections of a large request are told in several messages
   );
 });
 
+test('scheduler - what is left to tell of a large request is told no more once another round of it is asked for', () => {
+  const plan = hostsIn('c1', ...Array.from({ length: 30 }, (_, position) => `h${position}`));
+  const all = rig([{ cell: 'c1', host: 'large', vcpu: 10_000 }, ...plan]);
+  const instances = Array.from({ length: 200 }, (_, position) => `web-${position}`);
+  all.hear(selectOf('web', { instances, alternates: 20 }), 'conductor/0');
+  const roundsIn = (sent: readonly Sent[]) => sentOf({ sent }, 'selected').map(({ message }) => message.round);
+  assert.equal([...new Set(roundsIn(all.deliver()))], [1]);
+  const again = all.hear({ ...selectOf('web', { instances: ['web-199'] }), round: 2 }, 'conductor/0');
+  const later = [again, ...all.on.pass(0)].flatMap(({ sent }) => roundsIn(sent));
+  assert.ok(!later.includes(1), later.join());
+});
+
 test('scheduler - instances that take long to find a host for are begun in several turns, and others served in between', () => {
   const all = rig(Array.from({ length: 4 }, (_, n) => ({ cell: 'c1', host: `h${n}`, devices: 32 })));
   const groups = Array.from({ length: 31 }, (_, n) => ({ name: `g${n}`, resources: { PGPU: 1 } }));
