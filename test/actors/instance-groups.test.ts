@@ -298,4 +298,18 @@ test('instance groups - callers of the Placement API do not notice how many memb
   assert.is(revision(), before);
 });
 
+test('instance groups - a shard says which rule the members of a group have that hold something with it, if any do', () => {
+  const shard = shardWith('a', 'b');
+  const ruleOf = ({ id }: InstanceGroup) => {
+    const [told] = sentOf(shard.tell({ type: 'locate', ask: 1, consumers: ['c1'], group: id }), 'located');
+    return told?.message.rule;
+  };
+  shard.tell(claimOf('c1', 'a', PAIRS));
+  assert.equal([PAIRS, CLOSE].map(ruleOf), ['anti-affinity, 2 per host', undefined]);
+  const [plain] = sentOf(shard.tell({ type: 'locate', ask: 1, consumers: ['c1'] }), 'located');
+  assert.equal([plain?.message.rule, plain?.message.members], [undefined, undefined]);
+  shard.tell({ type: 'release', consumer: 'c1', deleted: true });
+  assert.is(ruleOf(PAIRS), undefined);
+});
+
 test.run();
