@@ -26,12 +26,14 @@ export interface InTheWay {
   readonly all: readonly (Obstacle & { readonly message: string })[];
   /** Without all of them it would fit. */
   readonly isWhole: boolean;
+  /** Something further was found that is not told; else it may be that there is none. */
+  readonly isMore: boolean;
 }
 
 /** What stands in the way of a request on a host. */
 export function allInTheWay(filters: readonly Filter[], view: View, request: Request, host: ViewHost): InTheWay {
   const { spec } = request;
-  if (!isTold(view, host.root)) return { all: [untold(host)], isWhole: false };
+  if (!isTold(view, host.root)) return { all: [untold(host)], isWhole: false, isMore: false };
   const tree = treeOf(view, host.root);
   const facts = factsOf(view, host, tree);
   const refusing = allFiltersFor(filters, request).flatMap((one) => refusedBy([one], facts) ?? []);
@@ -43,7 +45,7 @@ export function allInTheWay(filters: readonly Filter[], view: View, request: Req
     ...ofTree.all,
     ...(ofGroup === null ? [] : [{ code: ofGroup.code, message: ofGroup.message }]),
   ];
-  return { all, isWhole: ofTree.isWhole && !isOfSeveral };
+  return { all, isWhole: ofTree.isWhole && !isOfSeveral, isMore: ofTree.isMore || isOfSeveral };
 }
 
 /** Whether a filter that goes by where a request may go refuses a host for more than one thing that it says. */
@@ -71,7 +73,12 @@ export function misfitsOf(asked: RequestSpec, has: readonly Provider[]): InTheWa
     const { code, resourceClass, condition, short, message } = misfitOf(spec, tree);
     const about = resourceClass ?? condition;
     const key = `${code} ${about}`;
-    if (known.has(key) || all.length === MAX_TOLD || effort.looks > endOfLooks) return { all, isWhole: false };
+    // What was said of a thing may be said of it again, where it was not wholly taken out of the way.
+    const isAgain = known.has(key);
+    const isOutOfLooks = effort.looks > endOfLooks;
+    if (isAgain || all.length === MAX_TOLD || isOutOfLooks) {
+      return { all, isWhole: false, isMore: !isAgain && !isOutOfLooks };
+    }
     known.add(key);
     all.push({ code, about, short, message });
     if (resourceClass !== undefined && short !== undefined) tree = withMoreOf(tree, resourceClass, short);
@@ -79,7 +86,7 @@ export function misfitsOf(asked: RequestSpec, has: readonly Provider[]): InTheWa
     else if (condition !== undefined) spec = withoutCondition(spec, condition);
     else if (code === 'not-one-subtree') spec = { ...spec, sameSubtree: [] };
     else if (code === 'not-isolated') spec = { ...spec, groupPolicy: 'none' };
-    else return { all, isWhole: false };
+    else return { all, isWhole: false, isMore: false };
   }
-  return { all, isWhole: true };
+  return { all, isWhole: true, isMore: false };
 }

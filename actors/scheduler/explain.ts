@@ -96,9 +96,9 @@ function obstaclesOnNamed({ rankings, view }: Fleet, request: Request): { place:
   const named = request.spec.tree?.oneOf?.flatMap((root) => view.hosts.get(root) ?? []) ?? [];
   return named.slice(0, MAX_NAMED_TOLD).flatMap((host) => {
     const place = `${host.cell}/${host.host}`;
-    const { all, isWhole } = allInTheWay(rankings.filters, view, request, host);
+    const { all, isMore } = allInTheWay(rankings.filters, view, request, host);
     if (all.length === 0) return [];
-    const told = [...all.map(({ message }) => message), ...(isWhole ? [] : ['more stands in its way'])].join(', and ');
+    const told = [...all.map(({ message }) => message), ...(isMore ? ['more stands in its way'] : [])].join(', and ');
     return [{ place, words: clipped(`${place}, which it names: ${told}`, MAX_REASONS_LENGTH / MAX_NAMED_TOLD) }];
   });
 }
