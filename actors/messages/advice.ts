@@ -71,10 +71,12 @@ export const Advice = Type.Object({
   named: Type.Optional(Type.Array(Type.String())),
   /**
    * It would not fit without hosts of cells that are silent, or of placement shards: of which nothing was heard lately, so
-   * that it goes by how their hosts were before. They are among these.
+   * that it goes by how their hosts were before. They are among these, the first of those whose hosts are counted.
    */
   silentCells: Type.Optional(Type.Array(Type.String())),
   silentShards: Type.Optional(Type.Array(Type.Integer())),
+  /** How many those are in all, where more are silent than are named. */
+  silent: Type.Optional(Type.Integer()),
 });
 export type Advice = Static<typeof Advice>;
 
@@ -118,13 +120,13 @@ export function adviceWords(advice: Advice, till: (at: number) => string): strin
 }
 
 /** `, but not without hosts of cell c3, which is silent`. */
-function silentWords({ silentCells = [], silentShards = [] }: Advice): string {
+function silentWords({ silentCells = [], silentShards = [], silent }: Advice): string {
   const told = [...silentCells.map((cell) => `cell ${cell}`), ...silentShards.map((shard) => `placement/${shard}`)];
   if (told.length === 0) return '';
   const which =
     told.length === 1
       ? `${told.join()}, which is silent`
-      : `those that are silent: ${firstOf(told.slice(0, SOME), told.length)}`;
+      : `those that are silent: ${firstOf(told.slice(0, SOME), silent ?? told.length)}`;
   return `, but not without hosts of ${which}`;
 }
 

@@ -6,7 +6,7 @@ import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import type { GroupToChange } from './advice-groups.ts';
-import { add, noRoom, type Refused, type Room, roomOn, rootOfTree } from './advice-rooms.ts';
+import { add, noRoom, type Refused, type Room, roomOn, rootOfTree, silencedOf } from './advice-rooms.ts';
 import { type AmountSearch, largestOf, rangesBelow, type Trial, timesAtMost } from './amount-ranges.ts';
 import { mapped, type Steps } from './steps.ts';
 
@@ -82,7 +82,7 @@ function considerMore(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly 
     const times = roomOn(adviser, specWith(adviser, noted, amount), tree, { endOfLooks });
     if (times === 0) continue;
     noted.treesForMore.push(tree);
-    add(noteMore(noted, amount), times);
+    add(noteMore(noted, amount), times, silencedOf(adviser, tree));
     return;
   }
 }
@@ -104,7 +104,7 @@ function searchOn(adviser: AdviserOnAmounts, noted: Amounts, tree: readonly Prov
   if (to !== null) noted.less = { to, room: noRoom() };
   if (noted.less === null || timesAtMost(noted.less.to, noted.resourceClass, tree) === 0) return;
   const times = roomOn(adviser, specWith(adviser, noted, noted.less.to), tree);
-  if (times > 0) add(noted.less.room, times);
+  if (times > 0) add(noted.less.room, times, silencedOf(adviser, tree));
 }
 
 /** The largest amount below what is asked, and above what was found, with which a host holds all instances. */
@@ -169,7 +169,7 @@ function* searchOverAll(
       still -= most[at] as number;
       const times = spending(budget, () => roomOn(adviser, changed, tree));
       held += times;
-      if (times > 0 && at < refusing.length) add(ofRefusing, times);
+      if (times > 0 && at < refusing.length) add(ofRefusing, times, silencedOf(adviser, tree));
       yield;
     }
     if (held < count) return false;

@@ -5,6 +5,7 @@ import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
+import { addSilenced, bothSilenced, noneSilenced, type Silenced, type SilencedSoFar } from './silence.ts';
 import type { Steps } from './steps.ts';
 
 /** What a change would let fit: hosts, and how many instances they would hold. */
@@ -13,9 +14,11 @@ export interface Room {
   times: number;
   /** The most that one of the hosts would hold. */
   most: number;
+  /** Those that are silent on whom its hosts depend, where that is noted. */
+  readonly silent: SilencedSoFar;
 }
 
-export const noRoom = (): Room => ({ hosts: 0, times: 0, most: 0 });
+export const noRoom = (): Room => ({ hosts: 0, times: 0, most: 0, silent: noneSilenced() });
 
 /** A request that does not fit. */
 export interface Refused {
@@ -31,6 +34,8 @@ export interface Refused {
    * there are none.
    */
   readonly letBy?: ((spec: RequestSpec, root: string) => boolean) | undefined;
+  /** Who is silent of those on whom a host depends, by its root; absent where that is not noted. */
+  readonly silencedOn?: ((root: string) => Silenced) | undefined;
   /** On some host not all was tried, or counted, that might have helped. */
   isCut: boolean;
   /** How many looks at providers may still be taken to count what hosts would hold with a change, one after the other. */
@@ -94,8 +99,10 @@ export function* roomOf(
   before: Room = noRoom(),
   but?: string,
 ): Steps<Room> {
-  const room = { ...before };
-  for (const times of yield* roomsOf(refused, spec, trees, but)) if (times > 0) add(room, times);
+  const room = both(before, noRoom());
+  for (const [at, times] of (yield* roomsOf(refused, spec, trees, but)).entries()) {
+    if (times > 0) add(room, times, silencedOf(refused, trees[at] as readonly Provider[]));
+  }
   return room;
 }
 
@@ -124,10 +131,16 @@ export const both = (one: Room, other: Room): Room => ({
   hosts: one.hosts + other.hosts,
   times: one.times + other.times,
   most: Math.max(one.most, other.most),
+  silent: bothSilenced(one.silent, other.silent),
 });
 
-export function add(room: Room, times: number): void {
+/** Those that are silent on whom a host depends, by its tree. */
+export const silencedOf = ({ silencedOn }: Refused, tree: readonly Provider[]): Silenced | undefined =>
+  silencedOn?.(rootOfTree(tree));
+
+export function add(room: Room, times: number, silent?: Silenced): void {
   room.hosts += 1;
   room.times += times;
   room.most = Math.max(room.most, times);
+  if (silent !== undefined) addSilenced(room.silent, silent);
 }

@@ -43,9 +43,11 @@ import {
   roomOn,
   roomsOf,
   rootOfTree,
+  silencedOf,
 } from './advice-rooms.ts';
 import { timesAtMost } from './amount-ranges.ts';
 import type { GroupSoFar } from './group-rules.ts';
+import { silentFew } from './silence.ts';
 import { passing, type Steps } from './steps.ts';
 import type { ViewHost } from './view.ts';
 
@@ -86,7 +88,10 @@ interface RoomWith {
 }
 
 /** What else is known of the request and of hosts. */
-type Known = Pick<Adviser, 'membersAllowed' | 'instancesAllowed' | 'limits' | 'letBy' | 'group' | 'mustStay'>;
+type Known = Pick<
+  Adviser,
+  'membersAllowed' | 'instancesAllowed' | 'limits' | 'letBy' | 'silencedOn' | 'group' | 'mustStay'
+>;
 
 const NOTHING_KNOWN: Known = {
   membersAllowed: () => Number.POSITIVE_INFINITY,
@@ -111,7 +116,7 @@ export function considerAway(adviser: Adviser, host: ViewHost, tree: readonly Pr
   const change = { advice: { code: 'host-state' as const, about: host.state }, cost };
   const { room, away } = roomsWith(adviser, change);
   away.push({ host: `${host.cell}/${host.host}`, times, until: host.until });
-  add(room, times);
+  add(room, times, silencedOf(adviser, tree));
 }
 
 /** A host that only one filter refuses, or for which it fails, and its tree. */
@@ -132,7 +137,7 @@ export function considerWish(
   // What is kept for others only an operator opens.
   const cost = advice.code === 'without-kept' ? 0.8 : 0.6;
   const { room, parts } = roomsWith(adviser, { advice, cost });
-  add(room, times);
+  add(room, times, silencedOf(adviser, tree));
   if (against !== undefined) addTo(parts, against, times);
 }
 
@@ -253,7 +258,7 @@ function changesOf(adviser: Adviser): Changes {
 
 function note(adviser: Adviser, change: Change, times: number, tree: readonly Provider[]): void {
   const { room, toAsk } = roomsWith(adviser, change);
-  add(room, times);
+  add(room, times, silencedOf(adviser, tree));
   if (adviser.letBy !== undefined && change.changed !== undefined) toAsk.push({ root: rootOfTree(tree), times });
 }
 
@@ -261,7 +266,9 @@ function note(adviser: Adviser, change: Change, times: number, tree: readonly Pr
 function* roomLet(adviser: Adviser, { change: { changed }, room, toAsk }: RoomWith): Steps<Room> {
   if (changed === undefined || toAsk.length === 0) return room;
   const found = noRoom();
-  for (const { times } of yield* letFor(adviser, changed, toAsk, ({ root }) => root)) add(found, times);
+  for (const { root, times } of yield* letFor(adviser, changed, toAsk, (one) => one.root)) {
+    add(found, times, adviser.silencedOn?.(root));
+  }
   return found;
 }
 
@@ -361,7 +368,8 @@ export function* adviceOf(
       continue;
     }
     adviser.advised.add(keyOf(change));
-    const many = count === 1 ? {} : isTogether ? { instancesTogether: count } : { instances: count };
+    const ofAll = count === 1 ? {} : isTogether ? { instancesTogether: count } : { instances: count };
+    const many = { ...ofAll, ...silentFew(all.silent) };
     if (parts.size > 0) {
       const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), holdsAll);
       advised.push({ ...change.advice, about: names.join(', '), hosts: letIn.hosts, ...many });

@@ -1,6 +1,7 @@
 // Cells and placement shards of which nothing was heard for a while: their hosts come last, since a build or a claim there
 // may take its time. Of a placement shard that is the only one it is told, and nothing else: all hosts wait for it alike.
 
+import type { Advice } from '../messages/advice.ts';
 import { placementShardOf } from '../routing.ts';
 import type { View } from './view.ts';
 
@@ -52,27 +53,63 @@ export interface Silent {
   readonly silentShards: readonly number[];
 }
 
-const NONE_SILENT: Silent = { silentCells: [], silentShards: [] };
+/** The same, where it is asked of host after host. */
+export interface Silenced {
+  readonly cells: ReadonlySet<string>;
+  readonly shards: ReadonlySet<number>;
+}
+
+/** The same, as it is gathered from hosts. */
+export interface SilencedSoFar extends Silenced {
+  readonly cells: Set<string>;
+  readonly shards: Set<number>;
+}
 
 /** How many of them are named where advice rests on their hosts. */
 const MAX_NAMED = 8;
 
-export const isAnySilent = (silent: Silent): boolean => silent !== NONE_SILENT;
+export const noneSilenced = (): SilencedSoFar => ({ cells: new Set(), shards: new Set() });
 
-/** Whether a host depends on one of them. */
-export function isSilentOf({ silentCells, silentShards }: Silent, cell: string, shard: number): boolean {
-  return silentCells.includes(cell) || silentShards.includes(shard);
+/** As it is now. */
+export function silencedIn({ silentCells, silentShards, isPlacementSilent }: View): Silenced {
+  return { cells: new Set(silentCells), shards: new Set(isPlacementSilent ? [0] : silentShards) };
 }
 
-/** The first of them; nothing of a kind of which there are none. */
-export function silentFew({ silentCells, silentShards }: Silent): { silentCells?: string[]; silentShards?: number[] } {
+const NOBODY: Silenced = noneSilenced();
+
+export const isAnySilenced = ({ cells, shards }: Silenced): boolean => cells.size > 0 || shards.size > 0;
+
+/** Those of them on whom a host depends. */
+export function silencedFor({ cells, shards }: Silenced, cell: string, root: string, all: number): Silenced {
+  const shard = shards.size === 0 ? undefined : placementShardOf(root, all);
+  const isOfShard = shard !== undefined && shards.has(shard);
+  if (!isOfShard && !cells.has(cell)) return NOBODY;
+  return { cells: new Set(cells.has(cell) ? [cell] : []), shards: new Set(isOfShard ? [shard] : []) };
+}
+
+export function addSilenced(to: SilencedSoFar, { cells, shards }: Silenced): void {
+  for (const cell of cells) to.cells.add(cell);
+  for (const shard of shards) to.shards.add(shard);
+}
+
+export function bothSilenced(one: Silenced, other: Silenced): SilencedSoFar {
+  const both = noneSilenced();
+  addSilenced(both, one);
+  addSilenced(both, other);
+  return both;
+}
+
+/** The first of them, and how many they are where that is not all; nothing of a kind of which there are none. */
+export function silentFew({ cells, shards }: Silenced): Pick<Advice, 'silentCells' | 'silentShards' | 'silent'> {
+  const isCut = cells.size > MAX_NAMED || shards.size > MAX_NAMED;
   return {
-    ...(silentCells.length === 0 ? {} : { silentCells: silentCells.slice(0, MAX_NAMED) }),
-    ...(silentShards.length === 0 ? {} : { silentShards: silentShards.slice(0, MAX_NAMED) }),
+    ...(cells.size === 0 ? {} : { silentCells: [...cells].sort().slice(0, MAX_NAMED) }),
+    ...(shards.size === 0 ? {} : { silentShards: [...shards].sort((one, other) => one - other).slice(0, MAX_NAMED) }),
+    ...(isCut ? { silent: cells.size + shards.size } : {}),
   };
 }
 
-/** The same, of those on whom one host depends. */
+/** Those of whom nothing was heard lately, on whom one host depends. */
 export function silentOf(view: View, cell: string, root: string): Silent {
   const shard = silentShardOf(view, root);
   return {
@@ -83,7 +120,6 @@ export function silentOf(view: View, cell: string, root: string): Silent {
 
 /** The cells and placement shards that nothing was heard of lately. */
 export function silentAmong({ silentCells, silentShards, isPlacementSilent }: View): Silent {
-  if (silentCells.size === 0 && silentShards.size === 0 && !isPlacementSilent) return NONE_SILENT;
   return {
     silentCells: [...silentCells].sort(),
     silentShards: isPlacementSilent ? [0] : [...silentShards].sort((one, other) => one - other),

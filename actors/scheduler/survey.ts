@@ -17,7 +17,6 @@ import type { FittingHost } from '../messages/questions.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import type { Provider } from '../placement/providers.ts';
 import { present } from '../present.ts';
-import { placementShardOf } from '../routing.ts';
 import {
   type Adviser,
   adviceOf,
@@ -49,7 +48,15 @@ import type { Request } from './request.ts';
 import { type Held, type Needs, RoomHeard } from './room-heard.ts';
 import { noRoomTogether } from './room-together.ts';
 import { classesRunningOut, type Filled } from './running-out.ts';
-import { isAnySilent, isSilentOf, silentAmong, silentFew } from './silence.ts';
+import {
+  addSilenced,
+  isAnySilenced,
+  noneSilenced,
+  silencedFor,
+  silencedIn,
+  silentAmong,
+  silentFew,
+} from './silence.ts';
 import { refusedHosts } from './standing.ts';
 import type { Sweep, Work } from './state.ts';
 import { mapped } from './steps.ts';
@@ -120,7 +127,11 @@ export function surveyOf(
   /** One host must hold several. */
   const isTogether = count > 1 && keepsTogether(spec);
   const isAll = isAllThatLacks(spec, isTogether ? count : 1);
-  const newOne = () =>
+  /** Who is silent as it begins. */
+  const silent = silencedIn(view);
+  const silencedOn = ({ cell, root }: Pick<ViewHost, 'cell' | 'root'>) => silencedFor(silent, cell, root, view.shards);
+  const isSilent = (host: ViewHost) => isAnySilenced(silencedOn(host));
+  const newOne = (more: Pick<Adviser, 'silencedOn'> = {}) =>
     newAdviser(spec, count, {
       membersAllowed: (asked, root) => membersAllowed(view, asked, root),
       instancesAllowed: (root, but) => leftOn(rankings, view, request, root, but),
@@ -128,22 +139,23 @@ export function surveyOf(
       letBy: letByOwn(rankings, view, request),
       group: groupSoFar(view, spec),
       mustStay: (root) => hasCompany(view, request, root),
+      ...more,
     });
-  const silent = silentAmong(view);
   /** Of hosts of which nobody is silent; and of all, where some are. */
   const adviser = newOne();
-  const onAll = isAnySilent(silent) ? newOne() : undefined;
-  const isSilent = ({ cell, root }: ViewHost) => isSilentOf(silent, cell, placementShardOf(root, view.shards));
+  const onAll = isAnySilenced(silent)
+    ? newOne({ silencedOn: (root) => silencedOn({ cell: view.hosts.get(root)?.cell ?? '', root }) })
+    : undefined;
   const names = namesToFind(request);
   let likeNames: LikeNamesFound = new Map();
   const best: FittingHost[] = [];
   /**
    * The hosts that fit, as long as too few do, fewer than there are instances: how many each holds, whether a rule or a limit
-   * lets no more in, whatever is left, and whether nobody is silent of it.
+   * lets no more in, whatever is left, whether nobody is silent of it, and its cell.
    */
   const fitting = new Map<
     string,
-    Pick<Filled, 'instances'> & { readonly isByRule: boolean; readonly isHeard: boolean }
+    Pick<Filled, 'instances'> & { readonly isByRule: boolean; readonly isHeard: boolean; readonly cell: string }
   >();
   /** Those of them that hold most. */
   const roomiest: RoomForSome['named'] = [];
@@ -172,13 +184,14 @@ export function surveyOf(
         const isCounted = isThorough && effort.looks <= endOfLooks;
         if (!isCounted) isWhole = false;
         if (roomHeard.all.times < count) {
-          fitting.set(host.root, { instances: room, isByRule: room === allowed, isHeard: !isSilent(host) });
           const { cell, host: name } = host;
+          fitting.set(host.root, { instances: room, isByRule: room === allowed, isHeard: !isSilent(host), cell });
           const isRoomier = (other: { instances: number }) => room > other.instances;
           rank(roomiest, MAX_ROOMS_NAMED, isRoomier, () => ({ cell, host: name, instances: room }));
         }
         const before = beforeWeight(view, spec, host.root);
-        roomHeard.note(room, view.silentCells.has(host.cell), before.silentShard !== undefined);
+        const { cells, shards } = silencedOn(host);
+        roomHeard.note(room, cells.size > 0, shards.size > 0);
         if (isTogether && room < count) {
           const isCertain = isCounted || allowed < count;
           const short = isCounted || room === allowed ? count - room : undefined;
@@ -254,9 +267,16 @@ export function surveyOf(
       const isForSome = times > 0 && times < count && isWhole;
       if (isForSome) {
         advice.unshift(...fewer(heard, count));
-        if (times > heard.times) adviceOnSilent.unshift(...fewer(all, count));
+        if (times > heard.times) {
+          const named = noneSilenced();
+          for (const [root, { instances, cell }] of fitting) {
+            const isCounted = keepsTogether(spec) ? instances === times : instances > 0;
+            if (isCounted) addSilenced(named, silencedOn({ cell, root }));
+          }
+          adviceOnSilent.unshift(...fewer(all, count).map((one) => ({ ...one, ...silentFew(named) })));
+        }
       }
-      advice.push(...adviceOnSilent.map((one) => ({ ...one, ...silentFew(silent) })));
+      advice.push(...adviceOnSilent);
       const isPartly = !isWhole || adviser.isCut || onAll?.isCut === true;
       if (isPartly) advice = advice.map((one) => ({ ...one, partly: true as const }));
       done(

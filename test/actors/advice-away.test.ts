@@ -7,15 +7,18 @@ import type { Advice } from '../../actors/messages/advice.ts';
 import type { RequestSpec } from '../../actors/messages/common.ts';
 import type { FittingHost } from '../../actors/messages/questions.ts';
 import { placementShardOf } from '../../actors/routing.ts';
+import { misfitsOf } from '../../actors/scheduler/all-obstacles.ts';
+import { whyNone } from '../../actors/scheduler/explain.ts';
 import { best } from '../../actors/scheduler/picking.ts';
 import { emptyRankings } from '../../actors/scheduler/ranking.ts';
 import { noteShard } from '../../actors/scheduler/silence.ts';
-import type { View } from '../../actors/scheduler/view.ts';
+import { type Survey, surveyOf } from '../../actors/scheduler/survey.ts';
+import { treeOf, type View } from '../../actors/scheduler/view.ts';
 import { learnHost } from '../../actors/scheduler/view-hosts.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
 import { type HostWords, viewOf } from '../support/facts.ts';
 import { randomFleet } from '../support/fleets.ts';
-import { survey, surveyFor, words } from '../support/survey.ts';
+import { rankings, survey, surveyFor, sweepAll, words } from '../support/survey.ts';
 
 const test = suite('scheduler - hosts that are away');
 
@@ -211,8 +214,7 @@ test('scheduler - what would help with hosts of those that are silent alone come
   const notWithout = (advice: string) => `${advice}, but not without hosts of cell c3, which is silent`;
   assert.equal(toldOf(), [elsewhere, notWithout(less), notWithout(back)]);
   view.silentCells.add('c1');
-  const both = 'those that are silent: cell c1, cell c3';
-  assert.is(toldOf()[0], `${less}, but not without hosts of ${both}`);
+  assert.is(toldOf()[0], notWithout(less), 'not of c1, which it may not use');
 
   const alone = viewOf({ host: 'b', has: { VCPU: 4 } });
   noteShard(alone, 0, true);
@@ -231,6 +233,78 @@ test('scheduler - of several, fewer are advised with the hosts that are heard, a
     { ...fewer, to: 2, hosts: 1 },
     { ...fewer, to: 5, hosts: 2, silentCells },
   ]);
+});
+
+test('scheduler - of those that are silent only those are named whose hosts would help, and how many they are', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 8 } }], groupPolicy: 'none' };
+  const cells = Array.from({ length: 11 }, (_, n) => (n === 10 ? 'z9' : `a${n}`));
+  const viewWith = (vcpuOf: (cell: string) => number) => {
+    const view = viewOf(...cells.map((cell) => ({ host: `h-${cell}`, cell, has: { VCPU: vcpuOf(cell) } })));
+    for (const cell of cells) view.silentCells.add(cell);
+    return view;
+  };
+  const less = 'with 4 VCPU less (4 instead of 8) it would fit on';
+  const one = survey(
+    viewWith((cell) => (cell === 'z9' ? 4 : 0)),
+    spec,
+  ).advice;
+  assert.equal(one.map(words), [`${less} 1 host, but not without hosts of cell z9, which is silent`]);
+  assert.equal([one[0]?.silentCells, one[0]?.silent], [['z9'], undefined]);
+
+  const [all] = survey(
+    viewWith(() => 4),
+    spec,
+  ).advice;
+  assert.equal([all?.silentCells?.length, all?.silent], [8, 11]);
+  assert.is(
+    words(all as Advice),
+    `${less} 11 hosts, but not without hosts of those that are silent: cell a0, cell a1, cell a2 and 8 more`,
+  );
+
+  const view = viewOf({ host: 'x', cell: 'a0', has: { VCPU: 8 } }, { host: 'z', cell: 'z9', has: { VCPU: 4 } });
+  view.silentCells.add('a0').add('z9');
+  const { advice } = surveyFor(view, { spec, where: { cells: ['z9'] } });
+  assert.equal(
+    advice.map(({ code, silentCells }) => [code, silentCells]),
+    [
+      ['less', ['z9']],
+      ['without-cells', ['a0']],
+    ],
+    'each by its own hosts',
+  );
+  const several = viewOf({ host: 'x', cell: 'a0', has: { VCPU: 4 } }, { host: 'z', cell: 'z9', has: { VCPU: 8 } });
+  several.silentCells.add('a0').add('z9');
+  const fewer = survey(several, spec, 2).advice.find(({ code }) => code === 'fewer-instances');
+  assert.equal(fewer?.silentCells, ['z9']);
+});
+
+test('scheduler - who falls silent while hosts are looked at is held to be heard throughout', () => {
+  const spec: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+  const view = viewOf({ host: 'a', cell: 'c1', has: { VCPU: 2 } }, { host: 'b', cell: 'c2', has: { VCPU: 3 } });
+  let told: Survey | undefined;
+  const sweep = surveyOf(rankings, view, { request: { spec }, count: 6, limit: 1 }, (found) => {
+    told = found;
+  });
+  view.silentCells.add('c2');
+  sweepAll(sweep, view);
+  assert.equal(told?.advice, [{ code: 'fewer-instances', from: 6, to: 5, hosts: 2 }]);
+});
+
+test('scheduler - of a named host of which placement has not told nothing more is said to stand in the way', () => {
+  const view = viewOf({ host: 'a' });
+  learnHost(view, 'c1', { host: 'b', provider: 'p-b', state: 'up' });
+  const classes = Array.from({ length: 9 }, (_, n) => [`CUSTOM_${n}`, 1]);
+  const asking = (many: number) => ({
+    groups: [{ name: '', resources: Object.fromEntries(classes.slice(0, many)) }],
+    groupPolicy: 'none' as const,
+  });
+  const why = (host: string, many: number) =>
+    whyNone({ rankings, view }, { spec: { ...asking(many), tree: { oneOf: [`p-${host}`] } } });
+  assert.match(why('b', 1), /c1\/b, which it names: placement has not told of host 'b'; /);
+  assert.equal(
+    [8, 9].map((many) => misfitsOf(asking(many), treeOf(view, 'p-a')).isMore),
+    [false, true],
+  );
 });
 
 test('scheduler - where not all was searched it is said that more hosts may fit', () => {
