@@ -58,12 +58,13 @@ export function mostLike(name: string, known: Iterable<string>): string | undefi
   return finder.found();
 }
 
-/** The same of a host of a cell, as `<cell>/<host>`: there may be a hundred thousand, told apart by their numbers. */
+/** The same of a host of a cell, told as `<cell>/<host>`: there may be a hundred thousand, told apart by their numbers. */
 export function hostMostLike(cell: string, name: string, hosts: Iterable<string>): string | undefined {
-  const finder = likeFinder(`${cell}/${name}`);
+  const finder = likeFinder(name);
   const digits = digitsOf(name);
-  for (const host of hosts) if (hasDigits(host, digits)) finder.meet(`${cell}/${host}`);
-  return finder.found();
+  for (const host of hosts) if (hasDigits(host, digits)) finder.meet(host);
+  const found = finder.found();
+  return found === undefined ? undefined : `${cell}/${found}`;
 }
 
 /** ` (us-east-1 is known)`, said after the name that is not. */

@@ -129,15 +129,15 @@ function decline({ turn }: Work, to: Address, ask: number, code: string, reason:
 }
 
 export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
-  const { ask, instance, cell, host: name } = asked;
+  const { ask, instance, host: name } = asked;
   const asker = { from, ask };
   if (isUnderWay(work, asker)) return;
   const { view } = work.state;
-  const named = [...view.hosts.values()].filter((one) => one.host === name && (cell ?? one.cell) === one.cell);
+  const named = hostsNamed(work, asked);
   const [host, other] = named;
   if (host === undefined) {
     if (mayHaveMissed(work)) return decline(work, from, ask, 'overloaded', notAllHeard(work));
-    return declineHost(work, asker, name, cell);
+    return declineHost(work, asked, from);
   }
   if (other !== undefined) {
     const cells = named.map((one) => one.cell).sort();
@@ -156,22 +156,29 @@ export function whyNotAsked(work: Work, asked: WhyNot, from: Address): void {
   if (!withCompany(work, asker, asked.spec, compare)) decline(work, from, ask, 'overloaded', TOO_MANY);
 }
 
-/** Says that a host is not known, and which one may be meant. */
-function declineHost(work: Work, asker: Asker, name: string, cell: string | undefined): void {
+/** The hosts that a question names: several where it does not say of which cell. */
+function hostsNamed({ state: { view } }: Work, { host, cell }: WhyNot): ViewHost[] {
+  return [...view.hosts.values()].filter((one) => one.host === host && (cell ?? one.cell) === one.cell);
+}
+
+/** Says that a host is not known, and which one may be meant; unless it comes while that is looked for. */
+function declineHost(work: Work, asked: WhyNot, from: Address): void {
+  const { ask, host: name, cell } = asked;
+  const asker = { from, ask };
   const named = cell === undefined ? name : `${cell}/${name}`;
   let like: string | undefined;
-  const done = (now: Work) => {
+  const notFound = (now: Work) => {
     const reason = `no host '${name}' is known${whyUnknown(now, cell)}${likeWords(like)}`;
-    decline(now, asker.from, asker.ask, 'not-found', reason, 'host');
+    decline(now, from, ask, 'not-found', reason, 'host');
   };
   const search: Sweep = {
     visit: () => false,
     *conclude() {
       like = (yield* likeHosts([named], work.state.view)).get(named);
     },
-    done,
+    done: (now) => (hostsNamed(now, asked).length > 0 ? whyNotAsked(now, asked, from) : notFound(now)),
   };
-  if (!beginSweep(work, answering(asker, search))) done(work);
+  if (!beginSweep(work, answering(asker, search))) notFound(work);
 }
 
 /** A cell that is down since before this scheduler came up has told it nothing. */

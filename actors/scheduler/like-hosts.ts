@@ -10,12 +10,17 @@ export const LOOKS_TO_COMPARE = 4;
 const PASSED_A_LOOK = 2;
 const HOSTS_A_STEP = 16;
 
-/** By name, `<cell>/<host>` or a host's alone: the host that it is most like, or the only one of that name, in another cell. */
+/**
+ * By name, `<cell>/<host>` or a host's alone: the host of that cell that it is most like; else the one of another cell, or the
+ * only one of that name. None for a name that is known: its host has come since.
+ */
 export function* likeHosts(names: readonly string[], { hosts }: Pick<View, 'hosts'>): Steps<Map<string, string>> {
   const sought = names.map((name) => {
     const [host = name, cell] = name.split('/').reverse();
     const namesakes: string[] = [];
-    return { name, host, digits: digitsOf(host), hasCell: cell !== undefined, finder: likeFinder(name), namesakes };
+    // What is right in a name, its cell, does not make up for what is wrong in the other part.
+    const [ofCell, elsewhere] = [likeFinder(host), likeFinder(name)];
+    return { name, host, digits: digitsOf(host), cell, ofCell, elsewhere, namesakes, isKnown: false };
   });
   if (sought.length === 0) return new Map();
   let left = hosts.size;
@@ -29,7 +34,9 @@ export function* likeHosts(names: readonly string[], { hosts }: Pick<View, 'host
       // Their numbers tell hosts apart: those with others are passed over in next to no time.
       if (!hasDigits(host, one.digits)) continue;
       place ??= `${cell}/${host}`;
-      if (one.finder.meet(one.hasCell ? place : host)) compared += 1;
+      const isOfCell = (one.cell ?? cell) === cell;
+      if (isOfCell ? one.ofCell.meet(host) : one.elsewhere.meet(place)) compared += 1;
+      if (isOfCell && one.host === host) one.isKnown = true;
       if (one.host === host && one.namesakes.length < 2) one.namesakes.push(place);
     }
     if (left % HOSTS_A_STEP !== 0) continue;
@@ -38,9 +45,11 @@ export function* likeHosts(names: readonly string[], { hosts }: Pick<View, 'host
     yield;
   }
   return new Map(
-    sought.flatMap(({ name, finder, namesakes: [first, second] }) => {
-      const like = finder.found() ?? (second === undefined ? first : undefined);
-      return like === undefined ? [] : [[name, like]];
+    sought.flatMap(({ name, cell, ofCell, elsewhere, namesakes: [first, second], isKnown }) => {
+      const found = ofCell.found();
+      const near = found === undefined || cell === undefined ? found : `${cell}/${found}`;
+      const like = near ?? elsewhere.found() ?? (second === undefined ? first : undefined);
+      return like === undefined || isKnown ? [] : [[name, like]];
     }),
   );
 }

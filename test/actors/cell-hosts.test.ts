@@ -132,6 +132,15 @@ test('hosts - of one that the cell does not have, the host is named that it is l
   assert.is(reasonFor('copmute-08'), "cell 'c1' has no host 'copmute-08' (c1/compute-08 is known)");
   assert.is(reasonFor('compute-8'), "cell 'c1' has no host 'compute-8' (c1/compute-08 is known)");
   assert.is(reasonFor('compute-09'), "cell 'c1' has no host 'compute-09'", 'it is one of a series');
+  const short = desk(['g7', 'abc']).on;
+  for (const host of ['h7', 'x']) {
+    const [declined] = sentOf(short.tell({ type: 'set-host', ask: 1, host, enabled: false }), 'declined');
+    assert.is(
+      declined?.message.reason,
+      `cell 'c1' has no host '${host}'`,
+      'the letters of the cell are not those of a host',
+    );
+  }
 });
 
 test('hosts - an explanation tells of hosts that are not up, since when, and of what is left of an instance where', () => {

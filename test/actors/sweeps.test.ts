@@ -93,6 +93,34 @@ test('sweeps - of a host that is not known the one is named that it is like, in 
   assert.is(reasonOf('host-6', 'nroth'), `${unheard} (north/host-6 is known)`);
 });
 
+test('sweeps - a short name of a host is not said to be like others because its cell has a long one', () => {
+  const cell = 'production-west';
+  const [desk] = schedulersOf(['web1', 'abc', 'db-07'].map((host) => ({ host, cell }))).desks;
+  const reasonOf = (host: string) => {
+    const turned = desk?.tell({ type: 'why-not', ask: 1, spec, host, cell }, 'gateway/g');
+    const [told] = turned?.sent.map(({ message }) => message) ?? [];
+    assert.ok(told?.type === 'declined');
+    return told.reason;
+  };
+  assert.is(reasonOf('db1'), "no host 'db1' is known in cell 'production-west'");
+  assert.is(reasonOf('x'), "no host 'x' is known in cell 'production-west'");
+  assert.match(reasonOf('db07'), /\(production-west\/db-07 is known\)$/);
+});
+
+test('sweeps - a host that comes while those like it are looked for is compared as if it had been known', () => {
+  const all = manyHosts(SLICE * 2 + 10);
+  const [busy] = all.desks;
+  assert.ok(busy);
+  const asked = { type: 'why-not', ask: 1, spec, host: 'late', cell: 'c1' } as const;
+  busy.tell({ type: 'fit', ask: 2, spec, count: 1, limit: 3 }, 'gateway/g');
+  assert.equal(busy.tell(asked, 'gateway/g').sent, [], 'another question is looked at first');
+  all.tellHost({ cell: 'c1', host: 'late', state: 'disabled' });
+  const answers = busy.pass(2_000).flatMap(({ sent }) => sent.map(({ message }) => message));
+  const [told] = answers.filter(({ type }) => type === 'why-not-told' || type === 'declined');
+  assert.ok(told?.type === 'why-not-told', JSON.stringify(told));
+  assert.equal([told.standing.host, told.standing.refusal?.code], ['late', 'host-disabled']);
+});
+
 test('sweeps - of a host it is said whether more stands in its way than what is said of it', () => {
   const all = schedulersOf([
     { host: 'h1', has: { VCPU: 2, MEMORY_MB: 512 }, traits: ['CUSTOM_A'] },
