@@ -52,8 +52,8 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
   const workers = startWorkers(experiments.length);
   try {
     const trace = readPackingTrace(nodes, pods);
-    const { leftOut, unservable } = neverPlaced(trace, tune);
-    for (const line of remarksOn(trace, { leftOut, unservable }, { nodes, pods, tune })) console.error(line);
+    const never = neverPlaced(trace, tune);
+    for (const line of remarksOn(trace, never, { nodes, pods, tune })) console.error(line);
     const begunAt = performance.now();
     const runs = await performShown(workers, trace, experiments).catch((error) => {
       // What a run finds wrong with how much is asked for, it finds in the list of requests, whose name it is not told.
@@ -67,10 +67,11 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
       gpus: trace.gpuMilli / 1_000,
       requests: trace.requests.length,
       absentModels: Object.fromEntries(trace.absentModels),
-      leftOut: leftOut.length,
-      unservable: unservable.length,
+      leftOut: never.leftOut.length,
+      unservable: never.unservable.length,
+      ...(never.isPartly ? { unservablePartly: true } : {}),
       tune,
-      asked: askedIn(runs.slice(0, seeds.length)),
+      ...askedIn(runs.slice(0, seeds.length)),
       seeds,
       policies: Object.fromEntries(
         policy.map((name) => [name, policyReport(runs.filter((run) => run.policy === name))]),
@@ -88,7 +89,7 @@ export async function performPack({ nodes, pods, policy, seeds: count, tune, jso
 /** What of the lists will not come to what was meant, a line for each. */
 function remarksOn(
   { absentModels, speltApart }: PackingTrace,
-  { leftOut, unservable }: NeverPlaced,
+  { leftOut, unservable, isPartly }: NeverPlaced,
   { nodes, pods, tune }: Pick<PackFlags, 'nodes' | 'pods' | 'tune'>,
 ): string[] {
   return [
@@ -104,13 +105,15 @@ function remarksOn(
       : [`left out, for more than ${tune} times all GPUs each: ${requestsText(leftOut, pods)}`]),
     ...(unservable.length === 0
       ? []
-      : [`fit no host of '${nodes}', even an empty one: ${requestsText(unservable, pods)}`]),
+      : [
+          `fit no host of '${nodes}', even an empty one: ${isPartly ? 'at least ' : ''}${requestsText(unservable, pods)}`,
+        ]),
   ];
 }
 
 /** How many requests of a list these are, and which the first are. */
 function requestsText(requests: readonly PackingRequest[], file: string): string {
-  const names = requests.slice(0, MAX_NAMED).map(({ name }) => `'${name}'`);
+  const names = requests.slice(0, MAX_NAMED).map(({ written }) => `'${written}'`);
   const others = requests.length - names.length;
   const rest = others === 0 ? '' : ` and ${figure(others)} more`;
   return `${counted(requests.length, 'request')} of '${file}', ${names.join(', ')}${rest}`;

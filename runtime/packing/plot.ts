@@ -34,10 +34,12 @@ export function plotOf(report: PackingReport): string {
     return { name, curve: inAllSeeds(curve, report.seeds), colour: COLOURS[position % COLOURS.length] as string };
   });
   const scale = scaleOf(lines.flatMap(({ curve }) => curve));
-  const { nodes, pods, gpus, seeds, tune, asked } = report;
+  const { nodes, pods, gpus, seeds, tune, askedOfSeeds } = report;
   const of = `${basename(pods)} on ${basename(nodes)}: ${gpus.toLocaleString('en-US')} GPUs`;
   const what = tune === 0 ? 'the requests of the trace,' : 'requests';
-  const [least, most] = [Math.min(...asked.seeds), Math.max(...asked.seeds)].map((one) => Math.round(100 * one) / 100);
+  const [least, most] = [Math.min(...askedOfSeeds), Math.max(...askedOfSeeds)].map(
+    (one) => Math.round(100 * one) / 100,
+  );
   const times = least === most ? most : `${least} to ${most}`;
   return document(
     WIDTH,
@@ -50,7 +52,7 @@ export function plotOf(report: PackingReport): string {
       fill: '#555555',
     }),
     ...axes(scale),
-    ...everythingPlaced(scale, Math.min(...asked.seeds)),
+    ...everythingPlaced(scale, Math.min(...askedOfSeeds)),
     ...lines.map(({ curve, colour }) => band(scale, curve, colour)),
     ...lines.map(({ curve, colour }) => line(scale, curve, colour)),
     ...names(scale, lines),

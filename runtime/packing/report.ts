@@ -44,10 +44,14 @@ export interface PackingReport {
   readonly leftOut: number;
   /** How many of the others no host could serve if it were empty. */
   readonly unservable: number;
+  /** There may be more: not all were tried on all hosts, since the lists are so long. */
+  readonly unservablePartly?: true;
   /** As it was given: 0 for the requests as they are in the trace. */
   readonly tune: number;
-  /** What was asked for in the end, as a multiple of all GPUs: the mean, and of each seed, in the order of `seeds`. */
-  readonly asked: { readonly mean: number; readonly seeds: readonly number[] };
+  /** What was asked for in the end, as a multiple of all GPUs: the mean of the seeds. */
+  readonly asked: number;
+  /** The same of each seed, in the order of `seeds`. */
+  readonly askedOfSeeds: readonly number[];
   readonly seeds: readonly number[];
   readonly policies: Readonly<Partial<Record<PackingPolicyName, PolicyReport>>>;
 }
@@ -63,9 +67,9 @@ export function rounded(value: number): number {
 }
 
 /** @param runs All of one policy, in the order of the seeds: it is the same of any policy. */
-export function askedIn(runs: readonly Run[]): PackingReport['asked'] {
+export function askedIn(runs: readonly Run[]): Pick<PackingReport, 'asked' | 'askedOfSeeds'> {
   const seeds = runs.map(({ asked }) => asked);
-  return { mean: rounded(meanOf(seeds)), seeds: seeds.map(rounded) };
+  return { asked: rounded(meanOf(seeds)), askedOfSeeds: seeds.map(rounded) };
 }
 
 /** @param runs All of one policy, in the order of the seeds. */

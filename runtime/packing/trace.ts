@@ -20,6 +20,8 @@ import { MAX_GPUS } from '../workload/workload.ts';
 
 export interface PackingRequest {
   readonly name: string;
+  /** As the list has it, where whoever reads a message looks for it. */
+  readonly written: string;
   /** Without a group where nothing is asked for. */
   readonly spec: RequestSpec;
   /** Thousandths of one GPU. */
@@ -125,7 +127,8 @@ function readRequests(file: string, onModels: (models: readonly string[]) => voi
     const { name, spec, gpus, milli: share, models } = requestIn(row, seen, MAX_GPUS);
     onModels(models);
     const isNothing = Object.keys(spec).length === 0;
-    return { name, spec: isNothing ? NOTHING : specOf(spec), share, gpuMilli: gpus * share };
+    const written = seen.get(name)?.written ?? name;
+    return { name, written, spec: isNothing ? NOTHING : specOf(spec), share, gpuMilli: gpus * share };
   });
   return requests.sort((one, other) => (one.name < other.name ? -1 : 1));
 }

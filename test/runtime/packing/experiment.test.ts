@@ -230,7 +230,7 @@ const NOTHING_AMISS = { absentModels: {}, leftOut: 0, unservable: 0 };
 function toldOf(runs: readonly Run[]): string[] {
   const lists = { nodes: 'n', pods: 'p', hosts: 2, gpus: 8, requests: 9, ...NOTHING_AMISS };
   const seeds = runs.map(({ seed }) => seed);
-  return linesOf({ ...lists, tune: 1.3, asked: askedIn(runs), seeds, policies: { fgd: policyReport(runs) } });
+  return linesOf({ ...lists, tune: 1.3, ...askedIn(runs), seeds, policies: { fgd: policyReport(runs) } });
 }
 
 test('report - mean and each seed, and null for what was not asked for', () => {
@@ -241,7 +241,7 @@ test('report - mean and each seed, and null for what was not asked for', () => {
   assert.is(refused, 1.5);
   assert.is(curve.length, 111);
   assert.equal(curve[110], { arrived: 110, mean: 90.5, least: 90, most: 91, ofSeeds: 2 });
-  assert.equal(askedIn(runs), { mean: 1.1, seeds: [1.1, 1.1] });
+  assert.equal(askedIn(runs), { asked: 1.1, askedOfSeeds: [1.1, 1.1] });
 });
 
 test('report - a figure is the mean of the seeds in which as much was asked for, and it is told where these are fewer', () => {
@@ -252,7 +252,7 @@ test('report - a figure is the mean of the seeds in which as much was asked for,
   assert.equal(curve[50], { arrived: 50, mean: 50, least: 50, most: 50, ofSeeds: 4 });
   assert.equal(curve[51], { arrived: 51, mean: 51, least: 51, most: 51, ofSeeds: 3 });
   assert.equal(curve.at(-1), { arrived: 130, mean: 93, least: 92, most: 94, ofSeeds: 2 });
-  assert.equal(askedIn(runs), { mean: 1.025, seeds: [0.5, 1, 1.3, 1.3] });
+  assert.equal(askedIn(runs), { asked: 1.025, askedOfSeeds: [0.5, 1, 1.3, 1.3] });
   const [, , header = '', row = ''] = toldOf(runs);
   assert.match(header, /100 % were asked for +130 % +50 % +requests refused/);
   assert.match(
@@ -263,7 +263,7 @@ test('report - a figure is the mean of the seeds in which as much was asked for,
 });
 
 test('report - one of a kind is told as one', () => {
-  const told = { nodes: 'n', pods: 'p', ...NOTHING_AMISS, tune: 1, asked: askedIn([]), seeds: [42], policies: {} };
+  const told = { nodes: 'n', pods: 'p', ...NOTHING_AMISS, tune: 1, ...askedIn([]), seeds: [42], policies: {} };
   assert.is(linesOf({ ...told, hosts: 1, gpus: 1, requests: 1 })[0], '1 GPU on 1 host, 1 request, one seed');
   assert.match(
     linesOf({ ...told, hosts: 2, gpus: 1_000, requests: 0 })[0] ?? '',

@@ -19,7 +19,8 @@ function reportOf(tune: number): PackingReport {
     gpus: 100,
     seeds: [1],
     tune,
-    asked: { mean: tune, seeds: [tune] },
+    asked: tune,
+    askedOfSeeds: [tune],
     policies,
   } as unknown as PackingReport;
 }
@@ -62,7 +63,7 @@ test('packing plot - curves are drawn as far as all seeds have come', () => {
   const { policies, ...report } = reportOf(1.3);
   const curve = (policies.fgd?.curve ?? []).map((point) => ({ ...point, ofSeeds: point.arrived > 110 ? 1 : 2 }));
   const told = { ...report, policies: { fgd: { ...policies.fgd, curve } } as PackingReport['policies'] };
-  const drawn = plotOf({ ...told, seeds: [1, 2], asked: { mean: 1.2, seeds: [1.1, 1.3] } });
+  const drawn = plotOf({ ...told, seeds: [1, 2], asked: 1.2, askedOfSeeds: [1.1, 1.3] });
   assert.is(labelsOf(drawn).at(-1)?.percent, 110);
   assert.match(drawn, /2 seeds, requests for 1\.1 to 1\.3 times all GPUs/);
   assert.not.match(drawn, /NaN|undefined/);
