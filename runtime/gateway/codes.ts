@@ -63,10 +63,12 @@ export const REFUSAL_CODES = {
 export const ADVICE_CODES = {
   less: 'ask for less of a resource class: `to` instead of `from`',
   more: 'ask for more of a resource class, as its inventory insists: `to` instead of `from`',
-  'without-resource': 'do not ask for the resource class',
+  'without-resource':
+    'do not ask for the resource class; of a named group that asks for nothing else, `without-group` is said',
   'when-empty':
     'nothing of the request: let it wait (`wait`), free what is in use on `hosts`, or add some; a host that is too small for it even when it is empty is not among them, nor one with instances that the request must be with',
-  'without-group': 'leave the group out, with its conditions',
+  'without-group':
+    'leave the named group out, with its conditions: also where it asks for one resource class alone, of which `without-resource` was said in earlier versions',
   'without-required': 'do not require the trait',
   'without-any-of': 'do not require one of the traits',
   'without-forbidden': 'do not forbid the trait',

@@ -206,7 +206,7 @@ export function isSilence(error: unknown): boolean {
 
 /** What was known of an instance whose cell does not answer: said as what it is. */
 export function unknownOf(view: InstanceView): InstanceView {
-  const cure = `start, or wait for, a node that serves cell ${view.cell}`;
+  const cure = `start, or wait for, a node that serves cell '${view.cell}'`;
   const message = `cell '${view.cell}' does not answer; last known: ${view.state}; ${cure}`;
   return { ...view, state: 'unknown', failure: { code: 'cell-silent', message } };
 }

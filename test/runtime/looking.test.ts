@@ -7,7 +7,7 @@ import { page } from '../../actors/page.ts';
 import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { explainingOf } from '../../runtime/gateway/explaining.ts';
-import { lookingOf } from '../../runtime/gateway/looking.ts';
+import { lookingOf, unknownOf } from '../../runtime/gateway/looking.ts';
 
 const test = suite('listing');
 
@@ -106,6 +106,12 @@ test('listing - of builds that failed on all their hosts it is said what would h
   assert.is(all.filter((view) => view.failure?.message === advised.message).length, 100);
   assert.is(all.filter((view) => view.failure?.message === failure.message).length, 100);
   assert.equal((await list({ cell: 'c1', limit: 20 })).instances, views.slice(0, 20), 'a cell tells it alone');
+});
+
+test('looking - a cell that does not answer is quoted wherever it is named', () => {
+  const { failure } = unknownOf({ instance: 'web', request: 'web', cell: 'c1', state: 'active' } as InstanceView);
+  const cure = "start, or wait for, a node that serves cell 'c1'";
+  assert.is(failure?.message, `cell 'c1' does not answer; last known: active; ${cure}`);
 });
 
 test('looking - an instance asked for by the name of its request of several is not found, and one of these is named', async () => {
