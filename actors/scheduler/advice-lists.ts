@@ -2,6 +2,7 @@
 // hosts that would have to come back.
 
 import { add, both, noRoom, type Room } from './advice-rooms.ts';
+import type { Silenced } from './silence.ts';
 
 /** What hosts would hold that the same names of a list keep out. */
 export interface Part {
@@ -12,11 +13,11 @@ export interface Part {
 /** The parts of a list, by their names. */
 export type Parts = Map<string, Part>;
 
-export function addTo(parts: Parts, names: readonly string[], times: number): void {
+export function addTo(parts: Parts, names: readonly string[], times: number, silent?: Silenced): void {
   const key = names.join(', ');
   const part = parts.get(key) ?? { names, room: noRoom() };
   parts.set(key, part);
-  add(part.room, times);
+  add(part.room, times, silent);
 }
 
 interface Left {

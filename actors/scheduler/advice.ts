@@ -138,7 +138,7 @@ export function considerWish(
   const cost = advice.code === 'without-kept' ? 0.8 : 0.6;
   const { room, parts } = roomsWith(adviser, { advice, cost });
   add(room, times, silencedOf(adviser, tree));
-  if (against !== undefined) addTo(parts, against, times);
+  if (against !== undefined) addTo(parts, against, times, silencedOf(adviser, tree));
 }
 
 /** A host that only the rule of the instance group refuses, and its tree. */
@@ -372,7 +372,13 @@ export function* adviceOf(
     const many = { ...ofAll, ...silentFew(all.silent) };
     if (parts.size > 0) {
       const { names, room: letIn } = fewestLeftOut(parts, yield* roomOf(adviser, spec, fitting), holdsAll);
-      advised.push({ ...change.advice, about: names.join(', '), hosts: letIn.hosts, ...many });
+      advised.push({
+        ...change.advice,
+        about: names.join(', '),
+        hosts: letIn.hosts,
+        ...ofAll,
+        ...silentFew(letIn.silent),
+      });
       continue;
     }
     if (away.length > 0) {
