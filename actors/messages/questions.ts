@@ -37,6 +37,43 @@ export const questionMessages = {
 /** The question is being looked into, which takes some time: it need not be put again soon. */
 export const Answering = message('answering', { ask: Ask });
 
+/** What stands in the way of a request on a host. */
+const InTheWay = {
+  /** The first thing that stands in the way. */
+  refusal: Type.Object({
+    code: Type.String(),
+    about: Type.Optional(Type.String()),
+    short: Type.Optional(Type.Number()),
+    /** More stands in its way, as far as that is known. */
+    lacksMore: Type.Optional(Type.Literal(true)),
+    /** Of a host that is set aside: when it comes back by itself, ms since the epoch. */
+    until: Type.Optional(Type.Number()),
+    message: Type.String(),
+  }),
+  /** What else stands in its way, one thing after the other; with `refusal.lacksMore`, and none of them, it is not known. */
+  also: Type.Optional(
+    Type.Array(
+      Type.Object({
+        code: Type.String(),
+        about: Type.Optional(Type.String()),
+        short: Type.Optional(Type.Number()),
+        message: Type.String(),
+      }),
+    ),
+  ),
+  /** Beside all that is told more stands in its way, which is not known one by one. */
+  partly: Type.Optional(Type.Literal(true)),
+};
+
+/** What stands in the way on the hosts that a request names. */
+export const OnNamedHosts = Type.Object({
+  /** How many of them do not do, of those that are known. */
+  hosts: Type.Integer(),
+  /** The first few of those, in the order in which they are named. */
+  told: Type.Array(Type.Object({ cell: Token, host: Token, ...InTheWay })),
+});
+export type OnNamedHosts = Static<typeof OnNamedHosts>;
+
 /** A cell, or a placement shard, of which nothing was heard lately: what is told of its hosts is as of when it was heard last. */
 export const Silence = Type.Object({
   cell: Type.Optional(Token),
@@ -80,6 +117,8 @@ export const Fitted = message('fitted', {
   runsOut: Type.Optional(RunsOut),
   /** What its instance group is held by, where that keeps it from fitting; no member is named. */
   groupHeld: Type.Optional(GroupHeld),
+  /** What stands in the way on the hosts that the request names, where any of those that are known do not do. */
+  onNamed: Type.Optional(OnNamedHosts),
   /** Of the cells, or of the hosts, that the request names none is known. */
   absent: Type.Optional(Absent),
   /** Names of the request that nothing known carries, also where it fits: the first 20 of them. */
@@ -113,32 +152,9 @@ export type Fitted = Static<typeof Fitted>;
 export const HostStanding = Type.Object({
   cell: Token,
   host: Token,
-  /** The first thing that stands in the way; absent when it fits. */
-  refusal: Type.Optional(
-    Type.Object({
-      code: Type.String(),
-      about: Type.Optional(Type.String()),
-      short: Type.Optional(Type.Number()),
-      /** More stands in its way, as far as that is known. */
-      lacksMore: Type.Optional(Type.Literal(true)),
-      /** Of a host that is set aside: when it comes back by itself, ms since the epoch. */
-      until: Type.Optional(Type.Number()),
-      message: Type.String(),
-    }),
-  ),
-  /** What else stands in its way, one thing after the other; with `refusal.lacksMore`, and none of them, it is not known. */
-  also: Type.Optional(
-    Type.Array(
-      Type.Object({
-        code: Type.String(),
-        about: Type.Optional(Type.String()),
-        short: Type.Optional(Type.Number()),
-        message: Type.String(),
-      }),
-    ),
-  ),
-  /** Beside all that is told more stands in its way, which is not known one by one. */
-  partly: Type.Optional(Type.Literal(true)),
+  ...InTheWay,
+  /** Absent when it fits. */
+  refusal: Type.Optional(InTheWay.refusal),
   /** What it weighs, when it fits. */
   weighing: Type.Optional(RankedHost),
   /** Its place among the hosts that are known to fit, from 1; hosts with nothing between them share one. */

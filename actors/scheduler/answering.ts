@@ -4,7 +4,7 @@
 import type { Address } from '../actor.ts';
 import { likeWords } from '../alike.ts';
 import { classesApart } from '../messages/decision.ts';
-import type { CellView, HostStanding } from '../messages/questions.ts';
+import type { CellView, HostStanding, OnNamedHosts } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
 import { placementShardOf } from '../routing.ts';
@@ -16,6 +16,7 @@ import { mayHaveMissed, mayHaveMissedHosts, silencesOf, untoldShards } from './f
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import { likeHosts } from './like-hosts.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
+import { obstaclesOnNamed } from './named-obstacles.ts';
 import type { Ranked } from './picking.ts';
 import { beforeWeight, type Contender, comesBefore } from './precedence.ts';
 import { isUnderWay, withCompany } from './questioning.ts';
@@ -47,6 +48,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
     const { rankings, view } = now.state;
     const request = requestOf(asked, company);
     let untold = 0;
+    let onNamed: OnNamedHosts | undefined;
     const survey = surveyOf(
       rankings,
       view,
@@ -64,6 +66,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
           silentCells: [...told.silentCells],
           ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
           ...(untold === 0 ? {} : { untold }),
+          ...present({ onNamed }),
           ...present({ silence: silencesOf(then.state, { silentCells: told.silentCells, silentShards }) }),
           advice: [...told.advice],
         });
@@ -74,6 +77,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
       *conclude() {
         if (survey.conclude !== undefined) yield* survey.conclude();
         untold = yield* roomUntold(view, request.spec);
+        onNamed = yield* obstaclesOnNamed(now.state, request, count);
       },
     };
     if (!beginSweep(now, answering(asker, sweep))) decline(now, from, ask, 'overloaded', TOO_MANY);

@@ -1,8 +1,8 @@
 // Saying why: what stood in the way of a request, on every host that the scheduler knows.
 
-import { clipped, MAX_REASON_LENGTH } from '../messages/common.ts';
+import { MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Absent, OTHER, type RefusedHosts, type RoomForSome } from '../messages/decision.ts';
-import { allInTheWay } from './all-obstacles.ts';
+import { wordsOnNamed } from './named-obstacles.ts';
 import type { Fleet } from './ranking.ts';
 import type { Request } from './request.ts';
 import { nearestMiss, type Standing, standing } from './standing.ts';
@@ -10,9 +10,6 @@ import type { View } from './view.ts';
 
 /** Of the words that a failure may have, in characters, so many may be reasons. */
 const MAX_REASONS_LENGTH = MAX_REASON_LENGTH / 4;
-
-/** On how many of the hosts that a request names it is said what stands in the way. */
-const MAX_NAMED_TOLD = 3;
 
 export interface WhyOptions {
   /** What alone keeps the request from fitting is said after it: a host that lacks more came near to nothing. */
@@ -82,25 +79,13 @@ function whyOf(
   { refused }: Standing,
   { first, isCauseTold = false }: WhyOptions & { first: string | undefined },
 ): string {
-  const named = obstaclesOnNamed(fleet, request);
+  const named = wordsOnNamed(fleet, request);
   const told = [...(first === undefined ? [] : [first]), ...reasonsIn(refused)].join(', ');
   const near = nearestMiss(fleet, request, refused, { butLackingMore: isCauseTold });
   const nearly = near === null || named.some(({ place }) => near.startsWith(`${place}: `)) ? '' : `; nearest ${near}`;
   const absent = absentOf(fleet.view, request);
   const absence = absent === undefined ? '' : `; ${absenceWords(absent)}`;
   return `${named.map(({ words }) => `${words}; `).join('')}${told}${nearly}${absence}`;
-}
-
-/** All that is found to stand in the way on the first hosts that the request names: whoever names a host asks about that. */
-function obstaclesOnNamed({ rankings, view }: Fleet, request: Request): { place: string; words: string }[] {
-  const named = request.spec.tree?.oneOf?.flatMap((root) => view.hosts.get(root) ?? []) ?? [];
-  return named.slice(0, MAX_NAMED_TOLD).flatMap((host) => {
-    const place = `${host.cell}/${host.host}`;
-    const { all, isMore } = allInTheWay(rankings.filters, view, request, host);
-    if (all.length === 0) return [];
-    const told = [...all.map(({ message }) => message), ...(isMore ? ['more stands in its way'] : [])].join(', and ');
-    return [{ place, words: clipped(`${place}, which it names: ${told}`, MAX_REASONS_LENGTH / MAX_NAMED_TOLD) }];
-  });
 }
 
 /** The reasons as far as there is room for them, and how many hosts all others refused: what else is to be said follows. */

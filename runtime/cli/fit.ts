@@ -17,6 +17,7 @@ export function addFit(program: Command): void {
     .option('--member-of <aggregates>', 'one of these aggregates must have it; may be given again', lists)
     .option('--group <NAME:CLASS=AMOUNT,...>', 'a group served by one provider alone; may be given again', groups)
     .option('--group-policy <policy>', 'none, or isolate: no two groups on one provider')
+    .option('--hosts <hosts>', 'hosts, as <cell>/<host>, one of which it must be', list)
     .option('--project <project>', 'whose it would be')
     .option(
       '--json-request <file>',

@@ -3,7 +3,7 @@
 import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import type { HostStanding, OnNamedHosts, RankedHost } from '../../actors/messages/questions.ts';
 import { CLAIM_REFUSED, hostLines, outcomeWords, PASSED_OVER, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
@@ -36,6 +36,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     times,
     partly,
     refused,
+    onNamed,
     runsOut,
     groupHeld,
     absent,
@@ -50,6 +51,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
   return [
     `${verdict}; ${standingWords(hosts, fits)}${often}`,
     ...refused.map((one) => `  ${refusedWords(one)}`),
+    ...namedLines(onNamed),
     ...runsOutLines(runsOut),
     ...heldLines(groupHeld),
     ...absenceLines(absent),
@@ -195,21 +197,43 @@ function obstacleInFull({
 }
 
 /** What stands in the way beside the first thing has lines of its own. */
-function nowLines(begin: string, standing: HostStanding): string[] {
-  const { also = [], partly } = standing;
-  const others = also.map((one) => `  also ${obstacleInFull(one)}`);
+function alsoLines({ also = [], partly }: Pick<HostStanding, 'also' | 'partly'>): string[] {
   const isUntold = also.length > 0 && partly === true;
+  return [...also.map((one) => `  also ${obstacleInFull(one)}`), ...(isUntold ? ['  and more stands in its way'] : [])];
+}
+
+/** What stands in the way on the hosts that the request names, as `why-not` would say it. */
+function namedLines({ hosts, told }: OnNamedHosts = { hosts: 0, told: [] }): string[] {
+  const more = hosts - told.length;
+  return [
+    ...told.flatMap((one) => [
+      `${one.cell}/${one.host}, which it names, would be refused: ${refusalWords(one.refusal, one.also)}`,
+      ...alsoLines(one),
+    ]),
+    ...(more === 0 ? [] : [`so would ${more} more of the hosts that it names`]),
+  ];
+}
+
+function refusalWords(
+  refusal: NonNullable<HostStanding['refusal']>,
+  also: NonNullable<HostStanding['also']> = [],
+): string {
+  const till = refusal.until === undefined ? '' : `, until ${timeWords(refusal.until)}`;
+  const isUntold = refusal.lacksMore === true && also.length === 0;
+  return `${obstacleInFull(refusal)}${till}${isUntold ? ', and more stands in its way' : ''}`;
+}
+
+function nowLines(begin: string, standing: HostStanding): string[] {
   return [
     `${begin} ${nowWords(standing)}`,
-    ...others,
-    ...(isUntold ? ['  and more stands in its way'] : []),
+    ...alsoLines(standing),
     ...lastHeardLines(standing.silence).map((line) => `  ${line}`),
   ];
 }
 
 function nowWords({
   refusal,
-  also = [],
+  also,
   weighing,
   rank,
   best,
@@ -220,13 +244,7 @@ function nowWords({
   cell,
 }: HostStanding): string {
   const all = standingWords(hosts, fits);
-  if (refusal !== undefined) {
-    const { lacksMore, until } = refusal;
-    const till = until === undefined ? '' : `, until ${timeWords(until)}`;
-    const isUntold = lacksMore === true && also.length === 0;
-    const more = isUntold ? ', and more stands in its way' : '';
-    return `would be refused: ${obstacleInFull(refusal)}${till}${more}; ${all}`;
-  }
+  if (refusal !== undefined) return `would be refused: ${refusalWords(refusal, also)}; ${all}`;
   if (weighing === undefined) return `is not weighed; ${all}`;
   const isBest = best !== undefined && best.cell === weighing.cell && best.host === weighing.host;
   const others = best === undefined || isBest ? '' : `; the best: ${rankedWords(best)}`;

@@ -117,6 +117,44 @@ test('placing - of hosts that a request names it is said first what stands in it
   assert.not.match(reasonOf('gone', 1, 'h9'), /which it names/);
 });
 
+test('placing - a dry run says of each of the first hosts that a request names what stands in its way there', () => {
+  const names = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'h7', 'h8'];
+  const on = schedulersOf(hostsIn('c1', ...names));
+  on.tellHost({ host: 'h1', state: 'disabled' });
+  on.tellHost({ host: 'h2', state: 'set-aside' });
+  on.deliver();
+  const fitted = (vcpu: number, hosts: readonly string[], more: Partial<RequestSpec> = {}, count = 1) => {
+    const tree = { oneOf: hosts.map((host) => `p-${host}`) };
+    const spec = { groups: [{ name: '', resources: { VCPU: vcpu } }], groupPolicy: 'none' as const, tree, ...more };
+    const [told] = on.desks[0]?.tell({ type: 'fit', ask: 1, spec, count, limit: 1 }, 'gateway/g').sent ?? [];
+    if (told?.message.type !== 'fitted') throw new Error('no answer');
+    return told.message;
+  };
+  const disabled = { code: 'host-disabled', message: "host 'h1' is disabled" };
+  const { onNamed: one, fits } = fitted(1, ['h3', 'h1', 'h9', 'h1']);
+  assert.is(fits, 1, 'also where another one fits');
+  assert.equal(one, { hosts: 1, told: [{ cell: 'c1', host: 'h1', refusal: disabled }] });
+  const short = { code: 'exceeds-capacity', about: 'VCPU', short: 91 };
+  const [first, second] = fitted(99, ['h1', 'h2']).onNamed?.told ?? [];
+  assert.equal(first?.refusal, { ...disabled, lacksMore: true });
+  assert.equal(
+    first?.also?.map(({ message: _, ...also }) => also),
+    [short],
+  );
+  assert.is(second?.refusal.code, 'host-set-aside');
+  const { onNamed: many, refused } = fitted(99, names);
+  assert.equal([many?.hosts, many?.told.map(({ host }) => host)], [8, names.slice(0, 5)]);
+  assert.is(
+    refused.reduce((sum, { hosts }) => sum + hosts, 0),
+    8,
+  );
+  assert.is(fitted(1, ['h3', 'h4']).onNamed, undefined, 'each of them does');
+  assert.is(fitted(1, ['h9']).onNamed, undefined, 'nothing is known of it');
+  const instanceGroup = { id: '/g', policy: 'affinity' as const };
+  const together = fitted(3, ['h3'], { instanceGroup }, 3).onNamed?.told[0]?.refusal;
+  assert.equal(together, { code: 'no-room-together', short: 1, message: "no room for 3 instances on 'h3'" });
+});
+
 test('placing - hosts that are named or avoided, for alternates as well', () => {
   const all = schedulersOf(hostsIn('c1', 'h1', 'h2', 'h3', 'h4'));
   const named = all.choose(selectFor('named', { alternates: 20, tree: { oneOf: ['p-h2', 'p-h4'] } }));

@@ -119,6 +119,7 @@ test('usage - a wrong value is refused by the name of its flag', async () => {
     [['fit', '--count', '0'], /--count/],
     [['fit'], /the fit request asks for no resources/],
     [['fit', '--resources', 'NOPE=1'], /'resources\.NOPE' of the fit request/],
+    [['fit', '--resources', 'VCPU=1', '--hosts', 'c1/h1,h2'], /'placement\.hosts\.1' of the fit request/],
     [['placement-api', '--in-memory', '--servers', 'nats://x'], /--in-memory .* goes with neither --nats nor --store/],
     [['placement-api', '--nats', 'nats://x', '--store', 'y'], /--store is for a managed server/],
     [['juggle'], /unknown command 'juggle'/],

@@ -104,6 +104,9 @@ function contract(name: string, withSystem: WithSystem): void {
       const disabled = await client.fit({ ...SMALL, placement: { hosts: ['c1/h3'] } });
       assert.ok(disabled.advice.some(({ code }) => code === 'host-state'));
       assert.not.match(disabled.words.join('\n'), /there is no such host/);
+      assert.is(disabled.onNamed?.told[0]?.refusal.code, 'host-disabled');
+      const line = /^c1\/h3, which it names, would be refused: host-disabled: host 'h3' is disabled/;
+      assert.is(disabled.words.filter((one) => line.test(one)).length, 1);
       await client.host({ cell: 'c1', host: 'h3', enabled: true });
       await eventually('it is heard', async () => (await client.fit(SMALL)).fits === 5);
       await client.build({ id: 'web', placement: { cells: ['c2'] }, ...SMALL });

@@ -49,6 +49,24 @@ test('words - what runs out of several, and by what a group is held, is said onc
       assert.is(words.filter((one) => one === line).length, 1);
 });
 
+test('words - a dry run says of the hosts that are named what `why-not` would say of each, and how many more there are', () => {
+  const dry = { fit: false, certain: true, count: 1, hosts: 9, fits: 0, times: 0, silentCells: [], best: [] };
+  const aside = { code: 'host-set-aside', message: "host 'h1' is set aside: it fails", until: 60_000, lacksMore: true };
+  const full = { code: 'exceeds-capacity', about: 'VCPU', short: 2, message: '4 VCPU exceed what is free: 2' };
+  const told = [
+    { cell: 'c1', host: 'h1', refusal: { ...aside, lacksMore: true as const }, also: [full], partly: true as const },
+    { cell: 'c1', host: 'h2', refusal: { ...full, lacksMore: true as const }, partly: true as const },
+  ];
+  const words = fitWords({ ...dry, refused: [], advice: [], onNamed: { hosts: 3, told } });
+  assert.equal(words.slice(1, -1), [
+    "c1/h1, which it names, would be refused: host-set-aside: host 'h1' is set aside: it fails, until 1970-01-01T00:01:00.000Z",
+    '  also exceeds-capacity: 4 VCPU exceed what is free: 2 (short by 2)',
+    '  and more stands in its way',
+    'c1/h2, which it names, would be refused: exceeds-capacity: 4 VCPU exceed what is free: 2 (short by 2), and more stands in its way',
+    'so would 1 more of the hosts that it names',
+  ]);
+});
+
 test('words - of attempts nothing is said twice, what may run still is told, and no alternate of one that has ended', async () => {
   const attempt = { attempt: 1, host: 'h1', outcome: 'timed-out', reason: 'timed-out', mayRun: true };
   const attempts = [attempt, { attempt: 2, host: 'h2', outcome: 'build-aborted', reason: 'no disk', mayRun: false }];
