@@ -2,7 +2,7 @@
 // cell of the host that was claimed for it. It answers the caller as soon as the request is recorded; everything
 // after happens after the answer, and is done again until it has come to something.
 //
-// It takes: build, delete, show, explain, list (from gateways); taking, selecting, selected, no-valid-host, parked
+// It takes: build, delete, show, explain, like-instances, list (from gateways); taking, selecting, selected, no-valid-host, parked
 // (from schedulers); started, ended, removed (from cells); released (from placement). See actors/messages/conductor.ts.
 
 import { obligations } from '../../machines/step.ts';
@@ -17,6 +17,7 @@ import { workWith } from '../work.ts';
 import { askSchedulers, noteAnswer, selecting, UNASKED_WAKE, wakeRequest, wakeUnasked } from './asking.ts';
 import { perform, started } from './building.ts';
 import { DELETE_WAKE, deleteInCell, remove, removed } from './deleting.ts';
+import { goOnLikening, LIKE_WAKE, likeAsked } from './like-instances.ts';
 import { RELEASE_WAKE, release, released } from './releasing.ts';
 import { build, REQUEST_WAKE, selected } from './requests.ts';
 import { taking } from './rounds.ts';
@@ -99,6 +100,8 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
         const told = entry === undefined ? { view: null } : explanationOf(state, message.instance, entry, turn.now);
         return turn.send(from, { type: 'explained', ask: message.ask, ...told });
       }
+      case 'like-instances':
+        return likeAsked(work, message, from);
       case 'list': {
         const [instances, next] = page(state.instances, message.after, message.limit, (entry, id) =>
           viewOf(id, entry, state.requests.get(entry.request)),
@@ -138,6 +141,7 @@ export function conductor(options: ConductorOptions): Actor<ConductorState, Cond
   function wake(work: Work, id: string): void {
     if (id === FORGET_WAKE) return forget(work);
     if (id === WATCH_WAKE) return askEnds(work, watchMs);
+    if (id === LIKE_WAKE) return goOnLikening(work);
     if (id === UNASKED_WAKE) return wakeUnasked(work);
     const [kind, about] = readWake(id);
     if (kind === REQUEST_WAKE) return wakeRequest(work, about);

@@ -23,6 +23,7 @@ import { present } from '../present.ts';
 import { type Snapshot, snapshotOf } from '../snapshot.ts';
 import { Table } from '../table.ts';
 import { fingerprintOf } from './fingerprint.ts';
+import type { Likening } from './likening.ts';
 
 export type ConductorRecord =
   | {
@@ -165,6 +166,8 @@ export interface ConductorState {
   isUnaskedArmed: boolean;
   /** How much is asked for at once; not recorded. */
   readonly window: AskingWindow;
+  /** Questions for what is like a name, the one that is looked into first; not recorded. */
+  readonly likenings: Likening[];
 }
 
 /** What is told of nearly all instances, kept once for all of them. */
@@ -199,6 +202,7 @@ export function emptyConductor(): ConductorState {
     unasked: new PassingSet(),
     isUnaskedArmed: false,
     window: new AskingWindow(),
+    likenings: [],
   };
 }
 

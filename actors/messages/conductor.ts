@@ -23,6 +23,9 @@ import { Where } from './where.ts';
 /** The longest that a request may wait for a host, ms: 30 days. */
 export const MAX_WAIT_MS = 2_592_000_000;
 
+/** For how many names it is asked at once what is like them. */
+const MAX_LIKENED = 20;
+
 export const conductorMessages = {
   /**
    * Build `count` instances, all or none. Repeated for the same request it is answered as the first time, but that
@@ -48,6 +51,13 @@ export const conductorMessages = {
   show: message('show', { ask: Ask, instance: Token }),
   /** What the conductor knows of how an instance came to be where it is. */
   explain: message('explain', { ask: Ask, instance: Token }),
+  /** Which instances are much like names that are none's? */
+  'like-instances': message('like-instances', {
+    ask: Ask,
+    names: Type.Array(Token, { minItems: 1, maxItems: MAX_LIKENED }),
+    /** Only those for which placement may hold something. */
+    holding: Type.Optional(Type.Literal(true)),
+  }),
   list: message('list', { ask: Ask, after: Type.Optional(Token), limit: PageLimit }),
   /**
    * A scheduler takes a round of asking: where there are several placement shards no two may claim in one round, as no
@@ -108,6 +118,7 @@ export const conductorMessages = {
 };
 export type ConductorMessage = MessageOf<typeof conductorMessages>;
 export type Build = Static<typeof conductorMessages.build>;
+export type LikeInstances = Static<(typeof conductorMessages)['like-instances']>;
 export type Taking = Static<typeof conductorMessages.taking>;
 export type Selecting = Static<typeof conductorMessages.selecting>;
 export type Selected = Static<typeof conductorMessages.selected>;

@@ -162,6 +162,8 @@ export const gatewayMessages = {
     spec: Type.Optional(RequestSpec),
     where: Type.Optional(Where),
   }),
+  /** By name the instance that is most like it, where one is much like it; itself where it is known. */
+  'like-told': message('like-told', { ask: Ask, like: Type.Array(Type.Tuple([Token, Token])) }),
   answering: Answering,
   fitted: Fitted,
   'why-not-told': WhyNotTold,

@@ -202,8 +202,12 @@ export function unknownWords(unknown: readonly UnknownName[]): string {
   const which = unknown.length === 1 ? 'this name' : 'these names';
   const named = unknown.map(
     ({ kind, name, like }) =>
-      `${kind === 'class' ? 'resource class' : kind} ${name}${kind === 'instance' ? ' (holds nothing)' : ''}${likeWords(like)}`,
+      `${kind === 'class' ? 'resource class' : kind} ${name}${kind === 'instance' ? ofInstance(like) : likeWords(like)}`,
   );
   const more = unknown.length < MAX_UNKNOWN_TOLD ? '' : ', and maybe more';
   return `nothing known carries ${which} of the request: ${named.join(', ')}${more}`;
 }
+
+/** It may be known, and hold nothing; what is told to be like it may hold something. */
+const ofInstance = (like: string | undefined): string =>
+  like === undefined ? ' (holds nothing)' : ` (holds nothing; ${like} is known)`;

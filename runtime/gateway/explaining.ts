@@ -12,6 +12,7 @@ import { adviceOnBuild, withAdviceOnBuild } from './advice-on-builds.ts';
 import { type Asked, askedOf, type HostNames } from './asked.ts';
 import type { Asking } from './asking.ts';
 import { wordsOfExplanation } from './explanation-words.ts';
+import { withLikeInstances } from './like-instances.ts';
 import { isSilence, notFound, SILENT_CELL_MS, unknownOf } from './looking.ts';
 import type { InstanceRequest } from './requests.ts';
 import { decisionIn } from './stored-decisions.ts';
@@ -51,7 +52,7 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
     const question = { type: 'explain' as const, instance: id };
     const conductor = conductorOf(id, conductorShards);
     const { view, decision, spec, where } = await asking.ask(conductor, question, 'explained');
-    if (view === null) throw await notFound({ asking, conductorShards }, id);
+    if (view === null) throw await notFound({ asking, conductorShards }, id, true);
     const decided = decisionIn(decision);
     const kept = { view, decision: decided, spec, where: where ?? decided?.where };
     if (view.cell === undefined || view.state === 'deleted') return kept;
@@ -68,10 +69,16 @@ export function explainingOf({ asking, conductorShards }: { asking: Asking; cond
     const { view: told, decision, spec, where } = await known(id);
     const view = withAdviceOnBuild(told, decision);
     const asked = spec && askedOf(spec, where, view.project, namesOfHosts(view, decision));
-    const record = decision === null ? null : toldDecision(view, decision);
+    const record = decision === null ? null : await withLike(toldDecision(view, decision));
     // They say the advice by itself.
     const words = wordsOfExplanation(told, record, asked);
     return { id, instance: view, decision: record, ...present({ asked }), words };
+  }
+
+  /** Whoever chose the host, or found none, knows no instances. */
+  async function withLike(decision: Decision): Promise<Decision> {
+    const unknown = await withLikeInstances({ asking, conductorShards }, decision.unknown);
+    return { ...decision, ...present({ unknown }) };
   }
 
   return { explain, known };

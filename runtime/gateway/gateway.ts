@@ -93,7 +93,7 @@ export function gatewayOf(options: GatewayOptions): Gateway {
   const { asking, conductorShards, aggregates, bus, isInMemory, subjects, onError, clock } = options;
   const { show, list, cells, hosts } = lookingOf({ asking, conductorShards });
   const { explain, known } = explainingOf({ asking, conductorShards });
-  const { fit, whyNot } = questioningOf({ asking, known, aggregates });
+  const { fit, whyNot } = questioningOf({ asking, conductorShards, known, aggregates });
   const pacing = isInMemory ? unpaced : pacingOf(clock);
   const admissions = Array.from(
     { length: conductorShards },

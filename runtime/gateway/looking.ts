@@ -12,6 +12,7 @@ import { cellAddress, conductorAddress, conductorOf, SCHEDULERS } from '../../ac
 import { CellwrightError, TimeoutError } from '../errors.ts';
 import { hasTriedAll, withAdviceOnBuild } from './advice-on-builds.ts';
 import type { Asking } from './asking.ts';
+import { likeInstances } from './like-instances.ts';
 import { type HostsRequest, type InstanceRequest, type ListRequest, requestOf } from './requests.ts';
 import { decisionIn } from './stored-decisions.ts';
 
@@ -159,10 +160,14 @@ export function lookingOf({ asking, conductorShards }: LookingOptions): Looking 
 }
 
 /**
- * That there is no instance of that name; where its request is of several, or of one, that it is named otherwise. Names that
- * are otherwise alike are not looked for: that takes a look at all instances.
+ * That there is no instance of that name; where its request is of several, or of one, that it is named otherwise.
+ * @param isLikeSought Whether one that is much like it is looked for among all instances, for whoever wants to know more.
  */
-export async function notFound({ asking, conductorShards }: LookingOptions, id: string): Promise<CellwrightError> {
+export async function notFound(
+  { asking, conductorShards }: LookingOptions,
+  id: string,
+  isLikeSought = false,
+): Promise<CellwrightError> {
   const requestIfKnown = async (instance: string): Promise<string | undefined> => {
     if (instance.length > MAX_TOKEN_LENGTH) return undefined;
     const question = { type: 'show' as const, instance };
@@ -182,9 +187,11 @@ export async function notFound({ asking, conductorShards }: LookingOptions, id: 
     isNumbered ? requestIfKnown(request) : undefined,
   ]);
   const several = ofId === id ? id : isNumbered && ofFirst === request ? request : undefined;
+  const alike = isLikeSought && several === undefined && alone === undefined && id.length <= MAX_TOKEN_LENGTH;
+  const like = alike ? (await likeInstances({ asking, conductorShards }, [id])).get(id) : undefined;
   const more =
     several === undefined
-      ? likeWords(alone === undefined ? undefined : request)
+      ? likeWords(alone === undefined ? like : request)
       : `: the request '${several}' is of several, '${several}-0' and so on`;
   return new CellwrightError('not-found', `there is no instance '${id}'${more}`, { field: 'id' });
 }

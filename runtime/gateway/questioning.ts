@@ -14,6 +14,7 @@ import type { Asking } from './asking.ts';
 import { remainsOn } from './attempt-words.ts';
 import type { Explaining } from './explaining.ts';
 import { isSilent } from './explanation-words.ts';
+import { withLikeInstances } from './like-instances.ts';
 import { placingOf, refuseContradictions } from './placing.ts';
 import type { FitAnswer, HostThen, WhyNot } from './question-answers.ts';
 import { fitWords, whyNotWords } from './question-words.ts';
@@ -33,6 +34,7 @@ export interface Questioning {
 
 export interface QuestioningOptions {
   readonly asking: Asking;
+  readonly conductorShards: number;
   readonly known: Explaining['known'];
   readonly aggregates: Aggregates;
 }
@@ -45,7 +47,7 @@ export function checkFit(request: FitRequest): void {
   specOf(request, ASKED);
 }
 
-export function questioningOf({ asking, known, aggregates }: QuestioningOptions): Questioning {
+export function questioningOf({ asking, conductorShards, known, aggregates }: QuestioningOptions): Questioning {
   async function fit(request: FitRequest): Promise<FitAnswer> {
     const { id = '', placement, project } = request;
     namesOf(request, id);
@@ -66,7 +68,8 @@ export function questioningOf({ asking, known, aggregates }: QuestioningOptions)
     // Where no host fits, each of them refuses it for certain, or is hard to tell.
     const needsSilent = told.needsSilentShards === true || told.needsSilentCells === true;
     const certain = fit ? !needsSilent : !isHard && (told.fits === 0 || told.partly !== true);
-    const unknown = withClasses(unknownClasses, others, unknownLike);
+    const named = withClasses(unknownClasses, others, unknownLike);
+    const unknown = await withLikeInstances({ asking, conductorShards }, named);
     const answer = { fit, certain, count, ...told, ...present({ unknown }) };
     return { ...answer, words: fitWords(answer, keepsTogether(spec)) };
   }

@@ -176,6 +176,20 @@ function contract(name: string, withSystem: WithSystem): void {
       const explained = await client.explain('web');
       assert.equal(explained.decision?.unknown, names);
       assert.match(explained.words.join('\n'), line);
+      await client.build({ id: 'store', ...SMALL });
+      await client.ended('store');
+      const misspelt = { ...SMALL, placement: { sameHostAs: ['stroe'] } };
+      const like = [{ kind: 'instance', name: 'stroe', like: 'store' }];
+      const dry = await client.fit(misspelt);
+      assert.equal(dry.unknown, like);
+      assert.match(dry.words.join('\n'), /: instance stroe \(holds nothing; store is known\)$/m);
+      await client.build({ ...misspelt, id: 'beside' });
+      await client.ended('beside');
+      assert.equal((await client.explain('beside')).decision?.unknown, like);
+      const refusal = (error: unknown) => (error as Error).message;
+      assert.is(await client.explain('stroe').catch(refusal), "there is no instance 'stroe' (store is known)");
+      const whyNot = client.whyNot({ id: 'stroe', host: 'c1/h1' });
+      assert.is(await whyNot.catch(refusal), "there is no instance 'stroe' (store is known)");
     },
   );
 

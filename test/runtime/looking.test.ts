@@ -4,9 +4,11 @@ import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { page } from '../../actors/page.ts';
+import { conductorOf } from '../../actors/routing.ts';
 import { type CellwrightError, TimeoutError } from '../../runtime/errors.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { explainingOf } from '../../runtime/gateway/explaining.ts';
+import { likeInstances, withLikeInstances } from '../../runtime/gateway/like-instances.ts';
 import { lookingOf, unknownOf } from '../../runtime/gateway/looking.ts';
 
 const test = suite('listing');
@@ -149,6 +151,56 @@ test('looking - an instance asked for by the name of its request of several is n
     assert.is(await refusalOf('cache-0'), "there is no instance 'cache-0' (cache is known)");
     assert.is(await refusalOf('db-1'), "there is no instance 'db-1'");
   }
+});
+
+test('looking - whoever wants to know of an instance that there is not is told one that is much like it, of any shard', async () => {
+  const conductorShards = 4;
+  const like = new Map([
+    ['wbe-0', ['web-0', 'webe-0']],
+    ['late', ['lates']],
+  ]);
+  const silent = new Set<string>();
+  let asked = 0;
+  const ask = async (to: string, { type, names = [] }: { type: string; names?: string[] }) => {
+    if (silent.has(to)) throw new TimeoutError(to, 1);
+    if (type !== 'like-instances') return { type: type === 'show' ? 'shown' : 'explained', ask: 1, view: null };
+    const shard = asked++ % conductorShards;
+    const found = names.flatMap((name) =>
+      (like.get(name) ?? []).filter((_, at) => at === shard).map((one) => [name, one]),
+    );
+    return { type: 'like-told', ask: 1, like: found };
+  };
+  const asking = { ask } as unknown as Asking;
+  const { show } = lookingOf({ asking, conductorShards });
+  const { explain } = explainingOf({ asking, conductorShards });
+  const refusalOf = (id: string, looked: (request: { id: string }) => Promise<unknown> = explain) =>
+    looked({ id }).then(
+      () => 'it is found',
+      (error) => (error as Error).message,
+    );
+  assert.is(await refusalOf('wbe-0'), "there is no instance 'wbe-0' (web-0 is known)");
+  assert.is(await refusalOf('cache'), "there is no instance 'cache'");
+  asked = 0;
+  assert.is(await refusalOf('wbe-0', show), "there is no instance 'wbe-0'");
+  assert.is(asked, 0, 'those who look again and again do not have all instances looked through');
+  const unknown = [
+    { kind: 'host' as const, name: 'wbe-0' },
+    { kind: 'instance' as const, name: 'wbe-0' },
+    { kind: 'instance' as const, name: 'nobody' },
+  ];
+  assert.equal(await withLikeInstances({ asking, conductorShards }, unknown), [
+    unknown[0],
+    { ...unknown[1], like: 'web-0' },
+    unknown[2],
+  ]);
+  like.set('wbe-0', ['web-0', 'wbe-0']);
+  assert.equal(await withLikeInstances({ asking, conductorShards }, unknown), unknown, 'it is known by now');
+  silent.add(conductorOf('late', conductorShards));
+  assert.equal(
+    [...(await likeInstances({ asking, conductorShards }, ['late']))],
+    [],
+    'it may be known to the silent one',
+  );
 });
 
 test.run();

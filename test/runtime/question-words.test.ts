@@ -441,6 +441,12 @@ test('words - names that nothing known carries are said in one line, also where 
   const line =
     'nothing known carries these names of the request: trait HW_CPU_X86_AXV2, host c9/x, instance wbe (holds nothing)';
   assert.ok(fitWords({ ...dry, unknown }).includes(line));
+  const instance = [{ kind: 'instance' as const, name: 'wbe-0', like: 'web-0' }];
+  assert.ok(
+    fitWords({ ...dry, unknown: instance }).includes(
+      'nothing known carries this name of the request: instance wbe-0 (holds nothing; web-0 is known)',
+    ),
+  );
   const kept = {
     at: 0,
     scheduler: 's',
