@@ -2,6 +2,7 @@
 
 import { askingWords } from '../../actors/conductor/words.ts';
 import { type Advice, adviceWords, NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
+import type { FailureCode } from '../../actors/messages/common.ts';
 import type { Absent, Decision, RefusedHosts, Weighing } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { Silence } from '../../actors/messages/questions.ts';
@@ -73,7 +74,13 @@ function askingOf({ asking }: InstanceView, decision: Decision | null): string[]
 const isNoneThere = ({ times, answersOthers }: NonNullable<InstanceView['asking']>): boolean =>
   times > 1 && answersOthers === undefined;
 
-function noDecision({ instance, state, scheduler, asking }: InstanceView): string {
+/** What to look at where nobody has decided in time: how often who was asked stands in the failure. */
+const UNDECIDED =
+  'no scheduler has come to a decision on it, so nobody knows whether it would have fitted: see that a scheduler runs and that ' +
+  'every placement shard is served (`nats micro ls` lists who is there), then ask for it again with another id';
+
+function noDecision({ instance, state, scheduler, asking, failure }: InstanceView): string {
+  if (failure?.code === ('scheduling-timed-out' satisfies FailureCode)) return UNDECIDED;
   if (state !== 'requested') return 'no decision of a scheduler is on record';
   // There is nobody whom `why-not` could ask.
   if (scheduler === undefined && asking !== undefined && isNoneThere(asking))

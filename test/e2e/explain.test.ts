@@ -262,6 +262,12 @@ test('explanations - where no scheduler runs they say that none answers, and so 
     const { failure } = await client.ended('web');
     assert.is(failure?.code, 'scheduling-timed-out');
     assert.match(failure?.message ?? '', inVain);
+    const { decision, words } = await client.explain('web');
+    assert.is(decision, null);
+    assert.match(words[0] ?? '', inVain);
+    const last =
+      /^no scheduler has come to a decision on it, .*: see that a scheduler runs and .* placement shard is served/;
+    assert.match(words.at(-1) ?? '', last);
   } finally {
     await stop();
   }
