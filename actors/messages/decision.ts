@@ -4,6 +4,7 @@
 
 import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
+import { OnNamedHosts } from './in-the-way.ts';
 import { Where } from './where.ts';
 
 const Place = { cell: Type.String(), host: Type.String() };
@@ -150,6 +151,8 @@ export const Decision = Type.Object({
   runsOut: Type.Optional(RunsOut),
   /** What its instance group is held by, where that keeps it from fitting. */
   groupHeld: Type.Optional(GroupHeld),
+  /** Where it has no host: what stood in the way on the first hosts that the request names. */
+  onNamed: Type.Optional(OnNamedHosts),
   /** The host that was claimed; absent when there was none. */
   chosen: Type.Optional(Type.Object(Place)),
   /** The best host, then the runners-up, in the order in which they would be taken but for chance and silence. */

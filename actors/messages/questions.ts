@@ -5,6 +5,7 @@ import Type, { type Static } from 'typebox';
 import { Advice } from './advice.ts';
 import { Ask, MAX_COUNT, message, RequestSpec, Token } from './common.ts';
 import { Absent, GroupHeld, LikeNames, RefusedHosts, RunsOut, UnknownName, Weighing } from './decision.ts';
+import { InTheWay, OnNamedHosts } from './in-the-way.ts';
 import { Where } from './where.ts';
 
 /** The most hosts that an answer names. */
@@ -36,43 +37,6 @@ export const questionMessages = {
 
 /** The question is being looked into, which takes some time: it need not be put again soon. */
 export const Answering = message('answering', { ask: Ask });
-
-/** What stands in the way of a request on a host. */
-const InTheWay = {
-  /** The first thing that stands in the way. */
-  refusal: Type.Object({
-    code: Type.String(),
-    about: Type.Optional(Type.String()),
-    short: Type.Optional(Type.Number()),
-    /** More stands in its way, as far as that is known. */
-    lacksMore: Type.Optional(Type.Literal(true)),
-    /** Of a host that is set aside: when it comes back by itself, ms since the epoch. */
-    until: Type.Optional(Type.Number()),
-    message: Type.String(),
-  }),
-  /** What else stands in its way, one thing after the other; with `refusal.lacksMore`, and none of them, it is not known. */
-  also: Type.Optional(
-    Type.Array(
-      Type.Object({
-        code: Type.String(),
-        about: Type.Optional(Type.String()),
-        short: Type.Optional(Type.Number()),
-        message: Type.String(),
-      }),
-    ),
-  ),
-  /** Beside all that is told more stands in its way, which is not known one by one. */
-  partly: Type.Optional(Type.Literal(true)),
-};
-
-/** What stands in the way on the hosts that a request names. */
-export const OnNamedHosts = Type.Object({
-  /** How many of them do not do, of those that are known. */
-  hosts: Type.Integer(),
-  /** The first few of those, in the order in which they are named. */
-  told: Type.Array(Type.Object({ cell: Token, host: Token, ...InTheWay })),
-});
-export type OnNamedHosts = Static<typeof OnNamedHosts>;
 
 /** A cell, or a placement shard, of which nothing was heard lately: what is told of its hosts is as of when it was heard last. */
 export const Silence = Type.Object({

@@ -20,6 +20,7 @@ import {
   type Weighing,
   withClasses,
 } from './decision.ts';
+import { onNamedOf, StoredOnNamed, storedOnNamed } from './stored-on-named.ts';
 import { Where } from './where.ts';
 
 /** The longest record, in characters. A usual one has about 200. */
@@ -93,6 +94,8 @@ export const StoredDecision = Type.Object({
   held: Type.Optional(
     Type.Tuple([Type.String(), Type.String(), Type.String(), Type.Integer(), Type.Array(Type.String())]),
   ),
+  /** `onNamed`. */
+  on: Type.Optional(Type.Array(StoredOnNamed)),
   /** `chosen`. */
   g: Type.Optional(Type.String()),
   /** The names of the weighers that have a part in each of `w`. */
@@ -180,6 +183,7 @@ const NO_NAMES = {
   room: undefined,
   runsOut: undefined,
   groupHeld: undefined,
+  onNamed: undefined,
   advice: [],
   narrowedBy: [],
   unknown: [],
@@ -197,6 +201,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
     room,
     runsOut,
     groupHeld,
+    onNamed,
     alternates,
     alternatesAsked,
     furtherInCell,
@@ -231,6 +236,7 @@ function textOf(decision: DecisionToPack, reasons: number, claims: number): stri
   }
   if (runsOut !== undefined) fields.push(`"out":${JSON.stringify(storedRunsOut(runsOut))}`);
   if (groupHeld !== undefined) fields.push(`"held":${JSON.stringify(storedHeld(groupHeld))}`);
+  if (onNamed !== undefined) fields.push(`"on":${JSON.stringify(onNamed.told.map(storedOnNamed))}`);
   if (chosen !== undefined) fields.push(`"g":${placeText(chosen)}`);
   if (group !== undefined && weights.length > 0) {
     fields.push(`"i":["${group.policy}",${JSON.stringify(group.members)}]`);
@@ -316,7 +322,7 @@ function brief(value: number): number {
 }
 
 export function unpackDecision(stored: StoredDecision): Decision {
-  const { r, k, d, o, y, z, like, p, out, held, g, m, w, i, s, u, e } = stored;
+  const { r, k, d, o, y, z, like, p, out, held, on, g, m, w, i, s, u, e } = stored;
   const messages = new Map(d);
   return {
     at: stored.at,
@@ -342,6 +348,7 @@ export function unpackDecision(stored: StoredDecision): Decision {
       room: p && roomOf(p),
       runsOut: out && runsOutOf(out),
       groupHeld: held && heldOf(held),
+      onNamed: on && { told: on.map((one) => ({ ...placeOf(one[0]), ...onNamedOf(one) })) },
       chosen: g === undefined ? undefined : placeOf(g),
     }),
     weights: w.map(([where, weight, ...parts]) => ({

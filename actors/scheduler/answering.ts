@@ -4,7 +4,8 @@
 import type { Address } from '../actor.ts';
 import { likeWords } from '../alike.ts';
 import { classesApart } from '../messages/decision.ts';
-import type { CellView, HostStanding, OnNamedHosts } from '../messages/questions.ts';
+import type { OnNamedHosts } from '../messages/in-the-way.ts';
+import type { CellView, HostStanding } from '../messages/questions.ts';
 import type { SchedulerMessage } from '../messages/scheduler.ts';
 import { present } from '../present.ts';
 import { placementShardOf } from '../routing.ts';

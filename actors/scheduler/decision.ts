@@ -64,6 +64,7 @@ export function emptyDraft({ where }: Pick<Request, 'where'>): Draft {
     room: undefined,
     runsOut: undefined,
     groupHeld: undefined,
+    onNamed: undefined,
     weights: [],
     group: undefined,
     ofFitting: null,

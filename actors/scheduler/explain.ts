@@ -2,7 +2,7 @@
 
 import { MAX_REASON_LENGTH } from '../messages/common.ts';
 import { type Absent, OTHER, type RefusedHosts, type RoomForSome } from '../messages/decision.ts';
-import { wordsOnNamed } from './named-obstacles.ts';
+import { firstOnNamed, type OnNamed, wordsOnNamed } from './named-obstacles.ts';
 import type { Fleet } from './ranking.ts';
 import type { Request } from './request.ts';
 import { nearestMiss, type Standing, standing } from './standing.ts';
@@ -14,6 +14,8 @@ const MAX_REASONS_LENGTH = MAX_REASON_LENGTH / 4;
 export interface WhyOptions {
   /** What alone keeps the request from fitting is said after it: a host that lacks more came near to nothing. */
   readonly isCauseTold?: boolean;
+  /** What stands in the way on hosts that the request names, where that is known. */
+  readonly onNamed?: readonly OnNamed[];
 }
 
 /** What is said instead of numbers where there is nothing to count. */
@@ -77,9 +79,9 @@ function whyOf(
   fleet: Fleet,
   request: Request,
   { refused }: Standing,
-  { first, isCauseTold = false }: WhyOptions & { first: string | undefined },
+  { first, isCauseTold = false, onNamed }: WhyOptions & { first: string | undefined },
 ): string {
-  const named = wordsOnNamed(fleet, request);
+  const named = wordsOnNamed(onNamed ?? firstOnNamed(fleet, request));
   const told = [...(first === undefined ? [] : [first]), ...reasonsIn(refused)].join(', ');
   const near = nearestMiss(fleet, request, refused, { butLackingMore: isCauseTold });
   const nearly = near === null || named.some(({ place }) => near.startsWith(`${place}: `)) ? '' : `; nearest ${near}`;

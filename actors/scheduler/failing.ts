@@ -12,6 +12,7 @@ import { giveAllBack } from './giving-back.ts';
 import { heldWords } from './group-held.ts';
 import { GROUP_CHANGED, GROUP_CONFLICT } from './group-rules.ts';
 import { isBehindOthers, keepPlace, mayWait } from './lots.ts';
+import { firstOnNamed, recordOnNamed } from './named-obstacles.ts';
 import { park } from './parking.ts';
 import { lateFiltersOf } from './ranking.ts';
 import { OF_ROOM } from './rivals.ts';
@@ -92,6 +93,9 @@ function explainFailure(
     const isStillSo = isWhole && (hasRoomForSome || (isAsDrafted && draft.ofFitting !== null));
     const saysMore = stands?.fits === 0 ? !isRankedByAll || isWhole : isStillSo;
     const isRenewed = isOfHosts && stands !== undefined && saysMore;
+    const isOfNow = isAsDrafted || isRenewed;
+    const onNamed = isOfHosts && isOfNow ? firstOnNamed(now.state, request) : [];
+    draft.onNamed = recordOnNamed(onNamed);
     let why = reason;
     if (isRenewed) {
       // The ranking goes by the first thing that each host falls short of; its nearest hosts may lack others, too.
@@ -99,7 +103,7 @@ function explainFailure(
       Object.assign(draft, { hosts, fits, refused });
       const [first] = found?.advice ?? [];
       const isChangeTold = first !== undefined && first.code !== 'fewer-instances';
-      const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold };
+      const more = { isCauseTold: draft.groupHeld !== undefined || isChangeTold, onNamed };
       why = hasRoomForSome
         ? whyNoneTogether(now.state, request, count, stands, more)
         : whyNoneOf(now.state, request, stands, draft.ofFitting ?? undefined, more);
@@ -109,7 +113,7 @@ function explainFailure(
       // What was weighed fitted at an earlier look.
       draft.weights = [];
     }
-    const at = isAsDrafted || isRenewed ? now.turn.now : draftedAt;
+    const at = isOfNow ? now.turn.now : draftedAt;
     const where = draft.room === undefined ? '' : `; ${roomWords(draft.room)}`;
     const runsOut = draft.runsOut === undefined ? '' : `; ${runsOutWords(draft.runsOut)}`;
     const held = draft.groupHeld === undefined ? '' : `; ${heldWords(draft.groupHeld)}`;

@@ -3,7 +3,7 @@
 import { effort } from '../fitting/effort.ts';
 import { MAX_LOOKS_TO_COUNT, timesIn } from '../fitting/fit-times.ts';
 import { clipped } from '../messages/common.ts';
-import type { OnNamedHosts } from '../messages/questions.ts';
+import type { OnNamedHosts } from '../messages/in-the-way.ts';
 import { keepsTogether } from '../placement/groups.ts';
 import { present } from '../present.ts';
 import { allInTheWay, type InTheWay } from './all-obstacles.ts';
@@ -21,25 +21,46 @@ import { factsOf } from './view-hosts.ts';
 /** On how many of them a failure says it, and in how many characters of each. */
 const MAX_TOLD_IN_WORDS = 3;
 const MAX_WORDS_LENGTH = 340;
+const MAX_ON_RECORD = 3;
 /** On how many of them `fit` says it. */
 const MAX_TOLD = 5;
 
 /** In the order in which they are named, each once. */
 const rootsNamed = ({ spec }: Request): string[] => [...new Set(spec.tree?.oneOf)];
 
-/** In words, of the first hosts. */
-export function wordsOnNamed({ rankings, view }: Fleet, request: Request): { place: string; words: string }[] {
+export interface OnNamed {
+  readonly host: ViewHost;
+  readonly found: InTheWay;
+}
+
+/** What stands in the way on the first of them, for a failure. */
+export function firstOnNamed({ rankings, view }: Fleet, request: Request): OnNamed[] {
   return rootsNamed(request)
     .flatMap((root) => view.hosts.get(root) ?? [])
     .slice(0, MAX_TOLD_IN_WORDS)
-    .flatMap((host) => {
-      const place = `${host.cell}/${host.host}`;
-      const { all, isMore } = allInTheWay(rankings.filters, view, request, host);
-      if (all.length === 0) return [];
-      const more = isMore ? ['more stands in its way'] : [];
-      const told = [...all.map(({ message }) => message), ...more].join(', and ');
-      return [{ place, words: clipped(`${place}, which it names: ${told}`, MAX_WORDS_LENGTH) }];
-    });
+    .map((host) => ({ host, found: allInTheWay(rankings.filters, view, request, host) }))
+    .filter(({ found }) => found.all.length > 0);
+}
+
+/** The same in words. */
+export function wordsOnNamed(named: readonly OnNamed[]): { place: string; words: string }[] {
+  return named.map(({ host, found: { all, isMore } }) => {
+    const place = `${host.cell}/${host.host}`;
+    const more = isMore ? ['more stands in its way'] : [];
+    const told = [...all.map(({ message }) => message), ...more].join(', and ');
+    return { place, words: clipped(`${place}, which it names: ${told}`, MAX_WORDS_LENGTH) };
+  });
+}
+
+/** The same for a record, which has room for so many things on each host. */
+export function recordOnNamed(named: readonly OnNamed[]): OnNamedHosts | undefined {
+  if (named.length === 0) return undefined;
+  return {
+    told: named.map(({ host, found }) => {
+      const all = found.all.slice(0, MAX_ON_RECORD);
+      return oneOf(host, { ...found, all, isMore: found.isMore || all.length < found.all.length });
+    }),
+  };
 }
 
 /**
@@ -50,23 +71,20 @@ export function* obstaclesOnNamed(fleet: Fleet, request: Request, count: number)
   const { rankings, view } = fleet;
   const filters = allFiltersFor(rankings.filters, request);
   const told: OnNamedHosts['told'] = [];
-  let hosts = 0;
+  let more = 0;
   for (const root of rootsNamed(request)) {
     const host = view.hosts.get(root);
     if (host === undefined) continue;
     if (told.length === MAX_TOLD) {
-      if (judge(view, filters, request.spec, host, undefined, true, false).obstacle !== null) hosts += 1;
+      if (judge(view, filters, request.spec, host, undefined, true, false).obstacle !== null) more += 1;
     } else {
       const found = allInTheWay(rankings.filters, view, request, host);
       const all = found.all.length > 0 ? found.all : lackOfRoom(fleet, request, count, host);
-      if (all.length > 0) {
-        hosts += 1;
-        told.push(oneOf(host, { ...found, all }));
-      }
+      if (all.length > 0) told.push(oneOf(host, { ...found, all }));
     }
     yield;
   }
-  return hosts === 0 ? undefined : { hosts, told };
+  return told.length === 0 ? undefined : { told, ...(more === 0 ? {} : { more }) };
 }
 
 function oneOf(host: ViewHost, { all: [first, ...others], isMore }: InTheWay): OnNamedHosts['told'][number] {

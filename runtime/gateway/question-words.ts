@@ -3,7 +3,8 @@
 import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
-import type { HostStanding, OnNamedHosts, RankedHost } from '../../actors/messages/questions.ts';
+import type { OnNamedHosts } from '../../actors/messages/in-the-way.ts';
+import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
 import { CLAIM_REFUSED, hostLines, outcomeWords, PASSED_OVER, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
@@ -142,7 +143,7 @@ function whereWords(
 }
 
 function thenWords(then: HostThen): string {
-  const { verdict, code = '', about, message = '', short, lacksMore = false } = then;
+  const { verdict, code = '', message = '', lacksMore = false } = then;
   const against = againstWords(then);
   switch (verdict) {
     case 'chosen':
@@ -158,10 +159,17 @@ function thenWords(then: HostThen): string {
     case 'runner-up':
       return `it fitted, ${message === '' ? `and ${otherWords(then)}` : `but ${message}`}${against}`;
     case 'refused':
-      return `it was refused: ${code}${about === undefined ? '' : ` ${about}`}${short === undefined ? '' : `, ${shortWords(code, short)}, the nearest of its kind`}${lacksMore ? ', and more stood in its way' : ''}`;
+      return `it was refused: ${refusedThenWords(then)}${lacksMore ? ', and more stood in its way' : ''}`;
     case 'not-recorded':
       return 'it was not among the hosts that the record names';
   }
+}
+
+/** Of a host that the request names the record has all that was said; of others how near they came. */
+function refusedThenWords({ code = '', about, message = '', short }: HostThen): string {
+  if (message !== '') return obstacleInFull({ code, message, short });
+  const what = about === undefined ? code : `${code} ${about}`;
+  return short === undefined ? what : `${what}, ${shortWords(code, short)}, the nearest of its kind`;
 }
 
 function againstWords({ weight, bestWeight = 0 }: HostThen): string {
@@ -203,8 +211,7 @@ function alsoLines({ also = [], partly }: Pick<HostStanding, 'also' | 'partly'>)
 }
 
 /** What stands in the way on the hosts that the request names, as `why-not` would say it. */
-function namedLines({ hosts, told }: OnNamedHosts = { hosts: 0, told: [] }): string[] {
-  const more = hosts - told.length;
+function namedLines({ told, more = 0 }: OnNamedHosts = { told: [] }): string[] {
   return [
     ...told.flatMap((one) => [
       `${one.cell}/${one.host}, which it names, would be refused: ${refusalWords(one.refusal, one.also)}`,

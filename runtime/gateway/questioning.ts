@@ -138,10 +138,10 @@ function cellsOnRecord(decision: Decision | null, view: InstanceView, host: stri
   };
   note(view.cell, [view.host, ...(view.attempts ?? []).map((one) => one.host)]);
   if (decision === null) return cells;
-  const { chosen, alternates, weights, refusedClaims, refused, room } = decision;
+  const { chosen, alternates, weights, refusedClaims, refused, room, onNamed } = decision;
   note(chosen?.cell, [chosen?.host, ...alternates]);
   const nearest = refused.flatMap((one) => one.nearest ?? []);
-  const others = [...nearest, ...(room?.named ?? []), ...outOfService(decision)];
+  const others = [...nearest, ...(room?.named ?? []), ...(onNamed?.told ?? []), ...outOfService(decision)];
   for (const place of [...weights, ...refusedClaims, ...others]) note(place.cell, [place.host]);
   return cells;
 }
@@ -167,6 +167,11 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   if (weighed !== undefined) {
     const why = silenceThen(decision, weights.indexOf(weighed), chosenAt) ?? preferenceThen(decision, cell, weight);
     return { verdict: 'runner-up', ...why, ...weight };
+  }
+  const named = decision.onNamed?.told.find(isIt);
+  if (named !== undefined) {
+    const { code, about, short, message, lacksMore } = named.refusal;
+    return { verdict: 'refused', code, message, ...present({ about, short, lacksMore }) };
   }
   const near = refused.find(({ nearest }) => nearest !== undefined && isIt(nearest));
   if (near?.nearest !== undefined) {

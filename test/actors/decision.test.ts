@@ -423,6 +423,18 @@ test('scheduler - a record reads back as it was made, whatever the numbers and n
     room: { instances: 3, of: 5, hosts: 9, named: [{ cell: 'c1', host: 'h1', instances: 2 }] },
     runsOut: { instances: 3, of: 5, hosts: 9, classes: [{ about: 'CUSTOM_"A"', hosts: 7 }] },
     groupHeld: { group: 'db', cell: 'c1', host: 'h1', state: 'set-aside', members: 7, named: ['db-0', 'db-1'] },
+    onNamed: {
+      told: [
+        { cell: 'c1', host: 'h1', refusal: { code: 'host-down', message: 'it is "down"' } },
+        {
+          cell: 'c1',
+          host: 'h2',
+          refusal: { code: 'exceeds-capacity', about: 'VCPU', short: 2, message: 'too few', lacksMore: true },
+          also: [{ code: 'trait-missing', about: 'HW_X', message: 'it lacks HW_X' }],
+          partly: true,
+        },
+      ],
+    },
     advice: [],
     narrowedBy: ['named-hosts'],
     silentCells: ['c9'],

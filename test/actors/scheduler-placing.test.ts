@@ -115,6 +115,17 @@ test('placing - of hosts that a request names it is said first what stands in it
   const three = reasonOf('three', 1, 'h1', 'h2', 'h3');
   assert.ok(three.startsWith(`none of 6 hosts: ${all}; ${counts}; `), three);
   assert.not.match(reasonOf('gone', 1, 'h9'), /which it names/);
+  const failed = on.choose(selectFor('kept', { vcpu: 99, tree: { oneOf: ['p-h1', 'p-h4'] } }));
+  assert.ok(failed?.type === 'no-valid-host');
+  const { onNamed } = unpackDecision(JSON.parse(failed.decision ?? ''));
+  assert.equal(
+    onNamed?.told.map(({ host, refusal: { message: _, ...refusal }, also = [] }) => [host, refusal, also.length]),
+    [
+      ['h1', { code: 'host-disabled', lacksMore: true }, 1],
+      ['h4', { code: 'exceeds-capacity', about: 'VCPU', short: 91 }, 0],
+    ],
+    'the record has it too',
+  );
 });
 
 test('placing - a dry run says of each of the first hosts that a request names what stands in its way there', () => {
@@ -133,7 +144,7 @@ test('placing - a dry run says of each of the first hosts that a request names w
   const disabled = { code: 'host-disabled', message: "host 'h1' is disabled" };
   const { onNamed: one, fits } = fitted(1, ['h3', 'h1', 'h9', 'h1']);
   assert.is(fits, 1, 'also where another one fits');
-  assert.equal(one, { hosts: 1, told: [{ cell: 'c1', host: 'h1', refusal: disabled }] });
+  assert.equal(one, { told: [{ cell: 'c1', host: 'h1', refusal: disabled }] });
   const short = { code: 'exceeds-capacity', about: 'VCPU', short: 91 };
   const [first, second] = fitted(99, ['h1', 'h2']).onNamed?.told ?? [];
   assert.equal(first?.refusal, { ...disabled, lacksMore: true });
@@ -143,7 +154,7 @@ test('placing - a dry run says of each of the first hosts that a request names w
   );
   assert.is(second?.refusal.code, 'host-set-aside');
   const { onNamed: many, refused } = fitted(99, names);
-  assert.equal([many?.hosts, many?.told.map(({ host }) => host)], [8, names.slice(0, 5)]);
+  assert.equal([many?.more, many?.told.map(({ host }) => host)], [3, names.slice(0, 5)]);
   assert.is(
     refused.reduce((sum, { hosts }) => sum + hosts, 0),
     8,

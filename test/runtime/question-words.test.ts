@@ -57,7 +57,7 @@ test('words - a dry run says of the hosts that are named what `why-not` would sa
     { cell: 'c1', host: 'h1', refusal: { ...aside, lacksMore: true as const }, also: [full], partly: true as const },
     { cell: 'c1', host: 'h2', refusal: { ...full, lacksMore: true as const }, partly: true as const },
   ];
-  const words = fitWords({ ...dry, refused: [], advice: [], onNamed: { hosts: 3, told } });
+  const words = fitWords({ ...dry, refused: [], advice: [], onNamed: { told, more: 1 } });
   assert.equal(words.slice(1, -1), [
     "c1/h1, which it names, would be refused: host-set-aside: host 'h1' is set aside: it fails, until 1970-01-01T00:01:00.000Z",
     '  also exceeds-capacity: 4 VCPU exceed what is free: 2 (short by 2)',
@@ -145,7 +145,17 @@ test('words - of hosts that a record names in its advice, as the home of a group
   ];
   const groupHeld = { group: 'db', cell: 'c3', host: 'h4', state: 'down', members: 1, named: [] };
   const room = { instances: 2, of: 5, hosts: 1, named: [{ cell: 'c4', host: 'h5', instances: 2 }] };
-  const decision = { ...none, at: 0, scheduler: 's', hosts: 9, fits: 0, refused: [], advice, groupHeld, room };
+  const onNamed = {
+    told: [
+      {
+        cell: 'c5',
+        host: 'h6',
+        refusal: { code: 'host-down', message: "host 'h6' is down", lacksMore: true as const },
+      },
+      { cell: 'c5', host: 'h7', refusal: { code: 'exceeds-capacity', about: 'VCPU', short: 2, message: 'too few' } },
+    ],
+  };
+  const decision = { ...none, at: 0, scheduler: 's', hosts: 9, fits: 0, refused: [], advice, groupHeld, room, onNamed };
   const view = { instance: 'web', request: 'web', state: 'failed' };
   const known = async () => ({ view, decision, spec: undefined, where: undefined });
   // Nobody knows these hosts any more: they are where the record has them.
@@ -160,6 +170,9 @@ test('words - of hosts that a record names in its advice, as the home of a group
   assert.is(await thenOf('h3'), 'c2 then: it was refused: host-disabled');
   assert.is(await thenOf('h4'), 'c3 then: it was refused: host-down');
   assert.is(await thenOf('h5'), 'c4 then: it fitted, but it had room for 2 of 5 instances alone');
+  const down = "c5 then: it was refused: host-down: host 'h6' is down, and more stood in its way";
+  assert.is(await thenOf('h6'), down);
+  assert.is(await thenOf('h7'), 'c5 then: it was refused: exceeds-capacity: too few (short by 2)');
 });
 
 test('words - of a request for several with room for some it is said where, the first few, and for how many there', () => {
