@@ -75,11 +75,13 @@ export function* obstaclesOnNamed(fleet: Fleet, request: Request, count: number)
   for (const root of rootsNamed(request)) {
     const host = view.hosts.get(root);
     if (host === undefined) continue;
+    const lack = () => lackOfRoom(fleet, request, count, host);
     if (told.length === MAX_TOLD) {
-      if (judge(view, filters, request.spec, host, undefined, true, false).obstacle !== null) more += 1;
+      const { obstacle } = judge(view, filters, request.spec, host, undefined, true, false);
+      if (obstacle !== null || lack().length > 0) more += 1;
     } else {
       const found = allInTheWay(rankings.filters, view, request, host);
-      const all = found.all.length > 0 ? found.all : lackOfRoom(fleet, request, count, host);
+      const all = found.all.length > 0 ? found.all : lack();
       if (all.length > 0) told.push(oneOf(host, { ...found, all }));
     }
     yield;
