@@ -2,7 +2,7 @@
 // knows. Pure.
 
 import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
-import { MAX_ALTERNATES } from '../../actors/messages/common.ts';
+import { type FailureCode, MAX_ALTERNATES } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 
@@ -33,6 +33,18 @@ export function withAdviceOnBuild(view: InstanceView, decision: Decision | null)
 export function noFurtherHosts(view: InstanceView, { chosen, furtherInCell }: Decision): string[] {
   if (!hasTriedAll(view) || chosen === undefined || furtherInCell !== 0) return [];
   return [`more alternates would not have helped: no other host of cell ${chosen.cell} was found to fit`];
+}
+
+/** Which alternates there were no attempts on, where the driver has ended it all. */
+export function alternatesUntried(
+  { failure, attempts = [] }: InstanceView,
+  { chosen, alternates }: Decision,
+): string[] {
+  if (failure?.code !== ('build-aborted' satisfies FailureCode) || chosen === undefined) return [];
+  const untried = alternates.filter((name) => attempts.every(({ host }) => host !== name));
+  if (untried.length === 0) return [];
+  const named = untried.map((host) => `${chosen.cell}/${host}`).join(', ');
+  return [`not tried, as the driver said that no host would succeed: ${named}`];
 }
 
 /** Whether no host was left to try. */

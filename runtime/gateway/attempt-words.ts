@@ -117,7 +117,7 @@ function hostWords({ cell, host: own, state, left = [] }: InstanceView, one: Hos
   const since = one.since === undefined ? '' : `, since ${timeWords(one.since)}`;
   const heard = one.heardAt === undefined ? '' : `, last heard at ${timeWords(one.heardAt)}`;
   const until = one.until === undefined ? '' : `, until ${timeWords(one.until)}`;
-  const is = `${one.host === own ? 'its host' : 'host'} ${place} is ${hostStateWords(one)}${since}${heard}${until}`;
+  const is = `${one.host === own ? 'its host' : 'host'} ${place} is ${hostStateWords(one, `${since}${heard}${until}`)}`;
   if (one.state === 'disabled' || one.state === 'set-aside') return `${is}; it keeps what it has`;
   if (one.state !== 'down') return is;
   const fence = `fenced as one on which nothing runs any more (\`cellwright host fence ${place}\`)`;

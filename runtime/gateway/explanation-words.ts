@@ -10,7 +10,7 @@ import { absenceWords, NO_HOST_KNOWN, obstacleWords, roomWords } from '../../act
 import { heldWords } from '../../actors/scheduler/group-held.ts';
 import { runsOutWords } from '../../actors/scheduler/running-out.ts';
 import { unknownWords } from '../../actors/scheduler/unknown-names.ts';
-import { noFurtherHosts } from './advice-on-builds.ts';
+import { alternatesUntried, noFurtherHosts } from './advice-on-builds.ts';
 import { type Asked, askedWords } from './asked.ts';
 import { attemptLines, hostLines, placesWords, timeWords } from './attempt-words.ts';
 
@@ -25,10 +25,17 @@ export function wordsOfExplanation(view: InstanceView, decision: Decision | null
     ...(asked === undefined ? [] : [askedWords(asked)]),
     ...(decision === null ? [noDecision(view)] : wordsOfDecision(decision, keepsTogether(view, decision))),
     ...attemptLines(view),
-    ...(decision?.chosen === undefined ? [] : [...noFurtherHosts(view, decision), ...adviceLines(decision.advice)]),
+    ...(decision?.chosen === undefined ? [] : furtherLines(view, decision)),
     ...forgottenOf(view, decision),
   ].map(oneLine);
 }
+
+/** What there was beside the hosts that were tried. */
+const furtherLines = (view: InstanceView, decision: Decision): string[] => [
+  ...alternatesUntried(view, decision),
+  ...noFurtherHosts(view, decision),
+  ...adviceLines(decision.advice),
+];
 
 /** Drivers and filters of a deployment's own say what they like, on many lines perhaps: what stands in one of ours is folded. */
 export const oneLine = (line: string): string => line.replaceAll(/(?<=\S)[\s\u0085]+/g, ' ').trimEnd();

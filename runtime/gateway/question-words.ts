@@ -155,7 +155,7 @@ function thenWords(then: HostThen): string {
     case 'claim-refused':
       return `placement refused the claim: ${code}: ${message}`;
     case 'alternate':
-      return `it was an alternate, to be tried should the build fail${against}`;
+      return `it was an alternate, to be tried should the build fail${message === '' ? '' : `; ${message}`}${against}`;
     case 'runner-up':
       return `it fitted, ${message === '' ? `and ${otherWords(then)}` : `but ${message}`}${against}`;
     case 'refused':

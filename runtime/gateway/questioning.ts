@@ -1,7 +1,7 @@
 // Questions about requests, for the API: would it fit, and why is an instance not on a host: as of the decision, as far
 // as that is on record, and now, by a scheduler's view.
 
-import type { RequestSpec } from '../../actors/messages/common.ts';
+import type { FailureCode, RequestSpec } from '../../actors/messages/common.ts';
 import { type Decision, withClasses } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import { keepsTogether } from '../../actors/placement/groups.ts';
@@ -24,6 +24,9 @@ const DEFAULT_LIMIT = 10;
 const ASKED = 'the fit request';
 /** Asked when it does not matter what is asked for, but where a host is. */
 const ANYTHING: RequestSpec = { groups: [{ name: '', resources: { VCPU: 1 } }], groupPolicy: 'none' };
+
+/** Of an alternate, where the build was aborted. */
+const NONE_TRIED = 'it was not tried, as the driver of another host said that none would succeed';
 
 export interface Questioning {
   /** @throws MalformedError with the field; `overloaded` when too many ask at once. */
@@ -158,7 +161,10 @@ function hostThen(decision: Decision, view: InstanceView, cell: string, host: st
   const weighed = weights.find(isIt);
   const chosenAt = weights.findIndex((one) => one.cell === chosen?.cell && one.host === chosen.host);
   const weight = weighed === undefined ? {} : weightThen(decision, weights.indexOf(weighed), chosenAt);
-  if (chosen?.cell === cell && alternates.includes(host)) return { verdict: 'alternate', ...weight };
+  if (chosen?.cell === cell && alternates.includes(host)) {
+    const isAborted = view.failure?.code === ('build-aborted' satisfies FailureCode);
+    return { verdict: 'alternate', ...(isAborted ? { message: NONE_TRIED } : {}), ...weight };
+  }
   if (weighed !== undefined && chosen === undefined) {
     const last = refusedClaims.at(-1);
     const why = last === undefined ? '' : `: the claim of ${last.cell}/${last.host} was refused with ${last.code}`;

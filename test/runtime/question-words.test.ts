@@ -136,6 +136,23 @@ test('words - of one on which no scheduler has decided, it is not said that none
   assert.equal(linesOf({ answersOthers: 's' }), [`no scheduler has decided on it yet; if one ${tells}`]);
 });
 
+test('words - of an alternate of a build that was aborted it is said why it was not tried', async () => {
+  const kept = { at: 0, scheduler: 's', hosts: 9, fits: 9, refused: [], silentCells: [], weights: [], advice: [] };
+  const more = { claimsRefused: 0, refusedClaims: [], narrowedBy: [], alternates: ['h2'] };
+  const decision = { ...kept, ...more, chosen: { cell: 'c1', host: 'h1' } };
+  const thenOf = async (code: string) => {
+    const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', failure: { code, message: 'no' } };
+    const known = async () => ({ view: failed, decision, spec: undefined, where: undefined });
+    const ask = () => Promise.reject(new CellwrightError('not-found', 'gone'));
+    const { whyNot } = questioningOf({ asking: { ask }, known, aggregates: aggregatesOf(undefined) } as never);
+    return (await whyNot({ id: 'web', host: 'c1/h2' })).words.find((line) => line.startsWith('then: '));
+  };
+  const alternate = 'then: it was an alternate, to be tried should the build fail';
+  const why = 'it was not tried, as the driver of another host said that none would succeed';
+  assert.is(await thenOf('build-aborted'), `${alternate}; ${why}`);
+  assert.is(await thenOf('deleted'), alternate);
+});
+
 test('words - of hosts that a record names in its advice, as the home of a group or with room for some, why-not says so', async () => {
   const none = { alternates: [], refusedClaims: [], silentCells: [], weights: [], claimsRefused: 0, narrowedBy: [] };
   const advice = [
@@ -266,7 +283,7 @@ test('words - of hosts that are not up it is said what that means for an instanc
   assert.is(lineOf('active', disabled), 'its host c1/h1 is disabled by an operator; it keeps what it has');
   const aside = { host: 'h1', state: 'set-aside' as const, reason: '5 builds failed', until: 30_000 };
   const until = 'until 1970-01-01T00:00:30.000Z';
-  assert.is(lineOf('active', aside), `its host c1/h1 is set aside: 5 builds failed, ${until}; it keeps what it has`);
+  assert.is(lineOf('active', aside), `its host c1/h1 is set aside, ${until}: 5 builds failed; it keeps what it has`);
   const fenced = { host: 'h1', state: 'fenced' as const, reason: 'nothing runs there' };
   assert.is(lineOf('lost', fenced), 'its host c1/h1 is fenced: nothing runs there');
 });
@@ -544,7 +561,9 @@ test('words - of a build that failed on all its hosts it is said what would have
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }, ['h2'], 'web-0'), [inVain], 'it is one of several');
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 0 }), [inVain]);
   assert.equal(toldOf({}), [], 'the record does not know');
-  assert.equal(toldOf({ furtherInCell: 4 }, ['h2'], 'web', 'build-aborted'), [], 'no host would have succeeded');
+  const untried = 'not tried, as the driver said that no host would succeed: c1/h2';
+  assert.equal(toldOf({ furtherInCell: 4 }, ['h2'], 'web', 'build-aborted'), [untried]);
+  assert.equal(toldOf({ furtherInCell: 4 }, [], 'web', 'build-aborted'), [], 'no host would have succeeded');
 });
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {
