@@ -38,6 +38,10 @@ export const questionMessages = {
 /** The question is being looked into, which takes some time: it need not be put again soon. */
 export const Answering = message('answering', { ask: Ask });
 
+/** An instance group, the rule that it has, and the one that is asked for: policies, and `n per host` of `maxPerHost`. */
+export const GroupRule = Type.Object({ group: Type.String(), rule: Type.String(), asked: Type.String() });
+export type GroupRule = Static<typeof GroupRule>;
+
 /** A cell, or a placement shard, of which nothing was heard lately: what is told of its hosts is as of when it was heard last. */
 export const Silence = Type.Object({
   cell: Type.Optional(Token),
@@ -79,6 +83,8 @@ export const Fitted = message('fitted', {
   refused: Type.Array(RefusedHosts),
   /** Where some of several instances would fit, and not all: what runs out; absent too where it is not resources, or not known. */
   runsOut: Type.Optional(RunsOut),
+  /** Members of its instance group have said another rule, which it keeps as long as it has any: whatever fits is refused. */
+  groupRule: Type.Optional(GroupRule),
   /** What its instance group is held by, where that keeps it from fitting; no member is named. */
   groupHeld: Type.Optional(GroupHeld),
   /** What stands in the way on the hosts that the request names, where any of those that are known do not do. */

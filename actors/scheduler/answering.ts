@@ -14,6 +14,7 @@ import type { Obstacle } from './census.ts';
 import { weighingOf } from './decision.ts';
 import { cellFeed } from './feeds.ts';
 import { mayHaveMissed, mayHaveMissedHosts, silencesOf, untoldShards } from './following.ts';
+import { toldRuleOf } from './group-rules.ts';
 import { allFiltersFor, type Judged, judge } from './judging.ts';
 import { likeHosts } from './like-hosts.ts';
 import { isMoreInTheWay } from './more-obstacles.ts';
@@ -67,7 +68,7 @@ export function fitAsked(work: Work, { ask, count, limit, ...asked }: Fit, from:
           silentCells: [...told.silentCells],
           ...(silentShards.length === 0 ? {} : { silentShards: [...silentShards] }),
           ...(untold === 0 ? {} : { untold }),
-          ...present({ onNamed }),
+          ...present({ onNamed, groupRule: toldRuleOf(then.state.view, request.spec) }),
           ...present({ silence: silencesOf(then.state, { silentCells: told.silentCells, silentShards }) }),
           advice: [...told.advice],
         });

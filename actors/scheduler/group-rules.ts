@@ -2,6 +2,7 @@
 
 import type { InstanceGroup, RequestSpec } from '../messages/common.ts';
 import type { GroupKnown, Refusal } from '../messages/placement.ts';
+import type { GroupRule } from '../messages/questions.ts';
 import { groupOf, nameOf, ruleOf } from '../placement/groups.ts';
 import { placementShardOf } from '../routing.ts';
 import { membersOn, rootsOf } from './groups-view.ts';
@@ -99,11 +100,21 @@ export function otherRuleOf({ instanceGroup }: RequestSpec, rules: Iterable<stri
   return undefined;
 }
 
+/** The rule that the group of a request has, where members are told to have said another one. */
+export function toldRuleOf({ groups }: View, spec: RequestSpec): GroupRule | undefined {
+  const { instanceGroup: group } = spec;
+  const rule = otherRuleOf(spec, groups.rules.get(group?.id ?? '')?.values() ?? []);
+  return group === undefined || rule === undefined ? undefined : { group: nameOf(group), rule, asked: ruleOf(group) };
+}
+
 /** `instance group 'db' has the rule 'affinity', not 'soft-affinity'`. */
 export function conflictWords({ instanceGroup }: RequestSpec, other: string): string {
   const group = instanceGroup as InstanceGroup;
-  return `instance group '${nameOf(group)}' has the rule '${other}', not '${ruleOf(group)}'`;
+  return groupRuleWords({ group: nameOf(group), rule: other, asked: ruleOf(group) });
 }
+
+export const groupRuleWords = ({ group, rule, asked }: GroupRule): string =>
+  `instance group '${group}' has the rule '${rule}', not '${asked}'`;
 
 /**
  * Whether members of its group are told to have another rule. A placement shard refuses a claim for that only where it has

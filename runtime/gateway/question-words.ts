@@ -4,7 +4,8 @@ import { NO_CHANGE_KNOWN } from '../../actors/messages/advice.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
 import type { OnNamedHosts } from '../../actors/messages/in-the-way.ts';
-import type { HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import type { GroupRule, HostStanding, RankedHost } from '../../actors/messages/questions.ts';
+import { groupRuleWords } from '../../actors/scheduler/group-rules.ts';
 import { CLAIM_REFUSED, hostLines, outcomeWords, PASSED_OVER, remainsOn, timeWords } from './attempt-words.ts';
 import {
   absenceLines,
@@ -39,6 +40,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     refused,
     onNamed,
     runsOut,
+    groupRule,
     groupHeld,
     absent,
     unknown,
@@ -54,6 +56,7 @@ export function fitWords(answer: Omit<FitAnswer, 'words'>, isTogether = false): 
     ...refused.map((one) => `  ${refusedWords(one)}`),
     ...namedLines(onNamed),
     ...runsOutLines(runsOut),
+    ...ruleLines(groupRule),
     ...heldLines(groupHeld),
     ...absenceLines(absent),
     ...unknownLines(unknown),
@@ -203,6 +206,10 @@ function obstacleInFull({
   const isSaid = short === undefined || /short by|nearest amount/.test(message);
   return `${code}: ${message}${isSaid ? '' : ` (${shortWords(code, short)})`}`;
 }
+
+/** Whatever else is in the way of a request, the rule of its group is, too. */
+const ruleLines = (groupRule: GroupRule | undefined): string[] =>
+  groupRule === undefined ? [] : [`${groupRuleWords(groupRule)}, and keeps it as long as it has members`];
 
 /** What stands in the way beside the first thing has lines of its own. */
 function alsoLines({ also = [], partly }: Pick<HostStanding, 'also' | 'partly'>): string[] {

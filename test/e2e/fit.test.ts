@@ -235,6 +235,16 @@ function contract(name: string, withSystem: WithSystem): void {
       });
       const { fit, fits, refused, advice } = await client.fit({ ...group('anti-affinity'), count: 2 });
       assert.equal([fit, fits, refused], [false, 0, [conflict]]);
+      const large = await client.fit({ ...group('anti-affinity'), resources: { VCPU: 99 } });
+      assert.not.ok(
+        large.refused.some(({ code }) => code === conflict.code),
+        'other things come first on each host',
+      );
+      assert.equal(large.groupRule, { group: 'close', rule: 'affinity', asked: 'anti-affinity' });
+      const line =
+        "instance group 'close' has the rule 'affinity', not 'anti-affinity', and keeps it as long as it has members";
+      assert.ok(large.words.includes(line));
+      assert.is((await client.fit(group('affinity'))).groupRule, undefined);
       assert.equal(advice, [
         { code: 'with-group-policy', about: 'affinity', hosts: 1, instancesTogether: 2 },
         { code: 'without-instance-group', about: 'close', hosts: 5, instances: 2 },
