@@ -7,7 +7,7 @@ import type { AttemptOutcome } from '../../machines/instance-build.ts';
 
 /**
  * Why a host is refused: `refused[].code` of a decision or a dry run, `refusedClaims[].code`, `now.refusal.code` of
- * `why-not`. Filters of a deployment's own add codes of theirs.
+ * `why-not`, `onNamed.told[].refusal.code` of hosts that a request names. Filters of a deployment's own add codes of theirs.
  */
 export const REFUSAL_CODES = {
   'host-down': 'nothing is heard of it',

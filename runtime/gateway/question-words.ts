@@ -232,7 +232,8 @@ function refusalWords(
   refusal: NonNullable<HostStanding['refusal']>,
   also: NonNullable<HostStanding['also']> = [],
 ): string {
-  const till = refusal.until === undefined ? '' : `, until ${timeWords(refusal.until)}`;
+  // What was said last is the reason, which may be anybody's words.
+  const till = refusal.until === undefined ? '' : `; it comes back by itself at ${timeWords(refusal.until)}`;
   const isUntold = refusal.lacksMore === true && also.length === 0;
   return `${obstacleInFull(refusal)}${till}${isUntold ? ', and more stands in its way' : ''}`;
 }

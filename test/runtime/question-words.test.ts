@@ -59,7 +59,7 @@ test('words - a dry run says of the hosts that are named what `why-not` would sa
   ];
   const words = fitWords({ ...dry, refused: [], advice: [], onNamed: { told, more: 1 } });
   assert.equal(words.slice(1, -1), [
-    "c1/h1, which it names, would be refused: host-set-aside: host 'h1' is set aside: it fails, until 1970-01-01T00:01:00.000Z",
+    "c1/h1, which it names, would be refused: host-set-aside: host 'h1' is set aside: it fails; it comes back by itself at 1970-01-01T00:01:00.000Z",
     '  also exceeds-capacity: 4 VCPU exceed what is free: 2 (short by 2)',
     '  and more stands in its way',
     'c1/h2, which it names, would be refused: exceeds-capacity: 4 VCPU exceed what is free: 2 (short by 2), and more stands in its way',
@@ -758,7 +758,7 @@ test('words - of the nearest host it is said where more stands in its way than w
       view,
       false,
     )[2],
-    "now: it would be refused: host-set-aside: host 'h1' is set aside: 5 builds failed, until 1970-01-01T00:01:30.000Z; " +
+    "now: it would be refused: host-set-aside: host 'h1' is set aside: 5 builds failed; it comes back by itself at 1970-01-01T00:01:30.000Z; " +
       'of 2 hosts, 0 fit and 2 were refused',
   );
 });
