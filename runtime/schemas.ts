@@ -10,10 +10,11 @@ import { faultWords } from './fault-words.ts';
 /** A check that answers null, or the error that names what is wrong. */
 export type Check = (value: unknown) => MalformedError | null;
 
-/** Compiles a schema into a check. */
+/** A check by a schema, which is compiled when something is first checked: a process checks few of all that there are. */
 export function checkOf(schema: TSchema, what: string): Check {
-  const validator = Compile(schema);
+  let validator: ReturnType<typeof Compile> | undefined;
   return (value) => {
+    validator ??= Compile(schema);
     if (validator.Check(value)) return null;
     return faultOf(validator.Errors(value), what);
   };
@@ -85,7 +86,7 @@ export interface ProtocolCheck {
   ofType(value: Message): void;
 }
 
-/** Compiles the messages of a protocol into one check that goes by their type. */
+/** One check of all messages of a protocol, which goes by their type. */
 export function checkOfProtocol(protocol: Protocol): ProtocolCheck {
   const checks = new Map(Object.entries(protocol).map(([type, schema]) => [type, checkOf(schema, `'${type}'`)]));
   function checkFor(value: unknown): Check {
