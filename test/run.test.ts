@@ -1,12 +1,14 @@
 // Area: test runner. Every way in which uvu ends green without having tested must end in failure here.
 
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
+import { bundlePackages } from './support/bundles.ts';
 import { argvOf, ROOT, removeStale } from './support/programs.ts';
 
 const test = suite('test runner');
@@ -105,6 +107,27 @@ test('what was compiled of a source that is no more is removed, and nothing else
     assert.equal(readdirSync(compiled).sort(), ['kept.js', 'kept.js.map']);
   } finally {
     rmSync(root, { recursive: true });
+  }
+});
+
+test('packages are put together as they are, and anew for another version', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cellwright-bundles-'));
+  try {
+    const bundled = join(folder, 'node_modules', 'typebox', 'package.json');
+    await bundlePackages(`${folder}/`);
+    const description = readFileSync(bundled, 'utf8');
+    const using = `import Type from 'typebox';
+      import { Compile } from 'typebox/compile';
+      const check = Compile(Type.Object({ name: Type.String() }));
+      console.log(check.Check({ name: 'web' }), check.Check({}), [...check.Errors({})].map(({ keyword }) => keyword).join());`;
+    writeFileSync(join(folder, 'using.mjs'), using);
+    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'using.mjs')]);
+    assert.is(stdout, 'true false required\n');
+    writeFileSync(bundled, JSON.stringify({ ...JSON.parse(description), version: '0.0.0' }));
+    await bundlePackages(`${folder}/`);
+    assert.is(readFileSync(bundled, 'utf8'), description);
+  } finally {
+    rmSync(folder, { recursive: true });
   }
 });
 

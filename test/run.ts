@@ -8,7 +8,8 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { Command } from 'commander';
 import { positiveNumber } from '../runtime/cli/options.ts';
-import { argvOf, ROOT, removeStale } from './support/programs.ts';
+import { bundlePackages } from './support/bundles.ts';
+import { argvOf, COMPILED_FOLDER, ROOT, removeStale } from './support/programs.ts';
 
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
 const PARALLEL = 3;
@@ -171,6 +172,7 @@ async function main(): Promise<void> {
   process.on('exit', () => running.forEach(killGroup));
 
   removeStale();
+  if (COMPILED_FOLDER !== null) await bundlePackages(COMPILED_FOLDER);
   const files = filesFor(command.args);
   if (files.length === 0) console.log(`no test file matches ${command.args.map((filter) => `'${filter}'`).join(', ')}`);
   const isEndToEnd = (file: string) => file.startsWith('test/e2e/');

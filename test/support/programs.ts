@@ -11,6 +11,9 @@ const COMPILED = '.cache/compiled/';
 /** The folder of the repository, with a slash at the end. */
 export const ROOT: string = fileURLToPath(new URL(isCompiled ? '../../../../' : '../../', import.meta.url));
 
+/** The folder of the compiled files, with a slash at the end; `null` when the tests are run from their sources. */
+export const COMPILED_FOLDER: string | null = isCompiled ? `${ROOT}${COMPILED}` : null;
+
 /** Where sources are, of those that are compiled. */
 const SOURCES = ['machines', 'actors', 'runtime', 'test'];
 
