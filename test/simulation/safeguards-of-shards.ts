@@ -158,7 +158,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'a shard says what is in doubt',
     without: sayingNothingOfDoubt,
     placementShards: 4,
-    fromSeed: 30,
+    fromSeed: 50,
     breaks: /^half seen:/,
   },
   {
@@ -177,6 +177,7 @@ export const OF_SHARDS: readonly Safeguard[] = [
     name: 'nothing else is decided for a consumer while a change of it is in doubt',
     without: forgetting('placement', (state) => (state as PlacementState).holds.doubtful.clear()),
     placementShards: 4,
+    fromSeed: 50,
     breaks: /^(?:all or nothing|half seen|replay):/,
   },
   {

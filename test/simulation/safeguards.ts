@@ -229,9 +229,9 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   },
   { name: 'the note of what changes while a snapshot is taken', without: smeared, breaks: /^replay:/ },
   { name: "the check of a claim's conditions where it is decided", without: unchecked, breaks: /^capacity:/ },
-  { name: 'the check of a group where a claim is decided', without: ungrouped, breaks: /^groups:/ },
+  { name: 'the check of a group where a claim is decided', without: ungrouped, fromSeed: 15, breaks: /^groups:/ },
   { name: 'the obligations of a recovered conductor', without: recoveringNothing('conductor'), breaks: AN_END },
-  { name: 'the obligations of a recovered cell', without: recoveringNothing('cell'), breaks: AN_END },
+  { name: 'the obligations of a recovered cell', without: recoveringNothing('cell'), fromSeed: 20, breaks: AN_END },
   {
     name: 'the memory of deleted consumers',
     without: forgetting('placement', (state) => (state as PlacementState).consumers.deleted.clear()),
@@ -246,11 +246,13 @@ export const SAFEGUARDS: readonly Safeguard[] = [
   {
     name: 'where others have what a claim names, other devices of that host are granted',
     without: onlyAsNamed,
+    fromSeed: 20,
     breaks: /^no false refusal:.*would do/,
   },
   {
     name: 'a cell records what it was granted where that is not what the alternate names',
     without: asNamed('cell', namedInCell),
+    fromSeed: 10,
     breaks: /^told:/,
   },
   {
@@ -264,13 +266,24 @@ export const SAFEGUARDS: readonly Safeguard[] = [
     without: startedTwice,
     breaks: /^(?:no orphan|one home|alternates|built once):/,
   },
-  { name: 'an attempt is built once on its host', without: builtTwice, breaks: /^(?:no orphan|built once|one home):/ },
+  {
+    name: 'an attempt is built once on its host',
+    without: builtTwice,
+    fromSeed: 100,
+    breaks: /^(?:no orphan|built once|one home):/,
+  },
   {
     name: 'words of an earlier attempt mean nothing',
     without: anyAttempt,
+    fromSeed: 15,
     breaks: /^(?:no orphan|one home|hosts|an end|islands):/,
   },
-  { name: 'what is destroyed is said to be so again', without: answeringOnce('compute', 'destroy'), breaks: AN_END },
+  {
+    name: 'what is destroyed is said to be so again',
+    without: answeringOnce('compute', 'destroy'),
+    fromSeed: 30,
+    breaks: AN_END,
+  },
   { name: 'what is released is said to be so again', without: answeringOnce('placement', 'release'), breaks: AN_END },
   { name: 'what is started is said to be so again', without: answeringOnce('cell', 'start'), breaks: AN_END },
   { name: 'what is removed is said to be so again', without: answeringOnce('cell', 'delete'), breaks: AN_END },
