@@ -13,7 +13,14 @@ import { argvOf, COMPILED_FOLDER, ROOT, removeStale } from './support/programs.t
 
 /** Files at a time; end-to-end tests start whole systems of processes, and wait for most of their time. */
 const PARALLEL = 3;
-const PARALLEL_END_TO_END = 3;
+const PARALLEL_END_TO_END = 4;
+/** Files that take long are begun first, the longest before all: one that is begun last runs alone. */
+const LONG = [
+  ...['simulation/seeds-', 'simulation/hammer', 'simulation/mutations', 'actors/advice-by-chance', 'differential/'],
+  ...['packaging/', 'osc-placement', 'simulation/', 'runtime/nats-server', 'runtime/bus-nats', 'machines/step'],
+  ...['e2e/hosts', 'e2e/cli.', 'e2e/audit-of', 'e2e/recovery', 'e2e/network', 'e2e/failure-points/', 'e2e/ownership'],
+  ...['e2e/processes', 'e2e/fit', 'e2e/cluster', 'e2e/placing', 'e2e/shards'],
+];
 const EXIT_GRACE_MS = 3_000;
 const OUTPUT_KEPT = 1 << 20;
 /** Of what failed, how much is shown again at the end: a long log is often shown by its end alone. */
@@ -146,8 +153,16 @@ function reportAgain({ file, failure, output }: Outcome): void {
   console.log(quoted(lines.map((line) => line.slice(0, LINE_AGAIN_CHARS)).join('\n')));
 }
 
+function longestFirst(files: readonly string[]): string[] {
+  const rankOf = (file: string) => {
+    const rank = LONG.findIndex((part) => file.includes(part));
+    return rank < 0 ? LONG.length : rank;
+  };
+  return files.toSorted((one, other) => rankOf(one) - rankOf(other));
+}
+
 async function runAll(files: readonly string[], deadlineMs: number, parallel: number): Promise<Outcome[]> {
-  const queue = [...files];
+  const queue = longestFirst(files);
   const outcomes: Outcome[] = [];
   const lane = async () => {
     for (let file = queue.shift(); file !== undefined; file = queue.shift()) {
