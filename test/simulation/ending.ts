@@ -103,20 +103,23 @@ export function sumFaults({ consumers, providers, holds }: PlacementState): stri
   );
 }
 
-/** What each live actor believes is what is stored, and what schedulers see is what placement and cells have. */
+/**
+ * What each live actor believes is what is stored, and what schedulers see is what placement and cells have. Whole states
+ * are compared only where nothing else is amiss: this is asked many times before all have come to rest.
+ */
 export function disagreements(
   { truth }: Looked,
   seats: Iterable<Seat>,
   isAsRecorded: (owner: string, state: unknown) => boolean,
 ) {
   const faults: string[] = [];
+  const believed = new Map<string, unknown>();
   for (const { address, last, isOwner, lives, isWanted } of seats) {
     if (!isWanted) continue;
     if (last?.state === undefined || lives.length !== 1) {
       faults.push(`an end: '${address}' has ${lives.length} lives`);
     } else if (isOwner) {
-      if (!isAsRecorded(address, last.state))
-        faults.push(`replay: '${address}' is in another state than its records lead to`);
+      believed.set(address, last.state);
     } else if (address.startsWith('scheduler/')) {
       const { view, open } = last.state as SchedulerState;
       if (open.size > 0) faults.push(`an end: '${address}' has ${open.size} selections under way`);
@@ -148,7 +151,10 @@ export function disagreements(
       }
     }
   }
-  return faults;
+  if (faults.length > 0) return faults;
+  return [...believed]
+    .filter(([address, state]) => !isAsRecorded(address, state))
+    .map(([address]) => `replay: '${address}' is in another state than its records lead to`);
 }
 
 /** What the cells, and unless they are away the conductors, can bring to its end by themselves and have not. */
