@@ -42,22 +42,26 @@ export const KIND = {
 const OF_DEVICES: ReadonlySet<Weigher['weigh']> = new Set([packDevices.weigh, spareDevices.weigh]);
 
 /** One resource class, by slot. */
-interface Column {
+export interface Column {
   readonly resourceClass: string;
   used: Float64Array;
   capacity: Float64Array;
   /** The most that one allocation may have. */
   maxUnit: Float64Array;
+  /** The least of these that there ever was. */
+  leastUnit: number;
 }
 
 /** What a weigher goes by: what is left of all classes, or of one, or nothing that depends on amounts. */
 type GoesBy = 'all-classes' | Column | null;
 
 /** What a weigher has in a host, by slot: what it counts for, or how much that counts by which it goes. */
-interface Said {
+export interface Said {
   readonly asked: AskedWeigher;
   readonly goesBy: GoesBy;
   values: Float64Array;
+  /** On no host it ever was more or less than nothing. */
+  isNothing: boolean;
 }
 
 export interface Family {
@@ -72,6 +76,8 @@ export interface Family {
   readonly cells: string[];
   /** The position in the changes up to which this is true. */
   seen: number;
+  /** Counts whatever changes but numbers: of which hosts these tell all, and where the others are. */
+  revision: number;
 }
 
 type Parts = Pick<Family, 'spec' | 'filters'> & { readonly weighers: readonly AskedWeigher[] };
@@ -106,7 +112,10 @@ export function newFamily(key: string, { spec, filters, weighers }: Parts): Fami
   const columns = new Map(
     [...Object.keys(group.resources), ...byFree]
       .sort()
-      .map((resourceClass) => [resourceClass, { resourceClass, used: none, capacity: none, maxUnit: none } as Column]),
+      .map((resourceClass) => [
+        resourceClass,
+        { resourceClass, used: none, capacity: none, maxUnit: none, leastUnit: Infinity } as Column,
+      ]),
   );
   const goesBy = ({ weigher }: AskedWeigher): GoesBy =>
     weigher.weigh === freeShare.weigh ? 'all-classes' : (columns.get(classOfFree(weigher) ?? '') ?? null);
@@ -115,11 +124,12 @@ export function newFamily(key: string, { spec, filters, weighers }: Parts): Fami
     spec,
     filters,
     columns: [...columns.values()],
-    said: weighers.map((asked) => ({ asked, goesBy: goesBy(asked), values: none })),
+    said: weighers.map((asked) => ({ asked, goesBy: goesBy(asked), values: none, isNothing: true })),
     kinds: new Uint8Array(0),
     obstacles: [],
     cells: [],
     seen: -1,
+    revision: 0,
   };
 }
 
@@ -155,39 +165,53 @@ export function keepUp(
 
 /** Looks at one host. */
 function look(family: Family, slot: number, root: string, view: View, overrides: Overrides): void {
-  const { spec, filters, columns, said } = family;
+  const { kinds, cells, columns } = family;
+  const [kindBefore, cellBefore] = [kinds[slot], cells[slot]];
   family.obstacles[slot] = undefined;
-  const host = view.hosts.get(root);
-  if (host === undefined) {
-    family.kinds[slot] = KIND.none;
-    return;
+  const kind = kindOf(family, slot, root, view, overrides);
+  kinds[slot] = kind;
+  if (kind === KIND.plain && kindBefore === kind && cells[slot] === cellBefore) return;
+  family.revision += 1;
+  if (kind === KIND.plain) return;
+  // It lacks nothing by numbers that are not looked at.
+  for (const { used, capacity } of columns) {
+    used[slot] = 0;
+    capacity[slot] = Number.POSITIVE_INFINITY;
   }
-  family.kinds[slot] = KIND.other;
+}
+
+/** What is known of a host, with all that is noted of it. */
+function kindOf(family: Family, slot: number, root: string, view: View, overrides: Overrides): number {
+  const { spec, filters, columns, said } = family;
+  const host = view.hosts.get(root);
+  if (host === undefined) return KIND.none;
   family.cells[slot] = host.cell;
   const tree = treeOf(view, root);
   const [provider] = tree;
-  if (provider?.spec.id !== root) return;
+  if (provider?.spec.id !== root) return KIND.other;
   const facts = factsOf(view, host, tree);
   lookAgainFor(view, root, filters, facts);
   const refused = refusedBy(filters, facts);
   if (refused !== null) {
     const { code, about, short, message } = refused.refusal;
     family.obstacles[slot] = { code, about, short, message };
-    family.kinds[slot] = KIND.refused;
-    return;
+    return KIND.refused;
   }
   const [group] = spec.groups as [ResourceGroup];
-  if (isSpread(columns, tree) || !isMet(spec, group, provider) || !note(columns, slot, provider)) return;
+  if (isSpread(columns, tree) || !isMet(spec, group, provider) || !note(columns, slot, provider)) return KIND.other;
   const allocations: Allocation[] = [{ provider: root, group: '', resources: group.resources }];
   const candidate = { host: facts, tree, allocations };
-  for (const { asked, goesBy, values } of said) {
+  for (const one of said) {
+    const { asked, goesBy } = one;
     const { weigher } = asked;
-    values[slot] =
+    const value =
       goesBy !== null ? multiplierFor(weigher, facts, overrides) : contributionOf(asked, candidate, overrides);
+    one.values[slot] = value;
+    if (value !== 0) one.isNothing = false;
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null && at > view.now) lookAgainAt(view, root, at);
   }
-  family.kinds[slot] = KIND.plain;
+  return KIND.plain;
 }
 
 /** Whether others than the host itself have something of what is asked. */
@@ -204,82 +228,14 @@ const isMet = (spec: RequestSpec, group: ResourceGroup, root: Provider): boolean
 
 /** Notes how much there is of each class; false where that does not tell all. */
 function note(columns: readonly Column[], slot: number, { stocks }: Provider): boolean {
-  for (const { resourceClass, used, capacity, maxUnit } of columns) {
+  for (const column of columns) {
+    const { resourceClass, used, capacity, maxUnit } = column;
     const stock = stocks.get(resourceClass);
     if (stock === undefined || stock.inventory.min_unit > 1 || stock.inventory.step_size !== 1) return false;
     used[slot] = stock.used;
     capacity[slot] = stock.capacity;
     maxUnit[slot] = stock.inventory.max_unit;
+    column.leastUnit = Math.min(column.leastUnit, stock.inventory.max_unit);
   }
   return true;
-}
-
-/** A resource class of a request, as its family knows it. */
-export interface Demand {
-  readonly amount: number;
-  readonly column: Column;
-}
-
-/** What a member of a family asks for, in the order in which it does. */
-export function demandsOf({ columns }: Family, { groups }: RequestSpec): readonly Demand[] {
-  const { resources } = groups[0] as ResourceGroup;
-  return Object.keys(resources).map((resourceClass) => ({
-    amount: resources[resourceClass] as number,
-    column: columns.find((column) => column.resourceClass === resourceClass) as Column,
-  }));
-}
-
-/** Whether more is asked of a class than one allocation may have on a host: that is for others to say. */
-export function isBeyondUnit(demands: readonly Demand[], slot: number): boolean {
-  for (const { amount, column } of demands) if (amount > (column.maxUnit[slot] as number)) return true;
-  return false;
-}
-
-/** The first class that a host is short of, by its place; -1: it has room. */
-export function lackOn(demands: readonly Demand[], slot: number): number {
-  for (let place = 0; place < demands.length; place += 1) {
-    const { amount, column } = demands[place] as Demand;
-    if ((column.used[slot] as number) + amount > (column.capacity[slot] as number)) return place;
-  }
-  return -1;
-}
-
-/** By how much a host is short of a class: amounts are whole, so of a capacity that is not no more can be had. */
-export function shortOf({ amount, column }: Demand, slot: number): number {
-  return amount - (Math.floor(column.capacity[slot] as number) - (column.used[slot] as number));
-}
-
-/** What a host with room weighs, to the last digit as its weighers would say. */
-export function weightIn({ said }: Family, demands: readonly Demand[], slot: number): number {
-  let weight = 0;
-  for (const { goesBy, values } of said) {
-    const value = values[slot] as number;
-    if (goesBy === null) weight += value;
-    else if (value !== 0)
-      weight += value * (goesBy === 'all-classes' ? leastLeft(demands, slot) : left(demands, goesBy, slot));
-  }
-  return weight;
-}
-
-/** As `freeShare` says. */
-function leastLeft(demands: readonly Demand[], slot: number): number {
-  let least = 1;
-  for (const { amount, column } of demands) {
-    const share = shareLeft(column, amount, slot);
-    if (share < least) least = share;
-  }
-  return least;
-}
-
-/** As `free` says. */
-function left(demands: readonly Demand[], column: Column, slot: number): number {
-  let taken = 0;
-  for (const demand of demands) if (demand.column === column) taken = demand.amount;
-  return shareLeft(column, taken, slot);
-}
-
-function shareLeft({ used, capacity }: Column, taken: number, slot: number): number {
-  const all = capacity[slot] as number;
-  const free = Math.max(0, all - (used[slot] as number));
-  return all > 0 ? Math.max(0, free - taken) / all : 0;
 }

@@ -4,29 +4,17 @@
 
 import { effort } from '../fitting/effort.ts';
 import type { ServerPreference } from '../fitting/offer.ts';
-import type { Obstacle } from './census.ts';
-import {
-  type Demand,
-  type Family,
-  familyKeyOf,
-  isBeyondUnit,
-  KIND,
-  keepUp,
-  lackOn,
-  newFamily,
-  shortOf,
-  weightIn,
-} from './families.ts';
+import { type Family, familyKeyOf, newFamily } from './families.ts';
+import { Worked } from './family-numbers.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
-import { HARD_TO_TELL, judge } from './judging.ts';
 import { type Request, rankedPart } from './request.ts';
 import { type RankedBy, type Searched, Shape } from './shape.ts';
 import { EachOnce, Slots } from './slots.ts';
 import { changesEnd, type View } from './view.ts';
-import { lookAgainAt } from './view-hosts.ts';
 import { preferredCell } from './weighers/preferred-cell.ts';
-import { changeOf, type Overrides, preferenceOf, type Weigher, weighersFor, weightOf } from './weighers/weigher.ts';
+import { type Overrides, preferenceOf, type Weigher, weighersFor } from './weighers/weigher.ts';
+import { isFarBehind, weighAll } from './weighing.ts';
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */
 const MAX_SHAPES = 1_024;
@@ -73,6 +61,7 @@ export interface Rankings {
   /** Null until hosts are ranked. */
   slots: Slots | null;
   readonly eachOnce: EachOnce;
+  readonly worked: Worked;
   /** What searching for each shape has cost, also for those that are not kept now. */
   readonly searched: Map<string, Searched>;
   /** What each request asks of the ranking. */
@@ -121,6 +110,7 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     familyUsedLast: null,
     slots: null,
     eachOnce: new EachOnce(),
+    worked: new Worked(),
     searched: new Map(),
     asked: new WeakMap(),
   };
@@ -174,7 +164,10 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   if (shape === undefined || shape.seen < slots.changesDropped) {
     const known = rankings.searched.get(key);
     const begun = effort.looks;
-    shape = new Shape(asked, view, slots, familyOf(fleet, asked), known ?? { looks: 0, since: view.now });
+    const family = familyOf(fleet, asked);
+    shape = new Shape(asked, view, slots, family, known ?? { looks: 0, since: view.now });
+    const unused = family === null ? null : takeUnused(fleet, family);
+    if (unused !== null) shape.takeOver(unused);
     weighAll(fleet, shape, slots.all, LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
     // One that is made again and again, because there is no room to keep it, is not searched without end.
     if (known !== undefined) known.looks += effort.looks - begun;
@@ -188,11 +181,26 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   }
   shapes.delete(key);
   shapes.set(key, shape);
-  if (shapes.size > 1 && shapes.size > Math.min(rankings.maxShapes, MAX_RANKED_HOSTS / Math.max(1, view.hosts.size))) {
+  if (shapes.size > 1 && shapes.size > mostShapes(rankings.maxShapes, view)) {
     shapes.delete(shapes.keys().next().value as string);
   }
   return shape;
 }
+
+/** The ranking that was used longest ago, if it is of this family and would go, or be made anew when it is used again. */
+function takeUnused({ rankings: { shapes, maxShapes }, view }: Fleet, family: Family): Shape | null {
+  const [oldest] = shapes;
+  if (oldest === undefined) return null;
+  const [key, shape] = oldest;
+  if (!shape.isToldByFamily || shape.family?.known !== family) return null;
+  const isLast = shapes.size >= mostShapes(maxShapes, view);
+  if (!isLast && !isFarBehind(shape, changesEnd(view) - shape.seen)) return null;
+  shapes.delete(key);
+  return shape;
+}
+
+const mostShapes = (maxShapes: number, { hosts }: View): number =>
+  Math.min(maxShapes, MAX_RANKED_HOSTS / Math.max(1, hosts.size));
 
 /** All hosts by their numbers, as they are now. */
 function slotsOf(rankings: Rankings, view: View): Slots {
@@ -272,98 +280,4 @@ function catchUp(fleet: Fleet, shape: Shape): void {
       ? slots.changes.slice(first)
       : fleet.rankings.eachOnce.of(slots.changes, first, slots.size);
   weighAll(fleet, shape, changed, LOOKS_FOR_EACH * changed.length + LOOKS_BEYOND.ofChanged);
-}
-
-/** Has a family know of what has changed since it was looked at last. */
-function keepFamilyUp({ rankings: { eachOnce, overrides }, view }: Fleet, family: Family, slots: Slots): void {
-  const end = changesEnd(view);
-  if (family.seen === end) return;
-  const changed =
-    family.seen < slots.changesDropped
-      ? slots.all
-      : eachOnce.of(slots.changes, family.seen - slots.changesDropped, slots.size);
-  keepUp(family, slots, view, overrides, changed);
-  family.seen = end;
-}
-
-function weighAll(fleet: Fleet, shape: Shape, changed: readonly number[], looks: number): void {
-  const { family, slots } = shape;
-  shape.widen(slots.size);
-  if (family !== null) keepFamilyUp(fleet, family.known, slots);
-  // Those that fitted come first, so that none is lost because of what others cost.
-  let end = effort.looks + looks;
-  const others: number[] = [];
-  for (const slot of changed) {
-    if (family !== null && byNumbers(fleet, shape, slot)) continue;
-    if (shape.isRanked(slot)) weigh(fleet, shape, slot, effort.looks < end);
-    else others.push(slot);
-  }
-  end = effort.looks + looks;
-  for (const slot of others) weigh(fleet, shape, slot, effort.looks < end);
-  shape.seen = changesEnd(fleet.view);
-}
-
-/** Weighs a host anew by what its family knows of it; false where that does not tell all. */
-function byNumbers({ rankings: { countsRefusals } }: Fleet, shape: Shape, slot: number): boolean {
-  const { known, demands } = shape.family as NonNullable<Shape['family']>;
-  const kind = known.kinds[slot];
-  if (kind === KIND.other) return false;
-  if (shape.unsearched.size > 0) shape.unsearched.delete(shape.slots.roots[slot] as string);
-  if (kind === KIND.none) {
-    shape.leave(slot);
-    return true;
-  }
-  if (kind === KIND.refused) {
-    const obstacle = known.obstacles[slot] as Obstacle;
-    if (countsRefusals) shape.refuse(slot, obstacle);
-    else shape.leave(slot);
-    return true;
-  }
-  if (isBeyondUnit(demands, slot)) return false;
-  const lack = lackOn(demands, slot);
-  if (lack === -1) {
-    shape.rank(slot, shape.slots.roots[slot] as string, known.cells[slot] as string, weightIn(known, demands, slot));
-  } else if (countsRefusals) {
-    const demand = demands[lack] as Demand;
-    const about = demand.column.resourceClass;
-    shape.refuse(slot, { code: 'exceeds-capacity', about, short: shortOf(demand, slot) });
-  } else shape.leave(slot);
-  return true;
-}
-
-/** Weighs a host anew, of which much was not searched to the end. */
-export function weighAnew(fleet: Fleet, shape: Shape, root: string, isThorough: boolean): void {
-  const slot = shape.slots.of(root);
-  if (slot !== undefined) weigh(fleet, shape, slot, isThorough);
-}
-
-/** Weighs a host anew by all that is known of it. */
-function weigh(
-  { rankings: { overrides, preference, countsRefusals }, view }: Fleet,
-  shape: Shape,
-  slot: number,
-  isThorough: boolean,
-): void {
-  const root = shape.slots.roots[slot] as string;
-  const host = view.hosts.get(root);
-  const judged =
-    host === undefined
-      ? undefined
-      : judge(view, shape.filters, shape.spec, host, preference, isThorough, countsRefusals);
-  // A filter of somebody's own may say the same word: what was searched to the end is not searched again.
-  if (!isThorough && judged?.obstacle?.code === HARD_TO_TELL) shape.unsearched.add(root);
-  else shape.unsearched.delete(root);
-  if (host === undefined || judged === undefined) return shape.leave(slot);
-  if (judged.obstacle !== null) {
-    if (countsRefusals) shape.refuse(slot, judged.obstacle);
-    else shape.leave(slot);
-    return;
-  }
-  const { facts, tree, allocations } = judged;
-  const weight = weightOf(shape.weighers, { host: facts, tree, allocations }, overrides);
-  for (const { weigher } of shape.weighers) {
-    const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
-    if (at !== null && at > view.now) lookAgainAt(view, root, at);
-  }
-  shape.rank(slot, root, host.cell, weight);
 }

@@ -7,9 +7,10 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec } from '../messages/common.ts';
 import type { WeighingText } from '../messages/stored-decision.ts';
 import { type Counted, inOrder, keyOf, type Obstacle, type Reason, reasonOf } from './census.ts';
-import { type Demand, demandsOf, type Family } from './families.ts';
+import type { Family } from './families.ts';
+import { type Demand, demandsOf } from './family-numbers.ts';
 import type { Asked } from './filters/filter.ts';
-import { type Entry, emptyHeap, type Heap, insert, move, type Order, remove } from './heap.ts';
+import { type Entry, emptyHeap, type Heap, insert, loosen, move, type Order, remove, topOf } from './heap.ts';
 import { isShardSilent } from './silence.ts';
 import type { Slots } from './slots.ts';
 import type { View } from './view.ts';
@@ -97,17 +98,21 @@ export class Shape implements Order, RankedBy {
   silentShards: ReadonlySet<number>;
   /** The position in the view's changes up to which this ranking is true. */
   seen = -1;
+  /** Whether its family tells all of every host: to be made anew costs it less than to be kept, if it is far behind. */
+  isToldByFamily = false;
+  /** As its family was when all hosts stood where its numbers had them, and each had room; -1: some have moved since. */
+  allServedAt = -1;
   /** By slot: what a host weighs; of one that is refused, how much it fell short, below nothing. */
   weights = new Float64Array(0);
   at = new Int32Array(0);
   /** By slot: the number of its place. */
   placeAt = new Int32Array(0);
-  readonly #places: (Place | null)[] = [null];
+  #places: (Place | null)[] = [null];
   /** Numbers of places of reasons that refuse nobody any more. */
-  readonly #freePlaces: number[] = [];
-  readonly #byCell: Record<Hearing, Map<string, number>> = { heard: new Map(), silent: new Map() };
-  readonly #ranked: Record<Hearing, PlaceOfCell[]> = { heard: [], silent: [] };
-  readonly #reasons = new Map<string, number>();
+  #freePlaces: number[] = [];
+  #byCell: Record<Hearing, Map<string, number>> = { heard: new Map(), silent: new Map() };
+  #ranked: Record<Hearing, PlaceOfCell[]> = { heard: [], silent: [] };
+  #reasons = new Map<string, number>();
   /** Weighings that somebody has looked at, by slot. */
   readonly #weighed = new Map<number, Weighed>();
   readonly #view: View;
@@ -129,6 +134,23 @@ export class Shape implements Order, RankedBy {
     this.searched = searched;
     this.silentShards = view.silentShards;
     this.#view = view;
+  }
+
+  /** Begins with where another one has its hosts, which is used no more: most of them stand there for this one too. */
+  takeOver(other: Shape): void {
+    this.weights = other.weights;
+    this.at = other.at;
+    this.placeAt = other.placeAt;
+    this.#places = other.#places;
+    this.#freePlaces = other.#freePlaces;
+    this.#byCell = other.#byCell;
+    this.#ranked = other.#ranked;
+    this.#reasons = other.#reasons;
+    this.fits = other.fits;
+    this.refused = other.refused;
+    this.allServedAt = other.allServedAt;
+    this.silentShards = other.silentShards;
+    if (this.silentShards !== this.#view.silentShards) this.setApart();
   }
 
   join(known: Family): void {
@@ -197,7 +219,7 @@ export class Shape implements Order, RankedBy {
   counted(more: More): Counted[] {
     const places = this.#refusing().map((place) => ({ ...(place.reason as Reason), hosts: place.hosts, place }));
     return inOrder(places).map(({ place, ...count }, position) => {
-      const [slot] = place.slots;
+      const slot = topOf(this, place);
       if (slot === undefined) return count;
       const root = this.slots.roots[slot] as string;
       const nearest = { root, short: -(this.weights[slot] as number) };
@@ -217,6 +239,16 @@ export class Shape implements Order, RankedBy {
     this.at.set(at);
     this.placeAt = new Int32Array(wider);
     this.placeAt.set(placeAt);
+  }
+
+  /** Before all hosts, or very many, are weighed anew: where each stands in rank is found out when somebody asks. */
+  loosen(): void {
+    this.#weighed.clear();
+    for (const place of this.#places) {
+      if (place === null) continue;
+      loosen(place);
+      place.asked = null;
+    }
   }
 
   /** The host fits. */
@@ -251,10 +283,12 @@ export class Shape implements Order, RankedBy {
     const reason = known?.reason;
     if (known != null && reason != null && reason.code === code && reason.about === about) {
       if (known.asked?.slot === slot) known.asked = null;
-      if (this.weights[slot] === weight) return;
-      this.#leaveHeap(known, slot);
+      const before = this.weights[slot];
+      if (before === weight) return;
+      if (before === UNTOLD || weight === UNTOLD) this.#leaveHeap(known, slot);
       this.weights[slot] = weight;
-      if (weight !== UNTOLD) insert(this, known, slot);
+      if (before === UNTOLD) insert(this, known, slot);
+      else if (weight !== UNTOLD) move(this, known, slot);
       return;
     }
     this.leave(slot);
@@ -272,6 +306,7 @@ export class Shape implements Order, RankedBy {
     const number = this.placeAt[slot] as number;
     if (number === NOWHERE) return;
     const place = this.#places[number] as Place;
+    this.allServedAt = -1;
     this.placeAt[slot] = NOWHERE;
     this.#leaveHeap(place, slot);
     place.hosts -= 1;

@@ -1,16 +1,19 @@
 // Area: ranking, requests that differ in amounts. What is told by numbers alone is what a look at every host tells, to the
 // last digit, whatever the fleet and however it changes.
 
+import fc from 'fast-check';
 import { suite } from 'uvu';
 import * as assert from 'uvu/assert';
 import type { RequestSpec } from '../../actors/messages/common.ts';
-import { KIND } from '../../actors/scheduler/families.ts';
+import type { HostState } from '../../actors/messages/scheduler.ts';
+import { type Column, type Family, KIND, type Said } from '../../actors/scheduler/families.ts';
+import { isBeyondUnit, LACKS, lackOn, Worked, weightIn } from '../../actors/scheduler/family-numbers.ts';
 import type { Filter } from '../../actors/scheduler/filters/filter.ts';
 import { instanceLimit } from '../../actors/scheduler/filters/limits.ts';
 import { best, bestOfAll } from '../../actors/scheduler/picking.ts';
 import { emptyRankings, type Rankings, shapeOf, statsMatter } from '../../actors/scheduler/ranking.ts';
 import { noteShard } from '../../actors/scheduler/silence.ts';
-import { learnProvider, learnUsage, type View } from '../../actors/scheduler/view.ts';
+import { emptyView, learnProvider, learnUsage, type View } from '../../actors/scheduler/view.ts';
 import { forgetHost, learnHost, passTime } from '../../actors/scheduler/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';
 import { DEFAULT_WEIGHERS } from '../../actors/scheduler/weighers/defaults.ts';
@@ -25,6 +28,11 @@ const test = suite('ranking - families');
 
 /** Counts for nothing; but as it might look at what is taken, no family is made. */
 const MIGHT_LOOK: Weigher = { name: 'might-look', multiplier: 0, weigh: () => 1 };
+
+const sizeOf = (cpus: number, memory: number): RequestSpec => ({
+  groups: [{ name: '', resources: { VCPU: cpus, MEMORY_MB: memory } }],
+  groupPolicy: 'none',
+});
 
 /** What a NUMA node has of its host. */
 const PART = { total: 8, reserved: 0, min_unit: 1, max_unit: 8, step_size: 1, allocation_ratio: 1 };
@@ -99,6 +107,127 @@ test('families - hosts are ranked and refused as by a look at each, after whatev
     }
   }
   assert.ok(Math.min(byNumbers, refusedByFilter, others) > 100, `${[byNumbers, refusedByFilter, others]}`);
+});
+
+test('families - of very many sizes each ranks hosts as a look at each does, though few rankings are kept', () => {
+  let allServed = 0;
+  let someRefused = 0;
+  for (let seed = 0; seed < 12; seed += 1) {
+    const random = seededRandom(seed);
+    const HOSTS = 90;
+    const view: View = { ...emptyView(3), statsMatter: false };
+    const total = (most: number) => ({ ...PART, total: most, max_unit: most });
+    // Hosts have room for all, or many sizes do not fit on some.
+    const [room, usedFirst] = seed % 3 === 0 ? [24, 18] : [2_000, 0];
+    const used = Array.from({ length: HOSTS }, () => ({ VCPU: usedFirst, MEMORY_MB: 0 }));
+    const generations = new Map<number, number>();
+    const learn = (n: number) => {
+      const generation = (generations.get(n) ?? 0) + 1;
+      generations.set(n, generation);
+      const inventories = { VCPU: total(room + (n % 3)), MEMORY_MB: total(100 * room) };
+      const spec = { id: `p${n}`, name: `h${n}`, parent: null, inventories, traits: [], aggregates: [] };
+      learnProvider(view, { ...spec, root: `p${n}`, generation, used: used[n] as (typeof used)[0] });
+    };
+    const tell = (n: number, state: HostState['state'] = 'up', cell = `c${n % 4}`) =>
+      learnHost(view, cell, { host: `h${n}`, provider: `p${n}`, state });
+    for (let n = 0; n < HOSTS; n += 1) {
+      learn(n);
+      tell(n);
+    }
+    const specs = Array.from({ length: 60 }, (_, n) => sizeOf(1 + (n % 7), 1 + n));
+    const weighers = [...DEFAULT_WEIGHERS, { ...free('VCPU'), multiplier: seed % 2 === 0 ? -0.5 : 0.5 }];
+    const options = { pickAmong: 1, maxShapes: seed % 4 === 1 ? 5 : 1_024 };
+    const [some, none] = [weighers, [...weighers, MIGHT_LOOK]].map((all) => emptyRankings(all, 's', options)) as [
+      Rankings,
+      Rankings,
+    ];
+    for (let round = 0; round < 200; round += 1) {
+      // Few changes are caught up with one by one; many are not.
+      for (let change = random.integer(0, random.integer(1, 7)); change > 0; change -= 1) {
+        const n = random.integer(0, HOSTS - 1);
+        const now = used[n] as (typeof used)[0];
+        now.VCPU = Math.max(0, now.VCPU + random.integer(-5, 6));
+        now.MEMORY_MB = Math.max(0, now.MEMORY_MB + random.integer(-30, 30));
+        const generation = (generations.get(n) as number) + 1;
+        generations.set(n, generation);
+        learnUsage(view, { id: `p${n}`, generation, used: { ...now } });
+      }
+      if (round % 50 === 10) noteShard(view, random.integer(0, 2), true);
+      if (round % 50 === 30) for (const shard of [0, 1, 2]) noteShard(view, shard, false);
+      if (round % 40 === 20) tell(random.integer(0, HOSTS - 1), random.next() < 0.5 ? 'up' : 'down');
+      if (round % 60 === 40) forgetHost(view, `c${seed % 4}`, `p${seed}`);
+      if (round % 60 === 50) tell(seed, 'up', `c${(seed + 1) % 4}`);
+      const spec = specs[random.integer(0, specs.length - 1)] as RequestSpec;
+      const [one, other] = [some, none].map((rankings) => best({ rankings, view }, { spec }, NOBODY)?.root);
+      assert.is(one, other, `seed ${seed}, round ${round}`);
+      assert.equal(toldOf(some, view, spec), toldOf(none, view, spec), `seed ${seed}, round ${round}`);
+      const shape = shapeOf({ rankings: some, view }, { spec });
+      if (shape.family === null) continue;
+      if (shape.allServedAt >= 0) allServed += 1;
+      if (shape.refused > 10) someRefused += 1;
+    }
+    assert.ok(some.shapes.size < 25 && none.shapes.size >= 5, `${[some.shapes.size, none.shapes.size]}`);
+  }
+  assert.ok(Math.min(allServed, someRefused) > 100, `${[allServed, someRefused]}`);
+});
+
+test('families - a host that was full for a while stands with the others again', () => {
+  const view = viewOf(...Array.from({ length: 60 }, (_, n) => ({ host: `h${n}`, vcpu: 10 })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's');
+  const shape = () => shapeOf({ rankings, view }, { spec: specOf(3) });
+  shapeOf({ rankings, view }, { spec: specOf(2) });
+  assert.is(shape().fits, 60);
+  const use = (n: number, generation: number, used: number) =>
+    learnUsage(view, { id: `p-h${n}`, generation, used: { VCPU: used } });
+  use(0, 10, 9);
+  assert.equal([shape().fits, shape().refused], [59, 1]);
+  for (let n = 0; n < 20; n += 1) use(n, 11, 1);
+  assert.equal([shape().fits, shape().refused], [60, 0]);
+});
+
+test('families - what all hosts come to in one go is what each comes to', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.nat(9), fc.nat(9), fc.nat(9), fc.nat(9), fc.integer({ min: -2, max: 2 })), {
+        maxLength: 20,
+      }),
+      fc.integer({ min: 1, max: 9 }),
+      fc.integer({ min: 1, max: 9 }),
+      fc.constantFrom(9, 6),
+      (hosts, cpus, memory, unit) => {
+        const numbers = (place: 0 | 1 | 2 | 3 | 4) => Float64Array.from(hosts, (host) => host[place]);
+        const maxUnit = Float64Array.from(hosts, () => unit);
+        const column = (resourceClass: string, used: Float64Array, capacity: Float64Array): Column => ({
+          ...{ resourceClass, used, capacity, maxUnit, leastUnit: unit },
+        });
+        const columns = [column('VCPU', numbers(0), numbers(1)), column('MEMORY_MB', numbers(2), numbers(3))];
+        const [first, second] = columns as [Column, Column];
+        const asked = {} as Said['asked'];
+        const said = ([null, 'all-classes', second, null] as const).map(
+          (goesBy, place): Said => ({ asked, goesBy, values: numbers(4), isNothing: place === 3 }),
+        );
+        const family = { columns, said: said.slice(0, 3) } as unknown as Family;
+        const demands = [
+          { amount: cpus, column: first },
+          { amount: memory, column: second },
+        ];
+        const worked = new Worked();
+        worked.workOut({ ...family, said }, demands, hosts.length);
+        for (let slot = 0; slot < hosts.length; slot += 1) {
+          const isBeyond = isBeyondUnit(demands, slot);
+          assert.is(worked.lacks[slot], isBeyond ? LACKS.beyondUnit : lackOn(demands, slot));
+          if (worked.lacks[slot] === LACKS.nothing) {
+            assert.is(worked.weights[slot], weightIn(family, demands, slot));
+          } else assert.not.ok(worked.areAllServed);
+        }
+        assert.is(
+          worked.areAllServed,
+          [...worked.lacks.slice(0, hosts.length)].every((one) => one === LACKS.nothing),
+        );
+      },
+    ),
+    { numRuns: 300 },
+  );
 });
 
 test('families - a request for an amount that nobody asked for before looks at no host again', () => {
