@@ -136,15 +136,14 @@ function lookFor(
   let areAllServed = true;
   for (let slot = from; slot < to; slot += 1) {
     const all = capacity[slot] as number;
-    const taken = used[slot] as number;
-    if (taken + amount > all) {
-      if (lacks[slot] === LACKS.nothing) lacks[slot] = place;
+    const rest = all - (used[slot] as number) - amount;
+    if (rest < 0) {
       areAllServed = false;
-    } else {
-      // As `shareLeft` says where there is room.
-      const share = (all - taken - amount) / all;
-      if (share < (least[slot] as number)) least[slot] = share;
+      if (lacks[slot] === LACKS.nothing) lacks[slot] = place;
     }
+    // As `shareLeft` says where there is room.
+    const share = rest / all;
+    if (share < (least[slot] as number)) least[slot] = share;
   }
   if (amount <= leastUnit) return areAllServed;
   for (let slot = from; slot < to; slot += 1) if (amount > (maxUnit[slot] as number)) lacks[slot] = LACKS.beyondUnit;

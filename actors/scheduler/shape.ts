@@ -163,6 +163,10 @@ export class Shape implements Order, RankedBy {
     return place != null && place.cell !== null;
   }
 
+  isRankedAs(slot: number, cell: string, weight: number): boolean {
+    return this.weights[slot] === weight && this.#places[this.placeAt[slot] ?? NOWHERE]?.cell === cell;
+  }
+
   /** Of a host that fits, as long as nothing has changed since the hosts were ranked. */
   weighed(slot: number): Weighed {
     let one = this.#weighed.get(slot);
@@ -241,9 +245,12 @@ export class Shape implements Order, RankedBy {
     this.placeAt.set(placeAt);
   }
 
-  /** Before all hosts, or very many, are weighed anew: where each stands in rank is found out when somebody asks. */
-  loosen(): void {
-    this.#weighed.clear();
+  /**
+   * Before all hosts are weighed in one go: where each stands in rank is found out when somebody asks.
+   * @param changed Those of which what was known is not true any more.
+   */
+  loosen(changed: readonly number[]): void {
+    if (this.#weighed.size > 0) for (const slot of changed) this.#weighed.delete(slot);
     for (const place of this.#places) {
       if (place === null) continue;
       loosen(place);

@@ -54,7 +54,7 @@ export function weighAll(fleet: Fleet, shape: Shape, changed: readonly number[],
   shape.widen(slots.size);
   if (family !== null) keepFamilyUp(fleet, family.known, slots);
   const isInOneGo = family !== null && isFarBehind(shape, changed.length);
-  if (isInOneGo) weighInOneGo(fleet, shape);
+  if (isInOneGo) weighInOneGo(fleet, shape, changed);
   shape.seen = changesEnd(fleet.view);
   if (isInOneGo && shape.isToldByFamily) return;
   // Those that fitted come first, so that none is lost because of what others cost.
@@ -70,13 +70,13 @@ export function weighAll(fleet: Fleet, shape: Shape, changed: readonly number[],
 }
 
 /** Weighs all hosts of which its family tells all. */
-function weighInOneGo({ rankings: { countsRefusals, worked } }: Fleet, shape: Shape): void {
+function weighInOneGo({ rankings: { countsRefusals, worked } }: Fleet, shape: Shape, changed: readonly number[]): void {
   const { slots, unsearched } = shape;
   const { known, demands } = shape.family as NonNullable<Shape['family']>;
   const { kinds, cells, obstacles } = known;
   worked.workOut(known, demands, slots.size);
   const { weights, lacks } = worked;
-  shape.loosen();
+  shape.loosen(changed);
   if (worked.areAllServed && shape.allServedAt === known.revision) {
     for (let slot = 0; slot < slots.size; slot += 1) {
       if (kinds[slot] === KIND.plain) shape.weights[slot] = weights[slot] as number;
@@ -94,7 +94,9 @@ function weighInOneGo({ rankings: { countsRefusals, worked } }: Fleet, shape: Sh
     }
     if (unsearched.size > 0) unsearched.delete(slots.roots[slot] as string);
     if (kind === KIND.plain && lack === LACKS.nothing) {
-      shape.rank(slot, slots.roots[slot] as string, cells[slot] as string, weights[slot] as number);
+      const cell = cells[slot] as string;
+      const weight = weights[slot] as number;
+      if (!shape.isRankedAs(slot, cell, weight)) shape.rank(slot, slots.roots[slot] as string, cell, weight);
     } else if (kind === KIND.none || !countsRefusals) shape.leave(slot);
     else
       shape.refuse(slot, kind === KIND.plain ? lacking(demands[lack] as Demand, slot) : (obstacles[slot] as Obstacle));

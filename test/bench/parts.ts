@@ -72,11 +72,12 @@ export function claimsInActor(limits: Limits, report: Report): void {
   }
 }
 
-/** Of requests that differ in amounts. */
-const SIZES = 100;
+/** Of requests that differ in amounts: as many as rankings are kept of, and more. */
+const SIZES = [100, 2_000];
 
-/** How many selections each figure is taken from. */
-const SELECTIONS = 20_000;
+/** How many selections each figure is taken from, after the first so many; fewer where all hosts are weighed for each. */
+const SELECTIONS = { most: 20_000, ofManySizes: 4_000 };
+const FIRST = 100;
 
 /** A scheduler's picture of a fleet in ten cells, of which every tenth host is in an aggregate. */
 function fleetOf(hosts: number): View {
@@ -104,16 +105,25 @@ function churn(view: View, hosts: number, n: number, random: Random): void {
 export function selects(limits: Limits, report: Report): void {
   const beside = aStep(limits);
   const filters = [instanceLimit(), buildLimit()];
-  const plain = { name: '', rankings: () => emptyRankings(DEFAULT_WEIGHERS, 'bench'), requestOf: () => ({ spec }) };
-  const sizes = Array.from({ length: SIZES }, (_, n) => ({
-    spec: { ...spec, groups: [{ name: '', resources: resourcesOf(n, SIZES) }] },
-  }));
-  const sized = {
-    ...plain,
-    name: `, of ${SIZES} sizes`,
-    requestOf: (n: number) => sizes[n % SIZES] as (typeof sizes)[number],
+  const plain = {
+    name: '',
+    rankings: () => emptyRankings(DEFAULT_WEIGHERS, 'bench'),
+    requestOf: () => ({ spec }),
+    selections: SELECTIONS.most,
   };
+  const sized = SIZES.map((sizes) => {
+    const requests = Array.from({ length: sizes }, (_, n) => ({
+      spec: { ...spec, groups: [{ name: '', resources: resourcesOf(n, sizes) }] },
+    }));
+    return {
+      ...plain,
+      name: `, of ${sizes.toLocaleString('en')} sizes`,
+      requestOf: (n: number) => requests[n % sizes] as (typeof requests)[number],
+      selections: sizes === SIZES[0] ? SELECTIONS.most : SELECTIONS.ofManySizes,
+    };
+  });
   const rich = {
+    ...plain,
     name: ', limits and conditions',
     rankings: () => emptyRankings([...DEFAULT_WEIGHERS, fewBuilds], 'bench', { filters, pickAmong: 5 }),
     requestOf: () => ({
@@ -121,7 +131,7 @@ export function selects(limits: Limits, report: Report): void {
       where: { avoidCells: ['c1', 'c2'] },
     }),
   };
-  for (const { name: what, rankings: make, requestOf } of [plain, rich, sized]) {
+  for (const { name: what, rankings: make, requestOf, selections } of [plain, rich, ...sized]) {
     for (const hosts of [1_000, 10_000, 100_000]) {
       progress(`select of ${hosts} hosts${what}`);
       const random = seededRandom(hosts);
@@ -130,8 +140,8 @@ export function selects(limits: Limits, report: Report): void {
       view.statsMatter = statsMatter(rankings);
       const fleet = { rankings, view };
       const tookUs: number[] = [];
-      for (let n = 0; n < SIZES; n += 1) best(fleet, requestOf(n), () => false);
-      for (let n = 0; n < SELECTIONS; n += 1) {
+      for (let n = 0; n < FIRST; n += 1) best(fleet, requestOf(n), () => false);
+      for (let n = 0; n < selections; n += 1) {
         churn(view, hosts, n, random);
         const request = requestOf(n);
         const begun = performance.now();
