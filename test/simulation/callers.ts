@@ -90,6 +90,7 @@ export function callersOf({ plan, clock, hosts, power, send, tell, onRead }: Cal
         return [
           [shardOf(instance), { type: 'show', ask, instance }],
           [shardOf(instance), { type: 'explain', ask, instance }],
+          [shardOf(instance), { type: 'like-instances', ask, names: [`x${instance}`] }],
           [shardOf(instance), { type: 'list', ask, limit }],
           [cellAddress(cell), { type: 'show', ask, instance }],
           [cellAddress(cell), { type: 'explain', ask, instance }],
