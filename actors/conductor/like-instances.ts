@@ -16,13 +16,16 @@ const BETWEEN_MS = 5;
 /** How many are compared in a turn, which takes longer. */
 const COMPARED_IN_TURN = 1_000;
 const MAX_WAITING = 8;
+/** How long gateways wait for an answer, ms; what is looked into for longer holds others up for nothing. */
+export const LIKENED_WITHIN_MS = 1_000;
 
 export function likeAsked(work: Work, { ask, names, holding }: LikeInstances, from: Address): void {
   const { likenings } = work.state;
   // Put once more, as no answer has come yet: that comes all the same.
   if (likenings.some((one) => one.ask === ask && one.from === from)) return;
   const sought = names.map((name) => ({ name, digits: digitsOf(name), finder: likeFinder(name) }));
-  const likening: Likening = { from, ask, sought, isHolding: holding === true, left: undefined };
+  const until = work.turn.now + LIKENED_WITHIN_MS;
+  const likening: Likening = { from, ask, sought, isHolding: holding === true, until, left: undefined };
   if (likenings.length >= MAX_WAITING) return answer(work, likening);
   likenings.push(likening);
   if (likenings.length === 1) goOnLikening(work);
@@ -31,6 +34,7 @@ export function likeAsked(work: Work, { ask, names, holding }: LikeInstances, fr
 /** Looks at the next instances for the question whose turn it is. */
 export function goOnLikening(work: Work): void {
   const { state, turn } = work;
+  while ((state.likenings[0]?.until ?? turn.now) < turn.now) state.likenings.shift();
   const [current] = state.likenings;
   if (current === undefined) return;
   if (lookFurther(current, state.instances)) {

@@ -8,6 +8,8 @@ export interface Likening {
   readonly ask: number;
   readonly sought: readonly { readonly name: string; readonly digits: string; readonly finder: LikeFinder }[];
   readonly isHolding: boolean;
+  /** When whoever asks waits no longer, ms since the epoch. */
+  readonly until: number;
   /** The instances that were not looked at; undefined: none was. */
   left: Iterator<string> | undefined;
 }

@@ -51,7 +51,7 @@ interface Place extends Heap {
   readonly cell: string | null;
   readonly hearing: Hearing;
   /** Of those that are refused. */
-  readonly reason: Reason | null;
+  reason: Reason | null;
   /** Whether more stands in the way of the nearest; null: nobody has asked since it changed. */
   asked: { readonly slot: number; readonly lacksMore: boolean } | null;
 }
@@ -151,9 +151,17 @@ export class Shape implements Order, RankedBy {
     this.allServedAt = other.allServedAt;
     this.silentShards = other.silentShards;
     if (this.silentShards !== this.#view.silentShards) this.setApart();
+    for (const place of this.#places) {
+      if (place?.reason?.message === undefined) continue;
+      // What was said of a host then may be of none that is refused now.
+      place.reason = { ...place.reason, message: TO_BE_SAID };
+      this.allServedAt = -1;
+    }
   }
 
   join(known: Family): void {
+    // Another family has counted its changes by itself.
+    this.allServedAt = -1;
     this.family = { known, demands: demandsOf(known, this.spec) };
     this.leftFamily = null;
   }
@@ -290,6 +298,7 @@ export class Shape implements Order, RankedBy {
     const reason = known?.reason;
     if (known != null && reason != null && reason.code === code && reason.about === about) {
       if (known.asked?.slot === slot) known.asked = null;
+      if (reason.message === TO_BE_SAID) known.reason = reasonOf({ code, about, message });
       const before = this.weights[slot];
       if (before === weight) return;
       if (before === UNTOLD || weight === UNTOLD) this.#leaveHeap(known, slot);
@@ -301,6 +310,7 @@ export class Shape implements Order, RankedBy {
     this.leave(slot);
     const number = this.#reasons.get(keyOf({ code, about })) ?? this.#addReason({ code, about, message });
     const place = this.#places[number] as Place;
+    if (place.reason?.message === TO_BE_SAID) place.reason = reasonOf({ code, about, message });
     this.placeAt[slot] = number;
     this.weights[slot] = weight;
     place.hosts += 1;
@@ -381,6 +391,9 @@ function lacksMore(place: Place, slot: number, root: string, more: More): boolea
   if (more.isKept) place.asked = { slot, lacksMore: lacks };
   return lacks;
 }
+
+/** Stands for what is said of the next host that is refused. */
+const TO_BE_SAID = '';
 
 /** What a host weighs of which it cannot be said how much it fell short. */
 const UNTOLD = Number.NEGATIVE_INFINITY;

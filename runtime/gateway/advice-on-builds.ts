@@ -5,6 +5,7 @@ import { type Advice, adviceWords } from '../../actors/messages/advice.ts';
 import { type FailureCode, MAX_ALTERNATES } from '../../actors/messages/common.ts';
 import type { Decision } from '../../actors/messages/decision.ts';
 import type { InstanceView } from '../../actors/messages/gateway.ts';
+import { PASSED_OVER } from './attempt-words.ts';
 
 /** More alternates, or else another cell: a build never leaves its cell. */
 export function adviceOnBuild(view: InstanceView, decision: Decision): Advice[] {
@@ -36,12 +37,12 @@ export function noFurtherHosts(view: InstanceView, { chosen, furtherInCell }: De
 }
 
 /** Which alternates there were no attempts on, where the driver has ended it all. */
-export function alternatesUntried(
-  { failure, attempts = [] }: InstanceView,
-  { chosen, alternates }: Decision,
-): string[] {
-  if (failure?.code !== ('build-aborted' satisfies FailureCode) || chosen === undefined) return [];
-  const untried = alternates.filter((name) => attempts.every(({ host }) => host !== name));
+export function alternatesUntried({ failure, attempts }: InstanceView, { chosen, alternates }: Decision): string[] {
+  if (failure?.code !== ('build-aborted' satisfies FailureCode) || chosen === undefined || attempts === undefined) {
+    return [];
+  }
+  const tried = attempts.filter(({ outcome }) => outcome !== PASSED_OVER).map(({ host }) => host);
+  const untried = [chosen.host, ...alternates].filter((name) => !tried.includes(name));
   if (untried.length === 0) return [];
   const named = untried.map((host) => `${chosen.cell}/${host}`).join(', ');
   return [`not tried, as the driver said that no host would succeed: ${named}`];

@@ -2,11 +2,10 @@
 // without: nobody is waited for long.
 
 import { mostLike } from '../../actors/alike.ts';
+import { LIKENED_WITHIN_MS } from '../../actors/conductor/like-instances.ts';
 import type { UnknownName } from '../../actors/messages/decision.ts';
 import { conductorAddress, conductorShardOf } from '../../actors/routing.ts';
 import type { Asking } from './asking.ts';
-
-const WAIT_MS = 1_000;
 
 export interface LikeInstancesOptions {
   readonly asking: Asking;
@@ -27,7 +26,7 @@ export async function likeInstances(
   const told = await Promise.all(
     Array.from({ length: conductorShards }, async (_, shard) => {
       try {
-        return (await asking.ask(conductorAddress(shard), question, 'like-told', WAIT_MS)).like;
+        return (await asking.ask(conductorAddress(shard), question, 'like-told', LIKENED_WITHIN_MS)).like;
       } catch {
         return undefined;
       }

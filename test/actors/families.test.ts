@@ -185,6 +185,28 @@ test('families - a host that was full for a while stands with the others again',
   assert.equal([shape().fits, shape().refused], [60, 0]);
 });
 
+test('families - what is said of a filter that failed is of a host that it failed on now', () => {
+  let failing = 'h2';
+  const filter: Filter = {
+    name: 'breaks',
+    goesBy: () => null,
+    refusal({ host }) {
+      if (host === failing) throw new Error(`broken by ${host}`);
+      return null;
+    },
+  };
+  const view = viewOf(...Array.from({ length: 30 }, (_, n) => ({ host: `h${n}` })));
+  const rankings = emptyRankings(DEFAULT_WEIGHERS, 's', { filters: [filter] });
+  const messages = (amount: number) =>
+    shapeOf({ rankings, view }, { spec: specOf(amount) })
+      .counted({ lacksMore: () => false, isKept: false })
+      .map(({ message = '' }) => /broken by \w+/.exec(message)?.[0]);
+  assert.equal([messages(1), messages(2)], [['broken by h2'], ['broken by h2']]);
+  failing = 'h1';
+  for (let n = 1; n < 10; n += 1) learnUsage(view, { id: `p-h${n}`, generation: 9, used: { VCPU: 1 } });
+  assert.equal(messages(3), ['broken by h1']);
+});
+
 test('families - what all hosts come to in one go is what each comes to', () => {
   fc.assert(
     fc.property(
@@ -276,14 +298,20 @@ test('families - of very many those are kept that are used, and the members of o
   const kept = new Set([...rankings.shapes.values()].flatMap(({ family }) => (family === null ? [] : [family.known])));
   assert.is(kept.size, 64);
   assert.is(familyOf(1), undefined);
+  // Its old members were ranked before these went.
+  learnHost(view, 'c1', { host: 'h6', provider: 'p-h6', state: 'down' });
+  learnHost(view, 'c2', { host: 'h5', provider: 'p-h5', state: 'up' });
+  forgetHost(view, 'c1', 'p-h7');
   assert.ok(best({ rankings, view }, { spec: specOfFamily(1, 3) }, NOBODY));
   assert.ok(best({ rankings, view }, { spec: specOfFamily(1, 4) }, NOBODY));
   const again = familyOf(1);
   assert.ok(again, 'once there is a family again its old members are of it');
-  assert.is(shapeOf({ rankings, view }, { spec: specOfFamily(1, 2) }).family?.known, again);
+  const member = shapeOf({ rankings, view }, { spec: specOfFamily(1, 2) });
+  assert.is(member.family?.known, again);
+  assert.equal([member.fits, member.refused, member.fitsIn('c2')], [7, 1, 1]);
   learnHost(view, 'c1', { host: 'h4', provider: 'p-h4', state: 'down' });
   for (const family of [0, 1, 199]) {
-    assert.is(shapeOf({ rankings, view }, { spec: specOfFamily(family, 2) }).current.size, 8);
+    assert.is(shapeOf({ rankings, view }, { spec: specOfFamily(family, 2) }).current.size, 6);
   }
 });
 

@@ -84,6 +84,18 @@ test('names that are alike - of very many instances a part is looked at in a tur
   assert.not.ok(on.wakes.has(LIKE_WAKE));
 });
 
+test('names that are alike - whoever waits no longer holds nobody up', () => {
+  const on = desk();
+  for (let n = 0; n < 50_000; n += 1) put(on, `job-${n}`);
+  put(on, 'web-0');
+  for (let ask = 1; ask <= 3; ask += 1) on.tell(question(ask, ['wbe-0']), 'gateway/g');
+  on.now += 1_001;
+  const [turned] = on.pass(5).flatMap((one) => sentOf(one, 'like-told'));
+  assert.is(turned, undefined);
+  assert.equal(on.state.likenings, []);
+  assert.equal(told(on, ['wbe-0']).like, [['wbe-0', 'web-0']]);
+});
+
 test('names that are alike - those who ask wait for one another, and too many are answered at once', () => {
   const on = desk();
   for (let n = 0; n < 50_000; n += 1) put(on, `job-${n}`);

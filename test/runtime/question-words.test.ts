@@ -9,7 +9,7 @@ import { present } from '../../actors/present.ts';
 import { aggregatesOf } from '../../runtime/aggregates.ts';
 import { lineOf } from '../../runtime/cli/perform-host.ts';
 import { CellwrightError } from '../../runtime/errors.ts';
-import { adviceOnBuild } from '../../runtime/gateway/advice-on-builds.ts';
+import { adviceOnBuild, alternatesUntried } from '../../runtime/gateway/advice-on-builds.ts';
 import type { Asking } from '../../runtime/gateway/asking.ts';
 import { refusedWords, wordsOfExplanation } from '../../runtime/gateway/explanation-words.ts';
 import { fitWords, whyNotWords } from '../../runtime/gateway/question-words.ts';
@@ -543,8 +543,8 @@ test('words - of fewer alternates than were asked for it is said how many were, 
 test('words - of a build that failed on all its hosts it is said what would have given it more, as far as that is known', () => {
   const kept = { at: 0, scheduler: 's', claimsRefused: 0, refusedClaims: [], narrowedBy: [], weights: [], advice: [] };
   const decision = { hosts: 9, fits: 9, refused: [], silentCells: [], ...kept, chosen: { cell: 'c1', host: 'h1' } };
-  const toldOf = (further: Partial<Decision>, alternates = ['h2'], instance = 'web', code = 'alternates-exhausted') => {
-    const failure = { code: code as 'alternates-exhausted', message: 'none is left' };
+  const toldOf = (further: Partial<Decision>, alternates = ['h2'], instance = 'web') => {
+    const failure = { code: 'alternates-exhausted' as const, message: 'none is left' };
     const failed = { instance, request: 'web', state: 'failed', cell: 'c1', failure };
     const record = { ...decision, alternates, ...further };
     const advice = adviceOnBuild(failed, record);
@@ -561,9 +561,23 @@ test('words - of a build that failed on all its hosts it is said what would have
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 7 }, ['h2'], 'web-0'), [inVain], 'it is one of several');
   assert.equal(toldOf({ furtherInCell: 0, furtherElsewhere: 0 }), [inVain]);
   assert.equal(toldOf({}), [], 'the record does not know');
-  const untried = 'not tried, as the driver said that no host would succeed: c1/h2';
-  assert.equal(toldOf({ furtherInCell: 4 }, ['h2'], 'web', 'build-aborted'), [untried]);
-  assert.equal(toldOf({ furtherInCell: 4 }, [], 'web', 'build-aborted'), [], 'no host would have succeeded');
+  const untriedOf = (alternates: string[], ...tried: [host: string, outcome: string][]) => {
+    const failure = { code: 'build-aborted' as const, message: 'no such image' };
+    const attempts = tried.map(([host, outcome], n) => ({
+      attempt: n + 1,
+      host,
+      outcome,
+      reason: 'why',
+      mayRun: false,
+    }));
+    const failed = { instance: 'web', request: 'web', state: 'failed', cell: 'c1', failure, attempts };
+    return alternatesUntried(failed, { ...decision, alternates });
+  };
+  const untried = 'not tried, as the driver said that no host would succeed: ';
+  assert.equal(untriedOf(['h2'], ['h1', 'aborted']), [`${untried}c1/h2`]);
+  assert.equal(untriedOf([], ['h1', 'aborted']), []);
+  const passedOver = untriedOf(['h2', 'h3'], ['h1', 'passed-over'], ['h2', 'aborted']);
+  assert.equal(passedOver, [`${untried}c1/h1, c1/h3`], 'nothing was tried there');
 });
 
 test('words - of a cell that is silent it is said that its hosts come last', () => {

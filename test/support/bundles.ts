@@ -42,10 +42,15 @@ async function bundle(from: string, into: string): Promise<void> {
   });
   const bundled = Object.fromEntries(entries.map(({ path, out }) => [path, { default: `./${out}.js` }]));
   writeFileSync(`${beside}/package.json`, JSON.stringify({ name, version, type: 'module', exports: bundled }));
-  // Another run may load it just now, or put the same there: it is there as a whole or not at all.
-  rmSync(target, { recursive: true, force: true });
   mkdirSync(into, { recursive: true });
-  renameSync(beside, target);
+  rmSync(target, { recursive: true, force: true });
+  try {
+    renameSync(beside, target);
+  } catch (cause) {
+    rmSync(beside, { recursive: true });
+    // Another run may have put the same there meanwhile.
+    if (!existsSync(target) || descriptionIn(`${target}/`).version !== version) throw cause;
+  }
 }
 
 function descriptionIn(folder: string): Description {
