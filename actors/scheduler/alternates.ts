@@ -9,8 +9,8 @@ import { mostInstances } from './instance-room.ts';
 import { bestOfCell, isInPart, type PartOfCell, type Ranked, rankedAmong } from './picking.ts';
 import type { Fleet } from './ranking.ts';
 import type { Request } from './request.ts';
-import type { Hearing } from './shape.ts';
 import { inOrder, softHomes } from './soft-homes.ts';
+import type { Hearing } from './stands.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 

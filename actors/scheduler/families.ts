@@ -1,13 +1,13 @@
 // Requests that differ in nothing but the amounts that they ask of one unnamed group are a family. What its members go by
-// of a host that alone could serve them, and none of its children, is a few numbers, which are kept here for all of them: so
-// one more such request, of an amount that nobody asked for before, looks at numbers and not at hosts. Other hosts are
-// looked at as usual.
+// of a host that alone could serve them, and none of its children, is a few numbers, which are kept here for all of them, and
+// by which such hosts stand in boxes of those that are alike. So the amounts that are asked for, and how many different ones
+// there are, make no difference to what a choice costs. Other hosts are looked at as usual.
 
 import type { Allocation } from '../../machines/instance-build.ts';
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
 import { asksOfRoot, unmet, unmetByRoot } from '../placement/conditions.ts';
 import type { Provider } from '../placement/providers.ts';
-import type { Obstacle } from './census.ts';
+import { FamilyHosts, KIND } from './family-hosts.ts';
 import { type Asked, refusedBy } from './filters/filter.ts';
 import { lookAgainFor } from './judging.ts';
 import type { Slots } from './slots.ts';
@@ -26,31 +26,26 @@ import {
   type Weigher,
 } from './weighers/weigher.ts';
 
-/** What is known of a host. */
-export const KIND = {
-  /** It must be looked at itself. */
-  other: 0,
-  /** Its numbers tell all. */
-  plain: 1,
-  /** A filter refuses it, whatever the amounts. */
-  refused: 2,
-  /** It is none, or no more. */
-  none: 3,
-} as const;
-
 /** Weighers that say the same whatever amounts are asked where none of the children serves. */
 const OF_DEVICES: ReadonlySet<Weigher['weigh']> = new Set([packDevices.weigh, spareDevices.weigh]);
 
 /** One resource class, by slot. */
 export interface Column {
   readonly resourceClass: string;
-  used: Float64Array;
+  /** The place of the first of these among the measures of its family, in which they follow one another. */
+  readonly at: number;
+  /** What is left; below nothing where more is used than there is. */
+  free: Float64Array;
   capacity: Float64Array;
+  /** Which part of it is left. */
+  share: Float64Array;
   /** The most that one allocation may have. */
   maxUnit: Float64Array;
-  /** The least of these that there ever was. */
-  leastUnit: number;
 }
+
+/** Where a column has each of its measures. */
+export const OF_COLUMN = { free: 0, capacity: 1, share: 2, maxUnit: 3 } as const;
+const MEASURES_OF_COLUMN = 4;
 
 /** What a weigher goes by: what is left of all classes, or of one, or nothing that depends on amounts. */
 type GoesBy = 'all-classes' | Column | null;
@@ -59,6 +54,8 @@ type GoesBy = 'all-classes' | Column | null;
 export interface Said {
   readonly asked: AskedWeigher;
   readonly goesBy: GoesBy;
+  /** Its place among the measures of its family. */
+  readonly at: number;
   values: Float64Array;
   /** On no host it ever was more or less than nothing. */
   isNothing: boolean;
@@ -69,15 +66,14 @@ export interface Family {
   readonly key: string;
   readonly spec: RequestSpec;
   readonly filters: readonly Asked[];
+  readonly slots: Slots;
   readonly columns: readonly Column[];
   readonly said: readonly Said[];
-  kinds: Uint8Array;
-  readonly obstacles: (Obstacle | undefined)[];
-  readonly cells: string[];
+  readonly hosts: FamilyHosts;
   /** The position in the changes up to which this is true. */
   seen: number;
-  /** Counts whatever changes but numbers: of which hosts these tell all, and where the others are. */
-  revision: number;
+  /** By which count of choices it was used last. */
+  usedAt: number;
 }
 
 type Parts = Pick<Family, 'spec' | 'filters'> & { readonly weighers: readonly AskedWeigher[] };
@@ -105,32 +101,37 @@ export function familyKeyOf(parts: Parts, ...others: readonly unknown[]): string
   return JSON.stringify([{ ...parts.spec, groups: [{ ...group, resources: classes }] }, ...others]);
 }
 
-export function newFamily(key: string, { spec, filters, weighers }: Parts): Family {
+export function newFamily(key: string, { spec, filters, weighers }: Parts, slots: Slots, view: View): Family {
   const [group] = spec.groups as [ResourceGroup];
   const none = new Float64Array(0);
   const byFree = weighers.flatMap(({ weigher }) => classOfFree(weigher) ?? []);
-  const columns = new Map(
-    [...Object.keys(group.resources), ...byFree]
-      .sort()
-      .map((resourceClass) => [
-        resourceClass,
-        { resourceClass, used: none, capacity: none, maxUnit: none, leastUnit: Infinity } as Column,
-      ]),
-  );
+  const classes = [...new Set([...Object.keys(group.resources), ...byFree])].sort();
+  const columns = classes.map((resourceClass, place): Column => {
+    const at = MEASURES_OF_COLUMN * place;
+    return { resourceClass, at, free: none, capacity: none, share: none, maxUnit: none };
+  });
   const goesBy = ({ weigher }: AskedWeigher): GoesBy =>
-    weigher.weigh === freeShare.weigh ? 'all-classes' : (columns.get(classOfFree(weigher) ?? '') ?? null);
-  return {
-    key,
-    spec,
-    filters,
-    columns: [...columns.values()],
-    said: weighers.map((asked) => ({ asked, goesBy: goesBy(asked), values: none, isNothing: true })),
-    kinds: new Uint8Array(0),
-    obstacles: [],
-    cells: [],
-    seen: -1,
-    revision: 0,
+    weigher.weigh === freeShare.weigh
+      ? 'all-classes'
+      : (columns.find(({ resourceClass }) => resourceClass === classOfFree(weigher)) ?? null);
+  const first = MEASURES_OF_COLUMN * columns.length;
+  const said = weighers.map((asked, place): Said => {
+    return { asked, goesBy: goesBy(asked), at: first + place, values: none, isNothing: true };
+  });
+  const measures = { values: [], distance };
+  const family: Family = {
+    ...{ key, spec, filters, slots, columns, said, seen: -1, usedAt: 0 },
+    hosts: new FamilyHosts(slots, view, measures),
   };
+  return family;
+
+  /** By what counts in weight, and hosts of one kind by themselves: what else differs follows from that. */
+  function distance(measure: number, least: number, most: number): number {
+    if (measure >= first) return most - least;
+    const ofColumn = measure % MEASURES_OF_COLUMN;
+    if (ofColumn === OF_COLUMN.share) return most - least;
+    return ofColumn === OF_COLUMN.capacity ? (most - least) / most : 0;
+  }
 }
 
 const widened = (values: Float64Array, size: number): Float64Array<ArrayBuffer> => {
@@ -139,66 +140,49 @@ const widened = (values: Float64Array, size: number): Float64Array<ArrayBuffer> 
   return wider;
 };
 
-function widen(family: Family, size: number): void {
-  for (const column of family.columns) {
-    column.used = widened(column.used, size);
+function widen({ columns, said, hosts }: Family, size: number): void {
+  for (const column of columns) {
+    column.free = widened(column.free, size);
     column.capacity = widened(column.capacity, size);
+    column.share = widened(column.share, size);
     column.maxUnit = widened(column.maxUnit, size);
   }
-  for (const said of family.said) said.values = widened(said.values, size);
-  const kinds = new Uint8Array(size);
-  kinds.set(family.kinds);
-  family.kinds = kinds;
+  for (const one of said) one.values = widened(one.values, size);
+  hosts.measures.values = [
+    ...columns.flatMap(({ free, capacity, share, maxUnit }) => [free, capacity, share, maxUnit]),
+    ...said.map(({ values }) => values),
+  ];
 }
 
 /** Has the family know all hosts as they are now. */
-export function keepUp(
-  family: Family,
-  slots: Slots,
-  view: View,
-  overrides: Overrides,
-  changed: readonly number[],
-): void {
-  if (family.kinds.length < slots.size) widen(family, Math.ceil(slots.size * 1.25));
-  for (const slot of changed) look(family, slot, slots.roots[slot] as string, view, overrides);
+export function keepUp(family: Family, view: View, overrides: Overrides, changed: readonly number[]): void {
+  const { slots, hosts, columns } = family;
+  if ((columns[0]?.free.length ?? 0) < slots.size) widen(family, Math.ceil(slots.size * 1.25));
+  hosts.setApart();
+  const lookAtAll = () => {
+    for (const slot of changed) look(family, slot, view, overrides);
+  };
+  if (family.seen < 0) hosts.putAll(lookAtAll);
+  else lookAtAll();
 }
 
 /** Looks at one host. */
-function look(family: Family, slot: number, root: string, view: View, overrides: Overrides): void {
-  const { kinds, cells, columns } = family;
-  const [kindBefore, cellBefore] = [kinds[slot], cells[slot]];
-  family.obstacles[slot] = undefined;
-  const kind = kindOf(family, slot, root, view, overrides);
-  kinds[slot] = kind;
-  if (kind === KIND.plain && kindBefore === kind && cells[slot] === cellBefore) return;
-  family.revision += 1;
-  if (kind === KIND.plain) return;
-  // It lacks nothing by numbers that are not looked at.
-  for (const { used, capacity } of columns) {
-    used[slot] = 0;
-    capacity[slot] = Number.POSITIVE_INFINITY;
-  }
-}
-
-/** What is known of a host, with all that is noted of it. */
-function kindOf(family: Family, slot: number, root: string, view: View, overrides: Overrides): number {
-  const { spec, filters, columns, said } = family;
+function look(family: Family, slot: number, view: View, overrides: Overrides): void {
+  const { spec, filters, columns, said, slots, hosts } = family;
+  const root = slots.roots[slot] as string;
   const host = view.hosts.get(root);
-  if (host === undefined) return KIND.none;
-  family.cells[slot] = host.cell;
+  if (host === undefined) return hosts.putAside(slot, KIND.none);
   const tree = treeOf(view, root);
   const [provider] = tree;
-  if (provider?.spec.id !== root) return KIND.other;
+  if (provider?.spec.id !== root) return hosts.putAside(slot, KIND.other);
   const facts = factsOf(view, host, tree);
   lookAgainFor(view, root, filters, facts);
   const refused = refusedBy(filters, facts);
-  if (refused !== null) {
-    const { code, about, short, message } = refused.refusal;
-    family.obstacles[slot] = { code, about, short, message };
-    return KIND.refused;
-  }
+  if (refused !== null) return hosts.putRefused(slot, refused.refusal);
   const [group] = spec.groups as [ResourceGroup];
-  if (isSpread(columns, tree) || !isMet(spec, group, provider) || !note(columns, slot, provider)) return KIND.other;
+  if (isSpread(columns, tree) || !isMet(spec, group, provider) || !note(columns, slot, provider)) {
+    return hosts.putAside(slot, KIND.other);
+  }
   const allocations: Allocation[] = [{ provider: root, group: '', resources: group.resources }];
   const candidate = { host: facts, tree, allocations };
   for (const one of said) {
@@ -211,7 +195,7 @@ function kindOf(family: Family, slot: number, root: string, view: View, override
     const at = weigher.changesAt === undefined ? null : changeOf(weigher, facts);
     if (at !== null && at > view.now) lookAgainAt(view, root, at);
   }
-  return KIND.plain;
+  hosts.putPlain(slot, host.cell);
 }
 
 /** Whether others than the host itself have something of what is asked. */
@@ -228,14 +212,13 @@ const isMet = (spec: RequestSpec, group: ResourceGroup, root: Provider): boolean
 
 /** Notes how much there is of each class; false where that does not tell all. */
 function note(columns: readonly Column[], slot: number, { stocks }: Provider): boolean {
-  for (const column of columns) {
-    const { resourceClass, used, capacity, maxUnit } = column;
+  for (const { resourceClass, free, capacity, share, maxUnit } of columns) {
     const stock = stocks.get(resourceClass);
     if (stock === undefined || stock.inventory.min_unit > 1 || stock.inventory.step_size !== 1) return false;
-    used[slot] = stock.used;
+    free[slot] = stock.capacity - stock.used;
     capacity[slot] = stock.capacity;
+    share[slot] = stock.capacity > 0 ? Math.max(0, stock.capacity - stock.used) / stock.capacity : 0;
     maxUnit[slot] = stock.inventory.max_unit;
-    column.leastUnit = Math.min(column.leastUnit, stock.inventory.max_unit);
   }
   return true;
 }

@@ -1,175 +1,164 @@
-// What the numbers that a family keeps of its hosts come to for one of its members: of one host, and of all in one go, for
-// which each number is looked at where it stands beside those of other hosts.
+// What the numbers that a family keeps of its hosts come to for one of its members: of one host, and of a box of them, of
+// which it is told how good the best can be.
 
 import type { RequestSpec, ResourceGroup } from '../messages/common.ts';
-import type { Column, Family } from './families.ts';
-
-/** What is said, in place of a class, of a host that is short of none, and of one of which more is asked than one allocation may have. */
-export const LACKS = { nothing: -1, beyondUnit: -2 } as const;
+import type { Box } from './boxes.ts';
+import type { Obstacle } from './census.ts';
+import { type Column, type Family, OF_COLUMN } from './families.ts';
 
 /** A resource class of a request, as its family knows it. */
 export interface Demand {
   readonly amount: number;
   readonly column: Column;
+  /** Where boxes have their bounds of its measures. */
+  readonly at: number;
 }
 
-/** What a member of a family asks for, in the order in which it does. */
-export function demandsOf({ columns }: Family, { groups }: RequestSpec): readonly Demand[] {
+/** A request of a family: what it asks for, in the order in which it does. */
+export interface Member {
+  readonly known: Family;
+  readonly demands: readonly Demand[];
+}
+
+export function memberOf(known: Family, { groups }: RequestSpec): Member {
   const { resources } = groups[0] as ResourceGroup;
-  return Object.keys(resources).map((resourceClass) => ({
-    amount: resources[resourceClass] as number,
-    column: columns.find((column) => column.resourceClass === resourceClass) as Column,
-  }));
+  const demands = Object.keys(resources).map((resourceClass): Demand => {
+    const column = known.columns.find((one) => one.resourceClass === resourceClass) as Column;
+    return { amount: resources[resourceClass] as number, column, at: 2 * column.at };
+  });
+  return { known, demands };
 }
 
-/** Whether more is asked of a class than one allocation may have on a host: that is for others to say. */
-export function isBeyondUnit(demands: readonly Demand[], slot: number): boolean {
-  for (const { amount, column } of demands) if (amount > (column.maxUnit[slot] as number)) return true;
-  return false;
-}
+/** In place of a class that a host lacks. */
+export const LACKS_NOTHING = -1;
 
-/** The first class that a host is short of, by its place. */
-export function lackOn(demands: readonly Demand[], slot: number): number {
+/** The first class that a host cannot give as much of as is asked, by its place. */
+export function lackOn({ demands }: Member, slot: number): number {
   for (let place = 0; place < demands.length; place += 1) {
     const { amount, column } = demands[place] as Demand;
-    if ((column.used[slot] as number) + amount > (column.capacity[slot] as number)) return place;
+    if (amount > (column.free[slot] as number) || amount > (column.maxUnit[slot] as number)) return place;
   }
-  return LACKS.nothing;
+  return LACKS_NOTHING;
 }
 
-/** By how much a host is short of a class: amounts are whole, so of a capacity that is not no more can be had. */
-export function shortOf({ amount, column }: Demand, slot: number): number {
-  return amount - (Math.floor(column.capacity[slot] as number) - (column.used[slot] as number));
+/** Why a host cannot give as much of a class as is asked, as misfit.ts says. */
+export function obstacleOn(demand: Demand, slot: number): Obstacle & { readonly short: number } {
+  const { resourceClass: about, free, maxUnit } = demand.column;
+  const isBeyondUnit = demand.amount > (maxUnit[slot] as number);
+  const short = shortBy(demand.amount, isBeyondUnit, free[slot] as number, maxUnit[slot] as number);
+  return { code: isBeyondUnit ? 'unit-constraint' : 'exceeds-capacity', about, short };
 }
+
+/** By how much an amount is too large: amounts are whole, so of what is free and is not no more can be had. */
+export function shortBy(amount: number, isBeyondUnit: boolean, free: number, maxUnit: number): number {
+  const most = Math.floor(free);
+  return amount - (isBeyondUnit ? Math.max(0, Math.min(most, maxUnit)) : most);
+}
+
+/** What a host weighs that has no room, and the best of a box in which none has. */
+export const NO_ROOM = Number.NEGATIVE_INFINITY;
 
 /** What a host with room weighs, to the last digit as its weighers would say. */
-export function weightIn({ said }: Family, demands: readonly Demand[], slot: number): number {
+export function weightIn({ known: { said }, demands }: Member, slot: number): number {
+  // As `freeShare` says.
+  let least = 1;
+  for (const { amount, column } of demands) {
+    const free = column.free[slot] as number;
+    if (amount > free || amount > (column.maxUnit[slot] as number)) return NO_ROOM;
+    const share = (free - amount) / (column.capacity[slot] as number);
+    if (share < least) least = share;
+  }
   let weight = 0;
-  for (const { goesBy, values } of said) {
+  for (const { goesBy, values, isNothing } of said) {
+    if (isNothing) continue;
     const value = values[slot] as number;
     if (goesBy === null) weight += value;
-    else if (value !== 0)
-      weight += value * (goesBy === 'all-classes' ? leastLeft(demands, slot) : left(demands, goesBy, slot));
+    else if (value !== 0) weight += value * (goesBy === 'all-classes' ? least : left(demands, goesBy, slot));
   }
   return weight;
 }
 
-/** As `freeShare` says. */
-function leastLeft(demands: readonly Demand[], slot: number): number {
+/** As `free` says. */
+function left(demands: readonly Demand[], { capacity, free, at }: Column, slot: number): number {
+  return shareLeft(capacity[slot] as number, free[slot] as number, takenOf(demands, at));
+}
+
+function takenOf(demands: readonly Demand[], at: number): number {
+  for (const { amount, column } of demands) if (column.at === at) return amount;
+  return 0;
+}
+
+function shareLeft(capacity: number, free: number, taken: number): number {
+  return capacity > 0 ? Math.max(0, Math.max(0, free) - taken) / capacity : 0;
+}
+
+/** By where the bounds of a column begin in those of a box: the least and the most of each of its measures. */
+export const LEAST = {
+  free: 2 * OF_COLUMN.free,
+  capacity: 2 * OF_COLUMN.capacity,
+  share: 2 * OF_COLUMN.share,
+  maxUnit: 2 * OF_COLUMN.maxUnit,
+} as const;
+export const MOST = {
+  free: LEAST.free + 1,
+  capacity: LEAST.capacity + 1,
+  share: LEAST.share + 1,
+  maxUnit: LEAST.maxUnit + 1,
+} as const;
+
+/** More than what sums of shares are rounded by. */
+const ROUNDED_BY = 1e-9;
+
+/**
+ * The most that a host of a box with room can weigh. Of a box of hosts that differ in nothing it is what they weigh, to the
+ * last digit.
+ */
+export function mostIn({ known: { said }, demands }: Member, { bounds, count }: Box): number {
+  if (count === 0) return NO_ROOM;
   let least = 1;
-  for (const { amount, column } of demands) {
-    const share = shareLeft(column.capacity[slot] as number, column.used[slot] as number, amount);
+  for (const { amount, at } of demands) {
+    const free = bounds[at + MOST.free] as number;
+    if (amount > free || amount > (bounds[at + MOST.maxUnit] as number)) return NO_ROOM;
+    const largest = bounds[at + MOST.capacity] as number;
+    const share =
+      bounds[at + LEAST.capacity] === largest
+        ? (free - amount) / largest
+        : Math.max(0, (bounds[at + MOST.share] as number) - amount / largest) + ROUNDED_BY;
     if (share < least) least = share;
   }
+  let most = 0;
+  for (const { goesBy, at, isNothing } of said) {
+    if (isNothing) continue;
+    const value = bounds[2 * at + 1] as number;
+    if (goesBy === null) most += value;
+    else if (value > 0) most += value * (goesBy === 'all-classes' ? least : mostLeft(bounds, goesBy, demands));
+    else if (value < 0) {
+      most += value * (goesBy === 'all-classes' ? leastOfAll(bounds, demands) : leastLeft(bounds, goesBy, demands));
+    }
+  }
+  return most;
+}
+
+/** No host has a larger part of a class left. */
+function mostLeft(bounds: readonly number[], column: Column, demands: readonly Demand[]): number {
+  const at = 2 * column.at;
+  const taken = takenOf(demands, column.at);
+  const largest = bounds[at + MOST.capacity] as number;
+  if (bounds[at + LEAST.capacity] === largest) return shareLeft(largest, bounds[at + MOST.free] as number, taken);
+  return Math.max(0, (bounds[at + MOST.share] as number) - taken / largest) + ROUNDED_BY;
+}
+
+/** Every host has as large a part of a class left. */
+function leastLeft(bounds: readonly number[], column: Column, demands: readonly Demand[]): number {
+  const at = 2 * column.at;
+  const taken = takenOf(demands, column.at);
+  const smallest = bounds[at + LEAST.capacity] as number;
+  if (bounds[at + MOST.capacity] === smallest) return shareLeft(smallest, bounds[at + LEAST.free] as number, taken);
+  return smallest <= 0 ? 0 : Math.max(0, (bounds[at + LEAST.share] as number) - taken / smallest - ROUNDED_BY);
+}
+
+function leastOfAll(bounds: readonly number[], demands: readonly Demand[]): number {
+  let least = 1;
+  for (const { column } of demands) least = Math.min(least, leastLeft(bounds, column, demands));
   return least;
-}
-
-/** As `free` says. */
-function left(demands: readonly Demand[], column: Column, slot: number): number {
-  return shareLeft(column.capacity[slot] as number, column.used[slot] as number, takenOf(demands, column));
-}
-
-function takenOf(demands: readonly Demand[], column: Column): number {
-  let taken = 0;
-  for (const demand of demands) if (demand.column === column) taken = demand.amount;
-  return taken;
-}
-
-function shareLeft(capacity: number, used: number, taken: number): number {
-  const free = Math.max(0, capacity - used);
-  return capacity > 0 ? Math.max(0, free - taken) / capacity : 0;
-}
-
-/** So many hosts are worked out at a time: what is looked at again and again stays near at hand. */
-const AT_A_TIME = 1_024;
-
-/** What one member comes to on each host, by slot, until the next one is worked out; of those that are told by numbers. */
-export class Worked {
-  /** What a host with room weighs. */
-  weights = new Float64Array(0);
-  /** The first class that a host is short of, by its place. */
-  lacks = new Int16Array(0);
-  /** No host is short of anything. */
-  areAllServed = true;
-  /** The least share that is left of any class that is asked for. */
-  #least = new Float64Array(0);
-
-  /** As `isBeyondUnit`, `lackOn` and `weightIn` would say of each host. */
-  workOut({ said }: Family, demands: readonly Demand[], size: number): void {
-    if (this.weights.length < size) {
-      const wider = Math.ceil(size * 1.25);
-      this.weights = new Float64Array(wider);
-      this.lacks = new Int16Array(wider);
-      this.#least = new Float64Array(wider);
-    }
-    const { weights, lacks } = this;
-    this.areAllServed = true;
-    const least = this.#least;
-    for (let from = 0; from < size; from += AT_A_TIME) {
-      const to = Math.min(size, from + AT_A_TIME);
-      lacks.fill(LACKS.nothing, from, to);
-      least.fill(1, from, to);
-      for (let place = 0; place < demands.length; place += 1) {
-        if (!lookFor(demands[place] as Demand, place, lacks, least, from, to)) this.areAllServed = false;
-      }
-      weights.fill(0, from, to);
-      for (const { goesBy, values, isNothing } of said) {
-        if (isNothing) continue;
-        if (goesBy === null) add(weights, values, from, to);
-        else if (goesBy === 'all-classes') addTimes(weights, values, least, from, to);
-        else addShares(weights, values, goesBy, takenOf(demands, goesBy), from, to);
-      }
-    }
-  }
-}
-
-/** Notes on which hosts a class is the first to run short, and on which the least is left of it; answers whether it does on none. */
-function lookFor(
-  { amount, column }: Demand,
-  place: number,
-  lacks: Int16Array,
-  least: Float64Array,
-  from: number,
-  to: number,
-): boolean {
-  const { used, capacity, maxUnit, leastUnit } = column;
-  let areAllServed = true;
-  for (let slot = from; slot < to; slot += 1) {
-    const all = capacity[slot] as number;
-    const rest = all - (used[slot] as number) - amount;
-    if (rest < 0) {
-      areAllServed = false;
-      if (lacks[slot] === LACKS.nothing) lacks[slot] = place;
-    }
-    // As `shareLeft` says where there is room.
-    const share = rest / all;
-    if (share < (least[slot] as number)) least[slot] = share;
-  }
-  if (amount <= leastUnit) return areAllServed;
-  for (let slot = from; slot < to; slot += 1) if (amount > (maxUnit[slot] as number)) lacks[slot] = LACKS.beyondUnit;
-  return false;
-}
-
-function add(weights: Float64Array, values: Float64Array, from: number, to: number): void {
-  for (let slot = from; slot < to; slot += 1) weights[slot] = (weights[slot] as number) + (values[slot] as number);
-}
-
-function addTimes(weights: Float64Array, values: Float64Array, times: Float64Array, from: number, to: number): void {
-  for (let slot = from; slot < to; slot += 1) {
-    weights[slot] = (weights[slot] as number) + (values[slot] as number) * (times[slot] as number);
-  }
-}
-
-function addShares(
-  weights: Float64Array,
-  values: Float64Array,
-  { used, capacity }: Column,
-  taken: number,
-  from: number,
-  to: number,
-): void {
-  for (let slot = from; slot < to; slot += 1) {
-    const share = shareLeft(capacity[slot] as number, used[slot] as number, taken);
-    weights[slot] = (weights[slot] as number) + (values[slot] as number) * share;
-  }
 }

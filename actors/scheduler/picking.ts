@@ -5,12 +5,13 @@ import type { Allocation } from '../../machines/instance-build.ts';
 import { fit } from '../fitting/fit.ts';
 import { fnv1a, scattered } from '../routing.ts';
 import { refusedBy } from './filters/filter.ts';
-import { before, bestOf, type Heap } from './heap.ts';
+import { before } from './heap.ts';
 import { lookAgainFor } from './judging.ts';
 import { type Fleet, lateFiltersOf, shapeOf } from './ranking.ts';
 import type { Request } from './request.ts';
-import { HEARINGS, type Hearing, type Shape, type Weighed } from './shape.ts';
+import type { Choice, Shape, Weighed } from './shape.ts';
 import { isShardSilent, SILENCE, type Silence } from './silence.ts';
+import { HEARINGS, type Hearing } from './stands.ts';
 import { treeOf, type View, type ViewHost } from './view.ts';
 import { factsOf } from './view-hosts.ts';
 
@@ -29,9 +30,7 @@ export interface PartOfCell {
 }
 
 type Accept = (one: Weighed) => boolean;
-type Eligible = (cell: string) => boolean;
-
-const ANY_CELL: Eligible = () => true;
+type Eligible = NonNullable<Choice['isEligible']>;
 
 /**
  * The best host that `skip` does not name, or one of the best few: one of the cells that the request prefers, whatever it
@@ -48,21 +47,23 @@ export function best(fleet: Fleet, request: Request, skip: (root: string) => boo
   const pickIn = (silence: Silence, isPreferred: boolean): Weighed | undefined => {
     const hearing = silence === SILENCE.ofShard ? 'silent' : 'heard';
     const takesSilent = silence !== SILENCE.ofNobody || view.silentCells.size === 0;
-    const eligible: Eligible =
+    const eligible: Eligible | undefined =
       takesSilent && preferCells === undefined && avoidCells === undefined
-        ? ANY_CELL
+        ? undefined
         : (cell) =>
             (takesSilent || !view.silentCells.has(cell)) &&
             (preferCells === undefined || preferCells.includes(cell) === isPreferred) &&
             avoidCells?.includes(cell) !== true;
-    const isEligible: Accept = (one) => hearingOf(view, one.root) === hearing && eligible(one.cell) && accept(one);
-    const found =
-      named === null
-        ? rankings.pickAmong === Number.POSITIVE_INFINITY
-          ? anyOf(shape, heapsOf(shape, hearing, cells, eligible), accept, `${rankings.salt} ${seed}`)
-          : bestIn(shape, heapsOf(shape, hearing, cells, eligible), rankings.pickAmong, accept)
-        : among(shape, named, isEligible).slice(0, rankings.pickAmong);
-    return byChance(found, rankings.salt, seed);
+    if (named !== null) {
+      const isEligible: Accept = (one) =>
+        hearingOf(view, one.root) === hearing && eligible?.(one.cell) !== false && accept(one);
+      return byChance(among(shape, named, isEligible).slice(0, rankings.pickAmong), rankings.salt, seed);
+    }
+    const choice: Choice = { hearings: [hearing], cells, isEligible: eligible };
+    if (rankings.pickAmong === Number.POSITIVE_INFINITY) {
+      return shape.anyOf(choice, accept, drawer(`${rankings.salt} ${seed}`));
+    }
+    return byChance(shape.bestOf(choice, rankings.pickAmong, accept), rankings.salt, seed);
   };
   const pick = (silence: Silence) =>
     pickIn(silence, true) ?? (preferCells === undefined ? undefined : pickIn(silence, false));
@@ -76,6 +77,15 @@ export function best(fleet: Fleet, request: Request, skip: (root: string) => boo
 /** One of the best few; the same seed draws the same. */
 export function byChance<One>(few: readonly One[], salt: string, seed: string): One | undefined {
   return few[few.length < 2 ? 0 : fnv1a(`${salt} ${seed}`) % few.length];
+}
+
+/** Draws a number below another, each as likely as the others, and another one each time; the same seed draws the same. */
+function drawer(seed: string): (below: number) => number {
+  let draws = 0;
+  return (below) => {
+    draws += 1;
+    return scattered(fnv1a(`${seed} ${draws - 1}`)) % below;
+  };
 }
 
 /**
@@ -97,23 +107,20 @@ export function bestOfAll(
   const { cells, preferCells: preferred } = request.where ?? {};
   const hearings: readonly Hearing[] = silence === SILENCE.ofShard ? HEARINGS : ['heard'];
   const takesSilent = silence !== SILENCE.ofNobody || view.silentCells.size === 0;
-  const mayBeIn: Eligible = takesSilent ? ANY_CELL : (cell) => !view.silentCells.has(cell);
-  const bestOfThose = (isIn: Eligible, count: number) =>
+  const mayBeIn: Eligible | undefined = takesSilent ? undefined : (cell) => !view.silentCells.has(cell);
+  const bestOfThose = (isIn: Eligible | undefined, count: number) =>
     named === null
-      ? bestIn(
-          shape,
-          hearings.flatMap((hearing) => heapsOf(shape, hearing, cells, isIn)),
-          count,
-          accept,
-        )
+      ? shape.bestOf({ hearings, cells, isEligible: isIn }, count, accept)
       : among(
           shape,
           named,
-          (one) => isIn(one.cell) && hearings.includes(hearingOf(view, one.root)) && accept(one),
+          (one) => isIn?.(one.cell) !== false && hearings.includes(hearingOf(view, one.root)) && accept(one),
         ).slice(0, count);
   if (preferred === undefined) return bestOfThose(mayBeIn, most);
-  const first = bestOfThose((cell) => preferred.includes(cell) && mayBeIn(cell), most);
-  return [...first, ...bestOfThose((cell) => !preferred.includes(cell) && mayBeIn(cell), most - first.length)];
+  const bestBy = (isPreferred: boolean, count: number) =>
+    bestOfThose((cell) => preferred.includes(cell) === isPreferred && mayBeIn?.(cell) !== false, count);
+  const first = bestBy(true, most);
+  return [...first, ...bestBy(false, most - first.length)];
 }
 
 /** Up to `most` hosts of a part of one cell that `skip` does not name, best first. */
@@ -130,7 +137,7 @@ export function bestOfCell(
   const named = namedBy(request);
   const found =
     named === null
-      ? bestIn(shape, heapsOf(shape, part.hearing, [part.cell], ANY_CELL), most, accept)
+      ? shape.bestOf({ hearings: [part.hearing], cells: [part.cell] }, most, accept)
       : among(shape, named, (one) => isInPart(view, part, one) && accept(one)).slice(0, most);
   return found.map((one) => rankedOf(fleet, shape, one));
 }
@@ -166,27 +173,6 @@ function acceptedBy({ rankings, view }: Fleet, request: Request, skip: (root: st
 /** The only hosts that can serve a request, if it names any: they are looked at one by one. */
 function namedBy({ spec, company }: Request): Iterable<string> | null {
   return spec.tree?.oneOf ?? company?.near ?? null;
-}
-
-/** How often any host is drawn, before those that are accepted are gathered. */
-const MAX_DRAWS = 64;
-
-/** Up to `most` accepted hosts of some heaps, best first. */
-function bestIn(shape: Shape, heaps: readonly Heap[], most: number, accept: Accept): Weighed[] {
-  return bestOf(shape, heaps, most, (slot) => accept(shape.weighed(slot))).map((slot) => shape.weighed(slot));
-}
-
-/** One of all that are accepted, each as likely as the others, in a list; an empty one when there is none. */
-function anyOf(shape: Shape, heaps: readonly Heap[], accept: Accept, seed: string): Weighed[] {
-  const all = heaps.reduce((sum, { slots }) => sum + slots.length, 0);
-  for (let draws = 0; all > 0 && draws < MAX_DRAWS; draws += 1) {
-    let position = scattered(fnv1a(`${seed} ${draws}`)) % all;
-    let heap = 0;
-    for (; position >= (heaps[heap] as Heap).slots.length; heap += 1) position -= (heaps[heap] as Heap).slots.length;
-    const drawn = shape.weighed((heaps[heap] as Heap).slots[position] as number);
-    if (accept(drawn)) return [drawn];
-  }
-  return heaps.flatMap(({ slots }) => slots.map((slot) => shape.weighed(slot)).filter(accept));
 }
 
 /** Up to `most` of some hosts, each named once, that can serve a request and that `skip` does not name, in no order. */
@@ -227,24 +213,6 @@ export function isInPart(
 
 function hearingOf(view: View, root: string): Hearing {
   return isShardSilent(view, root) ? 'silent' : 'heard';
-}
-
-function heapsOf(
-  shape: Shape,
-  hearing: Hearing,
-  cells: readonly string[] | undefined,
-  eligible: Eligible,
-): readonly Heap[] {
-  if (cells === undefined) {
-    const all = shape.heaps(hearing);
-    return eligible === ANY_CELL ? all : all.filter(({ cell }) => eligible(cell));
-  }
-  const found: Heap[] = [];
-  for (const cell of new Set(cells)) {
-    const heap = eligible(cell) ? shape.heapOf(hearing, cell) : undefined;
-    if (heap !== undefined) found.push(heap);
-  }
-  return found;
 }
 
 /** The ranking is up to date, so what fitted when the host was ranked fits, and in the same way. */

@@ -5,16 +5,15 @@
 import { effort } from '../fitting/effort.ts';
 import type { ServerPreference } from '../fitting/offer.ts';
 import { type Family, familyKeyOf, newFamily } from './families.ts';
-import { Worked } from './family-numbers.ts';
 import { ALWAYS } from './filters/always.ts';
 import { type Asked, type Filter, filtersFor } from './filters/filter.ts';
 import { type Request, rankedPart } from './request.ts';
 import { type RankedBy, type Searched, Shape } from './shape.ts';
 import { EachOnce, Slots } from './slots.ts';
-import { changesEnd, type View } from './view.ts';
+import type { View } from './view.ts';
 import { preferredCell } from './weighers/preferred-cell.ts';
 import { type Overrides, preferenceOf, type Weigher, weighersFor } from './weighers/weigher.ts';
-import { isFarBehind, weighAll } from './weighing.ts';
+import { catchUp } from './weighing.ts';
 
 /** How many shapes are kept ranked; the one used longest ago goes first. */
 const MAX_SHAPES = 1_024;
@@ -34,7 +33,10 @@ const MAX_FAMILY_HOSTS = 1_000_000;
  * searched later, a few a turn; see searching.ts.
  */
 const LOOKS_FOR_EACH = 300;
-const LOOKS_BEYOND = { ofAll: 1_000_000, ofChanged: 100_000 } as const;
+const LOOKS = {
+  ofAll: { forEach: LOOKS_FOR_EACH, beyond: 1_000_000 },
+  ofChanged: { forEach: LOOKS_FOR_EACH, beyond: 100_000 },
+} as const;
 
 export interface Rankings {
   /** All that are in use, those that every scheduler has first. */
@@ -58,10 +60,11 @@ export interface Rankings {
   /** Of what would be a family if there were another member: the key of the only one so far, by what they would have in common. */
   readonly alone: Map<string, string>;
   familyUsedLast: Family | null;
+  /** How many rankings were asked for, of those that have a family. */
+  choices: number;
   /** Null until hosts are ranked. */
   slots: Slots | null;
   readonly eachOnce: EachOnce;
-  readonly worked: Worked;
   /** What searching for each shape has cost, also for those that are not kept now. */
   readonly searched: Map<string, Searched>;
   /** What each request asks of the ranking. */
@@ -108,9 +111,9 @@ export function emptyRankings(weighers: readonly Weigher[], salt: string, option
     families: new Map(),
     alone: new Map(),
     familyUsedLast: null,
+    choices: 0,
     slots: null,
     eachOnce: new EachOnce(),
-    worked: new Worked(),
     searched: new Map(),
     asked: new WeakMap(),
   };
@@ -164,43 +167,35 @@ export function shapeOf(fleet: Fleet, request: Request): Shape {
   if (shape === undefined || shape.seen < slots.changesDropped) {
     const known = rankings.searched.get(key);
     const begun = effort.looks;
-    const family = familyOf(fleet, asked);
-    shape = new Shape(asked, view, slots, family, known ?? { looks: 0, since: view.now });
-    const unused = family === null ? null : takeUnused(fleet, family);
-    if (unused !== null) shape.takeOver(unused);
-    weighAll(fleet, shape, slots.all, LOOKS_FOR_EACH * view.hosts.size + LOOKS_BEYOND.ofAll);
+    const searched = known ?? { looks: 0, since: view.now };
+    shape = new Shape(asked, view, slots, familyOf(fleet, asked), searched, rankings.countsRefusals);
+    catchUp(fleet, shape, LOOKS.ofAll);
     // One that is made again and again, because there is no room to keep it, is not searched without end.
     if (known !== undefined) known.looks += effort.looks - begun;
     if (shape.unsearched.size > 0) noteSearched(rankings, key, shape.searched);
+    keep(rankings, key, shape);
   } else {
-    if (shape.leftFamily !== null) rejoin(rankings, shape);
-    if (shape.family !== null) noteUsed(rankings, shape.family.known);
-    if (shape.silentShards !== view.silentShards) shape.setApart();
-    if (shape.seen < changesEnd(view)) catchUp(fleet, shape);
+    if (shape.member !== null) noteUsed(rankings, shape.member.known);
+    catchUp(fleet, shape, LOOKS.ofChanged);
     if (shapes.size === 1) return shape;
+    shapes.delete(key);
+    shapes.set(key, shape);
   }
+  return shape;
+}
+
+/** Keeps a new ranking, and lets go of those that were used longest ago where there are too many, or too large ones. */
+function keep({ shapes, maxShapes }: Rankings, key: string, shape: Shape): void {
   shapes.delete(key);
   shapes.set(key, shape);
-  if (shapes.size > 1 && shapes.size > mostShapes(rankings.maxShapes, view)) {
-    shapes.delete(shapes.keys().next().value as string);
+  let ranked = 0;
+  for (const { own } of shapes.values()) ranked += own.size;
+  for (const [oldest, { own }] of shapes) {
+    if (shapes.size === 1 || (shapes.size <= maxShapes && ranked <= MAX_RANKED_HOSTS)) return;
+    shapes.delete(oldest);
+    ranked -= own.size;
   }
-  return shape;
 }
-
-/** The ranking that was used longest ago, if it is of this family and would go, or be made anew when it is used again. */
-function takeUnused({ rankings: { shapes, maxShapes }, view }: Fleet, family: Family): Shape | null {
-  const [oldest] = shapes;
-  if (oldest === undefined) return null;
-  const [key, shape] = oldest;
-  if (!shape.isToldByFamily || shape.family?.known !== family) return null;
-  const isLast = shapes.size >= mostShapes(maxShapes, view);
-  if (!isLast && !isFarBehind(shape, changesEnd(view) - shape.seen)) return null;
-  shapes.delete(key);
-  return shape;
-}
-
-const mostShapes = (maxShapes: number, { hosts }: View): number =>
-  Math.min(maxShapes, MAX_RANKED_HOSTS / Math.max(1, hosts.size));
 
 /** All hosts by their numbers, as they are now. */
 function slotsOf(rankings: Rankings, view: View): Slots {
@@ -225,40 +220,39 @@ function familyOf({ rankings, view }: Fleet, asked: AskedOf): Family | null {
     noteUsed(rankings, known);
     return known;
   }
-  const other = alone.get(key) ?? asked.key;
+  const other = alone.get(key);
   alone.delete(key);
-  if (other === asked.key) {
-    alone.set(key, other);
+  if (other === undefined || other === asked.key || !makesRoom(rankings, view)) {
+    alone.set(key, asked.key);
     if (alone.size > maxShapes) alone.delete(alone.keys().next().value as string);
     return null;
   }
-  const family = newFamily(key, asked);
+  const family = newFamily(key, asked, rankings.slots as Slots, view);
   families.set(key, family);
   noteUsed(rankings, family);
-  const most = Math.max(1, Math.min(MAX_FAMILIES, MAX_FAMILY_HOSTS / Math.max(1, view.hosts.size)));
-  if (families.size > most) leaveOut(rankings, families.keys().next().value as string);
   // The first was ranked by itself, and is to be one of them from now on.
   shapes.delete(other);
   return family;
 }
 
-/** Its members have their hosts looked at one by one from now on, unless it is made anew. */
-function leaveOut({ families, shapes }: Rankings, key: string): void {
-  const family = families.get(key);
-  families.delete(key);
-  for (const shape of shapes.values()) {
-    if (shape.family?.known !== family) continue;
-    shape.family = null;
-    shape.leftFamily = key;
+/**
+ * Whether there is room for one more family: that of one goes that was not used for as many choices as there are hosts, for
+ * to look at all of them for a family takes as long as some thousand choices.
+ */
+function makesRoom({ families, shapes, choices }: Rankings, { hosts }: View): boolean {
+  const most = Math.max(1, Math.min(MAX_FAMILIES, MAX_FAMILY_HOSTS / Math.max(1, hosts.size)));
+  for (const [key, family] of families) {
+    if (families.size < most) return true;
+    if (choices - family.usedAt < hosts.size) return false;
+    families.delete(key);
+    for (const [ofShape, { member }] of shapes) if (member?.known === family) shapes.delete(ofShape);
   }
-}
-
-function rejoin({ families }: Rankings, shape: Shape): void {
-  const family = families.get(shape.leftFamily ?? '');
-  if (family !== undefined) shape.join(family);
+  return true;
 }
 
 function noteUsed(rankings: Rankings, family: Family): void {
+  rankings.choices += 1;
+  family.usedAt = rankings.choices;
   if (rankings.familyUsedLast === family) return;
   rankings.familyUsedLast = family;
   rankings.families.delete(family.key);
@@ -269,15 +263,4 @@ function noteSearched({ searched, maxShapes }: Rankings, key: string, one: Searc
   searched.delete(key);
   searched.set(key, one);
   if (searched.size > MAX_SEARCHED * maxShapes) searched.delete(searched.keys().next().value as string);
-}
-
-/** Weighs the hosts anew that have changed since this was done last. */
-function catchUp(fleet: Fleet, shape: Shape): void {
-  const { slots } = shape;
-  const first = shape.seen - slots.changesDropped;
-  const changed =
-    slots.changes.length === first + 1
-      ? slots.changes.slice(first)
-      : fleet.rankings.eachOnce.of(slots.changes, first, slots.size);
-  weighAll(fleet, shape, changed, LOOKS_FOR_EACH * changed.length + LOOKS_BEYOND.ofChanged);
 }

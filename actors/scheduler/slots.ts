@@ -14,6 +14,8 @@ export class Slots {
   readonly all: number[] = [];
   /** By slot. */
   readonly roots: string[] = [];
+  /** Counts what has changed of a host: what was found out at one count is true at that count. */
+  readonly versions: number[] = [];
   /** Orders hosts of equal weight, differently for each scheduler. */
   readonly ties: number[] = [];
   /** Orders hosts alike for every scheduler. */
@@ -58,7 +60,9 @@ export class Slots {
     }
     for (let position = this.#seen - changesDropped; position < changes.length; position += 1) {
       const root = changes[position] as string;
-      this.changes.push(this.#slots.get(root) ?? this.#add(root));
+      const slot = this.#slots.get(root) ?? this.#add(root);
+      this.changes.push(slot);
+      this.versions[slot] = (this.versions[slot] as number) + 1;
     }
   }
 
@@ -67,6 +71,7 @@ export class Slots {
     this.#slots.set(root, slot);
     this.all.push(slot);
     this.roots.push(root);
+    this.versions.push(0);
     this.ties.push(fnv1a(this.#salt + root));
     this.commonTies.push(fnv1a(root));
     return slot;

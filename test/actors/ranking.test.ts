@@ -13,8 +13,8 @@ import { best, bestOfAll, bestOfCell, rankedAmong } from '../../actors/scheduler
 import { endPromise } from '../../actors/scheduler/promises.ts';
 import { emptyRankings, type Rankings, statsMatter } from '../../actors/scheduler/ranking.ts';
 import type { Request } from '../../actors/scheduler/request.ts';
-import { HEARINGS } from '../../actors/scheduler/shape.ts';
 import { isShardSilent, noteShard } from '../../actors/scheduler/silence.ts';
+import { HEARINGS } from '../../actors/scheduler/stands.ts';
 import { emptyView, treeOf, type View, type ViewHost } from '../../actors/scheduler/view.ts';
 import { factsOf, passTime, promiseBuild } from '../../actors/scheduler/view-hosts.ts';
 import { fewInstances } from '../../actors/scheduler/weighers/busyness.ts';

@@ -1,0 +1,138 @@
+// How many hosts that numbers tell of have room for a request, and what the others are the first to lack: whole boxes are
+// counted where all of their hosts are alike in that.
+
+import type { Box } from './boxes.ts';
+import type { Reason } from './census.ts';
+import { LEAST, type Member, MOST, shortBy } from './family-numbers.ts';
+
+/** The hosts that lack a class, or may not give as much of it in one allocation. */
+export interface Lacking {
+  readonly reason: Reason;
+  readonly hosts: number;
+  readonly nearest: { readonly slot: number; readonly short: number };
+}
+
+/** A class that is asked for, and what is known of those that lack it. */
+interface Asked {
+  readonly amount: number;
+  /** Where boxes have their bounds of its measures. */
+  readonly at: number;
+  readonly free: Float64Array;
+  readonly maxUnit: Float64Array;
+  readonly short: Lack;
+  readonly beyondUnit: Lack;
+}
+
+interface Lack {
+  readonly reason: Reason;
+  readonly isBeyondUnit: boolean;
+  hosts: number;
+  /** The nearest, by how much it falls short, and its tie. */
+  slot: number;
+  least: number;
+  tie: number;
+}
+
+export class Tally {
+  fits = 0;
+  readonly #asked: readonly Asked[];
+  readonly #ties: readonly number[];
+
+  constructor({ known, demands }: Member) {
+    this.#ties = known.slots.commonTies;
+    this.#asked = demands.map(({ amount, column, at }): Asked => {
+      const { resourceClass: about, free, maxUnit } = column;
+      const lack = (code: string, isBeyondUnit: boolean): Lack => {
+        const reason = { code, about, message: undefined };
+        return { reason, isBeyondUnit, hosts: 0, slot: -1, least: Number.POSITIVE_INFINITY, tie: 0 };
+      };
+      return {
+        amount,
+        at,
+        free,
+        maxUnit,
+        short: lack('exceeds-capacity', false),
+        beyondUnit: lack('unit-constraint', true),
+      };
+    });
+  }
+
+  /** What hosts lack, of which there are any. */
+  lacking(): readonly Lacking[] {
+    return this.#asked
+      .flatMap(({ short, beyondUnit }) => [short, beyondUnit])
+      .filter(({ hosts }) => hosts > 0)
+      .map(({ reason, hosts, slot, least }) => ({ reason, hosts, nearest: { slot, short: least } }));
+  }
+
+  /** Counts the hosts of a box, of which all have the classes before a place. */
+  count(box: Box, from = 0): void {
+    const { bounds, division } = box;
+    for (let place = from; place < this.#asked.length; place += 1) {
+      const asked = this.#asked[place] as Asked;
+      const { amount, at } = asked;
+      const isAllowed = amount <= (bounds[at + LEAST.maxUnit] as number);
+      if (isAllowed && amount <= (bounds[at + LEAST.free] as number)) continue;
+      if (amount > (bounds[at + MOST.maxUnit] as number)) this.#countLacking(box, asked, asked.beyondUnit);
+      else if (isAllowed && amount > (bounds[at + MOST.free] as number)) this.#countLacking(box, asked, asked.short);
+      else if (division === null) this.#countEach(box.slots as number[], place);
+      else {
+        this.count(division.lower, place);
+        this.count(division.upper, place);
+      }
+      return;
+    }
+    this.fits += box.count;
+  }
+
+  #countEach(slots: readonly number[], from: number): void {
+    const all = this.#asked;
+    for (const slot of slots) {
+      let place = from;
+      for (; place < all.length; place += 1) {
+        const asked = all[place] as Asked;
+        const { amount } = asked;
+        const isBeyondUnit = amount > (asked.maxUnit[slot] as number);
+        if (!isBeyondUnit && amount <= (asked.free[slot] as number)) continue;
+        const lack = isBeyondUnit ? asked.beyondUnit : asked.short;
+        lack.hosts += 1;
+        this.#comeNear(slot, asked, lack);
+        break;
+      }
+      if (place === all.length) this.fits += 1;
+    }
+  }
+
+  /** All hosts of a box lack a class. */
+  #countLacking(box: Box, asked: Asked, lack: Lack): void {
+    lack.hosts += box.count;
+    if (box.count > 0) this.#seekNearest(box, asked, lack);
+  }
+
+  #seekNearest({ bounds, commonTie, division, slots }: Box, asked: Asked, lack: Lack): void {
+    const { amount, at } = asked;
+    const free = bounds[at + MOST.free] as number;
+    const least = shortBy(amount, lack.isBeyondUnit, free, bounds[at + MOST.maxUnit] as number);
+    if (least > lack.least || (least === lack.least && commonTie >= lack.tie)) return;
+    if (division === null) {
+      for (const slot of slots as number[]) this.#comeNear(slot, asked, lack);
+      return;
+    }
+    const { lower, upper } = division;
+    // The sooner one is found that is near, the fewer boxes are looked into.
+    const more = (upper.bounds[at + MOST.free] as number) - (lower.bounds[at + MOST.free] as number);
+    const isUpperFirst = more === 0 ? upper.commonTie < lower.commonTie : more > 0;
+    this.#seekNearest(isUpperFirst ? upper : lower, asked, lack);
+    this.#seekNearest(isUpperFirst ? lower : upper, asked, lack);
+  }
+
+  #comeNear(slot: number, { amount, free, maxUnit }: Asked, lack: Lack): void {
+    const short = shortBy(amount, lack.isBeyondUnit, free[slot] as number, maxUnit[slot] as number);
+    if (short > lack.least) return;
+    const tie = this.#ties[slot] as number;
+    if (short === lack.least && tie >= lack.tie) return;
+    lack.least = short;
+    lack.slot = slot;
+    lack.tie = tie;
+  }
+}

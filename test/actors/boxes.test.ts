@@ -1,0 +1,140 @@
+// Area: boxes of hosts that are alike. Whatever hosts come, go and change, each is in one box, and no bound is wrong or loose.
+
+import fc from 'fast-check';
+import { suite } from 'uvu';
+import * as assert from 'uvu/assert';
+import { type Box, Boxes, hostAt, type Measures, slotsIn } from '../../actors/scheduler/boxes.ts';
+import { Slots } from '../../actors/scheduler/slots.ts';
+import { emptyView } from '../../actors/scheduler/view.ts';
+import { learnHost } from '../../actors/scheduler/view-hosts.ts';
+import { seededRandom } from '../../runtime/random.ts';
+
+const test = suite('boxes');
+
+const HOSTS = 400;
+const MEASURES = 3;
+
+function boxesOfNone() {
+  const view = emptyView();
+  for (let n = 0; n < HOSTS; n += 1) learnHost(view, 'c1', { host: `h${n}`, provider: `p${n}`, state: 'up' });
+  const slots = new Slots('s', view);
+  const values = Array.from({ length: MEASURES }, () => new Float64Array(HOSTS));
+  const measures: Measures = { values, distance: (measure, least, most) => (measure === 2 ? 0 : most - least) };
+  return { slots, values, boxes: new Boxes(slots, measures, []) };
+}
+
+/** The most hosts of a box that is not divided, unless they cannot be told apart. */
+const MOST = 24;
+
+/** Looks at every box; answers how many there are, and how many of those that are divided are divided by tie alone. */
+function checked(box: Box, slots: Slots, values: readonly Float64Array[], whole: Box | null = null) {
+  const within = slotsIn(box);
+  assert.is(box.whole, whole);
+  assert.is(box.count, within.length);
+  const least = (of: ArrayLike<number>) => within.reduce((sum, slot) => Math.min(sum, of[slot] as number), Infinity);
+  const most = (of: ArrayLike<number>) => within.reduce((sum, slot) => Math.max(sum, of[slot] as number), -Infinity);
+  assert.equal(
+    [...box.bounds],
+    values.flatMap((one) => [least(one), most(one)]),
+  );
+  assert.equal([box.tie, box.commonTie], [least(slots.ties), least(slots.commonTies)]);
+  const found = { boxes: 1, byTie: 0 };
+  const { division } = box;
+  assert.is(division === null, box.slots !== null);
+  if (division === null) {
+    assert.ok(within.length <= MOST, `${within.length} hosts in one box`);
+    return found;
+  }
+  const { by, at, lower, upper } = division;
+  if (by < 0) found.byTie += 1;
+  const of = by < 0 ? slots.ties : (values[by] as Float64Array);
+  for (const slot of slotsIn(lower)) assert.ok((of[slot] as number) < at);
+  for (const slot of slotsIn(upper)) assert.ok((of[slot] as number) >= at);
+  for (const half of [lower, upper]) {
+    const { boxes, byTie } = checked(half, slots, values, box);
+    found.boxes += boxes;
+    found.byTie += byTie;
+  }
+  return found;
+}
+
+test('boxes - each host is in one, within bounds that fit, whatever comes, goes and changes', () => {
+  let largest = 0;
+  fc.assert(
+    fc.property(fc.integer(), fc.constantFrom(1, 3, 1_000), fc.boolean(), (seed, different, atOnce) => {
+      const random = seededRandom(seed);
+      const { slots, values, boxes } = boxesOfNone();
+      const there = new Set<number>();
+      const draw = (slot: number) => {
+        for (const one of values) one[slot] = random.integer(0, different) / 4;
+      };
+      if (atOnce) {
+        for (let slot = 0; slot < HOSTS; slot += 1) draw(slot);
+        const some = slots.all.filter((slot) => slot % 3 > 0);
+        for (const slot of some) there.add(slot);
+        boxes.fill([...some]);
+      }
+      for (let step = 0; step < 1_200; step += 1) {
+        const slot = random.integer(0, HOSTS - 1);
+        // Many come, and later many go.
+        const comes = random.next() < (step < 800 ? 0.8 : 0.2);
+        if (!there.has(slot)) {
+          if (!comes) continue;
+          draw(slot);
+          boxes.add(slot);
+          there.add(slot);
+        } else if (comes) {
+          draw(slot);
+          boxes.move(slot);
+        } else {
+          boxes.remove(slot);
+          there.delete(slot);
+        }
+        if (step % 100 > 0 || boxes.root === null) continue;
+        assert.equal(new Set(slotsIn(boxes.root)), there);
+        largest = Math.max(largest, checked(boxes.root, slots, values).boxes);
+      }
+      const drawn = Array.from({ length: there.size }, (_, position) => hostAt(boxes.root as Box, position));
+      assert.equal(new Set(drawn), there);
+      for (const slot of there) boxes.remove(slot);
+      assert.is(boxes.root, null);
+    }),
+    { numRuns: 60 },
+  );
+  assert.ok(largest > 30, `${largest} boxes at most`);
+});
+
+test('boxes - hosts that were alike are divided by what they differ in soon after they do', () => {
+  const { slots, values, boxes } = boxesOfNone();
+  boxes.fill([...slots.all]);
+  const before = checked(boxes.root as Box, slots, values);
+  assert.ok(before.byTie > 10);
+  assert.is(before.byTie, (before.boxes - 1) / 2, 'there is nothing else to divide them by');
+  const random = seededRandom(1);
+  for (const slot of slots.all) {
+    for (const one of values) one[slot] = random.next();
+    boxes.move(slot);
+  }
+  const after = checked(boxes.root as Box, slots, values);
+  assert.ok(after.byTie <= 2, `${after.byTie} of ${after.boxes} are still divided by tie`);
+});
+
+test('boxes - while all hosts change in one direction they stay divided evenly', () => {
+  const { slots, values, boxes } = boxesOfNone();
+  boxes.fill([...slots.all]);
+  const random = seededRandom(2);
+  const depthOf = ({ division }: Box): number =>
+    division === null ? 1 : 1 + Math.max(depthOf(division.lower), depthOf(division.upper));
+  let deepest = 0;
+  for (let step = 0; step < 20_000; step += 1) {
+    const slot = random.integer(0, HOSTS - 1);
+    for (const one of values) one[slot] = (one[slot] as number) - random.next();
+    boxes.move(slot);
+    deepest = Math.max(deepest, depthOf(boxes.root as Box));
+  }
+  // Evenly, of some dozen hosts each, it would be 6.
+  assert.ok(deepest <= 14, `${deepest} boxes deep`);
+  checked(boxes.root as Box, slots, values);
+});
+
+test.run();
